@@ -69,7 +69,6 @@ def spec(steps: int, runs: int) -> dict[str, Any]:
         "topic": {"name": "global-warming"},
         "interaction": {"kind": "dyadic", "steps": steps},
         "model": {"name": "given"},
-        "execution": {"canary": False},
         "measurement": {"classifier": "lexicon", "texts": ["report", "post"]},
     }
 

@@ -4,7 +4,7 @@ A stub provider in a process of its own answers after 200 ms. The same requests,
 sweep make them, are sent (a) in principle, as many at a time as there are slots; (b) by langchain-openai over its
 aiohttp transport, driven by asyncio.gather under a semaphore; (c) by the sweep that asks them, through engine,
 caller, journal and measurement into a SQLite store. The figures say what the client and what opinionsim cost, and
-nothing about any provider. Run: python benchmarks/client.py [--quick]
+nothing about any provider. Run, from the top of the checkout: python -m benchmarks.client [--quick]
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from langchain_openai import ChatOpenAI
 
 import opinionsim as osim
 from opinionsim.messages import ChatMessage
-from opinionsim.testing import plain_reply
+from tests.support.provider_replies import plain_reply
 
 LATENCY_S = 0.2
 BAR = 0.75
@@ -61,7 +61,7 @@ class Recorder(BaseChatModel):
 @contextlib.contextmanager
 def stub() -> Iterator[str]:
     """The address of a stub in a process of its own."""
-    command = [sys.executable, "-m", "opinionsim.testing._provider", "--latency", str(LATENCY_S)]
+    command = [sys.executable, "-m", "tests.support.provider", "--latency", str(LATENCY_S)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdin is not None
@@ -84,7 +84,6 @@ def _spec(runs: int) -> dict[str, Any]:
         "topic": {"name": "global-warming"},
         "interaction": {"kind": "dyadic", "steps": 60},
         "model": {"name": "stub"},
-        "execution": {"canary": False},
         "measurement": {"classifier": "lexicon", "texts": ["report"]},
     }
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from opinionsim.engine import Engine
 from opinionsim.messages import Message, Reply
-from opinionsim.schedules import Dyads
-from opinionsim.streams import stream
+from opinionsim.schedules import Dyads, Setting
 
 
 class Calls:
@@ -41,7 +40,8 @@ class Actor:
 
 async def _timed(n_agents: int, steps: int) -> float:
     """Seconds per call, intake of the schedule included."""
-    engine = Engine(Dyads(n_agents, steps, stream(1, "schedule")), [Actor()] * n_agents, Calls())
+    schedule = Dyads(steps=steps).schedule(Setting.of(n_agents, 1))
+    engine = Engine(schedule, [Actor()] * n_agents, Calls())
     began = time.perf_counter()
     engine.start()
     await engine.wait()

@@ -73,9 +73,10 @@ def write_store(url: str, runs: int, calls: int) -> list[str]:
 
 def _run(run_id: str, replicate: int) -> RunRow:
     summary = {
-        "seed": 1, "topic": "t", "category": "c", "framing": "falsehood", "claim": "it is so", "truth": None,
-        "confirmation_bias": "none", "memory": "cumulative", "world": "closed", "model": "scripted",
+        "seed": 1, "topic": "t", "category": "c", "framing": "falsehood", "claim": "it is so", "task": "",
+        "truth": None, "confirmation_bias": "none", "memory": "cumulative", "world": "closed", "model": "scripted",
         "interaction": "dyadic", "network": "complete", "n_agents": AGENTS, "steps": CALLS // 2,
+        "event_steps": None, "dropped_turns": 0,
     }  # fmt: skip
     return RunRow(run_id, replicate, f"block {replicate}", "scripted", {}, summary, CALLS)
 

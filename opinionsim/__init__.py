@@ -23,12 +23,14 @@ if TYPE_CHECKING:
         StoreError,
         SurveyError,
     )
-    from opinionsim.experiments import load_experiment, plan, run
     from opinionsim.llm import GivenReplies, load_chat_model
     from opinionsim.model import OpinionModel, PersonaAgent
     from opinionsim.opinions import OpinionScale
     from opinionsim.personas import Persona, Population
+    from opinionsim.planning import plan
     from opinionsim.registry import part
+    from opinionsim.running import run
+    from opinionsim.specification import load_experiment
     from opinionsim.store import Results, follow, load
     from opinionsim.topics import Claim, Topic
 
@@ -85,7 +87,6 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "StoreError",
         "SurveyError",
     ),
-    "experiments": ("load_experiment", "plan", "run"),
     "llm": ("GivenReplies", "load_chat_model"),
     "metrics": (),
     "model": ("OpinionModel", "PersonaAgent"),
@@ -93,7 +94,10 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "opinions": ("OpinionScale",),
     "personas": ("Persona", "Population"),
     "plots": (),
+    "planning": ("plan",),
     "registry": ("part",),
+    "running": ("run",),
+    "specification": ("load_experiment",),
     "store": ("Results", "follow", "load"),
     "topics": ("Claim", "Topic"),
 }

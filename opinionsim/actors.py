@@ -16,7 +16,7 @@ from opinionsim.memory import Memory, find_memory, new_memory
 from opinionsim.messages import EMPTY_PROMPT, SPOKEN, Ask, ChatMessage, Message, Prompt, Reply
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population
-from opinionsim.prompts import AgentPrompts, Brief, PromptPack
+from opinionsim.prompts import AgentPrompts, Brief, Conditions, PromptPack
 from opinionsim.schedules import (
     PARTICIPANT,
     ActSpec,
@@ -30,8 +30,6 @@ from opinionsim.schedules import (
     position,
 )
 from opinionsim.topics import Claim
-
-__all__ = ["Cognition", "Direction", "Member", "PersonaActor", "check_cast", "other_actors", "persona_actors"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +73,18 @@ class Cognition:
     def remembering(self) -> type[Memory]:
         """The memory's class."""
         return find_memory(self.memory, self.options)
+
+    @property
+    def conditions(self) -> Conditions:
+        """What all prompts vary with."""
+        return {
+            "world": self.world,
+            "persona_shown": self.persona_shown,
+            "masked": self.masked,
+            "confirmation_bias": self.confirmation_bias,
+            "belief_tense": self.belief_tense,
+            "post_words": self.post_words,
+        }
 
 
 @dataclass(frozen=True)
@@ -360,7 +370,7 @@ def persona_actors(
     """
     if schedule.n_agents != len(population):
         raise SpecError(f"the schedule is for {schedule.n_agents} agents; the population has {len(population)}")
-    wording = pack.bind(schedule.acts.values(), cognition.remembering.templates)
+    wording = pack.bind(schedule.acts.values(), cognition.remembering.templates, **cognition.conditions)
     writes, reads = _occasions(schedule)
     # One historical memory treats the agent that acts first differently.
     leader = first_keeper(schedule) if cognition.remembering.treats_first else None
@@ -374,16 +384,11 @@ def persona_actors(
             claim=claim,
             task=task if direction.task is None else direction.task,
             scale=scale,
-            persona_shown=cognition.persona_shown,
-            masked=cognition.masked,
-            confirmation_bias=cognition.confirmation_bias,
-            world=cognition.world,
-            belief_tense=cognition.belief_tense,
-            post_words=cognition.post_words,
             reads=reads,
             writes=writes,
             agent=agent,
             brief=direction.brief,
+            **cognition.conditions,
         )
         leads, start = agent == leader, _start(prompts)
         memory = new_memory(
@@ -391,6 +396,17 @@ def persona_actors(
         )
         actors.append(PersonaActor(agent, prompts, memory, direction.acts(schedule.acts)))
     return actors
+
+
+def conditions_of_others(masked: bool) -> Conditions:
+    """The conditions of members other than participants: an open world, and no bias.
+
+    Parameters
+    ----------
+    masked : bool
+        As in :class:`Cognition`.
+    """
+    return {"world": "open", "masked": masked}
 
 
 def other_actors(
@@ -427,7 +443,8 @@ def other_actors(
     SpecError
         If the pack lacks what the acts need.
     """
-    wording = pack.bind(schedule.acts.values(), find_memory(memory).templates)
+    told = conditions_of_others(masked)
+    wording = pack.bind(schedule.acts.values(), find_memory(memory).templates, **told)
     actors = []
     for agent, role in enumerate(schedule.others, schedule.n_agents):
         direction = (directions or {}).get(role, Direction())
@@ -436,13 +453,10 @@ def other_actors(
             claim=claim,
             task=task if direction.task is None else direction.task,
             scale=scale,
-            persona_shown="full",
-            masked=masked,
-            confirmation_bias="none",
-            world="open",
             agent=agent,
             role=role,
             brief=direction.brief,
+            **told,
         )
         blank = new_memory(memory, prompts, start=_start(prompts))
         actors.append(PersonaActor(agent, prompts, blank, direction.acts(schedule.acts), role))

@@ -14,8 +14,6 @@ import numpy as np
 
 from opinionsim.streams import digest
 
-__all__ = ["at", "compiled", "inlined"]
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 #: Functions that kernels call, not yet known to the compiler.
@@ -34,7 +32,7 @@ def inlined(function: _Function) -> _Function:
         function.__qualname__ += f"-{_content(function)}"
     _waiting.append(function)
     # The sources are read now, as they are loaded: files may be edited while the process runs.
-    _sources(Path(function.__code__.co_filename).parent)
+    _sources(_room(function))
     return function
 
 
@@ -76,10 +74,18 @@ def _content(function: Callable[..., Any]) -> str:
     return spelled(function)
 
 
+def _room(function: Callable[..., Any]) -> Path:
+    """The folder whose modules a kernel may call: its room of this package, or the outermost package it belongs to."""
+    folder = Path(function.__code__.co_filename).parent
+    while (folder.parent / "__init__.py").exists() and folder.parent != Path(__file__).parent:
+        folder = folder.parent
+    return folder
+
+
 @cache
 def _sources(folder: Path) -> str:
-    """Digest of the modules of a package, and of this one."""
-    files = [*sorted(folder.glob("*.py")), Path(__file__)]
+    """Digest of the modules in a folder and below it, and of this one."""
+    files = [*sorted(folder.rglob("*.py")), Path(__file__)]
     return digest("".join(file.read_text(encoding="utf-8") for file in files))[:12]
 
 
@@ -113,7 +119,7 @@ def _compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
         register(_waiting.pop())
     # Machine code on disk is found by this name and by the time of the kernel's own file. The functions it calls are in
     # other files: with a digest of all sources in the name, outdated code is never used.
-    kernel.__qualname__ += f"-{_sources(Path(kernel.__code__.co_filename).parent)}-{_content(kernel)}"
+    kernel.__qualname__ += f"-{_sources(_room(kernel))}-{_content(kernel)}"
     try:
         made: Any = njit(cache=True, nogil=True)(kernel)
     except RuntimeError:  # no folder can be written to

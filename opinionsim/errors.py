@@ -5,19 +5,16 @@ Each derives from :class:`OpinionSimError` and has a message for the user and an
 
 from __future__ import annotations
 
-__all__ = [
-    "BudgetExceeded",
-    "DamagedError",
-    "JournalMismatch",
-    "MeasurementError",
-    "ModelCallError",
-    "OpinionSimError",
-    "Rejected",
-    "ScheduleError",
-    "SpecError",
-    "StoreError",
-    "SurveyError",
-]
+from collections.abc import Iterable
+from difflib import get_close_matches
+from numbers import Integral
+from typing import Any
+
+
+def meant(given: object, valid: Iterable[str]) -> str:
+    """The valid name that a wrong one is close to, as errors put it behind the wrong one; empty where none is close."""
+    close = get_close_matches(str(given), list(valid), 1)
+    return f" (did you mean {close[0]}?)" if close else ""
 
 
 class OpinionSimError(Exception):
@@ -102,3 +99,10 @@ class JournalMismatch(StoreError):
 
 class SurveyError(SpecError):
     """A survey, its mapping, a query on it or given margins are not valid."""
+
+
+def whole_number(name: str, value: Any, least: int, error: type[OpinionSimError] = SpecError) -> int:
+    """An argument that is a whole number of at least `least`, those of numpy included; raises `error` for others."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise error(f"{name} must be a whole number of at least {least}; got {value!r:.60}")
+    return int(value)

@@ -7,16 +7,6 @@ from collections.abc import Collection, Iterable, Mapping
 
 from opinionsim.errors import MeasurementError
 
-__all__ = [
-    "EVIDENCE",
-    "KINDS",
-    "NOT_VALIDATED",
-    "evidence_statement",
-    "instrument_validation",
-    "played_by",
-    "validation_statement",
-]
-
 #: Kinds of text that opinions are read from, in the order of preference where none is named.
 KINDS = ("report", "response", "post", "probe", "self-report")
 #: An agent's own answer to a closed question, which no classifier interprets.

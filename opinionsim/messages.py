@@ -10,26 +10,6 @@ from typing import Any, Literal, NamedTuple, Protocol, final, get_args, overload
 from opinionsim.errors import SpecError
 from opinionsim.streams import digest
 
-__all__ = [
-    "AS_IS",
-    "EMPTY_PROMPT",
-    "SPOKEN",
-    "Ask",
-    "ChatMessage",
-    "Condition",
-    "Message",
-    "Parse",
-    "Prompt",
-    "Reading",
-    "Reply",
-    "as_message",
-    "printable",
-    "prompt_hash",
-    "prompt_identity",
-    "take_as_is",
-    "text_id",
-]
-
 Role = Literal["system", "user", "assistant"]
 
 #: Outcome of a question: an answer; a refusal, of the model or of its provider's filter; no text at all; a text cut

@@ -20,7 +20,7 @@ from opinionsim.actors import Cognition, Member, PersonaActor, other_actors, per
 from opinionsim.classifiers import Classifier, load_classifier
 from opinionsim.data import data_folder
 from opinionsim.engine import Engine
-from opinionsim.errors import OpinionSimError, ScheduleError, SpecError
+from opinionsim.errors import OpinionSimError, ScheduleError, SpecError, whole_number
 from opinionsim.llm import (
     Endpoint,
     Journal,
@@ -38,12 +38,10 @@ from opinionsim.metrics import bias, diversity
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population, draw_population, load_personas
 from opinionsim.prompts import PromptPack, load_pack
-from opinionsim.schedules import AnySchedule, Dyads, check_schedule
+from opinionsim.schedules import AnySchedule, Dyads, Setting, called, check_schedule
 from opinionsim.simulation import Simulation, TurnResult
 from opinionsim.streams import canonical_json, digest, stream
 from opinionsim.topics import Claim, load_topics
-
-__all__ = ["OpinionModel", "PersonaAgent"]
 
 #: Kinds of text that do not change the opinion an agent shows: posts are written for others, probes and self-reports
 #: are off the record.
@@ -250,8 +248,8 @@ class OpinionModel(mesa.Model):
         others: Mapping[str, str | BaseChatModel | Seat] | None = None,
         task: str = "",
     ) -> None:
-        _require_count("seed", seed)
-        _require_count("lookahead", lookahead or 0)
+        whole_number("seed", seed, 0)
+        whole_number("lookahead", lookahead or 0, 0)
         if not timeout_s > 0:
             raise SpecError(f"timeout_s must be above 0 seconds; got {timeout_s}")
         if scale is not None and not isinstance(scale, OpinionScale):
@@ -276,7 +274,7 @@ class OpinionModel(mesa.Model):
         for variable in self.schedule.needs:
             if variable not in measured:
                 raise SpecError(
-                    f"classifier: {type(self.schedule).__name__} acts on {variable!r}, which needs an instrument; "
+                    f"classifier: {called(self.schedule)} acts on {variable!r}, which needs an instrument; "
                     f"measured are {', '.join(measured) or 'none'}"
                 )
         self._queues = Queues(background.measuring_thread())
@@ -381,7 +379,7 @@ class OpinionModel(mesa.Model):
             [persona.name for persona in self.population.personas],
             self.population.opinions,
             asdict(self.cognition),
-            [type(self.schedule).__name__, self.schedule.steps, *self.schedule.others],
+            [called(self.schedule), self.schedule.steps, *self.schedule.others],
             *([self._task] if self._task else []),
             [model._llm_type, str(model._identifying_params)],
         ]
@@ -519,12 +517,6 @@ def _claim(topic: Claim | str | None, framing: str | None) -> Claim | None:
     return topics[topic].claim(framing)
 
 
-def _require_count(name: str, value: int) -> None:
-    """Refuse a value that is no whole number from 0."""
-    if not isinstance(value, int) or value < 0:
-        raise SpecError(f"{name} must be an integer of at least 0; got {value!r}")
-
-
 def _cognition(cognition: Cognition | Mapping[str, Any] | None) -> Cognition:
     """Conditions as given, or from a mapping of their names."""
     if isinstance(cognition, Cognition):
@@ -553,8 +545,8 @@ def _classifier(
 def _schedule(schedule: AnySchedule | int, n_agents: int, seed: int) -> AnySchedule:
     """A schedule as given, or random dyads on the complete graph."""
     if isinstance(schedule, int) and not isinstance(schedule, bool):
-        _require_count("schedule", schedule)
-        return Dyads(n_agents, schedule, stream(seed, "schedule"))
+        whole_number("schedule", schedule, 0)
+        return Dyads(steps=schedule).schedule(Setting.of(n_agents, seed))
     if isinstance(schedule, (str, bool)) or schedule is None:
         raise SpecError(f"schedule must be a schedule or a number of steps; got {schedule!r}")
     return check_schedule(schedule)

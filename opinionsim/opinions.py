@@ -11,8 +11,6 @@ import numpy as np
 
 from opinionsim.errors import MeasurementError, SpecError
 
-__all__ = ["OpinionEstimates", "OpinionScale", "ambiguous"]
-
 #: Least probability on each side of neutral of a text that is called ambiguous.
 _EITHER_SIDE = 0.25
 
@@ -210,6 +208,15 @@ class OpinionEstimates:
             value[answered] = scale.values[order][np.argmax(np.round(rows[:, order], 12), axis=1)]
         value[off > threshold] = np.nan
         return cls(scale, p, off, value)
+
+    @classmethod
+    def from_points(cls, scale: OpinionScale, points: Sequence[int | None]) -> OpinionEstimates:
+        """Estimates with all probability on one point for each text; None where a text gives no answer."""
+        rows = np.full((len(points), len(scale)), np.nan)
+        for row, point in zip(rows, points, strict=True):
+            if point is not None:
+                row[:] = scale.values == point
+        return cls.from_probabilities(scale, rows)
 
     def __len__(self) -> int:
         return len(self.value)

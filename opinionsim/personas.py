@@ -5,27 +5,16 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from opinionsim.documents import Document, KeyPath, is_one_line, read_document, validate
+from opinionsim.documents import Document, KeyPath, is_one_line, read_document, read_text, validate
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
-
-__all__ = [
-    "BARE",
-    "Assignment",
-    "InitialOpinions",
-    "Persona",
-    "PersonaSet",
-    "Population",
-    "draw_population",
-    "load_personas",
-    "parse_personas",
-]
 
 InitialOpinions = Literal[
     "uniform", "skewed-positive", "skewed-negative", "all-positive", "all-negative", "personas", "none"
@@ -130,7 +119,7 @@ def parse_personas(document: Document | Mapping[str, Any], source: str = "person
         these or an attribute holds a line break or another control character, or two personas share a name.
         White space around names and keys does not count.
     """
-    origin = document if isinstance(document, Document) else Document(dict(document), name=source)
+    origin = Document.of(document, source)
     model = validate(_PersonaSetModel, origin)
     for i, persona in enumerate(model.personas):
         _check_texts(origin, ("personas", i), persona)
@@ -190,15 +179,12 @@ def load_personas(path: str | Path) -> PersonaSet:
 
 def _read_rows(path: Path) -> Document:
     """A .csv file of personas as a document, whose errors name the line."""
+    reader = csv.reader(StringIO(read_text(path), newline=""), strict=True)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            header = [name.strip() for name in next(reader, [])]
-            rows = [(reader.line_num, row) for row in reader if row]
-    except UnicodeDecodeError:
-        raise SpecError(f"{path}: not a text file; UTF-8 is expected") from None
-    except (OSError, csv.Error) as error:
-        raise SpecError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        header = [name.strip() for name in next(reader, [])]
+        rows = [(reader.line_num, row) for row in reader if row]
+    except csv.Error as error:
+        raise SpecError(f"{path}: cannot be read: {error}") from None
     if not header or not rows:
         raise SpecError(f"{path}: needs a header and at least one row")
     for name in header:

@@ -11,8 +11,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-__all__ = ["code_of"]
-
 
 def code_of(target: Any) -> str:
     """The version of the code of a class or function of the user's own; empty where it has no file.

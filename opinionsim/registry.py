@@ -14,9 +14,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
-from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -29,27 +28,9 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from opinionsim.documents import DocumentModel, validate
-from opinionsim.errors import OpinionSimError, SpecError
+from opinionsim.documents import DocumentModel
+from opinionsim.errors import OpinionSimError, SpecError, meant
 from opinionsim.provenance import code_of
-
-__all__ = [
-    "KINDS",
-    "KindModel",
-    "NamedPart",
-    "Options",
-    "Part",
-    "all_options",
-    "blamed",
-    "built_in",
-    "find",
-    "is_path",
-    "known",
-    "name_of",
-    "part",
-    "secret_in",
-    "summary",
-]
 
 _Target = TypeVar("_Target")
 
@@ -327,11 +308,9 @@ def find(kind: str, reference: str) -> Part:
         own = built_in(kind)
         found = own.get(reference)
         if found is None:
-            close = get_close_matches(reference, own, 1)
-            meant = f" (did you mean {close[0]}?)" if close else ""
             raise SpecError(
-                f"unknown {words} {reference!r}{meant}; valid: {', '.join(sorted(own))}, or the import path of one of "
-                "your own, package.module:Name"
+                f"unknown {words} {reference!r}{meant(reference, own)}; valid: {', '.join(sorted(own))}, or the import "
+                "path of one of your own, package.module:Name"
             )
     found = found or _imported(kind, reference)
     for group in KINDS[kind].methods if found.outside else ():
@@ -394,9 +373,25 @@ def name_of(value: Any) -> Any:
     return value
 
 
+#: An item of a docstring: ``- Name: text``, its further lines indented.
+_ITEM = re.compile(r"^- ([A-Z]\w+): (.+(?:\n  .+)*)", re.MULTILINE)
+
+
 def summary(part: Part) -> str:
     """The first line of a part's docstring."""
-    return (inspect.getdoc(part.target) or "").strip().partition("\n")[0]
+    return described(part.target)[0]
+
+
+def described(target: Any) -> tuple[str, str, dict[str, list[str]]]:
+    """The docstring of an object taken apart: its first line, the paragraphs after it, and its items by name.
+
+    An item is ``- Name: text``, whose further lines are indented; several may have one name. Line ends are spaces.
+    """
+    first, _, rest = (inspect.getdoc(target) or "").strip().partition("\n")
+    items: dict[str, list[str]] = {}
+    for name, text in _ITEM.findall(rest):
+        items.setdefault(name, []).append(" ".join(text.split()))
+    return first, " ".join(_ITEM.sub("", rest).split()), items
 
 
 # -- in specifications -----------------------------------------------------------------------------------------------
@@ -461,24 +456,6 @@ class KindModel(DocumentModel):
         """The kind and the fields that differ from their defaults, as JSON values."""
         fields = self.model_dump(mode="json", exclude_defaults=True, exclude=set(without))
         return {**fields, "kind": self.kind}
-
-    @classmethod
-    def checked(cls, **fields: Any) -> Self:
-        """An object of this class from values given in Python.
-
-        Raises
-        ------
-        SpecError
-            If a field is not valid; names it.
-        """
-        plain = {name: getattr(value, "item", lambda value=value: value)() for name, value in fields.items()}
-        try:
-            return validate(cls, plain)
-        except SpecError as error:
-            problems = str(error).splitlines()
-            named = tuple(f"{name}:" for name in cls.model_fields)
-            spelled = [f"{cls.part_kind}{'.' if each.startswith(named) else ': '}{each}" for each in problems]
-            raise SpecError("\n".join(spelled)) from None
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:

@@ -13,9 +13,7 @@ from opinionsim.errors import OpinionSimError, ScheduleError
 from opinionsim.llm import RunCalls, Seat
 from opinionsim.measurement import Estimate, Measuring, Text
 from opinionsim.messages import Message
-from opinionsim.schedules import AnySchedule, Turn
-
-__all__ = ["Simulation", "TurnResult"]
+from opinionsim.schedules import AnySchedule, Turn, called
 
 #: Turns a run has under way for each call slot: enough that no slot waits for a prompt, few enough for memory.
 _TURNS_PER_SLOT = 4
@@ -80,7 +78,7 @@ class Simulation:
             for variable in schedule.needs:
                 if measuring is None or measuring.instrument(variable) is None:
                     raise ScheduleError(
-                        f"{type(schedule).__name__} acts on {variable!r}, and no instrument of the run measures it"
+                        f"{called(schedule)} acts on {variable!r}, and no instrument of the run measures it"
                     )
         self.schedule = schedule
         self.cast = tuple(cast)

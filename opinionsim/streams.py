@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["call_seed", "canonical_json", "digest", "stream"]
 
 #: Length of a hexadecimal identity: 96 bits, so that 10^9 texts collide with odds below 10^-11.
 _ID_LENGTH = 24

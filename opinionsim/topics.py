@@ -13,8 +13,6 @@ from opinionsim.documents import Document, is_one_line, read_document, validate
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 
-__all__ = ["Claim", "Topic", "load_topics", "parse_topic", "parse_topics"]
-
 #: Side that a topic is taken with where no framing is named (Chuang et al. 2023, §3; A5).
 _DEFAULT = "falsehood"
 
@@ -151,10 +149,6 @@ def _topic(model: _TopicModel, source: str, document: Document, *place: str | in
     return Topic(model.name, title, model.category, claims, model.accepted, model.sensitive, model.source or source)
 
 
-def _document(document: Document | Mapping[str, Any], source: str) -> Document:
-    return document if isinstance(document, Document) else Document(dict(document), name=source)
-
-
 def parse_topic(document: Document | Mapping[str, Any], source: str = "topic") -> Topic:
     """One topic from a mapping with the fields of :class:`Topic`.
 
@@ -163,7 +157,7 @@ def parse_topic(document: Document | Mapping[str, Any], source: str = "topic") -
     SpecError
         If a field is unknown, missing or of the wrong type.
     """
-    origin = _document(document, source)
+    origin = Document.of(document, source)
     return _topic(validate(_TopicModel, origin), "", origin)
 
 
@@ -187,7 +181,7 @@ def parse_topics(document: Document | Mapping[str, Any], source: str = "topics")
     SpecError
         If a field is unknown, missing or of the wrong type, or two topics share a name.
     """
-    origin = _document(document, source)
+    origin = Document.of(document, source)
     model = validate(_TopicsModel, origin)
     topics: dict[str, Topic] = {}
     for i, entry in enumerate(model.topics):

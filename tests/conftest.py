@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from tests._postgres import Server
+    from tests.support.postgres import Server
 
 
 # Before any test module imports a library that reads them.
@@ -120,7 +120,7 @@ def checkout() -> Path:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
     """A PostgreSQL server of the tests' own, one a worker process."""
-    from tests._postgres import server
+    from tests.support.postgres import server
 
     with server() as running:
         yield running

@@ -21,7 +21,7 @@ from opinionsim.prompts import load_pack
 from opinionsim.schedules import PROBE, REVIEW, WRITE, ActSpec, Schedule, Turn, n_members, named
 from opinionsim.testing import run_virtual
 from opinionsim.topics import Claim
-from tests.llm._desk import AT_ONCE
+from tests.support.desk import AT_ONCE
 
 
 def _longest(texts: Sequence[str]) -> int:

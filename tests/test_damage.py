@@ -15,10 +15,11 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.errors import SpecError, StoreError
-from opinionsim.experiments import load_experiment, replay, under_way
+from opinionsim.running import replay, under_way
+from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
-from tests._editing import edit
-from tests._running import SMALL, carry_out, changed, ended, watched
+from tests.support.editing import edit
+from tests.support.running import SMALL, carry_out, changed, ended, watched
 
 pytestmark = pytest.mark.long
 
@@ -175,14 +176,13 @@ EDITS: dict[str, tuple[str, ...]] = {
         "delete from opinions",
     ),
     "ledger": ("insert into ledger values ('e', 'r', 0, 1, 0, 1, 1, 5.0, 1.0, 7)",),
-    "canaries": ("update canaries set text_id = 'none'", "delete from canaries"),
     "workers": ("delete from workers",),
     "points": ("delete from points",),
     "point_keys": ("delete from point_keys",),
     "schema_version": ("update schema_version set version = 9", "delete from schema_version"),
 }
 #: Of these nothing is shown in frames and prompts.
-_WITHOUT_EFFECT = {"workers", "canaries", "ledger", "points", "point_keys"}
+_WITHOUT_EFFECT = {"workers", "ledger", "points", "point_keys"}
 
 
 def test_every_table_is_edited(store: Path) -> None:

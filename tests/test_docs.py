@@ -19,8 +19,9 @@ from typer.testing import CliRunner
 
 from opinionsim.classic import MODELS
 from opinionsim.cli import app
-from opinionsim.experiments import load_experiment, load_sweep
 from opinionsim.llm import ScriptedParameters
+from opinionsim.specification import load_experiment
+from opinionsim.sweeps import load_sweep
 from opinionsim.topics import load_topics
 
 _TOP = Path(__file__).resolve().parents[1]

@@ -11,9 +11,10 @@ import pytest
 import yaml
 from PIL import Image
 
+from opinionsim.assembly import assemble
 from opinionsim.classic import MODELS
 from opinionsim.errors import SpecError
-from opinionsim.experiments import assemble, load_experiment
+from opinionsim.specification import load_experiment
 
 _FOLDER = Path(__file__).resolve().parents[1] / "docs" / "classic"
 
@@ -34,11 +35,12 @@ def test_pages_are_those_of_the_registry(generate: ModuleType) -> None:
 
 
 def test_a_changed_model_makes_its_page_stale(generate: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    changed = replace(MODELS["deffuant"], behaviour="Something else.")
-    monkeypatch.setitem(generate.MODELS, "deffuant", changed)
+    parameters = MODELS["deffuant"].parameters
+    other = type("Other", (parameters,), {"__doc__": f"{parameters.__doc__}\n- Source: Somebody else (2001)."})
+    monkeypatch.setitem(generate.MODELS, "deffuant", replace(MODELS["deffuant"], parameters=other))
     assert generate.stale(["deffuant"]) == ["deffuant.md is stale"]
-    other = replace(MODELS["deffuant"], example={**MODELS["deffuant"].example, "n": 17})
-    monkeypatch.setitem(generate.MODELS, "deffuant", other)
+    longer = replace(MODELS["deffuant"], example={**MODELS["deffuant"].example, "n": 17})
+    monkeypatch.setitem(generate.MODELS, "deffuant", longer)
     assert generate.stale(["deffuant"]) == ["deffuant.md is stale", "images/deffuant.png is stale"]
     monkeypatch.setitem(generate.MODELS, "another", replace(MODELS["deffuant"], name="another"))
     assert "another.md is missing" in generate.stale()

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from opinionsim.store import Results
-from tests._durability import Kind, Supervisor, study, supervisor, undisturbed
-from tests._postgres import Server
+from tests.support.durability import Kind, Supervisor, study, supervisor, undisturbed
+from tests.support.postgres import Server
 
 pytestmark = pytest.mark.long
 

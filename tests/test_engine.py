@@ -6,27 +6,27 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 
 import networkx as nx
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from opinionsim.engine import Engine
 from opinionsim.errors import OpinionSimError, ScheduleError
 from opinionsim.llm import SlotPool
 from opinionsim.messages import Message, Reply
 from opinionsim.schedules import (
+    AnySchedule,
     Broadcast,
     CriticalPath,
-    Dyads,
     External,
+    GivenDyads,
     IndependentReports,
+    Setting,
     Turn,
     critical_path,
     with_probes,
 )
 from opinionsim.testing import run_virtual
-from tests._engines import ACTS, Clerk, Client, Decided, Listed, Run
+from tests.support.engines import ACTS, Clerk, Client, Decided, Listed, Run, chain
 
 
 @st.composite
@@ -44,6 +44,10 @@ def schedules(draw: st.DrawFn) -> Listed:
         )
         turns.append(Turn(index, step, agent, act, tuple(reads)))
     return Listed(n_agents, *turns)
+
+
+def _independent(n: int, reports: int) -> AnySchedule:
+    return IndependentReports(reports=reports).schedule(Setting.of(n))
 
 
 # -- critical path ---------------------------------------------------------------------------------------
@@ -107,13 +111,13 @@ def test_with_few_slots_the_engine_keeps_to_grahams_bound(schedule: Listed, slot
     ("schedule", "calls_per_event", "expected"),
     [
         (Listed(3), 0, CriticalPath(0, 0, 0)),
-        (IndependentReports(5, 7), 0, CriticalPath(1, 35, 35)),
-        (Dyads(2, 4, pairs=[(0, 1)] * 4), 0, CriticalPath(5, 8, 2)),
-        (Dyads(2, 4, pairs=[(0, 1), (1, 0)] * 2), 0, CriticalPath(8, 8, 1)),
-        (Dyads(2, 4, pairs=[(0, 1), (1, 0)] * 2), 1, CriticalPath(12, 16, 2)),
-        (Dyads(4, 2, pairs=[(0, 1), (2, 3)]), 0, CriticalPath(2, 4, 2)),
-        (Dyads(4, 2, pairs=[(0, 1), (2, 3)]), 1, CriticalPath(3, 8, 4)),
-        (with_probes(Dyads(2, 1, pairs=[(0, 1)]), 1, 1), 0, CriticalPath(3, 6, 3)),
+        (_independent(5, 7), 0, CriticalPath(1, 35, 35)),
+        (GivenDyads(2, [(0, 1)] * 4), 0, CriticalPath(5, 8, 2)),
+        (GivenDyads(2, [(0, 1), (1, 0)] * 2), 0, CriticalPath(8, 8, 1)),
+        (GivenDyads(2, [(0, 1), (1, 0)] * 2), 1, CriticalPath(12, 16, 2)),
+        (GivenDyads(4, [(0, 1), (2, 3)]), 0, CriticalPath(2, 4, 2)),
+        (GivenDyads(4, [(0, 1), (2, 3)]), 1, CriticalPath(3, 8, 4)),
+        (with_probes(GivenDyads(2, [(0, 1)]), 1, 1), 0, CriticalPath(3, 6, 3)),
     ],
 )
 def test_critical_path_closed_forms(schedule, calls_per_event, expected) -> None:
@@ -123,7 +127,7 @@ def test_critical_path_closed_forms(schedule, calls_per_event, expected) -> None
 
 
 def test_a_broadcast_is_as_wide_as_its_audience() -> None:
-    found = critical_path(Broadcast(9, 1, np.random.default_rng(0)))
+    found = critical_path(Broadcast(steps=1).schedule(Setting.of(9)))  # type: ignore[arg-type]
     assert found == CriticalPath(2, 9, 8)
 
 
@@ -186,7 +190,7 @@ def test_runs_share_one_pool_of_slots() -> None:
     client, slots = Client(), SlotPool(3)
 
     async def story() -> float:
-        runs = [Run(IndependentReports(1, 6), client, slots) for _ in range(4)]
+        runs = [Run(_independent(1, 6), client, slots) for _ in range(4)]
         for run in runs:
             run.engine.start()
         await asyncio.gather(*(run.engine.wait() for run in runs))
@@ -248,8 +252,8 @@ def test_once_published_a_turn_asks_on_behalf_of_its_own_agent_only() -> None:
         def fork(self):
             return self
 
-    chain = [Turn(0, 1, 0, "write"), *(Turn(i, 1, 1, "review", (i - 1,)) for i in (1, 2, 3))]
-    engine = Engine(Listed(2, *chain), [Reflecting(), Reflecting()], Calls())
+    turns = [Turn(0, 1, 0, "write"), *(Turn(i, 1, 1, "review", (i - 1,)) for i in (1, 2, 3))]
+    engine = Engine(Listed(2, *turns), [Reflecting(), Reflecting()], Calls())
 
     async def story() -> None:
         engine.start()
@@ -265,14 +269,9 @@ def test_once_published_a_turn_asks_on_behalf_of_its_own_agent_only() -> None:
 # -- steps -----------------------------------------------------------------------------------------------
 
 
-def _chain(steps: int) -> Listed:
-    """Two agents, each one turn a step, that read nobody."""
-    return Listed(2, *(Turn(i, i // 2 + 1, i % 2, "write") for i in range(2 * steps)))
-
-
 def test_turns_beyond_the_horizon_wait_until_it_moves() -> None:
     async def story() -> None:
-        run = Run(_chain(5), horizon=2)
+        run = Run(chain(5), horizon=2)
         run.engine.start()
         await asyncio.sleep(100)
         assert run.published == [0, 1, 2, 3]
@@ -336,7 +335,7 @@ def test_steps_without_turns_are_done_at_once() -> None:
 
 def test_a_transcript_is_by_index_from_a_turn_to_a_step() -> None:
     async def story() -> None:
-        run = Run(_chain(3), Client(lambda prompt: 9.0 if prompt == "0" else 1.0))
+        run = Run(chain(3), Client(lambda prompt: 9.0 if prompt == "0" else 1.0))
         run.engine.start()
         await asyncio.sleep(3.5)
         assert run.published == [1, 3, 5]

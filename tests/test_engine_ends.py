@@ -9,15 +9,9 @@ from langchain_core.messages import AIMessage
 
 from opinionsim.errors import ModelCallError, OpinionSimError, ScheduleError
 from opinionsim.messages import ChatMessage, Message
-from opinionsim.schedules import IndependentReports, Turn
+from opinionsim.schedules import IndependentReports, Setting, Turn
 from opinionsim.testing import run_virtual
-from tests._engines import Clerk, Client, Decided, Listed, Run
-
-
-def _chain(steps: int) -> Listed:
-    """Two agents, each one turn a step, that read nobody."""
-    return Listed(2, *(Turn(i, i // 2 + 1, i % 2, "write") for i in range(2 * steps)))
-
+from tests.support.engines import Clerk, Client, Decided, Listed, Run, chain
 
 # -- actors ----------------------------------------------------------------------------------------------
 
@@ -74,7 +68,7 @@ def test_an_actor_that_breaks_stops_the_run_and_the_others_come_to_their_end(act
 
 def test_a_step_that_was_done_before_the_error_is_still_done() -> None:
     async def story() -> None:
-        run = Run(_chain(3), actors=[Clerk(), Clerk()])
+        run = Run(chain(3), actors=[Clerk(), Clerk()])
         run.engine.start()
         await run.engine.wait_step(1)
         run.engine.stop(OpinionSimError("enough"))
@@ -124,7 +118,7 @@ def test_a_failed_call_stops_the_run_naming_step_and_agent_and_keeps_the_rest() 
             return reply
 
     async def story() -> None:
-        run = Run(_chain(4), Gone(lambda prompt: 2.5 if prompt == "2" else 1.0))
+        run = Run(chain(4), Gone(lambda prompt: 2.5 if prompt == "2" else 1.0))
         run.engine.start()
         with pytest.raises(ModelCallError, match=r"run run, step 2, agent 1 \(write\): PermissionError: the provider"):
             await run.engine.wait()
@@ -136,7 +130,7 @@ def test_a_failed_call_stops_the_run_naming_step_and_agent_and_keeps_the_rest() 
 
 def test_stop_lets_calls_in_flight_arrive_and_cancels_those_that_wait_for_a_slot() -> None:
     async def story() -> None:
-        run = Run(IndependentReports(1, 6), Client(4.0), slots=2)
+        run = Run(IndependentReports(reports=6).schedule(Setting.of(1)), Client(4.0), slots=2)
         run.engine.start()
         await asyncio.sleep(1.0)
         assert run.client.in_flight == 2
@@ -169,7 +163,7 @@ def test_stop_before_a_reflection_keeps_the_reply_and_asks_no_more() -> None:
 
 def test_stop_wakes_whoever_waits_for_a_step() -> None:
     async def story() -> float:
-        run = Run(_chain(3), Client(50.0))
+        run = Run(chain(3), Client(50.0))
         run.engine.start()
         waiting = asyncio.create_task(run.engine.wait_step(3))
         await asyncio.sleep(1.0)
@@ -205,7 +199,7 @@ def test_cancel_ends_an_adaptive_schedule_wherever_it_is(horizon: int | None, at
 
 def test_cancel_before_anything_has_begun() -> None:
     async def story() -> None:
-        run = Run(_chain(3))
+        run = Run(chain(3))
         await run.engine.cancel()
         run.assert_at_rest()
 
@@ -214,7 +208,7 @@ def test_cancel_before_anything_has_begun() -> None:
 
 def test_cancel_loses_the_calls_in_flight_and_keeps_those_that_arrived() -> None:
     async def story() -> None:
-        run = Run(_chain(3), Client(lambda prompt: 1.0 if prompt == "0" else 5.0))
+        run = Run(chain(3), Client(lambda prompt: 1.0 if prompt == "0" else 5.0))
         run.engine.start()
         await asyncio.sleep(2.0)
         await run.engine.cancel()

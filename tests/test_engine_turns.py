@@ -9,15 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from opinionsim.engine import Engine
 from opinionsim.errors import ModelCallError, Rejected, ScheduleError
 from opinionsim.messages import ChatMessage, Message, take_as_is
 from opinionsim.schedules import PROBE, REVIEW, WRITE, ActSpec, External, Turn, named
 from opinionsim.testing import run_virtual
-from tests._engines import ACTS, Clerk, Client, Decided, Listed, Run
+from tests.support.engines import ACTS, Clerk, Client, Decided, Listed, Run
 
 
 def carried_out(run: Run) -> Run:

@@ -15,7 +15,7 @@ from opinionsim.llm import Seat
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.schedules import REPORT_ONCE, REVIEW, WRITE, ActSpec, CriticalPath, Turn, critical_path, named
 from opinionsim.testing import run_virtual
-from tests._engines import Clerk, Client, Decided, Listed, Run
+from tests.support.engines import Clerk, Client, Decided, Listed, Run
 
 # -- acts in the background ----------------------------------------------------------------------------------
 

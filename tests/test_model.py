@@ -17,16 +17,29 @@ from langchain_core.language_models import FakeListChatModel
 
 import opinionsim as osim
 from opinionsim import background
+from opinionsim.assembly import assemble
 from opinionsim.errors import ModelCallError, ScheduleError, SpecError
-from opinionsim.experiments import assemble, load_experiment
 from opinionsim.llm import MemoryJournal, load_chat_model
 from opinionsim.metrics import bias, diversity
 from opinionsim.model import OpinionModel
 from opinionsim.personas import Population
-from opinionsim.schedules import BoundedConfidenceDyads, Broadcast, Dyads, Feed, SimilarityDyads, with_probes
-from opinionsim.streams import call_seed, stream
-from opinionsim.testing import StubProvider, scripted_reply
-from tests._running import SMALL, carry_out, changed, watched
+from opinionsim.schedules import (
+    AnySchedule,
+    BoundedConfidenceDyads,
+    Broadcast,
+    Dyads,
+    Feed,
+    GivenDyads,
+    Interaction,
+    Setting,
+    SimilarityDyads,
+    with_probes,
+)
+from opinionsim.specification import load_experiment
+from opinionsim.streams import call_seed
+from tests.support.provider import StubProvider
+from tests.support.provider_replies import scripted_reply
+from tests.support.running import SMALL, carry_out, changed, watched
 
 
 def _parts(**values: Any) -> Any:
@@ -47,9 +60,10 @@ def _messages(model: OpinionModel) -> list[tuple[Any, ...]]:
 
 def test_a_step_is_committed_whole() -> None:
     model = _model()
-    pairs = model.schedule.pairs
+    turns = list(model.schedule.turns())
     assert (model.steps, model.running) == (0, True)
-    for step, (speaker, listener) in enumerate(pairs.tolist(), 1):
+    for step, (written, reviewed) in enumerate(zip(turns[::2], turns[1::2], strict=True), 1):
+        speaker, listener = written.agent, reviewed.agent
         before = {agent.index: (agent.posts, agent.reports) for agent in model.agents}
         model.step()
         assert model.steps == step
@@ -266,7 +280,7 @@ def _tasks() -> int:
 def _begun() -> OpinionModel:
     """A model after its first step, the calls of whose other steps never end."""
     chat_model, watch = watched()
-    model = _model(chat_model, Dyads(4, 4, pairs=[(0, 1), (2, 3), (0, 2), (1, 3)]))
+    model = _model(chat_model, GivenDyads(4, [(0, 1), (2, 3), (0, 2), (1, 3)]))
     first = {call_seed(model._run_id, turn, "reply", 0) for turn in (0, 1)}
     watch.latency = lambda seed: 0.0 if seed in first else 3600.0
     model.step()
@@ -350,13 +364,18 @@ def test_several_models_run_side_by_side_in_threads() -> None:
 # -- what it can be made of ----------------------------------------------------------------------------------
 
 
+def _scheduled(interaction: Interaction, *opinions: float) -> AnySchedule:
+    """The schedule of an interaction among four agents."""
+    return interaction.schedule(Setting.of(4, 1, opinions=opinions))
+
+
 @pytest.mark.parametrize(
     "schedule",
     [
-        Broadcast(4, 3, stream(1, "schedule")),
-        SimilarityDyads(4, 5, strength=1.0, opinions=[0.0, 1.0, -1.0, 2.0], seed=3),
-        Feed(4, 3, posts=2, opinions=[0.0, 1.0, -1.0, 2.0], seed=3),
-        with_probes(Dyads(4, 3, stream(1, "schedule")), 1, 1),
+        _scheduled(Broadcast(steps=3)),
+        _scheduled(SimilarityDyads(steps=5), 0.0, 1.0, -1.0, 2.0),
+        _scheduled(Feed(steps=3, posts=2), 0.0, 1.0, -1.0, 2.0),
+        with_probes(_scheduled(Dyads(steps=3)), 1, 1),
     ],
     ids=["broadcast", "similarity", "feed", "probed"],
 )
@@ -372,7 +391,7 @@ def test_any_schedule_steps(schedule: Any) -> None:
 
 def test_steps_in_which_nobody_meets_are_steps_all_the_same() -> None:
     """Two couples of one mind each, far from the other: half of all pairs drawn do not meet."""
-    schedule = BoundedConfidenceDyads(4, 12, confidence=0.0, opinions=[-2.0, -2.0, 2.0, 2.0], seed=1)
+    schedule = _scheduled(BoundedConfidenceDyads(steps=12, confidence=0.0), -2.0, -2.0, 2.0, 2.0)
     model = _model(schedule=schedule)
     seen = [len(model.history)]
     while model.running:
@@ -381,7 +400,8 @@ def test_steps_in_which_nobody_meets_are_steps_all_the_same() -> None:
     assert model.steps == schedule.steps == 12
     assert len(model.datacollector.get_model_vars_dataframe()) == 13
     assert {later - earlier for earlier, later in pairwise(seen)} == {0, 2}
-    apart = _model(schedule=BoundedConfidenceDyads(4, 4, confidence=0.5, opinions=[-2.0, -1.0, 1.0, 2.0], seed=1))
+    nobody = _scheduled(BoundedConfidenceDyads(steps=4, confidence=0.5), -2.0, -1.0, 1.0, 2.0)
+    apart = _model(schedule=nobody)
     apart.run()
     assert (apart.steps, apart.history) == (4, [])
 
@@ -414,12 +434,12 @@ def test_a_model_that_is_not_scripted_needs_its_classifier_named() -> None:
         ({"topic": "no-such-topic"}, "topic: unknown 'no-such-topic'; valid: flat-earth"),
         ({"population": "nobody"}, "personas: unknown 'nobody'; valid: chuang2024"),
         ({"framing": "lie"}, "lie"),
-        ({"schedule": -1}, "schedule must be an integer of at least 0; got -1"),
-        ({"schedule": Dyads(3, 2, stream(1, "schedule"))}, "the schedule is for 3 agents; the population has 10"),
+        ({"schedule": -1}, "schedule must be a whole number of at least 0; got -1"),
+        ({"schedule": GivenDyads(3, [(0, 1)])}, "the schedule is for 3 agents; the population has 10"),
         ({"chat_model": "gpt"}, "unknown model 'gpt'"),
         ({"classifier": "none"}, "unknown classifier 'none'"),
-        ({"seed": -1}, "seed must be an integer of at least 0; got -1"),
-        ({"lookahead": -1}, "lookahead must be an integer of at least 0; got -1"),
+        ({"seed": -1}, "seed must be a whole number of at least 0; got -1"),
+        ({"lookahead": -1}, "lookahead must be a whole number of at least 0; got -1"),
         ({"max_concurrency": 0}, "max_concurrency must be at least 1; got 0"),
         ({"cognition": {"memroy": "cumulative"}}, "cognition: unknown field 'memroy'; valid: memory, "),
         (
@@ -429,7 +449,7 @@ def test_a_model_that_is_not_scripted_needs_its_classifier_named() -> None:
         ({"cognition": {"confirmation_bias": "mild"}}, "confirmation_bias must be one of none, weak, strong"),
         ({"prompts": "no-such-folder"}, "neither 'default', 'deliberation' nor a folder"),
         (
-            {"schedule": SimilarityDyads(10, 2, strength=1.0, opinions=[0.0] * 10, seed=1), "classifier": None},
+            {"schedule": SimilarityDyads(steps=2).schedule(Setting.of(10)), "classifier": None},
             "classifier",
         ),
     ],

@@ -14,13 +14,15 @@ from distributed import LocalCluster
 
 import opinionsim as osim
 from opinionsim.errors import OpinionSimError, SpecError
-from opinionsim.experiments import manifest, under_way
 from opinionsim.registry import built_in, find
+from opinionsim.running import under_way
 from opinionsim.schedules import REVIEW, WRITE, SteppedInteraction, Turn, named
+from opinionsim.specification import manifest
 from opinionsim.store import open_store
-from tests._postgres import Server
-from tests._processes import in_process, said
-from tests._running import SMALL, changed, ended
+from tests.support.editing import reword
+from tests.support.postgres import Server
+from tests.support.processes import in_process, said
+from tests.support.running import SMALL, changed, ended
 
 pytestmark = pytest.mark.long
 
@@ -49,10 +51,7 @@ def _commands(folder: Path, *commands: str) -> list[Said]:
 
 
 def _edit(folder: Path, module: str, before: str, after: str) -> None:
-    path = folder / "ownparts" / f"{module}.py"
-    text = path.read_text(encoding="utf-8")
-    assert before in text
-    path.write_text(text.replace(before, after), encoding="utf-8")
+    reword(folder / "ownparts" / f"{module}.py", before, after)
 
 
 _RUN = "run spec.yaml --store o.sqlite"
@@ -475,7 +474,7 @@ class Turnwise(SteppedInteraction):
 
 
 def _schedule(experiment: Any) -> Any:
-    from opinionsim.experiments import assemble
+    from opinionsim.assembly import assemble
 
     return assemble(experiment.runs[0], experiment.resources).schedule
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,12 @@ def test_wheel_carries_everything(wheel_python: Path, checkout: Path, tmp_path: 
     assert set(sources) <= set(found["package"])
     assert {"py.typed", "data/topics/chuang2024.yaml"} <= set(found["package"])
     assert any(name.startswith("prompts/default/") and name.endswith(".j2") for name in found["package"])
+
+
+def test_wheel_holds_the_package_alone(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        folders = {name.partition("/")[0] for name in archive.namelist()}
+    assert folders == {"opinionsim", f"opinionsim-{opinionsim.__version__}.dist-info"}
 
 
 def test_wheel_installs_the_command(wheel_python: Path, tmp_path: Path) -> None:

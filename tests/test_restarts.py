@@ -10,10 +10,9 @@ import pytest
 
 from opinionsim.errors import StoreError
 from opinionsim.store import open_store
-from tests import _reader
-from tests._postgres import Server, server
-from tests._running import SMALL as _SMALL
-from tests._running import assert_same, carry_out, changed, ended, watched
+from tests.support.postgres import Server, server
+from tests.support.reader import check_reading, reading
+from tests.support.running import SMALL as _SMALL, assert_same, carry_out, changed, ended, watched
 
 pytestmark = pytest.mark.long
 
@@ -48,7 +47,7 @@ def test_a_server_that_goes_away_costs_no_call_and_hides_nothing(own: Server, tm
     down: list[tuple[float, float]] = []
     over = threading.Event()
     disturbing = threading.Thread(target=_restarts, args=(own, 3, 1.5, down, over))
-    with _reader.reading(store, tmp_path / "notes") as reader:
+    with reading(store, tmp_path / "notes") as reader:
         disturbing.start()
         try:
             summary, results = carry_out(SPEC, store, model, slots=SLOTS)
@@ -60,7 +59,7 @@ def test_a_server_that_goes_away_costs_no_call_and_hides_nothing(own: Server, tm
     assert (summary.complete, summary.errors) == (6, {})
     # Nothing was asked twice: the replies that could not be kept at once waited.
     assert len(watch.asked) == len(set(watch.asked)) == len(results.calls)
-    assert _reader.check(read, store) == len(results.turns) + len(results.opinions)
+    assert check_reading(read, store) == len(results.turns) + len(results.opinions)
     assert_same(results, carry_out(SPEC, str(tmp_path / "whole.sqlite"))[1])
 
 

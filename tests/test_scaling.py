@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from opinionsim.memory import estimated_tokens
-from opinionsim.networks import build_network
-from opinionsim.schedules import Dyads, critical_path
+from opinionsim.networks import Neighbours, build_network
+from opinionsim.schedules import GivenDyads, critical_path
 from opinionsim.streams import stream
 
 _TOP = Path(__file__).resolve().parents[1]
@@ -43,9 +43,9 @@ def small(scaling: Any) -> Any:
 @pytest.mark.parametrize("n_agents", [10, 57])
 def test_recursion_is_that_of_the_engine(scaling: Any, network: str, calls_per_event: int, n_agents: int) -> None:
     graph = build_network(scaling.NETWORKS[network][0](n_agents), n_agents, 3)
-    schedule = Dyads(graph, 8 * n_agents, stream(5, "schedule"))
-    widths = scaling.in_flight(schedule.pairs, n_agents, calls_per_event)
-    path = critical_path(schedule, calls_per_event=calls_per_event)
+    pairs = Neighbours(graph).draw_pairs(8 * n_agents, stream(5, "schedule"))
+    widths = scaling.in_flight(pairs, n_agents, calls_per_event)
+    path = critical_path(GivenDyads(graph, pairs), calls_per_event=calls_per_event)  # type: ignore[arg-type]
     assert (len(widths), int(widths.sum()), int(widths.max())) == (path.length, path.calls, path.peak_width)
 
 
@@ -60,9 +60,9 @@ def test_recursion_goes_on_over_portions(scaling: Any) -> None:
 @pytest.mark.parametrize("calls_per_event", [0, 1])
 def test_bound_holds_as_often_as_it_says(scaling: Any, calls_per_event: int) -> None:
     n_agents, steps, odds = 20, 100, 0.5
-    bound = scaling.depth_bound(n_agents, steps, calls_per_event, odds)
+    bound, drawn = scaling.depth_bound(n_agents, steps, calls_per_event, odds), Neighbours(n_agents)
     depths = [
-        len(scaling.in_flight(Dyads(n_agents, steps, stream(seed, "schedule")).pairs, n_agents, calls_per_event))
+        len(scaling.in_flight(drawn.draw_pairs(steps, stream(seed, "schedule")), n_agents, calls_per_event))
         for seed in range(200)
     ]
     assert np.mean(np.array(depths) > bound) <= odds
@@ -84,8 +84,8 @@ def _star_depth_bounds(n_agents: int, steps: int, calls_per_event: int) -> tuple
 
 @pytest.mark.parametrize("calls_per_event", [0, 1])
 def test_star_is_as_deep_as_its_centre_is_busy(scaling: Any, calls_per_event: int) -> None:
-    schedule = Dyads(build_network("star", 500), 5000, stream(1, "schedule"))
-    depth = len(scaling.in_flight(schedule.pairs, 500, calls_per_event))
+    pairs = Neighbours(build_network("star", 500)).draw_pairs(5000, stream(1, "schedule"))
+    depth = len(scaling.in_flight(pairs, 500, calls_per_event))
     low, high = _star_depth_bounds(500, 5000, calls_per_event)
     assert low <= depth <= high
     assert depth == pytest.approx(low, rel=0.01)
@@ -104,7 +104,7 @@ def test_remembered_events_in_closed_form(scaling: Any, network: str) -> None:
     for seed in range(100):
         before = np.zeros(n_agents, dtype=int)
         total = 0
-        for speaker, listener in Dyads(graph, steps, stream(seed, "schedule")).pairs.tolist():
+        for speaker, listener in Neighbours(graph).draw_pairs(steps, stream(seed, "schedule")).tolist():
             total += before[speaker] + before[listener]
             before[speaker] += 1
             before[listener] += 1

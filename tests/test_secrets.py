@@ -30,12 +30,14 @@ import opinionsim as osim
 from opinionsim.background import run as run_in_background
 from opinionsim.cli import app
 from opinionsim.errors import OpinionSimError
-from opinionsim.experiments import load_experiment
 from opinionsim.llm import MemoryJournal, ModelClient, RetryPolicy, RunCalls, SlotPool, load_chat_model
 from opinionsim.messages import ChatMessage
-from opinionsim.testing import Faults, StubProvider, evenly, scripted_reply
-from tests._provider_runs import SPEC
-from tests._running import changed
+from opinionsim.specification import load_experiment
+from tests.support.provider import StubProvider
+from tests.support.provider_faults import Faults, evenly
+from tests.support.provider_replies import scripted_reply
+from tests.support.provider_runs import SPEC
+from tests.support.running import changed
 
 pytestmark = pytest.mark.long
 
@@ -222,11 +224,10 @@ def test_the_key_is_nowhere_after_runs_that_fail_and_runs_that_succeed(
             "refused": "http://127.0.0.1:1/v1",
             "unknown": "http://nobody.invalid/v1",
         }
-        patient = {**EXECUTION, "retry": SPEC["execution"]["retry"], "canary": True}
+        patient = {**EXECUTION, "retry": SPEC["execution"]["retry"]}
         sweep = {"cognition.confirmation_bias": ["none", "strong"]}
         specs = {
             **{name: spec_for(address, name) for name, address in addresses.items()},
-            "with-canary": spec_for(f"{careless}/401", "with-canary", execution={**EXECUTION, "canary": True}),
             "good": spec_for(good.base_url, "good", execution=patient, sweep=sweep, replicates=2),
         }
         for name, spec in specs.items():

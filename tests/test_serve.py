@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from opinionsim import load_chat_model
-from tests._running import SMALL, assert_same, carry_out, changed
-from tests.llm._tiny import save_tiny
+from tests.support.running import SMALL, assert_same, carry_out, changed
+from tests.support.tiny import save_tiny
 
 pytestmark = pytest.mark.long
 

@@ -14,21 +14,21 @@ from langchain_core.outputs import ChatResult
 from pydantic import PrivateAttr
 
 from opinionsim.actors import Cognition, persona_actors
+from opinionsim.assembly import assemble
 from opinionsim.classifiers import ChatClassifier, items_of, load_classifier
 from opinionsim.errors import JournalMismatch, ModelCallError, ScheduleError, SpecError, StoreError
-from opinionsim.experiments import assemble, load_experiment
 from opinionsim.llm import Endpoint, Entry, EntryKey, MemoryJournal, ModelClient, ReplayOnly, RunCalls, SlotPool
 from opinionsim.measurement import Estimate, Instrument, Measuring, Queues, Text
 from opinionsim.messages import ChatMessage, Condition, text_id
 from opinionsim.personas import Population
-from opinionsim.schedules import Dyads, Turn
+from opinionsim.schedules import GivenDyads, Turn
 from opinionsim.simulation import Simulation, TurnResult
-from opinionsim.streams import stream
+from opinionsim.specification import load_experiment
 from opinionsim.testing import run_virtual
 from opinionsim.topics import Claim
-from tests._running import SMALL, Watch, changed, watched
-from tests.classifiers._judge import Bench, JudgeModel
-from tests.llm._desk import AT_ONCE
+from tests.support.desk import AT_ONCE
+from tests.support.judge import Bench, JudgeModel
+from tests.support.running import SMALL, Watch, changed, watched
 
 LEXICON = load_classifier("lexicon")
 SIMILAR = {"kind": "similarity", "steps": 8, "strength": 2.0}
@@ -522,7 +522,7 @@ def test_a_text_that_was_cut_off_is_shown_as_it_stands_to_its_readers_and_its_au
 def test_what_does_not_fit_is_refused() -> None:
     pack = load_experiment(SMALL).resources.pack("default")
     told: dict[str, Any] = {"claim": _claim(), "scale": LEXICON.scale}
-    schedule = Dyads(4, 3, stream(1, "schedule"))
+    schedule = GivenDyads(4, [(0, 1)])
     with pytest.raises(SpecError, match="the schedule is for 4 agents; the population has 5"):
         persona_actors(Population.bare(5), schedule, pack, cognition=Cognition(), **told)
     adaptive, _ = _simulation(interaction=SIMILAR)
@@ -536,10 +536,10 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_nobody_has_two_roles_and_no_two_instruments_are_one() -> None:
     simulation, _ = _simulation()
 
-    class Moderated(Dyads):
+    class Moderated(GivenDyads):
         others = ("moderator",)
 
-    schedule = Moderated(4, 3, stream(1, "schedule"))
+    schedule = Moderated(4, [(0, 1)])
     calls = RunCalls("run", MemoryJournal(), ReplayOnly(), SlotPool(1))
     cast = simulation.cast
     for twin in (cast[1].actor, object()):

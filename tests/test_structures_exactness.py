@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from langchain_core.messages import AIMessage
 
+from opinionsim.assembly import assemble
 from opinionsim.errors import ModelCallError
-from opinionsim.experiments import assemble, load_experiment
 from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage
 from opinionsim.simulation import Simulation
+from opinionsim.specification import load_experiment
 from opinionsim.testing import NumberedReplies, run_virtual
 
 pytestmark = pytest.mark.long

@@ -12,11 +12,15 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import PrivateAttr
 
 import opinionsim as osim
-from opinionsim.experiments import load_experiment, replay
 from opinionsim.llm import phrases
-from opinionsim.testing import Faults, NumberedReplies, StubProvider, evenly, play, scripted_reply, who_saw_what
-from tests._provider_runs import SPEC, assert_paid_once
-from tests._running import assert_same, carry_out, loaded
+from opinionsim.running import replay
+from opinionsim.specification import load_experiment
+from opinionsim.testing import NumberedReplies, play, who_saw_what
+from tests.support.provider import StubProvider
+from tests.support.provider_faults import Faults, evenly
+from tests.support.provider_replies import scripted_reply
+from tests.support.provider_runs import SPEC, assert_paid_once
+from tests.support.running import assert_same, carry_out, loaded
 
 NAMES = ("Ada", "Ben", "Cleo")
 POSITIONS = ("Ada", "Ben", "Cleo", "select", "instruct", "moderate")

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from opinionsim.experiments import assemble, load_experiment
+from opinionsim.assembly import assemble
 from opinionsim.llm import Endpoint, MemoryJournal, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage
 from opinionsim.simulation import Simulation
+from opinionsim.specification import load_experiment
 from opinionsim.testing import NumberedReplies, run_virtual
 
 NAMES = ("Ada", "Ben", "Cleo", "Dan")

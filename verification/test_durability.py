@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from opinionsim.store import Results
-from tests._durability import Kind, Supervisor, describe, study, supervisor, undisturbed
-from tests._postgres import Server, server
+from tests.support.durability import Kind, Supervisor, describe, study, supervisor, undisturbed
+from tests.support.postgres import Server, server
 
 
 @pytest.fixture(scope="module")

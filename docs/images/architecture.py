@@ -17,8 +17,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from opinionsim.schedules import Dyads, Turn, critical_path
-from opinionsim.streams import stream
+from opinionsim.schedules import Dyads, Setting, Turn, critical_path
 
 INK, SOFT, LINE = "#22313a", "#5f717c", "#c9d3d9"
 WRITE, REVIEW = "#f3c969", "#7fb2d6"
@@ -117,31 +116,33 @@ def draw_flow(ax: Axes) -> None:
     top, bottom, height = 1.75, 0.1, 0.82
     calm, live, kept = "#e9eef1", "#dfeaf3", "#f8eccb"
     steps = [
-        (0.0, 1.7, "specification", "YAML, sweep", calm),
-        (2.1, 1.4, "runs", "one identity each", calm),
-        (3.9, 1.55, "schedule", "turns, acts, needs", live),
-        (5.85, 1.55, "engine", "out of order", live),
-        (7.8, 1.55, "cast", "role, memory", live),
-        (9.75, 1.55, "caller", "journal, slots, parse", live),
-        (11.7, 1.5, "model", "or a person", calm),
+        (0.0, 1.7, "specification", "YAML, sweep", "specification/", calm),
+        (2.1, 1.4, "runs", "one identity each", "assembly/ running/", calm),
+        (3.9, 1.55, "schedule", "turns, acts, needs", "schedules/", live),
+        (5.85, 1.55, "engine", "out of order", "engine/", live),
+        (7.8, 1.55, "cast", "role, memory", "actors memory/", live),
+        (9.75, 1.55, "caller", "journal, slots, parse", "llm/", live),
+        (11.7, 1.5, "model", "or a person", "llm/", calm),
     ]
-    for x, width, name, what, colour in steps:
-        box(ax, x, top, width, height, colour, f"{name}\n", size=10, weight="bold", edge=LINE)
-        ax.text(x + width / 2, top + 0.24, what, ha="center", va="center", size=8, color=SOFT, zorder=5)
+    for x, width, name, what, room, colour in steps:
+        box(ax, x, top, width, height, colour, f"{name}\n\n", size=10, weight="bold", edge=LINE)
+        ax.text(x + width / 2, top + 0.36, what, ha="center", va="center", size=8, color=SOFT, zorder=5)
+        ax.text(x + width / 2, top + 0.14, room, ha="center", va="center", size=7, color=IDEA, zorder=5)
     for (x, width, *_), (following, *_) in pairwise(steps):
         arrow(ax, (x + width + 0.04, top + height / 2), (following - 0.04, top + height / 2))
     arrow(ax, (11.66, top + 0.2), (11.34, top + 0.2))
     arrow(ax, (5.81, top + 0.2), (5.49, top + 0.2), ls="--")
     ax.text(5.65, top + height + 0.16, "replies, decisions, opinions", ha="center", size=8, color=SOFT)
     lower = [
-        (9.55, 1.95, "store", "journal, turns, opinions", kept),
-        (6.45, 2.4, "instruments", "text to opinion, any number", kept),
-        (3.9, 1.85, "frames", "tidy, with evidence", kept),
-        (0.0, 3.2, "tables · figures · transcripts", "stamped with evidence", kept),
+        (9.55, 1.95, "store", "journal, turns, opinions", "store/", kept),
+        (6.45, 2.4, "instruments", "text to opinion, any number", "measurement/ classifiers/", kept),
+        (3.9, 1.85, "frames", "tidy, with evidence", "store/ metrics/", kept),
+        (0.0, 3.2, "tables · figures · transcripts", "stamped with evidence", "analysis/ comparison/ plots/", kept),
     ]
-    for x, width, name, what, colour in lower:
-        box(ax, x, bottom, width, height, colour, f"{name}\n", size=10, weight="bold", edge=LINE)
-        ax.text(x + width / 2, bottom + 0.24, what, ha="center", va="center", size=8, color=SOFT, zorder=5)
+    for x, width, name, what, room, colour in lower:
+        box(ax, x, bottom, width, height, colour, f"{name}\n\n", size=10, weight="bold", edge=LINE)
+        ax.text(x + width / 2, bottom + 0.36, what, ha="center", va="center", size=8, color=SOFT, zorder=5)
+        ax.text(x + width / 2, bottom + 0.14, room, ha="center", va="center", size=7, color=IDEA, zorder=5)
     arrow(ax, (10.52, top - 0.04), (10.52, bottom + height + 0.04), arrowstyle="<|-|>")
     ax.text(10.66, 1.33, "resume, replay", va="center", size=8, color=SOFT)
     arrow(ax, (8.0, top - 0.04), (7.75, bottom + height + 0.04))
@@ -157,13 +158,18 @@ def draw_flow(ax: Axes) -> None:
     for number, x, y in ((1, 3.9, top), (2, 5.85, top), (3, 9.75, top), (4, 6.45, bottom)):
         badge(ax, x, y + height, number)
     ax.set(xlim=(-0.15, 13.35), ylim=(-0.2, 2.8))
-    ax.set_title("From a specification to a figure, with the places of ideas 1 to 4", loc="left", size=11, color=INK)
+    ax.set_title(
+        "From a specification to a figure, with the places of ideas 1 to 4 and the rooms of the package",
+        loc="left",
+        size=11,
+        color=INK,
+    )
     ax.axis("off")
 
 
 def main() -> None:
     """Draw the picture beside this file."""
-    schedule = Dyads(N_AGENTS, STEPS, stream(SEED, "schedule"))
+    schedule = Dyads(steps=STEPS).schedule(Setting.of(N_AGENTS, SEED))
     turns = list(schedule.turns())
     length = critical_path(schedule).length
     figure = plt.figure(figsize=(11, 8.6), layout="constrained")

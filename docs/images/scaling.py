@@ -29,8 +29,8 @@ from matplotlib.figure import Figure
 import opinionsim as osim
 from opinionsim.llm import MemoryJournal
 from opinionsim.memory import estimated_tokens, find_memory
-from opinionsim.networks import build_network
-from opinionsim.schedules import CriticalPath, Dyads
+from opinionsim.networks import Neighbours, build_network
+from opinionsim.schedules import CriticalPath
 from opinionsim.streams import stream
 
 SIZES = (10, 100, 1000, 10_000, 100_000, 1_000_000)
@@ -142,9 +142,9 @@ def drawn(network: str, n_agents: int, replicate: int) -> Drawn:
     specification = NETWORKS[network][0](n_agents)
     seed = int(stream(1, "network", replicate, network, n_agents).integers(2**32))
     graph = n_agents if network == "complete" else build_network(specification, n_agents, seed)
-    schedule = Dyads(graph, EXPOSURES * n_agents, stream(1, "schedule", replicate, network, n_agents))
-    pairs = schedule.pairs.astype(np.int32)
-    del graph, schedule
+    rng = stream(1, "schedule", replicate, network, n_agents)
+    pairs = Neighbours(graph).draw_pairs(EXPOSURES * n_agents, rng).astype(np.int32)
+    del graph
     paths = {}
     for memory in MEMORY_KINDS:
         widths = in_flight(pairs, n_agents, find_memory(memory).calls_per_event)

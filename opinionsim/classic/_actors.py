@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from opinionsim.classic._outside import heeding
-from opinionsim.classic._process import Setup
-from opinionsim.classic._random import fill, new_states
+from opinionsim.classic.kernels._influences import heeding
+from opinionsim.classic.kernels._process import Setup
+from opinionsim.classic.kernels._random import fill, new_states
 from opinionsim.engine import Publish
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import Ask, Message

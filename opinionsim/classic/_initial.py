@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._random import keyed_words, uniforms
-from opinionsim.errors import SpecError
+from opinionsim.classic.kernels._random import keyed_words, uniforms
+from opinionsim.errors import SpecError, meant, whole_number
 
 Span = tuple[float, float]
 
@@ -161,9 +160,7 @@ def _named(initial: str | Mapping[str, Any], kinds: Mapping[str, _Kind]) -> tupl
     name = str(settings.pop("kind", None))
     name = "uniform" if name == "continuous" else name
     if name not in kinds:
-        close = get_close_matches(name, kinds, 1)
-        meant = f" (did you mean {close[0]!r}?)" if close else ""
-        raise SpecError(f"initial must be one of {', '.join(kinds)}, or numbers; got {name!r:.60}{meant}")
+        raise SpecError(f"initial must be one of {', '.join(kinds)}, or numbers; got {name!r:.60}{meant(name, kinds)}")
     kind = kinds[name]
     for key, value in settings.items():
         if key not in kind.defaults:
@@ -189,8 +186,7 @@ def drawn_rows(
     """
     settings = dict(initial) if isinstance(initial, Mapping) else {"kind": initial}
     dimensions = settings.pop("dimensions", 1)
-    if isinstance(dimensions, bool) or not isinstance(dimensions, (int, np.integer)) or dimensions < 1:
-        raise SpecError(f"initial: dimensions must be a whole number of at least 1; got {dimensions!r:.60}")
+    whole_number("initial: dimensions", dimensions, 1)
     u = uniforms(keyed_words(seed, "initial opinions", replicates, n * int(dimensions)))
     if dimensions == 1:
         return draw_initial(settings, u, span, discrete=discrete)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.classic._model import ClassicModel
-from opinionsim.classic._process import Process, set_up
 from opinionsim.classic._registry import find_model
-from opinionsim.classic._simulate import find_network, starts_of, whole
+from opinionsim.classic._simulate import find_network, starts_of
 from opinionsim.classic._trajectories import plain
-from opinionsim.networks import Network
+from opinionsim.classic.kernels._process import Process, set_up
+from opinionsim.errors import whole_number
 
 
 class OpinionAgent(mesa.Agent):
@@ -73,10 +73,10 @@ class ClassicOpinionModel(mesa.Model):
         isolates: str = "error",
         **settings: Any,
     ) -> None:
-        seed = whole("seed", seed, 0)
+        seed = whole_number("seed", seed, 0)
         super().__init__(seed=seed)
         found = find_model(model)
-        self.network: Network = find_network(network, initial, n, seed, 1)
+        self.network, _ = find_network(network, initial, n, seed)
         setup = set_up(found, self.network, span=range, settings=settings, isolates=isolates)
         self._process = Process(setup, starts_of(setup, initial, seed, [0])[0], seed)
         self._opinions = self._process.opinions

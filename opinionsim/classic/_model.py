@@ -12,11 +12,12 @@ import numpy as np
 
 from opinionsim.classic._transition import Received, Transition
 from opinionsim.errors import SpecError
+from opinionsim.registry import described
 
 if TYPE_CHECKING:
-    from opinionsim.classic._process import Setup
-    from opinionsim.classic._stepping import Maker, Stop
-    from opinionsim.classic._ties import Ties
+    from opinionsim.classic.kernels._process import Setup
+    from opinionsim.classic.kernels._stepping import Maker, Stop
+    from opinionsim.classic.kernels._ties import Ties
     from opinionsim.networks import Network
 
 #: Orders of update: at random with replacement, each agent once in random order, each once from 0, all at once.
@@ -220,23 +221,13 @@ class ClassicModel:
     ----------
     name : str
         Name by which it is called: lower case, words joined by hyphens.
-    title : str
-        Name in the literature.
     family : str
         Class of influence after Flache et al. 2017 (doi:10.18564/jasss.3521): ``assimilative``,
         ``similarity-biased``, ``repulsive`` or ``reinforcing``.
-    summary : str
-        What happens in an event, in a sentence or two.
-    equation : str
-        The update, in LaTeX.
-    behaviour : str
-        Limiting behaviour.
-    source : tuple of str
-        Publications, the first one first: authors, year, title and journal, and ``doi:`` with the identifier at the
-        end, where there is one.
     parameters : type
         A NamedTuple, as kernels take the parameters, whose fields have a :class:`Parameter` each as their default. A
-        field `limits` beside them holds the range of opinions, for kernels that need it.
+        field `limits` beside them holds the range of opinions, for kernels that need it. Its docstring describes the
+        model: see Notes.
     kernel, vector : callable
         Make the kernels that carry opinions (R, N), or (R, N, D), forward; see :func:`kernels.step_kernel`.
     transition : callable
@@ -282,15 +273,17 @@ class ClassicModel:
         they must be at most 1. ``start``: the transition takes initial opinions.
     example : mapping
         Arguments of :func:`opinionsim.classic.simulate` for a small run in the documentation.
+
+    Notes
+    -----
+    What the model is stands in the docstring of its parameters: a line with its name in the literature, a paragraph
+    that says what happens in an event, and items ``- Equation: ...`` (the update, in LaTeX), ``- Behaviour: ...`` (its
+    limiting behaviour) and, for each publication, ``- Source: ...`` (authors, year, title and journal, and ``doi:``
+    with the identifier at the end, where there is one).
     """
 
     name: str
-    title: str
     family: str
-    summary: str
-    equation: str
-    behaviour: str
-    source: tuple[str, ...]
     parameters: type[Any]
     kernel: Maker
     transition: Callable[[Received, Any], Transition | np.ndarray]
@@ -315,6 +308,35 @@ class ClassicModel:
     carried: int = 0
     measures: tuple[str, ...] = ("bias", "diversity")
     example: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def _told(self) -> tuple[str, str, dict[str, list[str]]]:
+        return described(self.parameters)
+
+    @property
+    def title(self) -> str:
+        """Name in the literature."""
+        return self._told[0].removesuffix(".")
+
+    @property
+    def summary(self) -> str:
+        """What happens in an event, in a sentence or two."""
+        return self._told[1]
+
+    @property
+    def equation(self) -> str:
+        """The update, in LaTeX."""
+        return " ".join(self._told[2].get("Equation", []))
+
+    @property
+    def behaviour(self) -> str:
+        """Limiting behaviour."""
+        return " ".join(self._told[2].get("Behaviour", []))
+
+    @property
+    def source(self) -> tuple[str, ...]:
+        """Publications, the first one first."""
+        return tuple(self._told[2].get("Source", []))
 
     @property
     def kind(self) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib import import_module
 
 from opinionsim.classic._model import ClassicModel
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, meant
 
 #: Modules that hold models, in the order in which documentation lists them.
 _MODULES = ("_voter", "_noisy_voter", "_qvoter", "_majority", "_sznajd", "_coda", "_linear", "_biased_assimilation",
@@ -17,7 +16,7 @@ _MODULES = ("_voter", "_noisy_voter", "_qvoter", "_majority", "_sznajd", "_coda"
 MODELS: dict[str, ClassicModel] = {
     model.name: model
     for module in _MODULES
-    for model in vars(import_module(f"opinionsim.classic.{module}")).values()
+    for model in vars(import_module(f"opinionsim.classic.models.{module}")).values()
     if isinstance(model, ClassicModel)
 }
 
@@ -33,7 +32,5 @@ def find_model(model: str | ClassicModel) -> ClassicModel:
     if isinstance(model, ClassicModel):
         return model
     if not isinstance(model, str) or model not in MODELS:
-        close = get_close_matches(str(model), MODELS, 1)
-        meant = f" (did you mean {close[0]!r}?)" if close else ""
-        raise SpecError(f"unknown classic model {model!r:.60}{meant}; valid: {', '.join(MODELS)}")
+        raise SpecError(f"unknown classic model {model!r:.60}{meant(model, MODELS)}; valid: {', '.join(MODELS)}")
     return MODELS[model]

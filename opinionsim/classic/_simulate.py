@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from opinionsim.classic._initial import drawn_rows, drawn_traits, is_distribution
 from opinionsim.classic._model import ClassicModel
-from opinionsim.classic._process import Batch, Setup, check_opinions, check_steps, set_up
 from opinionsim.classic._registry import find_model
 from opinionsim.classic._trajectories import Trajectories
-from opinionsim.errors import SpecError
+from opinionsim.classic.kernels._process import Batch, Setup, check_opinions, check_steps, set_up
+from opinionsim.errors import SpecError, whole_number
 from opinionsim.networks import Network, build_network
 from opinionsim.streams import stream
 
@@ -119,11 +119,11 @@ def simulate(
     (1, 51, 200)
     """
     found, given_steps = find_model(model), steps
-    steps = whole("steps", _STEPS if steps is None else steps, 0)
-    seed, replicates = whole("seed", seed, 0), whole("replicates", replicates, 1)
-    record_every = whole("record_every", record_every, 1)
-    replicate = whole("replicate", replicate, 0)
-    joined = find_network(network, initial, n, seed, replicates, replicate)
+    steps = whole_number("steps", _STEPS if steps is None else steps, 0)
+    seed, replicates = whole_number("seed", seed, 0), whole_number("replicates", replicates, 1)
+    record_every = whole_number("record_every", record_every, 1)
+    replicate = whole_number("replicate", replicate, 0)
+    joined, _ = find_network(network, initial, n, seed, replicates, replicate)
     setup = set_up(found, joined, span=range, settings=settings, isolates=isolates, met=pairs is not None, until=until)
     met = None if pairs is None else _given_pairs(found, pairs, joined)
     if met is not None:
@@ -150,7 +150,7 @@ def simulate(
         times = np.append(times, steps)
     opinions = np.empty((replicates, times.size, *starts.shape[1:]), dtype=kind)
     ended, networks = np.empty(replicates, dtype=np.int64), [joined] * replicates
-    most = _cores() if threads is None else whole("threads", threads, 1)
+    most = processors() if threads is None else whole_number("threads", threads, 1)
     parts = [part for part in np.array_split(np.arange(replicates), min(replicates, most)) if part.size]
 
     def one(place: int, halt: np.ndarray) -> None:
@@ -196,47 +196,59 @@ def _each_of(number: int, one: Callable[[int, np.ndarray], None], most: int) -> 
             raise
 
 
-def _cores() -> int:
+def processors() -> int:
+    """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def whole(name: str, value: Any, low: int) -> int:
-    """A whole number of at least `low`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < low:
-        raise SpecError(f"{name} must be a whole number of at least {low}; got {value!r:.60}")
-    return int(value)
+def find_network(
+    network: Any, initial: Any, n: int | None, seed: int, replicates: int = 1, replicate: int = 0
+) -> tuple[Network, bool]:
+    """The network, of as many agents as are asked for, or as there are opinions, and whether chance is in it.
 
-
-def find_network(network: Any, initial: Any, n: int | None, seed: int, replicates: int, replicate: int = 0) -> Network:
-    """The network, of as many agents as are asked for, or as there are opinions; a random one is of a replicate."""
-    shape = _shape(initial)
-    if shape and shape[0] < 2:
-        raise SpecError(f"initial must give opinions for at least 2 agents; got {shape[0]}")
+    A random network is that of a replicate.
+    """
+    shape = np.shape(given_opinions(initial))
     if n is not None:
-        n = whole("n", n, 2)
+        n = whole_number("n", n, 2)
     elif shape and isinstance(network, (str, Mapping, list, tuple, type(None))):
         n = shape[1] if len(shape) > 1 and shape[0] == replicates > 1 else shape[0]
     if network is None:
-        return Network.of(_AGENTS if n is None else n)
-    if isinstance(network, (str, Mapping)):
-        drawn = int(stream(seed, "network", replicate).integers(2**32))
-        # Files and edges written out say themselves how many agents there are.
-        given = not isinstance(network, str) and network.get("kind", "edges") in ("edges", "edge-list", "file")
-        return build_network(network, _AGENTS if n is None and not given else n, drawn)
-    return Network.of(network, n)
+        return Network.of(_AGENTS if n is None else n), False
+    if isinstance(network, (str, Mapping)) and n is None and not counts_agents(network):
+        n = _AGENTS
+    return draw_network(network, n, seed, replicate)
 
 
-def _shape(initial: Any) -> tuple[int, ...]:
-    """The shape of opinions that are given; empty for the name of a distribution."""
+def counts_agents(network: Any) -> bool:
+    """Whether a network says itself how many agents there are: files, and edges written out."""
+    return isinstance(network, Mapping) and network.get("kind", "edges") in ("edges", "edge-list", "file")
+
+
+def draw_network(network: Any, n: int | None, seed: int, replicate: int) -> tuple[Network, bool]:
+    """The network of a replicate, and whether chance is in it."""
+    if not isinstance(network, (str, Mapping)):
+        return Network.of(network, n), False
+    rng = np.random.default_rng(int(stream(seed, "network", replicate).integers(2**32)))
+    before = rng.bit_generator.state
+    # A generator in the place of its seed is used as it is.
+    built = build_network(network, n, rng)  # type: ignore[arg-type]
+    return built, rng.bit_generator.state != before
+
+
+def given_opinions(initial: Any) -> Any:
+    """Initial opinions as an array; a distribution as it is."""
     if is_distribution(initial):
-        return ()
+        return initial
     try:
-        shape: tuple[int, ...] = np.shape(initial)
+        found = np.asanyarray(initial)
     except ValueError:  # rows of different lengths
-        shape = ()
-    if not shape:
+        found = np.empty(0)
+    if not found.ndim or not found.size:
         raise SpecError(f"initial must be a distribution or numbers, one for each agent; got {initial!r:.60}")
-    return shape
+    if len(found) < 2:
+        raise SpecError(f"initial must give opinions for at least 2 agents; got {len(found)}")
+    return found
 
 
 def _given_pairs(model: ClassicModel, pairs: ArrayLike, network: Network) -> np.ndarray:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.classic._model import ClassicModel
-from opinionsim.classic._process import check_names
 from opinionsim.classic._registry import find_model
 from opinionsim.classic._transition import Received, Transition
+from opinionsim.classic.kernels._process import check_names
 from opinionsim.errors import SpecError
 
 

@@ -5,33 +5,27 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.classifiers._base import AskingClassifier, Classifier, Context, Item, asks, items_of
-from opinionsim.classifiers._closed import is_abstention, parse_closed
-from opinionsim.classifiers._registry import load_classifier
+from opinionsim.classifiers._base import (
+    AskingClassifier as AskingClassifier,
+    Classifier as Classifier,
+    Context as Context,
+    Item as Item,
+    asks as asks,
+    items_of as items_of,
+)
+from opinionsim.classifiers._closed import is_abstention as is_abstention, parse_closed as parse_closed
+from opinionsim.classifiers._registry import load_classifier as load_classifier
 
 if TYPE_CHECKING:
-    from opinionsim.classifiers._calibration import Calibration, fit_calibration, load_calibration
-    from opinionsim.classifiers._chat import ChatClassifier
-    from opinionsim.classifiers._flan_t5 import FlanT5Classifier
-    from opinionsim.classifiers._lexicon import LexiconClassifier
+    from opinionsim.classifiers._calibration import (
+        Calibration as Calibration,
+        fit_calibration as fit_calibration,
+        load_calibration as load_calibration,
+    )
+    from opinionsim.classifiers._chat import ChatClassifier as ChatClassifier
+    from opinionsim.classifiers._flan_t5 import FlanT5Classifier as FlanT5Classifier
+    from opinionsim.classifiers._lexicon import LexiconClassifier as LexiconClassifier
 
-__all__ = [
-    "AskingClassifier",
-    "Calibration",
-    "ChatClassifier",
-    "Classifier",
-    "Context",
-    "FlanT5Classifier",
-    "Item",
-    "LexiconClassifier",
-    "asks",
-    "fit_calibration",
-    "is_abstention",
-    "items_of",
-    "load_calibration",
-    "load_classifier",
-    "parse_closed",
-]
 
 #: Names that are imported only when used, and their modules.
 _LATER = {

@@ -7,14 +7,13 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from langchain_core.language_models import BaseChatModel
 
 from opinionsim import background
 from opinionsim.classifiers._base import Item, check_items
 from opinionsim.classifiers._chat_prompt import WORDING, chat_prompt
 from opinionsim.classifiers._closed import is_abstention, parse_closed
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, whole_number
 from opinionsim.llm import Endpoint, MemoryJournal, ModelClient, RunCalls, ScriptedChatModel, SlotPool, load_chat_model
 from opinionsim.messages import Ask, ChatMessage, Parse, Reading, Reply, take_as_is
 from opinionsim.opinions import OpinionEstimates, OpinionScale
@@ -77,8 +76,7 @@ class ChatClassifier:
     ) -> None:
         if isinstance(reask, bool) or not isinstance(reask, int) or not 0 <= reask <= 100:
             raise SpecError(f"reask must be a whole number from 0 to 100; got {reask!r}")
-        if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
-            raise SpecError(f"max_tokens must be a whole number from 1; got {max_tokens!r}")
+        whole_number("max_tokens", max_tokens, 1)
         if not isinstance(question, str) or (question and not question.strip()):
             raise SpecError(f"question must be text; got {question!r}")
         given = dict(options or {})
@@ -108,7 +106,7 @@ class ChatClassifier:
             If there is no claim and the question needs one.
         """
         check_items([item], self)
-        return self._estimates([await self._point(ask, item)])
+        return OpinionEstimates.from_points(self.scale, [await self._point(ask, item)])
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
         """Code items outside any run, without a record of the calls.
@@ -121,7 +119,7 @@ class ChatClassifier:
             If the model does not answer.
         """
         check_items(items, self)
-        return self._estimates(background.run(self._points(items)))
+        return OpinionEstimates.from_points(self.scale, background.run(self._points(items)))
 
     async def _points(self, items: Sequence[Item]) -> list[int | None]:
         """The point of each item, with a limited number of calls at a time."""
@@ -153,15 +151,6 @@ class ChatClassifier:
 
     def _read(self, reply: Reply) -> int | None:
         return parse_closed(reply.text, self.scale) if reply.condition == "answered" else None
-
-    def _estimates(self, points: Sequence[int | None]) -> OpinionEstimates:
-        """All probability on each point; none where there is no answer."""
-        rows = np.full((len(points), len(self.scale)), np.nan)
-        for row, point in zip(rows, points, strict=True):
-            if point is not None:
-                row[:] = 0.0
-                row[self.scale.index(point)] = 1.0
-        return OpinionEstimates.from_probabilities(self.scale, rows)
 
 
 def _loaded(name: str, temperature: float | None, max_tokens: int, options: dict[str, Any]) -> BaseChatModel:

@@ -14,7 +14,7 @@ from opinionsim.classifiers._flan_t5_prompt import Question
 from opinionsim.classifiers._flan_t5_weights import DTYPES, load_weights
 from opinionsim.classifiers._label_scorer import LabelScorer
 from opinionsim.classifiers._label_trie import LabelTrie
-from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.errors import MeasurementError, SpecError, whole_number
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.registry import part
 
@@ -104,7 +104,9 @@ class FlanT5Classifier:
             model=model, revision=revision, weights=weights, device=device, prompt=prompt, calibration=calibration
         )
         _require_format(dtype)
-        _require_count(batch_size=batch_size, max_tokens=max_tokens)
+        whole_number("max_tokens", max_tokens, 1)
+        if batch_size is not None:
+            whole_number("batch_size", batch_size, 1)
         if isinstance(off_scale_threshold, bool) or not isinstance(off_scale_threshold, int | float):
             raise SpecError(f"off_scale_threshold must be a number from 0 to 1; got {off_scale_threshold!r}")
         if not 0 <= off_scale_threshold <= 1:
@@ -230,9 +232,3 @@ def _require_format(dtype: str) -> None:
         raise SpecError("dtype: T5 overflows in float16; valid: float32, bfloat16")
     if dtype not in DTYPES:
         raise SpecError(f"dtype: unknown number format {dtype!r}; valid: {', '.join(DTYPES)}")
-
-
-def _require_count(**given: int | None) -> None:
-    for name, value in given.items():
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise SpecError(f"{name} must be a whole number of at least 1; got {value!r}")

@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from opinionsim.documents import read_text
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 from opinionsim.streams import digest
@@ -92,8 +93,6 @@ class Question:
 
 def _read(path: str | Path) -> str:
     try:
-        return Path(path).read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise SpecError(f"prompt: {path}: not a text file; UTF-8 is expected") from None
-    except OSError as error:
-        raise SpecError(f"prompt: {path}: cannot be read: {error.strerror or error}") from None
+        return read_text(path)
+    except SpecError as error:
+        raise SpecError(f"prompt: {error}") from None

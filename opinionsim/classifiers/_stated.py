@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from opinionsim.classifiers._base import Item, check_items
 from opinionsim.classifiers._closed import parse_closed
 from opinionsim.errors import SpecError
@@ -57,11 +55,5 @@ class StatedClassifier:
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
         """The point that each text states, with probability 1; no opinion where it states none."""
         check_items(items, self)
-        rows = np.full((len(items), len(self.scale)), np.nan)
-        for row, item in zip(rows, items, strict=True):
-            points = {parse_closed(line, self.scale) for line in self._line.findall(item.text)}
-            point = points.pop() if len(points) == 1 else None
-            if point is not None:
-                row[:] = 0.0
-                row[self.scale.index(point)] = 1.0
-        return OpinionEstimates.from_probabilities(self.scale, rows)
+        stated = [{parse_closed(line, self.scale) for line in self._line.findall(item.text)} for item in items]
+        return OpinionEstimates.from_points(self.scale, [each.pop() if len(each) == 1 else None for each in stated])

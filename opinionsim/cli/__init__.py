@@ -2,6 +2,4 @@
 
 from __future__ import annotations
 
-from opinionsim.cli._app import app, main
-
-__all__ = ["app", "main"]
+from opinionsim.cli._app import app as app, main as main

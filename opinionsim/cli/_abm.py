@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from opinionsim.cli._console import aligned, note, say, say_compilations, say_json
+from opinionsim.cli._export import write_frame
 from opinionsim.cli._options import AsJson, assignments
 from opinionsim.cli._sweeps import carry_out_sweep, end_sweep, mean, measures_of, say_frame, say_plan, spell_all
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from opinionsim.classic import ClassicModel, Trajectories
-    from opinionsim.experiments import Sweep
+    from opinionsim.sweeps import Sweep
 
 #: Endings of specifications.
 _SPECS = (".yaml", ".yml", ".json")
@@ -39,8 +38,10 @@ def abm(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="A parameter or scheme option; of a specification, a field, as in interaction.steps=50. "
-            "May be repeated.",
+            help="A parameter or scheme option; range=[LOW,HIGH] of opinions; isolates=keep, agents without a partner "
+            "are no error; of a single simulation record_every=STEPS; of a sweep at=STEPS, moments to measure at too: "
+            "[10,100], 10:90:20 or {log: 20}, spaced logarithmically. Of a specification, a field, as in "
+            "interaction.steps=50. May be repeated.",
         ),
     ] = None,
     over: Annotated[
@@ -72,10 +73,6 @@ def abm(
             help="uniform, normal, beta, share, even, levels, or {kind: share, high: 0.3}, or a number an agent.",
         ),
     ] = None,
-    span: Annotated[
-        str | None,
-        typer.Option("--range", metavar="[LOW,HIGH]", help="Range of opinions. Default: that of the model."),
-    ] = None,
     steps: Annotated[
         int | None, typer.Option("--steps", min=0, help="Steps, each of one update an agent. Default: 100.")
     ] = None,
@@ -83,26 +80,13 @@ def abm(
         str | None,
         typer.Option("--until", metavar="SPEC", help="End runs before: frozen, consensus or '{change: 1e-4}'."),
     ] = None,
-    at: Annotated[
-        str | None,
-        typer.Option(
-            "--at",
-            metavar="STEPS",
-            help="Also measure after these steps: [10,100], 10:90:20, or '{log: 20}' for 20 spaced logarithmically.",
-        ),
-    ] = None,
     replicates: Annotated[
         int | None, typer.Option("--replicates", min=1, help="Number of simulations, of each point. Default: 1.")
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Root of all randomness. Default: 0.")] = None,
-    every: Annotated[int, typer.Option("--record-every", min=1, help="Steps between records.")] = 1,
     metrics: Annotated[
         list[str] | None,
         typer.Option("--metric", metavar="NAME", help="May be repeated. Default: those of the model, such as bias."),
-    ] = None,
-    isolates: Annotated[
-        str | None,
-        typer.Option("--isolates", help="Agents without a partner: error (default), or keep their opinions."),
     ] = None,
     store: Annotated[
         str | None,
@@ -111,14 +95,6 @@ def abm(
             metavar="STORE",
             help="Keep measures in a store, as runs are done; the same command later goes on where this one was. "
             "Default: nothing is kept; of a specification, results/NAME.sqlite.",
-        ),
-    ] = None,
-    opinions: Annotated[
-        Path | None,
-        typer.Option(
-            "--opinions",
-            metavar="DIR",
-            help="Also keep the opinions of a sweep's runs, at the end and after the steps of --at, as Parquet.",
         ),
     ] = None,
     threads: Annotated[
@@ -146,17 +122,17 @@ def abm(
     """Simulate a classic opinion model once, or a sweep of it: every combination of values."""  # fmt: skip
     from opinionsim.classic import check_names, find_model
     from opinionsim.documents import parse_value
-    from opinionsim.experiments import default_sweep_store, load_sweep
+    from opinionsim.sweeps import default_sweep_store, load_sweep
 
     say_compilations()
     if figure is not None:
         from opinionsim.plots import check_suffix
 
         check_suffix(figure)
-    output = _Output(store, opinions, threads, cluster, plan, csv, figure, as_json)
+    output = _Output(store, threads, cluster, plan, csv, figure, as_json)
     given = {
-        "--over": over, "--agents": agents, "--network": network, "--initial": initial, "--range": span,
-        "--steps": steps, "--until": until, "--at": at, "--isolates": isolates,
+        "--over": over, "--agents": agents, "--network": network, "--initial": initial, "--steps": steps,
+        "--until": until,
     }  # fmt: skip
     if Path(model).suffix in _SPECS:
         if stated := [name for name, value in given.items() if value is not None]:
@@ -169,29 +145,30 @@ def abm(
     if describe:
         say(_description(found))
         return
-    set_to = assignments(settings, "--set")
+    set_to, varied = assignments(settings, "--set"), assignments(over, "--over")
+    if both := sorted({*varied} & {*set_to}):
+        raise SpecError(f"{both[0]} is given twice: as a value, and as one that varies")
+    # Of a simulation, not of its model.
+    further: dict[str, Any] = {
+        name: set_to.pop(name) for name in ("range", "isolates", "at", "record_every") if name in set_to
+    }
     check_names(found, set_to)
     common: dict[str, Any] = {
         "n": agents,
         "network": "complete" if network is None else parse_value(network, "--network"),
         "initial": "uniform" if initial is None else parse_value(initial, "--initial"),
-        "range": None if span is None else parse_value(span, "--range"),
-        "isolates": isolates or "error",
         "steps": 100 if steps is None else steps,
         "seed": seed or 0,
         "replicates": replicates or 1,
+        **further,
     }
     names = metrics or list(found.measures)
-    if not any((over, until, at, store, opinions, cluster, plan)):
-        return _single(found, {**common, **set_to}, names, every, output)
-    if every != 1:
-        raise SpecError("--record-every is of single simulations; a sweep takes the steps of --at")
-    varied = assignments(over, "--over")
-    if both := sorted({*varied} & {*set_to}):
-        raise SpecError(f"{both[0]} is given twice: as a value, and as one that varies")
+    if not any((varied, until, "at" in common, store, cluster, plan)):
+        return _single(found, {**common, **set_to}, names, output)
+    if "record_every" in common:
+        raise SpecError("--set record_every is of single simulations; a sweep takes the steps of --set at")
     end = None if until is None else parse_value(until, "--until")
-    moments = [] if at is None else parse_value(at, "--at")
-    _sweep(load_sweep(_specification(found, common, set_to, varied, end, moments, names)), output)
+    _sweep(load_sweep(_specification(found, common, set_to, varied, end, names)), output)
 
 
 def _specification(
@@ -200,21 +177,22 @@ def _specification(
     parameters: Mapping[str, Any],
     varied: Mapping[str, Any],
     until: Any,
-    moments: Any,
     metrics: list[str],
 ) -> dict[str, Any]:
     """The specification that the options of a sweep stand for."""
-    from opinionsim.experiments import path_of
+    from opinionsim.sweeps import field_named
 
+    at = common.get("at", [])
+    interaction = {name: common[name] for name in ("network", "steps", "isolates") if name in common}
     return {
         "name": model.name,
         "seed": common["seed"],
         "replicates": common["replicates"],
         "model": {"classic": model.name, "parameters": parameters},
-        "population": {"size": common["n"], "initial_opinions": common["initial"], "range": common["range"]},
-        "interaction": {**{name: common[name] for name in ("network", "steps", "isolates")}, "until": until},
-        "measurement": {"metrics": metrics, "at": [moments] if isinstance(moments, int) else moments},
-        "sweep": {path_of(name): values for name, values in varied.items()},
+        "population": {"size": common["n"], "initial_opinions": common["initial"], "range": common.get("range")},
+        "interaction": {**interaction, "until": until},
+        "measurement": {"metrics": metrics, "at": [at] if isinstance(at, int) else at},
+        "sweep": {field_named(name): values for name, values in varied.items()},
     }
 
 
@@ -222,7 +200,6 @@ class _Output(NamedTuple):
     """How a simulation is carried out, and where its results go; as the options of the same names say."""
 
     store: str | None
-    opinions: Path | None
     threads: int | None
     cluster: str | None
     plan: bool
@@ -231,17 +208,17 @@ class _Output(NamedTuple):
     as_json: bool
 
 
-def _single(model: ClassicModel, given: dict[str, Any], metrics: list[str], every: int, output: _Output) -> None:
+def _single(model: ClassicModel, given: dict[str, Any], metrics: list[str], output: _Output) -> None:
     """Carry out one simulation, and report it."""
     from opinionsim.classic import simulate
 
     # Metrics that fail at the start fail at the end too: find out before the simulation.
     simulate(model, **{**given, "steps": 0}).metrics(metrics)
     _check_targets(output)
-    run = simulate(model, record_every=every, threads=output.threads, **given)
+    run = simulate(model, threads=output.threads, **given)
     _report_run(model, run, metrics, as_json=output.as_json)
     if output.csv is not None:
-        _write_csv(run.frame(), output.csv)
+        write_frame(run.frame(), output.csv)
     if output.figure is not None:
         from opinionsim.plots import save, trajectories
 
@@ -254,15 +231,15 @@ def _sweep(sweep: Sweep, output: _Output) -> None:
     if figure is not None and not 1 <= len(sweep.axes) <= 2:
         raise SpecError(f"--figure shows one or two axes; this sweep has {len(sweep.axes)}; save its runs with --csv")
     if output.plan:
-        say_plan(sweep, store, output.opinions, output.threads)
+        say_plan(sweep, store, output.threads)
         return
     _check_targets(output)
-    summary = carry_out_sweep(sweep, store, opinions=output.opinions, threads=output.threads, cluster=output.cluster)
+    summary = carry_out_sweep(sweep, store, threads=output.threads, cluster=output.cluster)
     frame = summary.frame
     if len(frame):
         say_frame(frame, as_json=output.as_json)
     if output.csv is not None:
-        _write_csv(frame, output.csv)
+        write_frame(frame, output.csv)
     if figure is not None and len(frame):
         from opinionsim.plots import phase_diagram, save
 
@@ -285,12 +262,6 @@ def _check_targets(output: _Output) -> None:
                 pass
         except OSError as error:
             raise SpecError(f"{option} {target} cannot be written: {error.strerror}") from None
-
-
-def _write_csv(frame: pd.DataFrame, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    frame.to_csv(target, index=False)
-    note(f"wrote {target}")
 
 
 def _description(model: ClassicModel) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
-import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -18,8 +16,9 @@ from opinionsim.cli._options import AsJson, assignments, own_modules
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from opinionsim.classifiers import Classifier
-    from opinionsim.opinions import OpinionEstimates, OpinionScale
 
 #: Suffixes of files that hold a table.
 _TABLES = (".csv", ".tsv")
@@ -81,12 +80,12 @@ def classify(
         str,
         typer.Option("--classifier", metavar="NAME", help="Name of the classifier (see: opinionsim list classifiers)."),
     ] = "lexicon",
-    option: Annotated[
+    settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--option",
-            metavar="KEY=VALUE",
-            help="An option of the classifier, as in --option model=base; may be repeated.",
+            "--set",
+            metavar="NAME=VALUE",
+            help="An option of the classifier, as in --set model=base; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -116,14 +115,18 @@ def classify(
     if claims:
         texts = [_Text(each.id, each.text, about) for each in texts for about in claims]
     own_modules()
-    chosen = load_classifier(classifier, **assignments(option, "--option", "KEY=VALUE"))
+    chosen = load_classifier(classifier, **assignments(settings, "--set"))
     if chosen.needs_claim and texts[0].claim is None:
         raise SpecError(
             f"classifier {chosen.name!r} needs a claim: give its text with --claim, or the column of a CSV with "
             "--claim-column"
         )
-    rows = _coded(texts, chosen)
-    written = _as_json(rows) if as_json else _as_csv(rows)
+    coded = _coded(texts, chosen)
+    if as_json:
+        rows = coded.astype(object).where(coded.notna(), None).to_dict(orient="records")
+        written = json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    else:
+        written = coded.to_csv(index=False, lineterminator="\n")
     if output is None:
         sys.stdout.write(written)
     else:
@@ -161,92 +164,60 @@ def _of_lines(source: str) -> list[_Text]:
 
 def _of_table(source: str, text: str | None, claim: str | None, identity: str | None) -> list[_Text]:
     """The texts of a CSV, and their claims and ids where columns of them are named."""
+    import pandas as pd
+
     name, content = _content(source)
-    rows = _rows(name, content)
-    _, header = next(rows, (1, []))
-    valid = f"its columns are {', '.join(header) or 'none'}"
+    content = content.lstrip("\r\n")
+    # Texts hold separators as well: that of the header counts.
+    separator = max(_SEPARATORS, key=content.partition("\n")[0].count)
+    # With this engine, and without its own way with blank lines, what is missing differs from what is empty.
+    form: Any = {"engine": "python", "skip_blank_lines": False, "keep_default_na": False, "dtype": str, "header": None}
+    try:
+        table = pd.read_csv(io.StringIO(content), sep=separator, **form).dropna(how="all", ignore_index=True)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise SpecError(f"{name}: not a readable CSV: {error}") from None
+    header = [column.strip() for column in table.iloc[0].fillna("")]
+    table = table[1:]
+    valid = f"its columns are {', '.join(header)}"
     if text is None:
         raise SpecError(f"{name}: is a CSV; name the column of the texts with --text; {valid}")
-    places: dict[str, int] = {}
     for option, column in (("--text", text), ("--claim-column", claim), ("--id", identity)):
-        if column is None:
-            continue
-        if header.count(column) != 1:
+        if column is not None and header.count(column) != 1:
             problem = "has no column" if column not in header else "has more than one column"
             raise SpecError(f"{option} {column!r}: {name} {problem} of this name; {valid}")
-        places[option] = header.index(column)
-    texts: list[_Text] = []
-    for number, (line, row) in enumerate(rows, start=1):
-        if len(row) != len(header):
-            raise SpecError(f"{name}:{line}: the row has {len(row)} columns, and the header {len(header)}")
-        about = None if claim is None else _clause(row[places["--claim-column"]], f"{name}:{line}: column {claim!r}")
-        texts.append(_Text(number if identity is None else row[places["--id"]], row[places["--text"]], about))
-    if not texts:
+    if table.empty:
         raise SpecError(f"{name}: holds no row below its header")
-    return texts
+    if short := table.index[table.isna().any(axis=1)].tolist():
+        raise SpecError(f"{name}: row {short[0]} below the header has fewer columns than it")
+    table.columns = pd.Index(header)
+    ids = table.index if identity is None else table[identity]
+    claims = (
+        [None] * len(table)
+        if claim is None
+        else [_clause(each, f"{name}: row {row}: column {claim!r}") for row, each in table[claim].items()]
+    )
+    return list(map(_Text, ids, table[text], claims))
 
 
-def _rows(name: str, content: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV with the line that each ends in, the header first, without the blank ones.
-
-    The separator is that of :data:`_SEPARATORS` which makes the most columns of the header.
-    """
-    try:
-        headers = {each: next(csv.reader(io.StringIO(content, newline=""), delimiter=each), []) for each in _SEPARATORS}
-        separator = max(_SEPARATORS, key=lambda each: len(headers[each]))
-        reader = csv.reader(io.StringIO(content, newline=""), delimiter=separator, strict=True)
-        header = True
-        for row in reader:
-            if row:
-                yield reader.line_num, [column.strip() for column in row] if header else row
-                header = False
-    except csv.Error as error:
-        raise SpecError(f"{name}: not a readable CSV: {error}") from None
-
-
-def _coded(texts: Sequence[_Text], classifier: Classifier) -> list[dict[str, Any]]:
+def _coded(texts: Sequence[_Text], classifier: Classifier) -> pd.DataFrame:
     """One row a text and claim; no value where the text is blank or is no answer."""
+    import numpy as np
+    import pandas as pd
+
     from opinionsim.classifiers import Item
     from opinionsim.topics import Claim
 
-    asked = [each for each in texts if each.text.strip()]
-    items = [Item(each.text, None if each.claim is None else Claim(each.claim, "", "")) for each in asked]
-    found = iter(_estimates(classifier.classify(items), classifier.scale))
+    asked = {place: each for place, each in enumerate(texts) if each.text.strip()}
+    items = [Item(each.text, None if each.claim is None else Claim(each.claim, "", "")) for each in asked.values()]
+    found = classifier.classify(items)
     if n_cut := getattr(classifier, "n_cut", 0):
         note(f"texts too long for the classifier, coded without their middle: {n_cut}")
     if n_blank := len(texts) - len(asked):
         note(f"rows without a text, which have no value: {n_blank}")
-    none = dict.fromkeys(["value", *(f"p_{point}" for point in classifier.scale.points), "off_scale"])
-    return [
-        {"id": each.id, "claim": each.claim, **(next(found) if each.text.strip() else none), "text": each.text}
-        for each in texts
-    ]
-
-
-def _estimates(found: OpinionEstimates, scale: OpinionScale) -> list[dict[str, Any]]:
-    """Value and probabilities of each text; None where there is no answer."""
-    coded = zip(found.value.tolist(), found.probabilities.tolist(), found.off_scale.tolist(), strict=True)
-    return [
-        {
-            "value": _known(value),
-            **{f"p_{point}": _known(share) for point, share in zip(scale.points, probabilities, strict=True)},
-            "off_scale": off_scale,
-        }
-        for value, probabilities, off_scale in coded
-    ]
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _as_json(rows: list[dict[str, Any]]) -> str:
-    return json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _as_csv(rows: list[dict[str, Any]]) -> str:
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return buffer.getvalue()
+    numbers = pd.DataFrame(
+        np.column_stack([found.value, found.probabilities, found.off_scale]),
+        index=list(asked),
+        columns=["value", *(f"p_{point}" for point in classifier.scale.points), "off_scale"],
+    )
+    given = pd.DataFrame(texts)
+    return given[["id", "claim"]].join(numbers).join(given["text"])

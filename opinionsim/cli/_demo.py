@@ -25,7 +25,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write to.")] = Path("results/demo"),
 ) -> None:
     """Run a small experiment, print its table and draw its figures; needs no key and no network."""
-    from opinionsim.experiments import load_experiment
+    from opinionsim.specification import load_experiment
     from opinionsim.store import load
 
     experiment = load_experiment(_EXPERIMENT)

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opinionsim.cli._console import note
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
@@ -112,3 +113,13 @@ def _escaped(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return value.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
+
+
+def write_frame(frame: pd.DataFrame, target: Path) -> None:
+    """Save a frame as CSV, and say so."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        frame.to_csv(target, index=False)
+    except OSError as error:
+        raise SpecError(f"cannot write {target}: {error.strerror}") from error
+    note(f"wrote {target}")

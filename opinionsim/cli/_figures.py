@@ -1,10 +1,9 @@
-"""Figures of the command line, and their options."""
+"""Figures of the command line, and their settings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import SpecError
@@ -31,72 +30,72 @@ class Figures(StrEnum):
     BEFORE_AFTER = "before-after"
 
 
-#: Figures of several runs together that show numbers of conditions.
-_OF_CONDITIONS = (Figures.RIBBONS, Figures.DENSITY, Figures.TRANSITIONS, Figures.BEFORE_AFTER)
-#: Arguments of figures that change no numbers.
-_LOOKS = ("show", "scale", "contours", "theory", "width")
-#: Figures that an option goes with; options without an entry go with all figures.
-_GO_WITH: Mapping[str, tuple[Figures, ...]] = {
-    "--run": (Figures.TRAJECTORIES, Figures.DISTRIBUTION, Figures.NETWORK),
-    "--where": (Figures.PANELS, *_OF_CONDITIONS, Figures.PHASE),
-    "--by": _OF_CONDITIONS,
-    "--wording": (Figures.PANELS, *_OF_CONDITIONS, Figures.PHASE),
-    "--replicate": (Figures.PANELS,),
-    "--color-by": (Figures.PANELS, Figures.TRAJECTORIES),
-    "--ddof": (Figures.PANELS, Figures.DISTRIBUTION),
-    "--metric": (Figures.RIBBONS, Figures.PHASE),
-    "--step": (Figures.NETWORK,),
-    "--x": (Figures.PHASE,),
-    "--y": (Figures.PHASE,),
-    "--lines": (Figures.PHASE,),
-    "--show": (Figures.PHASE,),
-    "--scale": (Figures.PHASE,),
-    "--contour": (Figures.PHASE,),
-    "--theory": (Figures.PHASE,),
-    "--width": (Figures.PHASE, Figures.BEFORE_AFTER),
-    "--csv": (*_OF_CONDITIONS, Figures.NETWORK, Figures.PHASE),
+#: Functions of :mod:`opinionsim.plots` that draw the figures; their arguments are the settings.
+_DRAWN: Mapping[Figures, str] = {
+    Figures.PANELS: "panels",
+    Figures.TRAJECTORIES: "trajectories",
+    Figures.DISTRIBUTION: "final_distribution",
+    Figures.RIBBONS: "ribbons",
+    Figures.DENSITY: "density",
+    Figures.NETWORK: "network_snapshots",
+    Figures.TRANSITIONS: "transition_matrix",
+    Figures.PHASE: "phase_diagram",
+    Figures.BEFORE_AFTER: "before_after",
+}
+#: Functions that count the numbers of figures, and what of them is a frame.
+_COUNTED: Mapping[Figures, tuple[str, str]] = {
+    Figures.RIBBONS: ("ribbon_data", "frame"),
+    Figures.DENSITY: ("density_data", "frame"),
+    Figures.NETWORK: ("snapshot_data", "nodes"),
+    Figures.TRANSITIONS: ("transition_data", "frame"),
+    Figures.PHASE: ("phase_data", "frame"),
+    Figures.BEFORE_AFTER: ("before_after_data", "frame"),
 }
 
 
-def options_of(what: Figures, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a figure's function, from the values of command-line options; None stands for an absent option.
+def check_arguments(what: Figures, given: Mapping[str, Any]) -> None:
+    """Check settings against the arguments of a figure's function.
 
     Raises
     ------
     SpecError
-        If an option does not go with the figure, or a required one is missing.
+        If the function takes no argument of a name, a value is of another sort, or a required one is missing.
     """
-    present = {option: value for option, value in given.items() if value is not None}
-    for option in present:
-        if what not in _GO_WITH[option]:
-            *others, last = _GO_WITH[option]
-            listed = f"{', '.join(others)} or {last}" if others else last
-            raise SpecError(f"{option} goes with --what {listed}; got --what {what}")
-    if what == Figures.PHASE and "--x" not in present:
-        raise SpecError(
-            "--what phase needs --x, a column of the runs that was swept, and takes a second as --y or --lines"
-        )
-    if what == Figures.RIBBONS and "--metric" in present:
-        if len(present["--metric"]) > 1:
-            raise SpecError(f"--what ribbons shows one metric; got {', '.join(present['--metric'])}")
-        present["--metric"] = present["--metric"][0]
-    if "--theory" in present:
-        present["--theory"] = _curves(present["--theory"])
-    present.pop("--csv", None)
-    metric = "value" if what == Figures.PHASE else "metric"
-    names = {"--step": "steps", "--metric": metric, "--contour": "contours"}
-    return {names.get(option, option[2:].replace("-", "_")): value for option, value in present.items()}
+    from inspect import Parameter, signature
+    from typing import get_type_hints
+
+    from pydantic import create_model
+
+    from opinionsim import plots
+    from opinionsim.documents import DocumentModel, validate
+
+    function = getattr(plots, _DRAWN[what])
+    # A curve is read from its file.
+    sorts = {**get_type_hints(function), "theory": str | list[str]}
+    _, *taken = signature(function).parameters.values()
+    fields: dict[str, Any] = {
+        each.name: (sorts[each.name], ... if each.default is Parameter.empty else each.default)
+        for each in taken
+        if each.name != "ax" and each.kind is not Parameter.VAR_KEYWORD
+    }
+    validate(create_model(what.name, __base__=DocumentModel, **fields), given, f"--what {what}")
 
 
-def _curves(files: Sequence[Path]) -> dict[str, Any]:
+def check_numbers(what: Figures) -> None:
+    """Refuse to count the numbers of a figure that has none to save."""
+    if what not in _COUNTED:
+        raise SpecError(f"--csv goes with --what {', '.join(_COUNTED)}; got --what {what}")
+
+
+def _curves(files: str | list[str]) -> dict[str, Any]:
     """Curves of CSV files by their labels, which must differ."""
     from opinionsim.plots import read_theory
 
     found: dict[str, Any] = {}
-    for file in files:
+    for file in [files] if isinstance(files, str) else files:
         ((label, curve),) = read_theory(file).items()
         if label in found:
-            raise SpecError(f"--theory {file}: another file names its curve {label!r} too")
+            raise SpecError(f"theory {file}: another file names its curve {label!r} too")
         found[label] = curve
     return found
 
@@ -116,38 +115,24 @@ def _source(results: Results, what: Figures) -> Results | pd.DataFrame:
     return results.points[results.points["error"] == ""]
 
 
-def draw(results: Results, what: Figures, options: Mapping[str, Any]) -> Figure | Axes:
-    """Draw a figure; `options` are those of its function."""
+def draw(results: Results, what: Figures, arguments: Mapping[str, Any]) -> Figure | Axes:
+    """Draw a figure; `arguments` are those of its function, but for files of curves in the place of curves."""
     from opinionsim import plots
 
-    functions: Mapping[Figures, Any] = {
-        Figures.PANELS: plots.panels,
-        Figures.TRAJECTORIES: plots.trajectories,
-        Figures.DISTRIBUTION: plots.final_distribution,
-        Figures.RIBBONS: plots.ribbons,
-        Figures.DENSITY: plots.density,
-        Figures.NETWORK: plots.network_snapshots,
-        Figures.TRANSITIONS: plots.transition_matrix,
-        Figures.PHASE: plots.phase_diagram,
-        Figures.BEFORE_AFTER: plots.before_after,
-    }
-    drawn: Figure | Axes = functions[what](_source(results, what), **options)
+    curves = {"theory": _curves(arguments["theory"])} if "theory" in arguments else {}
+    drawn: Figure | Axes = getattr(plots, _DRAWN[what])(_source(results, what), **{**arguments, **curves})
     return drawn
 
 
-def numbers(results: Results, what: Figures, options: Mapping[str, Any]) -> pd.DataFrame:
+def numbers(results: Results, what: Figures, arguments: Mapping[str, Any]) -> pd.DataFrame:
     """The numbers of a figure as a frame; for a network, its agents."""
+    from inspect import signature
+
     from opinionsim import plots
 
-    if what == Figures.NETWORK:
-        return plots.snapshot_data(results, **options).nodes
-    functions: Mapping[Figures, Any] = {
-        Figures.RIBBONS: plots.ribbon_data,
-        Figures.DENSITY: plots.density_data,
-        Figures.TRANSITIONS: plots.transition_data,
-        Figures.PHASE: plots.phase_data,
-        Figures.BEFORE_AFTER: plots.before_after_data,
-    }
-    counted = {name: value for name, value in options.items() if name not in _LOOKS}
-    frame: pd.DataFrame = functions[what](_source(results, what), **counted).frame
+    name, part = _COUNTED[what]
+    function = getattr(plots, name)
+    # Others change how a figure looks.
+    counted = signature(function).parameters.keys() & arguments.keys()
+    frame: pd.DataFrame = getattr(function(_source(results, what), **{each: arguments[each] for each in counted}), part)
     return frame

@@ -13,7 +13,7 @@ from opinionsim.cli._options import AsJson, Changes, Prompts, Slots, Spec, read_
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
-    from opinionsim.experiments import Forecast
+    from opinionsim.planning import Forecast
     from opinionsim.store import Paid
 
 
@@ -64,7 +64,7 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Check a specification; print its calls, tokens, money, critical path and time. Makes no call."""
-    from opinionsim.experiments import plan as forecast_of
+    from opinionsim.planning import plan as forecast_of
 
     experiment = read_spec(spec, changes, prompts)
     forecast = forecast_of(
@@ -137,7 +137,7 @@ def preview(
     run: Annotated[int, typer.Option("--run", metavar="N", min=0, help="Number of the planned run, from 0.")] = 0,
 ) -> None:
     """Print the first prompt of each kind of turn, as a model would get it. Makes no call."""
-    from opinionsim.experiments import preview as rendered
+    from opinionsim.planning import preview as rendered
 
     experiment = read_spec(spec, changes, prompts)
     found = rendered(experiment, run)
@@ -156,6 +156,6 @@ def preview(
 
 def schema() -> None:
     """Print the JSON Schema of specifications, for editors and other tools."""
-    from opinionsim.experiments import json_schema
+    from opinionsim.specification import json_schema
 
     say_json(json_schema())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 
 from opinionsim.cli._console import aligned, say, say_json
 from opinionsim.cli._options import AsJson
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, meant
 
 if TYPE_CHECKING:
     from opinionsim.prompts import Texts
@@ -197,9 +196,8 @@ def _template_texts(name: str) -> list[dict[str, Any]]:
     rows = [((row["name"], f"{row['section']}.{row['name']}"), row) for row in _all_templates()]
     found = [row for names, row in rows if name in names]
     if not found:
-        close = get_close_matches(name, [each for names, _ in rows for each in names], 1)
-        meant = f" (did you mean {close[0]}?)" if close else ""
-        raise SpecError(f"no template is called {name!r}{meant}; `opinionsim list templates` names them all")
+        close = meant(name, [each for names, _ in rows for each in names])
+        raise SpecError(f"no template is called {name!r}{close}; `opinionsim list templates` names them all")
     return found
 
 

@@ -12,7 +12,7 @@ import typer
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
-    from opinionsim.experiments import Experiment
+    from opinionsim.specification import Experiment
 
 
 class TextKind(StrEnum):
@@ -93,7 +93,7 @@ def read_spec(spec: str, changes: list[str] | None, prompts: str | None) -> Expe
     """Load an experiment with the changes of the command line."""
     import json
 
-    from opinionsim.experiments import load_experiment
+    from opinionsim.specification import load_experiment
 
     own_modules()
     overrides = list(changes or [])

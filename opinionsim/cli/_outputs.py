@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,16 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opinionsim.cli._console import note, say, say_json
-from opinionsim.cli._export import FileKind, write_export
-from opinionsim.cli._figures import Figures, draw, numbers, options_of
+from opinionsim.cli._export import FileKind, write_export, write_frame
+from opinionsim.cli._figures import Figures, check_arguments, check_numbers, draw, numbers
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, TextKind, assignments, own_modules
-from opinionsim.cli._stores import note_standing, read_results, row_of
+from opinionsim.cli._stores import models_of, note_standing, read_results, row_of, several_answered
 from opinionsim.cli._sweeps import say_frame
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from opinionsim.analysis import Table
     from opinionsim.store import Results
 
@@ -84,12 +84,13 @@ def table(
     """Print bias and diversity of final opinions by condition, what is missing, and metrics the spec names."""
     from opinionsim.analysis import further_table, missing_tables, tables, verdict_table
     from opinionsim.metrics import named_metrics, run_metrics, scale_of
+    from opinionsim.store import open_store
 
     results = read_results(store, experiment, design)
     if results.swept:
         say_frame(results.points, as_json=as_json)
         if csv is not None:
-            _write_numbers(results.points, csv)
+            write_frame(results.points, csv)
         return
     frames = (results.runs, results.opinions, results.agents)
     measured = run_metrics(*frames, ddof, turns=results.turns)
@@ -103,6 +104,9 @@ def table(
     if further:
         values = named_metrics(results.runs, results.opinions, further, scale_of(results.opinions))
         made.append(further_table(results.runs, measured, values, chosen, wording))
+    with open_store(store, write=False) as opened:
+        answered = several_answered(models_of(opened, results.run_ids))
+    made = [replace(each, notes=(*each.notes, *answered)) for each in made]
     if as_json:
         say_json([_table_json(each) for each in made])
     else:
@@ -126,21 +130,6 @@ _IMAGES = frozenset(
 )
 
 
-class ColourBy(StrEnum):
-    """Colouring of lines."""
-
-    OPINION = "opinion"
-    MODEL = "model"
-
-
-class Shown(StrEnum):
-    """What a phase diagram shows of the runs at a point."""
-
-    MEAN = "mean"
-    SPREAD = "spread"
-    BOTH = "both"
-
-
 class Format(StrEnum):
     """File formats of figures."""
 
@@ -157,7 +146,6 @@ def plot(
         Figures,
         typer.Option(
             "--what",
-            "--figure",
             help="All conditions side by side (panels), one run over time (trajectories, network) or at its end "
             "(distribution), conditions over time (ribbons, density), changes between opinions (transitions), final "
             "values over swept fields (phase), or opinions before and after (before-after).",
@@ -186,39 +174,17 @@ def plot(
         typer.Option(
             "--by",
             metavar="COLUMN",
-            help="Column of the runs that makes a condition; may be repeated. "
-            "For ribbons, density, transitions and before-after. Default: every cell.",
+            help="Column of the runs that makes a condition; may be repeated. Default: every cell.",
             show_default=False,
         ),
     ] = None,
-    replicate: Annotated[
-        int | None,
-        typer.Option(
-            "--replicate",
-            metavar="N",
-            min=0,
-            help="For panels: which replicate. Default: the first.",
-            show_default=False,
-        ),
-    ] = None,
-    allow_parts: AllowParts = False,
     metric: Annotated[
         list[str] | None,
         typer.Option(
             "--metric",
-            "--measure",
             metavar="NAME",
             help="For ribbons and phase: the metric; for phase it may be repeated, a panel each. "
             "Default: bias for ribbons, diversity for phase.",
-            show_default=False,
-        ),
-    ] = None,
-    step: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--step",
-            metavar="N",
-            help="For network: a step to show; may be repeated. Default: four.",
             show_default=False,
         ),
     ] = None,
@@ -230,64 +196,19 @@ def plot(
         str | None,
         typer.Option("--y", metavar="COLUMN", help="For phase: a second swept column, for a map.", show_default=False),
     ] = None,
-    lines: Annotated[
-        str | None,
-        typer.Option(
-            "--lines",
-            metavar="COLUMN",
-            help="For phase: a second swept column, a line for each level.",
-            show_default=False,
-        ),
-    ] = None,
-    shown: Annotated[
-        Shown, typer.Option("--show", help="For phase: the mean over runs, their standard deviation, or both.")
-    ] = Shown.MEAN,
-    scale: Annotated[
+    settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--scale",
-            metavar="COLUMN=linear|log",
-            help="For phase: scale of a swept column or a metric; may be repeated.",
+            "--set",
+            metavar="NAME=VALUE",
+            help="Another argument of the figure's function in Python, as in --set color_by=model or "
+            "--set steps=[0,5]; a name that it does not take is answered with those that it takes. May be repeated.",
             show_default=False,
         ),
     ] = None,
-    contour: Annotated[
-        list[float] | None,
-        typer.Option(
-            "--contour",
-            metavar="NUMBER",
-            help="For phase with --y: a mean to draw a contour at; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    theory: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--theory",
-            metavar="FILE",
-            help="For phase: a curve to draw on top, a CSV file of two columns, x and y; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    width: Annotated[
-        float | None,
-        typer.Option(
-            "--width",
-            metavar="MM",
-            help="For phase and before-after: millimetres of the figure, at least 80. Default: 174.",
-            show_default=False,
-        ),
-    ] = None,
+    allow_parts: AllowParts = False,
     kind: Kind = None,
     wording: Wording = None,
-    color_by: Annotated[
-        ColourBy,
-        typer.Option(
-            "--color-by",
-            help="For panels and trajectories: colour lines by the agent's assigned opinion or its model.",
-        ),
-    ] = ColourBy.OPINION,
-    ddof: Ddof = 0,
     csv: Annotated[
         Path | None,
         typer.Option(
@@ -315,55 +236,40 @@ def plot(
     from opinionsim.plots import save
     from opinionsim.registry import is_path
 
-    options = options_of(
-        what,
-        {
-            "--run": run,
-            "--where": assignments(where, "--where", "COLUMN=VALUE") or None,
-            "--by": by or None,
-            "--wording": wording,
-            "--replicate": replicate,
-            "--color-by": None if color_by == ColourBy.OPINION else color_by.value,
-            "--ddof": ddof or None,
-            "--metric": metric or None,
-            "--step": step or None,
-            "--x": x,
-            "--y": y,
-            "--lines": lines,
-            "--show": None if shown == Shown.MEAN else shown.value,
-            "--scale": assignments(scale, "--scale", "COLUMN=linear|log") or None,
-            "--contour": contour or None,
-            "--theory": theory or None,
-            "--width": width,
-            "--csv": csv,
-        },
-    )
-    for each in filter(is_path, metric or ()):
+    options = {
+        "where": assignments(where, "--where", "COLUMN=VALUE"),
+        "by": by,
+        "value" if what == Figures.PHASE else "metric": metric[0] if metric and len(metric) == 1 else metric,
+        "x": x,
+        "y": y,
+        "kind": kind and kind.value,
+        "wording": wording,
+        "run": run,
+    }
+    arguments: dict[str, Any] = {name: value for name, value in options.items() if value not in (None, [], {})}
+    chosen = assignments(settings, "--set")
+    if both := [name for name in chosen if name in arguments]:
+        raise SpecError(f"--set {both[0]} is given as an option too")
+    arguments |= chosen
+    check_arguments(what, arguments)
+    if csv is not None:
+        check_numbers(what)
+    measured = arguments.get("value", arguments.get("metric", ()))
+    for each in filter(is_path, [measured] if isinstance(measured, str) else measured):
         if not allow_parts:
             raise SpecError(f"--metric {each} is a part of your own: --allow-parts imports it, which runs its code")
         own_modules()
     file = _file_named(out, file_format)
     results = read_results(store, experiment, design)
-    if run is not None:
-        options["run"] = _row(results, run)
-    if kind is not None:
-        options["kind"] = kind.value
-    named = [f"{column}-{value}" for column, value in options.get("where", {}).items()]
-    named += [*(by or ()), *(metric or ())]
-    named += [part for part in (x, y, lines and f"lines-{lines}") if part]
-    named += [] if shown == Shown.MEAN else [shown.value]
-    named += [] if design is None else [f"design{design}"]
-    named += [f"replicate{replicate}"] if replicate else []
-    named += [] if wording is None else [f"wording-{wording}"]
-    named += [] if run is None else [f"run{options['run']}"]
-    named += [] if color_by == ColourBy.OPINION else [f"by-{color_by}"]
-    suffix = "".join(f"-{_file_part(str(part))}" for part in named)
+    if arguments.get("run") is not None:
+        arguments["run"] = _row(results, str(arguments["run"]))
     if file is None:
         folder = out or Path(results.url.removeprefix("sqlite:///")).parent / "figures"
-        file = folder / f"{results.name}-{what}{suffix}.{file_format or Format.PNG}"
-    say(str(save(draw(results, what, options), file)))
+        told = arguments if design is None else {**arguments, "design": design}
+        file = folder / f"{results.name}-{what}{_suffix(told)}.{file_format or Format.PNG}"
+    say(str(save(draw(results, what, arguments), file)))
     if csv is not None:
-        _write_numbers(numbers(results, what, options), csv)
+        write_frame(numbers(results, what, arguments), csv)
 
 
 def _row(results: Results, run: str) -> int:
@@ -396,19 +302,21 @@ def _file_named(out: Path | None, file_format: Format | None) -> Path | None:
     return out
 
 
-def _write_numbers(frame: pd.DataFrame, target: Path) -> None:
-    """Save a frame as CSV."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        frame.to_csv(target, index=False)
-    except OSError as error:
-        raise SpecError(f"cannot write {target}: {error.strerror}") from error
-    note(f"wrote {target}")
-
-
-def _file_part(text: str) -> str:
-    """A text as part of a file name."""
+def _suffix(arguments: Mapping[str, Any]) -> str:
+    """What tells the file of a figure from those of other arguments; a name is left out where its value says enough."""
+    parts = [
+        _spelled(value) if name in ("where", "by", "metric", "value", "x", "y") else f"{name}-{_spelled(value)}"
+        for name, value in arguments.items()
+    ]
+    text = "".join(f"-{part}" for part in parts)
     return "".join(character if character.isalnum() or character in "-_." else "_" for character in text)
+
+
+def _spelled(value: Any) -> str:
+    """A value in few characters."""
+    if isinstance(value, Mapping):
+        return "-".join(f"{name}-{_spelled(each)}" for name, each in value.items())
+    return "-".join(map(_spelled, value)) if isinstance(value, list) else str(value)
 
 
 def export(

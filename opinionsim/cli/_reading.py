@@ -84,7 +84,7 @@ def replay(
     store: StorePath, experiment: ExperimentName = None, design: DesignNumber = None, as_json: AsJson = False
 ) -> None:
     """Rebuild every complete run from its stored calls, without a model, and compare."""
-    from opinionsim.experiments import replay as replayed
+    from opinionsim.running import replay as replayed
 
     own_modules()
     found = replayed(read_results(store, experiment, design))

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import gc
-import signal
 import time
-from collections.abc import Collection, Iterable, Iterator
-from concurrent.futures import Future, wait
-from contextlib import contextmanager
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Protocol
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opinionsim.cli._console import note, stderr
+from opinionsim.cli._console import note
 from opinionsim.cli._options import Changes, Prompts, Slots, Spec, read_spec
 from opinionsim.cli._reasons import reasons
 from opinionsim.cli._stores import spelled
 from opinionsim.errors import SpecError
+from opinionsim.progress import attended, shown, stop_requests
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bars
+    from opinionsim.assembly import LoadedParts
+    from opinionsim.planning import Forecast
+    from opinionsim.running import Progress, Summary
+    from opinionsim.specification import Experiment
 
-    from opinionsim.experiments import Experiment, Forecast, LoadedParts, Progress, Runner, Summary
-
-#: Seconds between looks at progress, and between lines of it where no bar can be drawn.
-_TICK_S = 0.1
-_TOLD_EVERY_S = 30.0
-#: Longest wait for cancelled work to end; seconds.
-_ABORT_S = 10.0
 #: Reasons spelled out at the end; the rest are counted.
 _REASONS_SHOWN = 5
 _INCOMPLETE, _BUDGET, _INTERRUPTED = 1, 3, 130
@@ -76,7 +69,8 @@ def run(
     ] = None,
 ) -> None:
     """Carry out an experiment. Running it again finishes what is missing and repeats nothing."""
-    from opinionsim.experiments import LoadedParts, calls_by_run, plan
+    from opinionsim.assembly import LoadedParts
+    from opinionsim.planning import calls_by_run, plan
 
     experiment = read_spec(spec, changes, prompts)
     url = store_of(experiment, store)
@@ -103,7 +97,7 @@ def run(
 
 def store_of(experiment: Experiment, store: str | None) -> str:
     """The store that is named, or the default one of an experiment."""
-    from opinionsim.experiments import default_store
+    from opinionsim.running import default_store
 
     if store is not None and not store.strip():
         raise SpecError(
@@ -169,7 +163,10 @@ def carry_out(
     KeyboardInterrupt
         After a second interrupt.
     """
-    from opinionsim.experiments import LoadedParts, calls_by_run, under_way
+    from opinionsim import background
+    from opinionsim.assembly import LoadedParts
+    from opinionsim.planning import calls_by_run
+    from opinionsim.running import under_way
 
     loaded = loaded or LoadedParts(experiment)
     if calls is None:
@@ -178,7 +175,7 @@ def carry_out(
     gc.collect()
     gc.freeze()
     with (
-        _interrupts() as interrupts,
+        stop_requests("stopping: waiting for the calls in flight; interrupt again to end at once") as stopping,
         under_way(
             experiment, url, max_concurrency=max_concurrency, fresh=fresh, only=only, cluster=cluster, loaded=loaded
         ) as (runner, future),
@@ -188,100 +185,29 @@ def carry_out(
         note(f"{experiment.spec.name}: {runs}{' of a pilot' if only else ''} into {spelled(url)}")
         for warning in runner.warnings:
             note(f"  {warning}")
-        _attend(calls, runner, future, interrupts)
-        return future.result()
+        told, stopped = _Shown(calls), False
 
-
-class _Interrupts:
-    """Signal handler that counts requests to stop."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        self.count += 1
-
-
-@contextmanager
-def _interrupts() -> Iterator[_Interrupts]:
-    """Count SIGINT and SIGTERM as requests to stop while the block lasts."""
-    taken = _Interrupts()
-    before = {number: signal.signal(number, taken) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield taken
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _attend(calls: int, runner: Runner, future: Future[Summary], interrupts: _Interrupts) -> None:
-    """Show progress until the sweep is over."""
-    from opinionsim import background
-
-    stopping = False
-    with _display(calls) as display:
-        while not future.done():
-            wait([future], timeout=_TICK_S)
-            display.show(runner.progress())
-            if interrupts.count > 1:
-                raise KeyboardInterrupt
-            if interrupts.count and not stopping:
-                stopping = True
+        def look() -> None:
+            nonlocal stopped
+            show(*told(runner.progress()))
+            if stopping() and not stopped:
+                stopped = True
                 background.call_soon(runner.stop)
-                note("stopping: waiting for the calls in flight; interrupt again to end at once")
+
+        with shown() as show:
+            return attended(future, look)
 
 
-class _Display(Protocol):
-    """A display of the progress of a sweep."""
+class _Shown:
+    """The progress of a sweep as calls done, calls in all, and a text."""
 
-    def show(self, progress: Progress) -> None:
-        """Show the progress."""
-        ...
-
-
-@contextmanager
-def _display(calls: int) -> Iterator[_Display]:
-    """A progress bar on a terminal, else lines of text at intervals."""
-    console = stderr()
-    if not console.is_terminal:
-        yield _Told()
-        return
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    columns = (BarColumn(bar_width=20), TextColumn("{task.description}"), TimeRemainingColumn(compact=True))
-    with Bars(*columns, console=console, transient=True) as bars:
-        yield _Drawn(bars, calls)
-
-
-class _Told:
-    """Progress as lines of text, where no bar can be drawn."""
-
-    def __init__(self) -> None:
-        self._last = time.monotonic()
-
-    def show(self, progress: Progress) -> None:
-        """Print a line if the last one is long enough ago."""
-        if time.monotonic() - self._last >= _TOLD_EVERY_S:
-            self._last = time.monotonic()
-            note(
-                f"{progress.complete} of {progress.total} runs complete, {progress.incomplete} incomplete; "
-                f"{progress.made} calls made, {progress.answered} answered by the store, {progress.in_flight} in flight"
-            )
-
-
-class _Drawn:
-    """Progress as a bar of calls, with the rate of calls made."""
-
-    def __init__(self, bars: Bars, calls: int) -> None:
-        self._bars = bars
+    def __init__(self, calls: int) -> None:
         self._calls = calls
         self._complete_before = 0
         self._began = time.monotonic()
-        self._task = bars.add_task("starting", total=None)
 
-    def show(self, progress: Progress) -> None:
-        """Draw the bar, whose total leaves out the calls of runs that were complete at the start."""
+    def __call__(self, progress: Progress) -> tuple[int, int | None, str]:
+        """The progress; calls of runs that were complete at the start are left out."""
         done = progress.made + progress.answered
         if not done:
             self._complete_before = progress.complete
@@ -291,13 +217,8 @@ class _Drawn:
         rate = f", {progress.made / elapsed:,.0f}/s" if elapsed > 1 else ""
         incomplete = f", {progress.incomplete} incomplete" if progress.incomplete else ""
         stored = f" + {progress.answered:,} stored" if progress.answered else ""
-        self._bars.update(
-            self._task,
-            total=max(awaited, done) or None,
-            completed=done,
-            description=f"{progress.complete}/{progress.total} runs{incomplete}, {progress.made:,} calls{stored}, "
-            f"{progress.in_flight} in flight{rate}",
-        )
+        text = f"{progress.complete}/{progress.total} runs{incomplete}, {progress.made:,} calls{stored}"
+        return done, max(awaited, done) or None, f"{text}, {progress.in_flight} in flight{rate}"
 
 
 def report(url: str, summary: Summary) -> None:
@@ -313,8 +234,6 @@ def report(url: str, summary: Summary) -> None:
             note(f"{summary.already} of {summary.total} runs were complete already")
         if summary.repeated:
             note(f"{summary.repeated:,} attempts failed in passing and were repeated")
-    for text in summary.notes:
-        note(f"  {text}")
     _say_reasons(url, summary.errors.values())
     if any(_CHANGED_PROMPTS not in error for error in summary.errors.values()):
         if summary.stopped:
@@ -345,7 +264,7 @@ def _compare(forecast: Forecast, summary: Summary, rest: int) -> None:
         Calls of all other runs of the experiment.
     """
     from opinionsim.cli._forecast import comparison_text
-    from opinionsim.experiments import spell_money, spell_seconds
+    from opinionsim.planning import spell_money, spell_seconds
 
     paid, takes = summary.paid, f"{rest:,} calls"
     if any(model.name != "scripted" for model in forecast.models):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
-from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,19 +13,19 @@ from opinionsim.cli._reasons import reason_lines, reasons
 from opinionsim.cli._stores import (
     STATES,
     Replies,
-    canaries_paid,
     cells_of,
     count_states,
     how_far,
+    models_of,
     replies_of,
+    several_answered,
     spelled,
     state_of,
     states_of,
 )
 
 if TYPE_CHECKING:
-    from opinionsim.llm import CanaryReply
-    from opinionsim.store import CanaryRow, DesignRow, Paid, RunState, Store
+    from opinionsim.store import DesignRow, Paid, RunState, Store
 
 #: Causes of errors that are printed; the runs of the rest are counted.
 _REASONS_SHOWN = 10
@@ -58,7 +56,8 @@ def status(
     say(_table(found))
     for each in found:
         _say_errors(each)
-        _say_changes(each)
+        for line in several_answered(each["models"]):
+            say(f"\n{each['experiment']}: {line}")
     _say_next(store, found)
     for text in listed:
         say(f"\n{text}")
@@ -82,7 +81,6 @@ def _standing(
 ) -> dict[str, Any]:
     """Numbers of an experiment's runs by state, over all designs and for each, and what the experiment has used."""
     experiment = designs[0]
-    canaries = opened.canaries(experiment.experiment_id)
     run_ids = list(dict.fromkeys(run.run_id for design in designs for run in design.runs))
     paid = spent.get(experiment.experiment_id)
     last = max(designs, key=lambda design: design.saved_at)
@@ -93,8 +91,7 @@ def _standing(
         "errors": {run_id: states[run_id].error for run_id in run_ids if run_id in states and states[run_id].error}
         | {f"{row.point_id}/{row.replicate}": row.error for row in opened.failed_points(_point_ids(designs))},
         **dict(zip(_USED, paid or (0, 0, 0, 0.0), strict=False)),
-        "canaries": dict(zip(_USED, canaries_paid(canaries), strict=False)),
-        "changed_models": _changes(canaries),
+        "models": models_of(opened, run_ids),
         "designs": [
             {
                 "design": design.design,
@@ -190,21 +187,6 @@ def _say_errors(standing: dict[str, Any]) -> None:
         say(f"  {line}")
 
 
-def _say_changes(standing: dict[str, Any]) -> None:
-    """Print the usage of the canary questions, and changes in their answers."""
-    asked = standing["canaries"]
-    if asked["calls"]:
-        tokens = asked["tokens_in"] + asked["tokens_out"]
-        say(
-            f"\n{standing['experiment']}: {asked['calls']:,} answers to the fixed questions are not among these calls; "
-            f"{tokens:,} tokens, money {_money(asked['money'])}"
-        )
-    if standing["changed_models"]:
-        say(f"\n{standing['experiment']}: answers to the fixed questions that differ from those before")
-    for change in standing["changed_models"]:
-        say(f"  {change}")
-
-
 def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:
     """Print what can be done about runs that have not ended."""
     if any(each["under_way"] for each in found):
@@ -214,37 +196,3 @@ def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:
     coding = sum(each["being_coded"] for each in found)
     if coding:
         say(f"\nOpinions are being added to {coding:,} complete {'run' if coding == 1 else 'runs'}.")
-
-
-def _changes(rows: Sequence[CanaryRow]) -> list[str]:
-    """Changes in each model's answers to the canary questions, from one round to the next."""
-    if not rows:
-        return []
-    from opinionsim.llm import compare_canaries
-
-    found = []
-    for model in dict.fromkeys(row.model for row in rows):
-        rounds = _rounds([row for row in rows if row.model == model])
-        for (_, before), (asked_at, after) in pairwise(rounds):
-            if change := compare_canaries(before, after):
-                found.append(f"{model}, asked {datetime.fromtimestamp(asked_at, UTC):%Y-%m-%d %H:%M} UTC: {change}")
-    return found
-
-
-def _rounds(rows: list[CanaryRow]) -> list[tuple[float, tuple[CanaryReply, ...]]]:
-    """One model's answers by round: a new round begins where the moment changes or a question comes again."""
-    from opinionsim.llm import CanaryReply
-
-    rounds: list[list[CanaryRow]] = []
-    for row in rows:
-        last = rounds[-1] if rounds else []
-        if not last or last[0].moment != row.moment or any(each.position == row.position for each in last):
-            rounds.append([])
-        rounds[-1].append(row)
-    return [
-        (
-            asked[0].asked_at,
-            tuple(CanaryReply(r.position, r.text, r.returned_model, r.fingerprint, None, None) for r in asked),
-        )
-        for asked in rounds
-    ]

@@ -12,7 +12,7 @@ from opinionsim.cli._console import note
 from opinionsim.errors import SpecError, StoreError
 
 if TYPE_CHECKING:
-    from opinionsim.store import CanaryRow, DesignRow, ExperimentRun, Paid, Results, RunState, StoreReader
+    from opinionsim.store import DesignRow, ExperimentRun, Results, RunState, StoreReader
 
 #: Most digits of a row number; a longer number is taken for the beginning of an id.
 _ROW_DIGITS = 7
@@ -186,12 +186,18 @@ class Replies(NamedTuple):
     """Unix time at which the first of these arrived."""
 
 
-def canaries_paid(rows: Sequence[CanaryRow]) -> Paid:
-    """Usage of the canary questions, as far as providers report it."""
-    from opinionsim.store import Paid
+def models_of(opened: StoreReader, run_ids: Iterable[str]) -> dict[str, list[str]]:
+    """Models that answered, with their fingerprints in brackets, by the name of the model that was asked."""
+    found = sorted(opened.models(run_ids).items())
+    return {
+        name: [f"{model} ({fingerprint})" if fingerprint else model for model, fingerprint in sorted(returned)]
+        for name, returned in found
+    }
 
-    tokens_in, tokens_out = sum(row.input_tokens or 0 for row in rows), sum(row.output_tokens or 0 for row in rows)
-    return Paid(len(rows), tokens_in, tokens_out, sum(row.cost or 0.0 for row in rows))
+
+def several_answered(models: Mapping[str, Sequence[str]]) -> list[str]:
+    """A sentence on each name under which several models answered, as :func:`models_of` gives them."""
+    return [f"Replies of {name} came from {', '.join(found)}." for name, found in models.items() if len(found) > 1]
 
 
 def replies_of(opened: StoreReader, run_ids: Iterable[str], since: float = math.inf) -> dict[str, Replies]:

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opinionsim.cli._console import aligned, note, say, say_json
+from opinionsim.cli._console import aligned, say, say_json
+from opinionsim.cli._export import write_frame
 from opinionsim.cli._options import AsJson, Changes, Prompts, Slots, own_modules
 from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from opinionsim.experiments import SurveyValidation
+    from opinionsim.comparison import SurveyValidation
 
 
 class Action(StrEnum):
@@ -81,7 +82,7 @@ def surveys(
     as_json: AsJson = False,
 ) -> None:
     """Ask respondents of a survey what they have answered already, and compare: surveys validate SURVEY."""
-    from opinionsim.experiments import read_validation, validation_experiment
+    from opinionsim.comparison import read_validation, validation_experiment
     from opinionsim.store import load
 
     own_modules()
@@ -153,8 +154,5 @@ def _records(frame: pd.DataFrame) -> Any:
 
 def _save(found: SurveyValidation, path: Path) -> None:
     """Write the frames of a validation: measures into the file, the others beside it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     for name, frame in (("", found.measures), ("-items", found.items), ("-subgroups", found.subgroups)):
-        file = path.with_stem(path.stem + name)
-        frame.to_csv(file, index=False)
-        note(f"wrote {file}")
+        write_frame(frame, path.with_stem(path.stem + name))

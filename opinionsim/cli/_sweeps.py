@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import signal
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from types import FrameType
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from opinionsim.cli._console import aligned, note, say, say_json, stderr
+from opinionsim.cli._console import aligned, note, say, say_json
 from opinionsim.cli._stores import spelled
+from opinionsim.progress import shown, stop_requests
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from opinionsim.experiments import Sweep, SweepProgress, SweepSummary
+    from opinionsim.sweeps import Sweep, SweepProgress, SweepSummary
 
-#: Seconds between lines of progress where no bar can be drawn.
-_TOLD_EVERY_S = 30.0
 #: Points whose errors are spelled out.
 _ERRORS_SHOWN = 5
 _INCOMPLETE, _INTERRUPTED = 1, 130
@@ -33,7 +27,6 @@ def carry_out_sweep(
     sweep: Sweep,
     store: str | None,
     *,
-    opinions: Path | None = None,
     threads: int | None = None,
     cluster: str | None = None,
 ) -> SweepSummary:
@@ -41,9 +34,10 @@ def carry_out_sweep(
 
     The first SIGINT or SIGTERM ends it once the runs under way are done and kept; the second at once.
     """
-    from opinionsim.experiments import run_sweep
+    from opinionsim.sweeps import run_sweep
 
-    with _stopped_by_signals() as stopping, _display() as show:
+    said = "stopping: finishing the runs under way; interrupt again to end at once"
+    with stop_requests(said) as stopping, shown() as show:
         told = False
 
         def watch(progress: SweepProgress) -> None:
@@ -52,11 +46,13 @@ def carry_out_sweep(
                 # The store could be opened.
                 note(f"{sweep.spec.name}: {sweep.total:,} runs of {len(sweep.points):,} points into {spelled(store)}")
                 told = True
-            show(progress)
+            done = progress.already + progress.made
+            failed = f", {progress.failed:,} failed" if progress.failed else ""
+            show(done, progress.total, f"{done:,}/{progress.total:,} runs{failed}")
+            # Where all threads are busy, nobody else asks, and a request would not be answered.
+            stopping()
 
-        summary = run_sweep(
-            sweep, store, opinions=opinions, threads=threads, cluster=cluster, watch=watch, stopping=stopping
-        )
+        summary = run_sweep(sweep, store, threads=threads, cluster=cluster, watch=watch, stopping=stopping)
     if store is not None:
         _say_result(summary)
     return summary
@@ -85,70 +81,12 @@ def end_sweep(summary: SweepSummary, *, kept: bool) -> None:
         raise typer.Exit(_INCOMPLETE)
 
 
-@contextmanager
-def _stopped_by_signals() -> Iterator[Callable[[], bool]]:
-    """Whether SIGINT or SIGTERM has asked to stop while the block lasts."""
-    count = 0
-
-    def taken(number: int, frame: FrameType | None) -> None:
-        nonlocal count
-        count += 1
-        if count > 1:
-            raise KeyboardInterrupt
-        note("stopping: finishing the runs under way; interrupt again to end at once")
-
-    before = {number: signal.signal(number, taken) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: count > 0
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _display() -> Iterator[Callable[[SweepProgress], None]]:
-    """A progress bar on a terminal, else lines of text at intervals, with the time left."""
-    from opinionsim.experiments import spell_seconds
-
-    console = stderr()
-    began = time.monotonic()
-
-    def left(progress: SweepProgress) -> str:
-        rest = progress.total - progress.already - progress.made
-        if not progress.made or not rest:
-            return ""
-        return f", {spell_seconds((time.monotonic() - began) / progress.made * rest)} left"
-
-    if not console.is_terminal:
-        told = began
-
-        def tell(progress: SweepProgress) -> None:
-            nonlocal told
-            if time.monotonic() - told >= _TOLD_EVERY_S:
-                told = time.monotonic()
-                note(f"{progress.already + progress.made:,} of {progress.total:,} runs{left(progress)}")
-
-        yield tell
-        return
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    with Progress(BarColumn(30), TextColumn("{task.description}"), console=console, transient=True) as bars:
-        task = bars.add_task("starting", total=None)
-
-        def draw(progress: SweepProgress) -> None:
-            done = progress.already + progress.made
-            failed = f", {progress.failed:,} failed" if progress.failed else ""
-            description = f"{done:,}/{progress.total:,} runs{failed}{left(progress)}"
-            bars.update(task, total=progress.total, completed=done, description=description)
-
-        yield draw
-
-
-def say_plan(sweep: Sweep, store: str | None, opinions: Path | None, threads: int | None) -> None:
+def say_plan(sweep: Sweep, store: str | None, threads: int | None) -> None:
     """Print what a sweep takes; carry out no more than a pilot."""
-    from opinionsim.experiments import plan_sweep, spell_seconds
+    from opinionsim.planning import spell_seconds
+    from opinionsim.sweeps import plan_sweep
 
-    found = plan_sweep(sweep, store, opinions=opinions, threads=threads)
+    found = plan_sweep(sweep, store, threads=threads)
     there = "" if found.missing == found.runs else f"{found.runs - found.missing:,} of them are there already"
     say(
         aligned(

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
-import shutil
+import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
 from rich.text import Text
 
-from opinionsim.cli._console import note, say
+from opinionsim.cli._console import clean, note, say
 from opinionsim.cli._options import ExperimentName, StorePath
-from opinionsim.cli._watch_state import Seen, Watcher
-from opinionsim.cli._watch_view import ASCII, UNICODE, Glyphs, in_one_line, lines
+from opinionsim.cli._reasons import reason_lines
+from opinionsim.cli._stores import STATES
+from opinionsim.cli._watch_state import Line, OpenRun, Seen, Trajectory, Watcher
 from opinionsim.errors import StoreError
 
 #: Seconds between looks at the store, and between lines where nothing can be drawn.
@@ -27,6 +31,16 @@ _REST, _LATEST_S = 10, 10.0
 #: Seconds after the end of all runs until an experiment counts as over although a process still works on the store.
 _SETTLED_S = 10.0
 _INCOMPLETE, _INTERRUPTED = 1, 130
+_WAITING = "no experiment is on record yet"
+#: Lines that open runs and agents share where nothing limits the height, and those that all else takes.
+_MANY, _OTHERS = 40, 17
+#: Most reasons and reports of workers that are shown.
+_FEW = 3
+#: Places of the widest bar; columns of the longest name of an agent, and of what stands beside a sparkline.
+_BAR, _NAME, _BESIDE = 40, 16, 36
+_STYLES = {"complete": "green", "incomplete": "red", "under way": "cyan", "cut off": "yellow", "pending": "dim"}
+#: Opinions and their colours, from the low end of the scale to the high one.
+_LEVELS = tuple(zip("▁▂▃▄▅▆▇█", ("blue", "blue", "cyan", "white", "white", "yellow", "red", "red"), strict=True))
 
 
 def watch(
@@ -46,45 +60,26 @@ def watch(
     """Watch an experiment while it is being run, here or elsewhere, until it is over."""
     console = Console(markup=False, emoji=False, highlight=False)
     watcher = Watcher(store, experiment, run)
+    if once:
+        seen = watcher.look()
+        if not seen.experiment:
+            raise StoreError(f"the store {seen.store} holds no experiment yet")
+        console.print(drawn(seen, console))
+        return
     try:
-        if once:
-            seen = watcher.look()
-            if seen.away or not seen.experiment:
-                raise StoreError(seen.away or f"the store {seen.store} holds no experiment yet")
-            width = shutil.get_terminal_size().columns
-            say("\n".join(line.plain.rstrip() for line in lines(seen, width, glyphs=_glyphs())))
-            return
-        can_draw = sys.stdout.isatty() and not console.is_dumb_terminal
-        last = _drawn(watcher, console) if can_draw else _told(watcher)
+        can_draw = console.is_terminal and not console.is_dumb_terminal
+        last = _drawn_over(watcher, console) if can_draw else _told(watcher)
     except KeyboardInterrupt:
         note("no longer watched; the experiment goes on")
         raise typer.Exit(_INTERRUPTED) from None
-    finally:
-        watcher.close()
     if last.counts.get("incomplete"):
         raise typer.Exit(_INCOMPLETE)
 
 
-def _glyphs() -> Glyphs:
-    """Glyphs that standard output can encode."""
-    try:
-        "".join(UNICODE).encode(sys.stdout.encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return ASCII
-    return UNICODE
-
-
-def _drawn(watcher: Watcher, console: Console) -> Seen:
+def _drawn_over(watcher: Watcher, console: Console) -> Seen:
     """Redraw the state of the experiment until it is over; return the last state."""
-    glyphs = _glyphs()
-
-    def draw(seen: Seen) -> None:
-        # Text on the last line of a terminal would make it scroll.
-        found = lines(seen, console.width, console.height - 1, glyphs)
-        live.update(Text("\n", no_wrap=True, overflow="crop").join(found), refresh=True)
-
-    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
-        return _attend(watcher, draw)
+    with Live(console=console, auto_refresh=False) as live:
+        return _attend(watcher, lambda seen: live.update(drawn(seen, console, console.height), refresh=True))
 
 
 def _told(watcher: Watcher) -> Seen:
@@ -120,3 +115,179 @@ def _attend(watcher: Watcher, show: Callable[[Seen], None]) -> Seen:
             return seen
         took = time.monotonic() - began
         time.sleep(max(_LOOK_S - took, min(_REST * took, _LATEST_S)))
+
+
+# -- how it is shown -----------------------------------------------------------------------------------------
+
+
+def in_one_line(seen: Seen) -> str:
+    """An experiment at one moment, in one line."""
+    parts = [f"{seen.experiment}: {_counts(seen)}" if seen.experiment else f"{seen.store}: {_WAITING}"]
+    if seen.expected:
+        parts.append(_calls(seen))
+    if seen.last_reply_s is not None and seen.is_under_way:
+        parts.append(f"last reply {_duration(seen.last_reply_s)} ago")
+    return f"{_clock(seen.at)} {'; '.join(parts)}"
+
+
+def drawn(seen: Seen, console: Console, height: int = _OTHERS + _MANY) -> Group:
+    """An experiment at one moment, for `height` lines of a terminal; long lists of runs and agents are cut."""
+    room = height - _OTHERS
+    n_runs = min(len(seen.open), max(_FEW, room // 2))
+    parts = list(_head(seen))
+    if seen.open:
+        parts += _runs(seen.open, n_runs)
+    if seen.trajectory is not None:
+        parts += _trajectory(seen.trajectory, max(_FEW, room - n_runs), console)
+    return Group(*parts)
+
+
+def _head(seen: Seen) -> Iterator[RenderableType]:
+    """Name, runs, progress, usage, reports of workers, and why runs are not complete."""
+    title = Table.grid(expand=True, padding=(0, 1))
+    title.add_column(ratio=1, no_wrap=True, style="bold")
+    title.add_column(style="dim")
+    title.add_row(_text(f"{seen.experiment} in {seen.store}" if seen.experiment else seen.store), _clock(seen.at))
+    yield title
+    if not seen.experiment:
+        yield _text(f"{_WAITING}; waiting for one", "yellow")
+        return
+    yield _counts(seen)
+    if seen.expected:
+        progress = Table.grid(padding=(0, 1))
+        progress.add_column(max_width=_BAR)
+        progress.add_column(no_wrap=True, style="bold")
+        progress.add_column(no_wrap=True)
+        # Rounded down: 100 % only when all calls are on record.
+        share = f"{math.floor(100 * min(seen.calls / seen.expected, 1))} %"
+        progress.add_row(ProgressBar(seen.expected, seen.calls), share, _calls(seen))
+        yield progress
+    if paid := list(_paid(seen)):
+        yield Text(f"paid {', '.join(paid)}")
+    if not seen.over:
+        yield from _doing(seen)
+    for line in reason_lines(seen.reasons, _FEW, "see: opinionsim status"):
+        yield _text(line, "red")
+
+
+def _text(text: str, style: str = "") -> Text:
+    """A text of a user, a model or a worker."""
+    return Text(clean(" ".join(text.split())), style, overflow="ellipsis")
+
+
+def _clock(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC).astimezone():%H:%M:%S}"
+
+
+def _duration(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
+
+
+def _counts(seen: Seen) -> Text:
+    """Number of runs, in all and by state."""
+    total = sum(seen.counts.values())
+    told = [Text(f"{seen.counts[name]:,} {name}", _STYLES[name]) for name in STATES if seen.counts.get(name)]
+    return Text(f"{total:,} {'run' if total == 1 else 'runs'}: ") + Text(", ").join(told)
+
+
+def _calls(seen: Seen) -> str:
+    """Calls on record; while runs are under way also their rate, and the time left."""
+    found = f"{seen.calls:,} of {seen.expected:,} calls"
+    if seen.rate is not None:
+        found += f", {seen.rate:,.0f}/s" if seen.rate >= 100 else f", {seen.rate:.3g}/s"
+    return found + ("" if seen.left_s is None else f", {_duration(seen.left_s)} left")
+
+
+def _paid(seen: Seen) -> Iterator[str]:
+    """Usage, with the limits of the budget."""
+    for name, (used, limit) in seen.paid.items():
+        text = f"{name} {used:,.4f}" if name == "money" else f"{name} {used:,.0f}"
+        if limit is not None:
+            text += f" of at most {limit:,g}" + (f" ({100 * used / limit:.0f} %)" if limit else "")
+        if used or limit is not None:
+            yield text
+
+
+def _doing(seen: Seen) -> Iterator[Text]:
+    """Time since the last reply, and the reports of workers; or that nothing is under way."""
+    if not seen.is_under_way:
+        begun = seen.counts.get("pending") != sum(seen.counts.values())
+        left = "nobody is carrying out what is left; run the experiment again to go on"
+        yield Text(left if begun else "no run has begun yet", "yellow")
+        return
+    if seen.last_reply_s is not None:
+        late = seen.last_reply_s > 30
+        yield Text(f"last reply {_duration(seen.last_reply_s)} ago", "yellow" if late else "")
+    for text in seen.doing[:_FEW]:
+        yield _text(text)
+    if len(seen.doing) > _FEW:
+        yield Text(f"and {len(seen.doing) - _FEW} more workers")
+
+
+def _table() -> Table:
+    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+
+
+def _runs(runs: Sequence[OpenRun], n: int) -> Iterator[RenderableType]:
+    """Runs that have begun and have not ended: the first n, and a line that counts the others."""
+    table = _table()
+    table.add_column("run", justify="right", style="bold", no_wrap=True)
+    table.add_column("calls", width=10, no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("last reply", no_wrap=True)
+    # The one column that gives way where there is not enough room.
+    table.add_column("conditions")
+    for run in runs[:n]:
+        expected = max(run.expected or 0, run.calls)
+        calls = f"{run.calls:,}" + (f"/{expected:,}" if run.expected else "")
+        waited = "" if run.last_reply_s is None else _duration(run.last_reply_s)
+        what = {"cut off": "cut off: ", "complete": "being coded: "}.get(run.state, "")
+        bar = ProgressBar(expected, run.calls) if run.expected else ""
+        conditions = _text(f"{what}{run.cell}", "yellow" if run.state == "cut off" else "")
+        conditions.no_wrap = True
+        table.add_row(str(run.row), bar, calls, waited, conditions)
+    yield from (Text(), table)
+    if runs[n:]:
+        yield Text(f"and {len(runs) - n:,} more", "dim")
+
+
+def _trajectory(shown: Trajectory, n: int, console: Console) -> Iterator[RenderableType]:
+    """Opinions of one run: a line for each agent, with its opinion at each step and at last, and a line of means."""
+    yield Text()
+    if not shown.lines:
+        yield Text(f"run {shown.row}: no opinion is on record")
+        return
+    steps = f"steps {shown.first} to {shown.last}" if shown.last >= shown.first else "nothing is on record yet"
+    yield _text(f"run {shown.row}: {shown.what}, {_signed(shown.low)} to {_signed(shown.high)}, {steps}", "bold")
+    table = _table()
+    table.add_column("agent", no_wrap=True, max_width=_NAME)
+    table.add_column("assigned", justify="right", no_wrap=True)
+    table.add_column("by step", no_wrap=True)
+    table.add_column("now", style="bold", no_wrap=True)
+    known = (
+        [value for value in step if not math.isnan(value)]
+        for step in zip(*(e.values for e in shown.lines), strict=True)
+    )
+    means = Line("mean", None, tuple(statistics.fmean(step) if step else math.nan for step in known))
+    for line in [*shown.lines[:n], means]:
+        assigned = "" if line.assigned is None else _signed(line.assigned)
+        now = line.values[-1] if line.values else math.nan
+        # There are no blocks in ASCII.
+        spark = "" if console.options.ascii_only else _spark(shown, line.values, max(console.width - _BESIDE, 8))
+        table.add_row(_text(line.name), assigned, spark, "-" if math.isnan(now) else _signed(now))
+    yield table
+    if hidden := len(shown.lines[n:]):
+        yield Text(f"and {hidden:,} {'agent' if hidden == 1 else 'agents'} more", "dim")
+
+
+def _spark(shown: Trajectory, values: Sequence[float], room: int) -> Text:
+    """Opinions step by step; where they do not fit, each place shows the last step of its portion."""
+    count, found = len(values), Text()
+    for value in [values[(place + 1) * count // room - 1] for place in range(room)] if count > room else values:
+        level = 0.0 if math.isnan(value) else (value - shown.low) / (shown.high - shown.low or 1.0)
+        found.append(*(("·", "dim") if math.isnan(value) else _LEVELS[min(7, max(0, round(7 * level)))]))
+    return found
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3g}" if value else "0"

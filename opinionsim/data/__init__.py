@@ -7,8 +7,6 @@ from typing import Literal, get_args
 
 from opinionsim.errors import SpecError
 
-__all__ = ["DataKind", "data_folder"]
-
 DataKind = Literal["experiments", "personas", "topics"]
 
 _HERE = Path(__file__).resolve().parent

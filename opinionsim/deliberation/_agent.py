@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from opinionsim.deliberation._running import Deliberation
-from opinionsim.deliberation._speaker import Speaker, checked_text, selector_name, texts, whole_number
+from opinionsim.deliberation._running import Deliberation, check
+from opinionsim.deliberation._speaker import NoAnswer, Speaker, selector_name
 from opinionsim.deliberation._survey import drawn_persona, used_survey
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
@@ -62,8 +61,12 @@ class Agent(Speaker):
     ----------
     persona : str or None
         The person it plays, in words.
-    ideology, query_str, persona_template, num_responses, response_selector
+    task, combination_instructions, ideology, query_str, num_responses, response_selector, model
         As given.
+    persona_template : str or None
+        As given, and ``"anes"`` by default for a person of the survey.
+    selector_name : str or None
+        The name under which a specification holds its selector.
 
     Raises
     ------
@@ -87,67 +90,25 @@ class Agent(Speaker):
         num_responses: int = 1,
         response_selector: Callable[[Sequence[str]], Any] | str | None = None,
     ) -> None:
-        if combination_instructions is not None:
-            texts().instructions(combination_instructions)
-        super().__init__(task, combination_instructions, model, kwargs)
         who = {
             "ideology": ideology,
             "query_str": query_str,
             "persona": persona,
             "system_instructions": system_instructions,
         }
-        given = [name for name, value in who.items() if checked_text(name, value) is not None]
+        given = [name for name, value in who.items() if value is not None]
         if len(given) > 1:
             raise SpecError(f"{given[0]} and {given[1]} both say who the agent is; give one of {', '.join(who)}")
-        if persona_template is not None:
-            if not given or system_instructions is not None:
-                raise SpecError("persona_template has no effect without a persona, ideology or query_str")
-            texts().persona(persona_template)
-        self._num_responses = _checked_draws(num_responses, response_selector)
-        self._selector = response_selector
-        self._selector_name = selector_name(response_selector)
-        self._ideology, self._query_str, self._system = ideology, query_str, system_instructions
-        self._drawn: Persona | None = None
-        if ideology is not None or query_str is not None or persona == _RANDOM:
-            argument = f"{given[0]}={who[given[0]]!r}"
-            self._drawn = drawn_persona(argument, ideology, query_str)
-        self._persona = persona if self._drawn is None else self._drawn.background
-        self._template = persona_template or ("default" if self._drawn is None else "anes") if self._persona else None
-
-    @property
-    def ideology(self) -> str | None:
-        """Group of the survey that it was drawn from."""
-        return self._ideology
-
-    @property
-    def query_str(self) -> str | None:
-        """Query of the survey that it was drawn by."""
-        return self._query_str
-
-    @property
-    def persona(self) -> str | None:
-        """The person it plays, in words."""
-        return self._persona
-
-    @property
-    def persona_template(self) -> str | None:
-        """Its persona template, as given or by default; None without a persona."""
-        return self._template
-
-    @property
-    def num_responses(self) -> int:
-        """Replies drawn for each of its answers."""
-        return self._num_responses
-
-    @property
-    def response_selector(self) -> Callable[[Sequence[str]], Any] | str | None:
-        """What picks one of several replies, as given."""
-        return self._selector
-
-    @property
-    def selector_name(self) -> str | None:
-        """The name under which a specification holds its selector."""
-        return self._selector_name
+        super().__init__(task, combination_instructions, model, kwargs)
+        self.ideology, self.query_str, self._system = ideology, query_str, system_instructions
+        self.num_responses, self.response_selector = num_responses, response_selector
+        self.selector_name = selector_name(response_selector)
+        self._drawn = ideology is not None or query_str is not None or persona == _RANDOM
+        if self._drawn:
+            persona = drawn_persona(f"{given[0]}={who[given[0]]!r}", ideology, query_str).background
+        self.persona = persona
+        self.persona_template = "anes" if self._drawn and persona_template is None else persona_template
+        check(self)
 
     @property
     def data(self) -> Survey | None:
@@ -161,21 +122,21 @@ class Agent(Speaker):
 
     def is_anes_persona(self) -> bool:
         """Whether it plays a person of the survey."""
-        return self._drawn is not None
+        return self._drawn
 
     @property
     def system_instructions(self) -> str | None:
         """Its system message; ${task} stands in it where it has no task of its own."""
-        if self._system is not None and self._task is None:
+        if self._system is not None and self.task is None:
             return self._system
         message = (
             load_pack("deliberation")
             .for_agent(
                 scale=OpinionScale(),
                 world="open",
-                persona=None if self._persona is None else Persona("", background=self._persona),
-                task=self._task or "",
-                brief=Brief(system=self._system, template=self._template),
+                persona=None if self.persona is None else Persona("", background=self.persona),
+                task=self.task or "",
+                brief=Brief(system=self._system, template=self.persona_template),
             )
             .system()
         )
@@ -185,17 +146,18 @@ class Agent(Speaker):
     def info(self) -> dict[str, Any]:
         """Its description, and the calls made of it."""
         own = {
-            "persona": self._persona,
-            "ideology": self._ideology,
-            "query_str": self._query_str,
-            "persona_template": self._template,
-            "num_responses": self._num_responses,
+            "persona": self.persona,
+            "ideology": self.ideology,
+            "query_str": self.query_str,
+            "persona_template": self.persona_template,
+            "num_responses": self.num_responses,
         }
         return {**super().info, **own}
 
     def set_task(self, task: str | None) -> None:
         """Give it another task, or with None that of its structure; runs that are over stay as they are."""
-        self._task = checked_text("task", task)
+        check(self._like(task=task))
+        vars(self)["task"] = task
 
     def process(
         self,
@@ -230,58 +192,32 @@ class Agent(Speaker):
         ModelCallError
             If the model fails, or its last reply is refused or empty.
         """
-        asked = checked_text("task", task) or self._task
+        asked = task or self.task
         if asked is None:
             raise SpecError("the agent has no task; give it one, or process(task=...)")
         shown = [previous_responses] if isinstance(previous_responses, str) else list(previous_responses)
         shown = [text for text in shown if text]
-        if shown and self._instructions is None:
+        if shown and self.combination_instructions is None:
             raise SpecError(
                 "previous_responses are shown with combination_instructions, and the agent has none; give it some"
             )
-        # The same agent with this task; both have one history.
-        asking = copy.copy(self)
-        asking._task = asked
+        # Both have one history.
+        asking = self._like(task=asked)
         deliberation = Deliberation("agent", {"kind": "ensemble", "messages": shown}, asked, [asking], (None,))
         results = deliberation.carry_out(store=store, run=run, seed=seed, execution=execution)
         return str(results.turns["message"].iloc[0])
 
-    def member(
-        self, name: str | None, task: str | None, model: str, no_answer: Literal["fail", "skip"]
-    ) -> dict[str, Any]:
-        """The agent as an entry of a specification's cast.
-
-        Parameters
-        ----------
-        name : str or None
-            Name under which others are shown its answers.
-        task : str or None
-            Task of the experiment; its own is stated where it differs.
-        model : str
-            Name of its chat model there.
-        no_answer : {"fail", "skip"}
-            What follows a last reply that is refused or empty.
-        """
+    def member(self, name: str | None, task: str | None, model: str, no_answer: NoAnswer) -> dict[str, Any]:
+        """Its fields that are stated, and its chat model."""
         fields = {
             "name": name,
             "system": self._system,
-            "persona": self._persona,
-            "template": self._template,
-            "task": None if self._task == task else self._task,
-            "instructions": self._instructions,
-            "draws": self._num_responses if self._num_responses > 1 else None,
-            "selector": self._selector_name,
+            "persona": self.persona,
+            "template": self.persona_template,
+            "task": None if self.task == task else self.task,
+            "instructions": self.combination_instructions,
+            "draws": self.num_responses,
+            "selector": self.selector_name,
         }
         stated = {key: value for key, value in fields.items() if value is not None}
         return {**stated, "model": self.model_spec(model, no_answer)}
-
-
-def _checked_draws(number: object, selector: object) -> int:
-    draws = whole_number("num_responses", number)
-    if draws > 100:
-        raise SpecError(f"num_responses must be at most 100; got {draws}")
-    if draws > 1 and selector is None:
-        raise SpecError(f"{draws} responses need a response_selector, which picks one of them; 'first' takes the first")
-    if draws == 1 and selector is not None:
-        raise SpecError("response_selector has no effect with one response; give num_responses as well")
-    return draws

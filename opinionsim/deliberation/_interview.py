@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from opinionsim.deliberation._agent import Agent
 from opinionsim.deliberation._running import Deliberation
-from opinionsim.deliberation._speaker import checked_text, texts, whole_number
+from opinionsim.deliberation._speaker import texts
 from opinionsim.errors import SpecError
 from opinionsim.prompts import fill, placeholders
 from opinionsim.schedules import read_answers
@@ -71,25 +71,27 @@ class Interview:
         words: int | None = None,
         **kwargs: Any,
     ) -> None:
-        if checked_text("seed", seed) is None:
+        if seed is None:
             raise SpecError("seed must say who is interviewed; got None")
         named = texts().interview(_DEFAULT if not isinstance(questions, str) or questions == "default" else questions)
         own = not isinstance(questions, str)
-        asked = [checked_text("a question", question) for question in questions] if own else list(named.questions)
-        if not asked or None in asked:
-            raise SpecError("questions must hold at least one question, each a text")
         if voice is not None and "seed" not in placeholders(voice):
             raise SpecError(f"voice must hold ${{seed}} where the person is to stand; got {voice!r:.80}")
         self.seed = seed
-        self.questions: list[str] = [question for question in asked if question is not None]
+        self.questions = list(questions if own else named.questions)
         self.voice = named.voice if voice is None else voice
-        self.words = (None if own else named.words) if words is None else whole_number("words", words)
+        self.words = (None if own else named.words) if words is None else words
         # The person stands where templates put personas, so that nothing in its words is taken for a placeholder.
         template = fill(self.voice, {"seed": "${persona}"})
         self._agent = Agent(persona=seed, persona_template=template, model=model, kwargs=kwargs or None)
         self.responses: list[str] | None = None
         self.combined_response: str | None = None
         self.results: Results | None = None
+        self._deliberation().experiment()
+
+    def _deliberation(self) -> Deliberation:
+        interaction = {"kind": "interview", "questions": self.questions, "words": self.words}
+        return Deliberation("interview", interaction, "", [self._agent], (None,))
 
     @property
     def info(self) -> dict[str, Any]:
@@ -137,9 +139,7 @@ class Interview:
         ModelCallError
             If the model fails, or no reply has as many answers as there are questions.
         """
-        interaction = {"kind": "interview", "questions": self.questions, "words": self.words}
-        deliberation = Deliberation("interview", interaction, "", [self._agent], (None,))
-        self.results = deliberation.carry_out(store=store, run=run, seed=random_seed, execution=execution)
+        self.results = self._deliberation().carry_out(store=store, run=run, seed=random_seed, execution=execution)
         answers = list(read_answers(str(self.results.turns["message"].iloc[0]), len(self.questions)))
         pairs = [f"Q: {question}\nA: {answer}" for question, answer in zip(self.questions, answers, strict=True)]
         self.responses, self.combined_response = answers, "\n\n".join(pairs)

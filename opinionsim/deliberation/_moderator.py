@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from opinionsim.deliberation._running import Deliberation
-from opinionsim.deliberation._speaker import Speaker, checked_text, texts, whole_number
+from opinionsim.deliberation._running import Deliberation, check
+from opinionsim.deliberation._speaker import NoAnswer, Speaker, texts
 from opinionsim.errors import SpecError
 from opinionsim.prompts import fill
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
 #: System instructions that the moderator is to write itself.
 _AUTO = "auto"
-_TASK = "${task}"
 
 
 class Moderator(Speaker):
@@ -42,6 +40,11 @@ class Moderator(Speaker):
     values : str, optional
         Values by which alone it accepts or rejects what the task asks for, or leaves it undecided.
 
+    Attributes
+    ----------
+    persona, combination_instructions, task, values, model
+        As given.
+
     Raises
     ------
     SpecError
@@ -58,26 +61,9 @@ class Moderator(Speaker):
         kwargs: Mapping[str, Any] | None = None,
         values: str | None = None,
     ) -> None:
-        instructions = combination_instructions or ("default" if values is None else "verdict")
-        texts().moderation(instructions)
-        super().__init__(task, instructions, model, kwargs)
-        who = {"persona": persona, "system_instructions": system_instructions, "values": values}
-        given = [name for name, value in who.items() if checked_text(name, value) is not None]
-        if len(given) > 1:
-            raise SpecError(f"{given[0]} and {given[1]} both say how it moderates; give one of {', '.join(who)}")
-        if persona is not None:
-            texts().moderator(persona)
-        self._persona, self._system, self._values = persona, system_instructions, values
-
-    @property
-    def persona(self) -> str | None:
-        """Its persona, as given."""
-        return self._persona
-
-    @property
-    def values(self) -> str | None:
-        """The values by which it decides, as given."""
-        return self._values
+        super().__init__(task, combination_instructions, model, kwargs)
+        self.persona, self.values, self._system = persona, values, system_instructions
+        check(self, self)
 
     @property
     def automatic(self) -> bool:
@@ -89,25 +75,20 @@ class Moderator(Speaker):
         """Its system message, in which ${task} may stand for the task; ``"auto"`` before it has written its own."""
         if self._system is not None:
             return self._system
-        if self._values is not None:
-            return fill(texts().values, {"values": self._values})
-        return None if self._persona is None else texts().moderator(self._persona)
+        if self.values is not None:
+            return fill(texts().values, {"values": self.values})
+        return None if self.persona is None else texts().moderator(self.persona)
 
     @system_instructions.setter
     def system_instructions(self, instructions: str) -> None:
-        if self._persona is not None or self._values is not None:
-            raise SpecError("system_instructions cannot stand beside persona or values; make a moderator without them")
-        self._system = checked_text("system_instructions", instructions)
-
-    @property
-    def needs_task(self) -> bool:
-        """Whether its texts state the task."""
-        return self.automatic or _TASK in (self.system_instructions or "")
+        another = self.with_instructions(instructions)
+        check(another, another)
+        vars(self)["_system"] = instructions
 
     @property
     def info(self) -> dict[str, Any]:
         """Its description, and the calls made of it."""
-        return {**super().info, "persona": self._persona, "values": self._values}
+        return {**super().info, "persona": self.persona, "values": self.values}
 
     def generate_system_instructions(self, task: str | None = None, max_tries: int = 10) -> str:
         """Instructions that its model writes for a moderator of a task; the moderator keeps its own.
@@ -131,14 +112,10 @@ class Moderator(Speaker):
         ModelCallError
             If the model fails, or no reply begins with the marker that it was asked for.
         """
-        asked = checked_text("task", task) or self._task
+        asked = task or self.task
         if asked is None:
             raise SpecError("the moderator has no task to write instructions for; give it one, or name it here")
-        interaction = {
-            "kind": "instruct",
-            "marker": texts().marker,
-            "attempts": whole_number("max_tries", max_tries),
-        }
+        interaction = {"kind": "instruct", "marker": texts().marker, "attempts": max_tries}
         results = Deliberation("moderator", interaction, asked, [self], (None,)).carry_out()
         return str(results.turns["message"].iloc[0])
 
@@ -150,18 +127,13 @@ class Moderator(Speaker):
 
     def with_instructions(self, instructions: str) -> Moderator:
         """A moderator like this one whose system message is another."""
-        twin = copy.copy(self)
-        twin._system = instructions
-        twin._history = dict(self._history)
-        return twin
+        return self._like(_system=instructions, _history=dict(self._history))
 
-    def member(
-        self, name: str | None, task: str | None, model: str, no_answer: Literal["fail", "skip"]
-    ) -> dict[str, Any]:
-        """The moderator as a bare entry of a specification's cast, where it has nothing to moderate."""
+    def member(self, name: str | None, task: str | None, model: str, no_answer: NoAnswer) -> dict[str, Any]:
+        """Only its chat model, where it has nothing to moderate."""
         return {"model": self.model_spec(model, no_answer)}
 
-    def field(self, model: str, no_answer: Literal["fail", "skip"]) -> dict[str, Any]:
+    def field(self, model: str, no_answer: NoAnswer) -> dict[str, Any]:
         """The moderator as a field of a specification.
 
         Parameters
@@ -172,12 +144,12 @@ class Moderator(Speaker):
             What follows a last reply that is refused or empty.
         """
         fields = {
-            "persona": self._persona,
+            "persona": self.persona,
             "system": None if self.automatic else self._system,
             "automatic": self.automatic or None,
-            "values": self._values,
-            "instructions": self._instructions,
-            "task": self._task,
+            "values": self.values,
+            "instructions": self.combination_instructions,
+            "task": self.task,
         }
         stated = {key: value for key, value in fields.items() if value is not None}
         return {**stated, "model": self.model_spec(model, no_answer)}

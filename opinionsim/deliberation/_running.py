@@ -5,65 +5,54 @@ from __future__ import annotations
 import itertools
 import re
 import shutil
-import sys
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import BaseChatModel
 
 from opinionsim import background
-from opinionsim.deliberation._speaker import only_here, whole_number
+from opinionsim.assembly import LoadedParts
+from opinionsim.deliberation._speaker import NoAnswer, Speaker, only_here
 from opinionsim.errors import BudgetExceeded, ModelCallError, OpinionSimError, SpecError
-from opinionsim.experiments import (
-    Experiment,
-    Forecast,
-    LoadedParts,
-    Runner,
-    Summary,
-    calls_by_run,
-    default_store,
-    load_experiment,
-    plan,
-    under_way,
-)
+from opinionsim.planning import Forecast, calls_by_run, plan
+from opinionsim.progress import attended, shown
+from opinionsim.running import Runner, Summary, default_store, under_way
+from opinionsim.specification import Experiment, load_experiment
 from opinionsim.store import Results, load, open_store
 
 if TYPE_CHECKING:
     from opinionsim.deliberation._moderator import Moderator
 
-#: What follows a last reply that is refused or empty.
-NoAnswer = Literal["fail", "skip"]
-
 #: Seeds of runs that are given none: the same script has the same, and no two runs of a process are copies.
 _SEEDS = itertools.count()
-#: Seconds between looks at progress.
-_TICK_S = 0.1
 _AGENT = re.compile(r"\bagent (\d+)\b")
-#: Beginning of an error about a specification, with the field where an argument has another name.
-_PLACE = re.compile(r"^specification: (cast\b|interaction\.(?=\w))?", re.MULTILINE)
-
-
-class Member(Protocol):
-    """An agent or moderator as an entry of a specification's cast."""
-
-    @property
-    def model(self) -> str | BaseChatModel:
-        """Its chat model."""
-
-    @property
-    def model_name(self) -> str:
-        """The name of its chat model."""
-
-    def member(self, name: str | None, task: str | None, model: str, no_answer: NoAnswer) -> dict[str, Any]:
-        """The entry."""
-
-    def remember(self, place: tuple[str, str, int], entry: dict[str, Any]) -> None:
-        """Add a turn to its history."""
+#: Beginning of an error about a specification.
+_PLACE = re.compile(r"^specification: (interaction\.(?=\w))?", re.MULTILINE)
+#: Arguments that fields of a specification come from, where these have another name.
+_ARGUMENTS = {
+    "cast": "agents",
+    "kind": "structure",
+    "system": "system_instructions",
+    "automatic": "system_instructions='auto'",
+    "query": "query_str",
+    "group": "ideology",
+    "persona template": "persona_template",
+    "template": "persona_template",
+    "instructions:": "combination_instructions:",
+    "draws": "num_responses",
+    "selector": "response_selector",
+    "model.options": "kwargs",
+    "attempts": "max_tries",
+}
+#: Beginning of an error about an agent by itself.
+_ALONE = re.compile(r"^agents\[0\](: |\.)", re.MULTILINE)
+#: Such a field, or a value in quotes, which stays as it is.
+_FIELD = re.compile(rf"'[^']*'|\b({'|'.join(map(re.escape, _ARGUMENTS))})(?!\w| ')")
 
 
 @dataclass(frozen=True)
@@ -78,7 +67,7 @@ class Deliberation:
         The interaction of its specification.
     task : str
         Task of the experiment; empty where all agents have their own.
-    members : sequence of Member
+    members : sequence of Speaker
         The agents, in order.
     names : sequence of str or None
         Their names.
@@ -91,13 +80,13 @@ class Deliberation:
     name: str
     interaction: Mapping[str, Any]
     task: str
-    members: Sequence[Member]
+    members: Sequence[Speaker]
     names: Sequence[str | None]
     moderator: Moderator | None = None
     no_answer: NoAnswer = "fail"
 
     @property
-    def _speakers(self) -> list[Any]:
+    def _speakers(self) -> list[Speaker]:
         return [*self.members, *([] if self.moderator is None else [self.moderator])]
 
     def _model_names(self) -> tuple[list[str], dict[str, BaseChatModel]]:
@@ -137,7 +126,8 @@ class Deliberation:
         try:
             return load_experiment(self.specification(name, seed, execution))
         except SpecError as error:
-            raise SpecError(_PLACE.sub(_argument, str(error))) from error.__cause__
+            text = _PLACE.sub("", str(error))
+            raise SpecError(_FIELD.sub(lambda found: _ARGUMENTS.get(found[0], found[0]), text)) from error.__cause__
 
     def forecast(self, execution: Mapping[str, Any] | None = None) -> Forecast:
         """The forecast of a run; makes no call."""
@@ -164,8 +154,8 @@ class Deliberation:
         kept = store is not None or run is not None
         if kept:
             self._check_kept(run)
-        seed = (0 if kept else next(_SEEDS)) if seed is None else whole_number("seed", seed, 0)
-        experiment = self.experiment(run, seed, {"canary": kept, **(execution or {})})
+        seed = (0 if kept else next(_SEEDS)) if seed is None else seed
+        experiment = self.experiment(run, seed, execution)
         loaded = LoadedParts(experiment, chat_models=self._model_names()[1])
         with _place(experiment, store, kept) as (url, folder):
             summary = _executed(experiment, url, loaded, verbose)
@@ -237,9 +227,12 @@ class Deliberation:
             speakers[row["agent"]].remember((results.url, run_id, row["turn"]), entry)
 
 
-def _argument(place: re.Match[str]) -> str:
-    """The argument that a field of a specification comes from."""
-    return "agents" if place[1] == "cast" else ""
+def check(speaker: Speaker, moderator: Moderator | None = None) -> None:
+    """Refuse what is not valid of a speaker by itself; errors need not say whose arguments they name."""
+    try:
+        Deliberation("one", {"kind": "ensemble"}, "a task", [speaker], (None,), moderator).experiment()
+    except SpecError as error:
+        raise SpecError(_ALONE.sub("", str(error))) from error.__cause__
 
 
 @contextmanager
@@ -271,14 +264,11 @@ def _executed(experiment: Experiment, url: str, loaded: LoadedParts, verbose: bo
 
 def _show(runner: Runner, future: Future[Summary], calls: int) -> None:
     """Show on standard error how many calls are answered, until the run is over."""
-    from rich.console import Console
-    from rich.progress import Progress
+    with shown(keep=True) as show:
 
-    with Progress(console=Console(file=sys.stderr)) as bar:
-        task = bar.add_task("calls", total=calls)
-        while True:
-            over = bool(wait([future], timeout=_TICK_S).done)
+        def look() -> None:
             progress = runner.progress()
-            bar.update(task, completed=min(progress.made + progress.answered, calls))
-            if over:
-                return
+            done = min(progress.made + progress.answered, calls)
+            show(done, calls, f"{done}/{calls} calls")
+
+        attended(future, look)

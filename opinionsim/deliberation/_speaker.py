@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import pprint
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal, Self
 
 from langchain_core.language_models import BaseChatModel
 
 from opinionsim.errors import SpecError
 from opinionsim.llm import ModelClient, own_model
 from opinionsim.prompts import Texts, load_pack
-from opinionsim.registry import find, name_of, part, secret_in
+from opinionsim.registry import name_of, part
+
+#: What follows a last reply that is refused or empty.
+NoAnswer = Literal["fail", "skip"]
 
 #: Providers of models that are commonly named without one, by the beginning of the name.
 _PROVIDERS = {"gpt": "openai", "chatgpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai"}
@@ -32,78 +37,53 @@ def texts() -> Texts:
     return found
 
 
-def checked_text(name: str, value: object) -> str | None:
-    """A text with a character in it, or None.
-
-    Raises
-    ------
-    SpecError
-        If the argument is neither.
-    """
-    if value is None or (isinstance(value, str) and value.strip()):
-        return value
-    raise SpecError(f"{name} must be a text with a character in it, or None; got {value!r:.80}")
-
-
-def whole_number(name: str, value: Any, least: int = 1) -> int:
-    """A whole number of at least `least`; raises a SpecError for anything else, True included."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < least:
-        raise SpecError(f"{name} must be a whole number of at least {least}; got {value!r:.80}")
-    number: int = value.__index__()
-    return number
-
-
-def yes_or_no(name: str, value: object) -> bool:
-    """True or False; raises a SpecError for anything else."""
-    if not isinstance(value, bool):
-        raise SpecError(f"{name} must be True or False; got {value!r:.80}")
-    return value
-
-
-class Speaker:
+class Speaker(ABC):
     """Base of agents and moderators: a description, which no run changes, and the calls that runs made of it.
 
     Parameters
     ----------
     task : str or None
         Its own task.
-    instructions : str or None
+    combination_instructions : str or None
         What it is told about responses that it is shown, as the specification has it.
     model : str or BaseChatModel
         Its chat model.
     kwargs : mapping or None
         Settings of a model given by name.
+
+    Attributes
+    ----------
+    task, combination_instructions, model
+        As given.
+    model_name : str
+        The name of its chat model.
     """
 
     def __init__(
-        self, task: str | None, instructions: str | None, model: str | BaseChatModel, kwargs: Mapping[str, Any] | None
+        self,
+        task: str | None,
+        combination_instructions: str | None,
+        model: str | BaseChatModel,
+        kwargs: Mapping[str, Any] | None,
     ) -> None:
-        self._task = checked_text("task", task)
-        self._instructions = instructions
-        self._model = model
-        self._kwargs = dict(_checked_kwargs(kwargs, model))
-        self._model_name = ModelClient(model).name if isinstance(model, BaseChatModel) else _checked_name(model)
+        self.task = task
+        self.combination_instructions = combination_instructions
+        self.model = model
+        self.model_name = ModelClient(model).name if isinstance(model, BaseChatModel) else _checked_name(model)
+        self._kwargs = _checked_kwargs(kwargs, model)
         self._history: dict[tuple[str, str, int], dict[str, Any]] = {}
 
-    @property
-    def task(self) -> str | None:
-        """Its own task; None where it takes that of its structure."""
-        return self._task
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse to change what it was made with."""
+        if name in vars(self):
+            raise AttributeError(f"{name} of {type(self).__name__} can only be read; make another one")
+        super().__setattr__(name, value)
 
-    @property
-    def combination_instructions(self) -> str | None:
-        """What it is told about responses that it is shown, as given."""
-        return self._instructions
-
-    @property
-    def model(self) -> str | BaseChatModel:
-        """Its chat model, as given."""
-        return self._model
-
-    @property
-    def model_name(self) -> str:
-        """The name of its chat model."""
-        return self._model_name
+    def _like(self, **changed: Any) -> Self:
+        """One like it with other attributes and the same history."""
+        twin = copy.copy(self)
+        vars(twin).update(changed)
+        return twin
 
     @property
     def kwargs(self) -> dict[str, Any]:
@@ -111,9 +91,25 @@ class Speaker:
         return dict(self._kwargs)
 
     @property
+    @abstractmethod
     def system_instructions(self) -> str | None:
         """Its system message, in which ${task} may stand for the task; None where it has none."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def member(self, name: str | None, task: str | None, model: str, no_answer: NoAnswer) -> dict[str, Any]:
+        """The entry of a specification's cast that it is.
+
+        Parameters
+        ----------
+        name : str or None
+            Name under which others are shown its answers.
+        task : str or None
+            Task of the experiment; its own is stated where it differs.
+        model : str
+            Name of its chat model there.
+        no_answer : {"fail", "skip"}
+            What follows a last reply that is refused or empty.
+        """
 
     @property
     def history(self) -> list[dict[str, Any]] | None:
@@ -141,21 +137,21 @@ class Speaker:
     @property
     def original_task_description(self) -> str | None:
         """Its task, without what others said."""
-        return self._task
+        return self.task
 
     @property
     def current_task_description(self) -> str | None:
         """The last user message it was sent; before the first, its task."""
-        return self.prompts[-1]["user"] if self._history else self._task
+        return self.prompts[-1]["user"] if self._history else self.task
 
     @property
     def info(self) -> dict[str, Any]:
         """Its description, and the calls made of it."""
         return {
-            "task": self._task,
+            "task": self.task,
             "system_instructions": self.system_instructions,
-            "combination_instructions": self._instructions,
-            "model": self._model_name,
+            "combination_instructions": self.combination_instructions,
+            "model": self.model_name,
             "kwargs": self.kwargs,
             "history": list(self._history.values()),
         }
@@ -187,7 +183,8 @@ class Speaker:
         self._history[place] = entry
 
 
-def _checked_kwargs(kwargs: object, model: object) -> Mapping[str, Any]:
+def _checked_kwargs(kwargs: Mapping[str, Any] | None, model: object) -> dict[str, Any]:
+    """Settings of a model by name; one given as an object has its own."""
     if kwargs is None:
         return {}
     if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
@@ -196,9 +193,7 @@ def _checked_kwargs(kwargs: object, model: object) -> Mapping[str, Any]:
         raise SpecError(
             "kwargs have no effect on a chat model given as an object; give it its settings when it is made"
         )
-    if problem := secret_in(kwargs):
-        raise SpecError(f"kwargs: {problem}")
-    return kwargs
+    return dict(kwargs)
 
 
 def _checked_name(model: object) -> str:
@@ -230,7 +225,7 @@ def selector_name(selector: str | Callable[[Sequence[str]], Any] | None) -> str 
         If it is neither the name of a selector nor a plain function.
     """
     if selector is None or isinstance(selector, str):
-        return None if selector is None else find("selector", selector).name
+        return selector
     if not callable(selector) or inspect.iscoroutinefunction(selector):
         raise SpecError(f"response_selector must be a plain function or the name of a selector; got {selector!r:.80}")
     try:

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from opinionsim.deliberation._agent import Agent
 from opinionsim.deliberation._moderator import Moderator
-from opinionsim.deliberation._running import Deliberation, NoAnswer
-from opinionsim.deliberation._speaker import checked_text, texts, whole_number, yes_or_no
+from opinionsim.deliberation._running import Deliberation
+from opinionsim.deliberation._speaker import NoAnswer, texts
 from opinionsim.errors import SpecError
 from opinionsim.registry import name_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from opinionsim.experiments import Experiment, Forecast
+    from opinionsim.planning import Forecast
+    from opinionsim.specification import Experiment
     from opinionsim.store import Results
 
 #: Kinds of text that are responses.
@@ -87,7 +88,6 @@ class AbstractStructure(ABC):
     final_response: str | None
     results: Results | None
     _takes_names: ClassVar[bool] = False
-    _instructed: ClassVar[str] = "default"
 
     def __init__(
         self,
@@ -105,36 +105,41 @@ class AbstractStructure(ABC):
     ) -> None:
         self.agents = agents
         self._members, self._names = _checked_agents(agents, self._takes_names)
-        self.task = checked_text("task", task)
-        self.shuffle = yes_or_no("shuffle", shuffle)
-        self.cycles = whole_number("cycles", cycles)
-        self.last_n = None if last_n is None else whole_number("last_n", last_n)
-        self.combination_instructions = combination_instructions or self._instructed
-        texts().instructions(self.combination_instructions)
+        self.task = task
+        for name, given in (("shuffle", shuffle), ("verbose", verbose)):
+            if not isinstance(given, bool):
+                raise SpecError(f"{name} must be True or False; got {given!r:.80}")
+        self.shuffle = shuffle
+        self.cycles = cycles
+        self.last_n = last_n
+        self.combination_instructions = combination_instructions
         if moderator is not None and not isinstance(moderator, Moderator):
             raise SpecError(f"moderator must be a Moderator; got {type(moderator).__name__}")
         self._moderator = self._shown_moderator = moderator
-        self.verbose = yes_or_no("verbose", verbose)
-        self.seed = None if seed is None else whole_number("seed", seed, 0)
+        self.verbose = verbose
+        self.seed = seed
         if no_answer not in ("fail", "skip"):
             raise SpecError(f"no_answer must be 'fail' or 'skip'; got {no_answer!r:.80}")
         self.no_answer = no_answer
         self._forget()
-        self._deliberation().experiment()
+        self._deliberation().experiment(seed=0 if seed is None else seed)
         self._warn_of_tasks()
 
+    @property
     @abstractmethod
-    def _interaction(self) -> dict[str, Any]:
-        """The interaction of the specification."""
+    def _kind(self) -> str:
+        """Kind of the interaction of the specification."""
 
-    def _ordered(self, kind: str) -> dict[str, Any]:
-        """An interaction with the fields that all structures have."""
-        return {
-            "kind": kind,
+    def _interaction(self) -> dict[str, Any]:
+        """The interaction of the specification, which refuses fields that its kind does not have."""
+        fields = {
+            "kind": self._kind,
             "cycles": self.cycles,
             "order": "shuffled" if self.shuffle else "cast",
             "instructions": self.combination_instructions,
+            "last_n": self.last_n,
         }
+        return {name: value for name, value in fields.items() if value is not None}
 
     def _labelled(self, response: str, agent: int) -> str:
         """A response as `responses` has it."""
@@ -153,21 +158,17 @@ class AbstractStructure(ABC):
         )
 
     def _check_tasks(self) -> None:
-        """Refuse an agent, or a moderator that states the task, without one."""
-        if self.task is not None:
-            return
+        """Refuse an agent without a task."""
         for place, agent in enumerate(self._members):
-            if agent.task is None:
+            if not self.task and agent.task is None:
                 called = self._names[place] or f"agent {place}"
                 raise SpecError(f"{called} has no task; give one to it, or to the structure")
-        if self._moderator is not None and self._moderator.task is None and self._moderator.needs_task:
-            raise SpecError("the moderator's texts state the task, and there is none; give it one, or the structure")
 
     def _warn_of_tasks(self) -> None:
         own = [
             name or f"agent {place}"
             for place, (agent, name) in enumerate(zip(self._members, self._names, strict=True))
-            if self.task is not None and agent.task not in (None, self.task)
+            if self.task and agent.task not in (None, self.task)
         ]
         if own:
             whose = "has a task of its own" if len(own) == 1 else "have tasks of their own"
@@ -336,8 +337,7 @@ class AbstractStructure(ABC):
 class Chain(AbstractStructure):
     """Agents answer one after another; each is shown the last responses of all, its own earlier ones among them."""
 
-    def _interaction(self) -> dict[str, Any]:
-        return {**self._ordered("chain"), "last_n": self.last_n}
+    _kind = "chain"
 
 
 class Debate(AbstractStructure):
@@ -346,24 +346,16 @@ class Debate(AbstractStructure):
     `responses` begin with ``[Debater 1]`` or ``[Debater 2]``, by the order of `agents`.
     """
 
-    _instructed = "debate"
-
-    def _interaction(self) -> dict[str, Any]:
-        if len(self._members) != 2:
-            raise SpecError(f"a debate is between exactly 2 agents; got {len(self._members)}")
-        return {**self._ordered("debate"), "last_n": self.last_n}
+    _kind = "debate"
 
     def _labelled(self, response: str, agent: int) -> str:
         return f"[Debater {agent + 1}] {response}"
 
 
 class Ensemble(AbstractStructure):
-    """All agents answer at once, and are shown nothing of others."""
+    """All agents answer at once, and are shown nothing of others; it has no `last_n`."""
 
-    def _interaction(self) -> dict[str, Any]:
-        if self.last_n is not None:
-            raise SpecError("last_n has no effect in an ensemble, whose agents are shown nothing; leave it out")
-        return self._ordered("ensemble")
+    _kind = "ensemble"
 
 
 class Graph(AbstractStructure):
@@ -376,7 +368,7 @@ class Graph(AbstractStructure):
     edges : list of tuple
         Pairs (from, to), by position in `agents` or by name.
     task, combination_instructions, moderator, verbose, **settings
-        As for :class:`AbstractStructure`.
+        As for :class:`AbstractStructure`; there is one cycle, and no `last_n`.
 
     Raises
     ------
@@ -384,6 +376,7 @@ class Graph(AbstractStructure):
         Also if an edge names nobody, is given twice, leads to where it began, or closes a cycle, which is named.
     """
 
+    _kind = "graph"
     _takes_names = True
 
     def __init__(
@@ -396,12 +389,11 @@ class Graph(AbstractStructure):
         verbose: bool = False,
         **settings: Any,
     ) -> None:
-        for name in ("cycles", "shuffle", "last_n"):
-            if name in settings:
-                raise SpecError(
-                    f"{name} has no effect in a graph, where each agent answers once, after those before it"
-                )
-        self.edges = _checked_edges(edges)
+        if not isinstance(edges, Sequence):
+            raise SpecError(
+                f"edges must be a list of pairs (from, to), whose order orders responses; got {type(edges).__name__}"
+            )
+        self.edges = edges
         super().__init__(
             agents,
             task,
@@ -412,7 +404,7 @@ class Graph(AbstractStructure):
         )
 
     def _interaction(self) -> dict[str, Any]:
-        return {**self._ordered("graph"), "edges": [list(edge) for edge in self.edges]}
+        return {**super()._interaction(), "edges": self.edges}
 
 
 class Rounds(AbstractStructure):
@@ -433,6 +425,7 @@ class Rounds(AbstractStructure):
         Further arguments of :class:`AbstractStructure`; `last_n` is none of them.
     """
 
+    _kind = "rounds"
     _takes_names = True
 
     def __init__(
@@ -443,13 +436,11 @@ class Rounds(AbstractStructure):
         cycles: int = 2,
         **settings: Any,
     ) -> None:
-        if "last_n" in settings:
-            raise SpecError("last_n has no effect in rounds, where agents are shown the cycle before")
         self.network = network
         super().__init__(agents, task, cycles=cycles, **settings)
 
     def _interaction(self) -> dict[str, Any]:
-        return {**self._ordered("rounds"), "network": self.network}
+        return {**super()._interaction(), "network": self.network}
 
 
 class Custom(AbstractStructure):
@@ -466,7 +457,7 @@ class Custom(AbstractStructure):
     fields : mapping, optional
         Fields of the class.
     **settings
-        Further arguments of :class:`AbstractStructure`; `last_n` is one of `fields`.
+        Further arguments of :class:`AbstractStructure`; those that the class has no field for are refused.
     """
 
     _takes_names = True
@@ -479,14 +470,16 @@ class Custom(AbstractStructure):
         fields: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:
-        if "last_n" in settings:
-            raise SpecError("last_n is not an argument of every structure; give it in fields where yours has it")
         self.structure = structure
         self.fields = dict(fields or {})
         super().__init__(agents, task, **settings)
 
+    @property
+    def _kind(self) -> str:
+        return str(name_of(self.structure))
+
     def _interaction(self) -> dict[str, Any]:
-        return {**self._ordered(name_of(self.structure)), **self.fields}
+        return {**super()._interaction(), **self.fields}
 
 
 def _checked_agents(agents: Any, takes_names: bool) -> tuple[tuple[Agent, ...], tuple[str | None, ...]]:
@@ -505,26 +498,3 @@ def _checked_agents(agents: Any, takes_names: bool) -> tuple[tuple[Agent, ...], 
             called = place if names[place] is None else repr(names[place])
             raise SpecError(f"agents[{called}] must be an Agent; got {type(agent).__name__}")
     return members, names
-
-
-def _checked_edges(edges: Any) -> tuple[tuple[End, End], ...]:
-    """Edges as pairs of positions or names."""
-    if isinstance(edges, str) or not isinstance(edges, Sequence):
-        order = (
-            ", which has no order: responses would be shown in another order each time"
-            if isinstance(edges, (set, frozenset))
-            else ""
-        )
-        raise SpecError(f"edges must be a list of pairs (from, to); got {type(edges).__name__}{order}")
-    found = []
-    for place, edge in enumerate(edges):
-        if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
-            raise SpecError(f"edges[{place}] must be a pair (from, to); got {edge!r:.80}")
-        found.append((_checked_end(place, edge[0]), _checked_end(place, edge[1])))
-    return tuple(found)
-
-
-def _checked_end(place: int, end: Any) -> End:
-    if isinstance(end, str):
-        return end
-    return whole_number(f"edges[{place}]: an agent's position", end, 0)

@@ -3,20 +3,18 @@
 Errors have one form: file, line, field, problem and what would be valid.
 """
 
-from opinionsim.documents._document import Document, is_one_line, parse_document, read_document, show_value, spell_path
-from opinionsim.documents._parsing import KeyPath, parse_value
-from opinionsim.documents._validation import DocumentModel, fields_at, validate
-
-__all__ = [
-    "Document",
-    "DocumentModel",
-    "KeyPath",
-    "fields_at",
-    "is_one_line",
-    "parse_document",
-    "parse_value",
-    "read_document",
-    "show_value",
-    "spell_path",
-    "validate",
-]
+from opinionsim.documents._document import (
+    Document as Document,
+    is_one_line as is_one_line,
+    parse_document as parse_document,
+    read_document as read_document,
+    read_text as read_text,
+    show_value as show_value,
+    spell_path as spell_path,
+)
+from opinionsim.documents._parsing import KeyPath as KeyPath, parse_value as parse_value
+from opinionsim.documents._validation import (
+    DocumentModel as DocumentModel,
+    fields_at as fields_at,
+    validate as validate,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +37,11 @@ class Document:
     origins: tuple[tuple[KeyPath, str], ...] = ()
     _within: KeyPath = ()
     _text: str = field(default="", repr=False, compare=False)
+
+    @classmethod
+    def of(cls, source: Document | Mapping[str, Any], name: str = "") -> Document:
+        """A document as it is, or a bare mapping as one, with its name in errors."""
+        return source if isinstance(source, Document) else cls(dict(source), name=name)
 
     @cached_property
     def _lines(self) -> dict[KeyPath, int]:
@@ -113,9 +118,25 @@ def read_document(path: str | Path) -> Document:
     SpecError
         If the file is missing, unreadable, empty, not text, not valid, repeats a key, or is no mapping.
     """
+    return parse_document(read_text(path), path)
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; UTF-8, with or without a byte order mark.
+
+    Raises
+    ------
+    SpecError
+        If the file is missing, unreadable, or not text.
+    """
     path = Path(path)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise SpecError(f"{path}: not a text file; UTF-8 is expected") from None
     except FileNotFoundError:
@@ -125,7 +146,6 @@ def read_document(path: str | Path) -> Document:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SpecError(f"{str(path)!r}: cannot be read: {reason}") from None
-    return parse_document(text, path)
 
 
 def parse_document(text: str, path: str | Path) -> Document:

@@ -7,14 +7,13 @@ import math
 import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, RootModel, ValidationError
 
 from opinionsim.documents._document import Document, show_value
 from opinionsim.documents._parsing import KeyPath, key_text
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, meant
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -60,7 +59,7 @@ def validate(model_class: type[_Model], source: Document | Mapping[str, Any], na
     SpecError
         One line a problem: ``FILE:LINE: field: what is wrong; valid: ...``.
     """
-    document = source if isinstance(source, Document) else Document(dict(source), name=name)
+    document = Document.of(source, name)
     try:
         plain = json.dumps(document.value)
     except (TypeError, ValueError, RecursionError) as error:
@@ -145,17 +144,17 @@ def _describe(model_class: type[BaseModel], keys: KeyPath, error: Mapping[str, A
             # Two forms of the value each have some of the given fields.
             others = ", ".join(str(key) for key in _value_at(value, keys[:-1]) if key != keys[-1])
             return keys, f"cannot be given together with {others}" if others else "needs another field beside it"
-        return keys, f"unknown field{_suggest(str(keys[-1]), valid)}; valid: {', '.join(valid)}"
+        return keys, f"unknown field{meant(keys[-1], valid)}; valid: {', '.join(valid)}"
     if kind == "missing":
         return keys, "is required and missing"
     if kind in ("literal_error", "enum"):
         choices = re.findall(r"'([^']*)'", context["expected"]) or [context["expected"]]
-        return keys, f"unknown value {show_value(given)}{_suggest(str(given), choices)}; valid: {', '.join(choices)}"
+        return keys, f"unknown value {show_value(given)}{meant(given, choices)}; valid: {', '.join(choices)}"
     if kind == "union_tag_invalid":
         choices = re.findall(r"'([^']*)'", context["expected_tags"])
         tag = str(context["tag"])
         return (*keys, context["discriminator"].strip("'")), (
-            f"unknown value {tag!r}{_suggest(tag, choices)}; valid: {', '.join(choices)}"
+            f"unknown value {tag!r}{meant(tag, choices)}; valid: {', '.join(choices)}"
         )
     if kind == "union_tag_not_found":
         tag = context["discriminator"].strip("'")
@@ -300,8 +299,3 @@ def _tags_at(model_class: type[BaseModel], keys: KeyPath, tag: str, value: Any) 
     """Values that `tag` may take in the models at a key path."""
     models = _models_at(model_class, keys, value)
     return [str(choice) for model in models for choice in get_args(model.model_fields[tag].annotation)]
-
-
-def _suggest(given: str, choices: Sequence[str]) -> str:
-    close = get_close_matches(given, choices, 1)
-    return f" (did you mean {close[0]}?)" if close else ""

@@ -5,8 +5,13 @@ with the longest remaining path goes first. The engine knows actors, turns and m
 models nor opinions.
 """
 
-from opinionsim.engine._contracts import Actor, Publish, Rate, TurnCalls, Witness, calls_per_event
-from opinionsim.engine._engine import Engine
-from opinionsim.engine._graph import TurnGraph
-
-__all__ = ["Actor", "Engine", "Publish", "Rate", "TurnCalls", "TurnGraph", "Witness", "calls_per_event"]
+from opinionsim.engine._contracts import (
+    Actor as Actor,
+    Publish as Publish,
+    Rate as Rate,
+    TurnCalls as TurnCalls,
+    Witness as Witness,
+    calls_per_event as calls_per_event,
+)
+from opinionsim.engine._engine import Engine as Engine
+from opinionsim.engine._graph import TurnGraph as TurnGraph

@@ -1,10 +1,9 @@
-"""The engine: carries out the turns of one schedule."""
+"""The engine: carries out the turns of one schedule, of those that are ready the longest remaining path first."""
 
 from __future__ import annotations
 
 import asyncio
 import heapq
-import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,6 +11,7 @@ from typing import Any
 
 from opinionsim.engine._contracts import Actor, Rate, TurnCalls, Witness
 from opinionsim.engine._graph import Node, TurnGraph
+from opinionsim.engine._outcomes import TurnOutcomes
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import ChatMessage, Message, Parse, Reading, Reply
 from opinionsim.schedules import PARTICIPANT, AdaptiveSchedule, AnySchedule, Turn, check_schedule, n_members
@@ -82,11 +82,11 @@ class Engine:
             name: Reading(None, (), act.attempts, act.after) for name, act in schedule.acts.items() if act.parse is None
         }
         self._calls = calls
-        self._rate = rate
         self._seats = frozenset(seats)
         self._horizon = horizon
         self.graph = TurnGraph(schedule, actors)
         self._nodes = self.graph.nodes
+        self._outcomes = TurnOutcomes(schedule, self._nodes, rate)
         self._open: dict[int, int] = {}
         self._held: list[tuple[int, Node]] = []
         self._ready_turns: list[tuple[float, int, Node]] = []
@@ -105,7 +105,7 @@ class Engine:
         """Take in the schedule and start every ready turn; needs a running event loop."""
         self._loop = asyncio.get_running_loop()
         if isinstance(self.schedule, AdaptiveSchedule):
-            self._spawn(self._pull(self.schedule.decide(self)))
+            self._spawn(self._pull(self.schedule.decide(self._outcomes)))
             return
         try:
             for turn in self.schedule.turns():
@@ -156,9 +156,7 @@ class Engine:
         self._stopping = True
         self._calls.stop()
         self._moved.set()
-        for node in self._nodes:
-            if node.published is not None and not node.published.done():
-                node.published.cancel()
+        self._outcomes.stop()
         self._wake()
 
     async def cancel(self) -> None:
@@ -168,39 +166,6 @@ class Engine:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-    # -- what an adaptive schedule may wait for ----------------------------------------------------------
-
-    async def decision(self, turn: int) -> Any:
-        """Decision read by the act's `parse` in a turn already yielded; None where there is none."""
-        return (await self.reply(turn)).decision
-
-    async def opinion(self, turn: int, instrument: str = "stance") -> float:
-        """Measured opinion of a turn already yielded; NaN where its message is refused, empty or skipped."""
-        name = type(self.schedule).__name__
-        if instrument not in self.schedule.needs:
-            declared = ", ".join(self.schedule.needs) or "none"
-            raise ScheduleError(f"{name} acts on {instrument!r}, which it does not declare; its needs: {declared}")
-        if self._rate is None:
-            raise ScheduleError(f"{name} acts on {instrument!r}, and nothing measures it here: give the engine a rate")
-        message = await self.reply(turn)
-        if not message.passed_on:
-            return math.nan
-        return await self._rate(self._nodes[turn].turn, message, instrument)
-
-    async def reply(self, turn: int) -> Message:
-        """The message of a turn already yielded, with its condition."""
-        if not 0 <= turn < len(self._nodes):
-            raise ScheduleError(f"the schedule waits for turn {turn}, which it has not yielded")
-        node = self._nodes[turn]
-        if node.message is None:
-            if self._stopping:
-                raise asyncio.CancelledError
-            if node.published is None:
-                node.published = self._loop.create_future()
-            # Several callers may wait for one message: cancelling one wait must not cancel the others.
-            return await asyncio.shield(node.published)
-        return node.message
 
     # -- taking turns in ---------------------------------------------------------------------------------
 

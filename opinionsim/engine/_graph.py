@@ -1,4 +1,4 @@
-"""The dataflow graph of a run's turns, as far as it is known."""
+"""The dataflow graph of a run's turns: what each turn waits for, and how long the path behind it is."""
 
 from __future__ import annotations
 

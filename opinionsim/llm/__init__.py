@@ -8,64 +8,39 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.llm._journal import Entry, EntryKey, Journal, MemoryJournal, Source
-from opinionsim.llm._slots import Lane, SlotPool
+from opinionsim.llm._journal import (
+    Entry as Entry,
+    EntryKey as EntryKey,
+    Journal as Journal,
+    MemoryJournal as MemoryJournal,
+    Source as Source,
+)
+from opinionsim.llm._slots import Lane as Lane, SlotPool as SlotPool
 
 if TYPE_CHECKING:
-    from opinionsim.llm._budget import Budget, Limits, Usage
-    from opinionsim.llm._caller import CallSite, Endpoint, ReplayOnly, RetryPolicy, RunCalls
-    from opinionsim.llm._canary import CanaryReply, ask_canary, canary_prompts, compare_canaries
-    from opinionsim.llm._given import GivenReplies
-    from opinionsim.llm._models import ModelClient, load_chat_model
-    from opinionsim.llm._own import own_model
-    from opinionsim.llm._policy import ASKED_AGAIN, ReplyPolicy, Treatment
-    from opinionsim.llm._prices import Price, PriceTable, load_prices
-    from opinionsim.llm._providers import planning, warnings_for
-    from opinionsim.llm._reply import ParsedReply, read_reply
-    from opinionsim.llm._scripted import PRESETS, ScriptedChatModel, ScriptedParameters, latent
-    from opinionsim.llm._seat import Person, Seat
+    from opinionsim.llm._budget import Budget as Budget, Limits as Limits, Usage as Usage
+    from opinionsim.llm._caller import (
+        CallSite as CallSite,
+        Endpoint as Endpoint,
+        ReplayOnly as ReplayOnly,
+        RetryPolicy as RetryPolicy,
+        RunCalls as RunCalls,
+    )
+    from opinionsim.llm._given import GivenReplies as GivenReplies
+    from opinionsim.llm._models import ModelClient as ModelClient, load_chat_model as load_chat_model
+    from opinionsim.llm._own import own_model as own_model
+    from opinionsim.llm._policy import ASKED_AGAIN as ASKED_AGAIN, ReplyPolicy as ReplyPolicy, Treatment as Treatment
+    from opinionsim.llm._prices import Price as Price, PriceTable as PriceTable, load_prices as load_prices
+    from opinionsim.llm._providers import planning as planning, warnings_for as warnings_for
+    from opinionsim.llm._reply import ParsedReply as ParsedReply, read_reply as read_reply
+    from opinionsim.llm._scripted import (
+        PRESETS as PRESETS,
+        ScriptedChatModel as ScriptedChatModel,
+        ScriptedParameters as ScriptedParameters,
+        latent as latent,
+    )
+    from opinionsim.llm._seat import Person as Person, Seat as Seat
 
-__all__ = [
-    "ASKED_AGAIN",
-    "PRESETS",
-    "Budget",
-    "CallSite",
-    "CanaryReply",
-    "Endpoint",
-    "Entry",
-    "EntryKey",
-    "GivenReplies",
-    "Journal",
-    "Lane",
-    "Limits",
-    "MemoryJournal",
-    "ModelClient",
-    "ParsedReply",
-    "Person",
-    "Price",
-    "PriceTable",
-    "ReplayOnly",
-    "ReplyPolicy",
-    "RetryPolicy",
-    "RunCalls",
-    "ScriptedChatModel",
-    "ScriptedParameters",
-    "Seat",
-    "SlotPool",
-    "Source",
-    "Treatment",
-    "Usage",
-    "ask_canary",
-    "canary_prompts",
-    "compare_canaries",
-    "latent",
-    "load_chat_model",
-    "load_prices",
-    "own_model",
-    "planning",
-    "read_reply",
-    "warnings_for",
-]
 
 _HOME = {
     **dict.fromkeys(("Budget", "Limits", "Usage"), "_budget"),
@@ -75,7 +50,6 @@ _HOME = {
     **dict.fromkeys(("Person", "Seat"), "_seat"),
     **dict.fromkeys(("Price", "PriceTable", "load_prices"), "_prices"),
     **dict.fromkeys(("ModelClient", "load_chat_model"), "_models"),
-    **dict.fromkeys(("CanaryReply", "ask_canary", "canary_prompts", "compare_canaries"), "_canary"),
     "own_model": "_own",
     **dict.fromkeys(("ParsedReply", "read_reply"), "_reply"),
     **dict.fromkeys(("planning", "warnings_for"), "_providers"),

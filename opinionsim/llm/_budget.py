@@ -1,4 +1,4 @@
-"""Hard limits on calls, tokens and money."""
+"""Hard limits on calls, tokens and money: what a call may cost is set aside before it is made."""
 
 from __future__ import annotations
 

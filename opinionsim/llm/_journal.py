@@ -58,8 +58,8 @@ class Entry:
         Seed sent with the call, in [0, 2**31).
     dropped : int
         Memory events left out of the prompt by a token budget.
-    finish_reason, model : str
-        As the provider returned them; empty when it did not.
+    finish_reason, model, fingerprint : str
+        As the provider returned them; empty when it did not. The fingerprint is that of its configuration.
     input_tokens, output_tokens : int or None
         As the provider counted them; output includes reasoning.
     cached_tokens, reasoning_tokens : int or None
@@ -96,6 +96,7 @@ class Entry:
     reasoning_tokens: int | None = None
     cost: float | None = None
     source: Source = "model"
+    fingerprint: str = ""
 
 
 class Journal(Protocol):

@@ -1,4 +1,4 @@
-"""What to do with replies that are no answers."""
+"""What to do with replies that are no answers: refused, empty and cut-off ones are asked for again or left out."""
 
 from __future__ import annotations
 

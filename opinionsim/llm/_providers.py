@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
@@ -15,7 +14,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 from pydantic import SecretStr
 
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, meant
 from opinionsim.llm._transport import fast_client
 from opinionsim.registry import all_options, secret_in
 
@@ -63,7 +62,7 @@ _ELSEWHERE = {
 }
 
 #: What models and providers call the longest reply.
-LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict", "max_new_tokens")
+_LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict", "max_new_tokens")
 
 
 @contextmanager
@@ -222,11 +221,11 @@ def _openai_options(options: Mapping[str, Any], address: str, max_tokens: int | 
 
 def lengthened(model: BaseChatModel, max_tokens: int) -> BaseChatModel:
     """A copy of a model whose replies may be longer; one without a limit that is known by name stays as it is."""
-    fields: dict[str, Any] = {name: max_tokens for name in LENGTHS if isinstance(getattr(model, name, None), int)}
+    fields: dict[str, Any] = {name: max_tokens for name in _LENGTHS if isinstance(getattr(model, name, None), int)}
     for extra in ("extra_body", "model_kwargs"):
         given = getattr(model, extra, None)
-        if isinstance(given, Mapping) and any(name in given for name in LENGTHS):
-            fields[extra] = {**given, **{name: max_tokens for name in LENGTHS if name in given}}
+        if isinstance(given, Mapping) and any(name in given for name in _LENGTHS):
+            fields[extra] = {**given, **{name: max_tokens for name in _LENGTHS if name in given}}
     return model.model_copy(update=fields) if fields else model
 
 
@@ -264,7 +263,7 @@ def check_request(
             f"model.temperature: {name!r} does not accept {temperature:g}: {type(model).__name__} does not send it; "
             "set model.temperature: null"
         )
-    if max_tokens is not None and max_tokens not in [sent.get(length) for length in LENGTHS]:
+    if max_tokens is not None and max_tokens not in [sent.get(length) for length in _LENGTHS]:
         raise SpecError(
             f"model.max_tokens: {type(model).__name__} does not send it; set model.max_tokens: null and "
             "limit replies by an option of its own in model.options"
@@ -279,10 +278,9 @@ def _check_known(model: BaseChatModel, options: Mapping[str, Any]) -> None:
     if type(model).model_config.get("extra") == "allow":
         known |= set(options)
     for option in (set(options) - known) | (set(options) & passed_on):
-        near = get_close_matches(option, known, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        near = meant(option, known)
         body = "; parameters of the server itself go into extra_body" if "extra_body" in fields else ""
-        raise SpecError(f"model.options: {type(model).__name__} has no option {option!r}{hint}{body}")
+        raise SpecError(f"model.options: {type(model).__name__} has no option {option!r}{near}{body}")
 
 
 def request_of(model: BaseChatModel) -> Mapping[str, Any] | None:

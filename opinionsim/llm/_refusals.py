@@ -1,12 +1,13 @@
-"""Whether a model's text holds an answer in its role: signs that it steps out are weighed against those of a stance."""
+"""Whether a reply is a refusal: signs that a text steps out of its role are weighed against those of a stance."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
-from opinionsim.llm import _refusal_words as words
 from opinionsim.messages import Condition
 
 #: What is odd about a text that stands all the same: a note to whoever runs the model, or words that may be a refusal.
@@ -29,8 +30,41 @@ class Answer(NamedTuple):
     flag: Flag = ""
 
 
-_SIGNS = {name: re.compile(pattern) for name, pattern in words.SIGNS.items()}
-_FOREIGN, _PRESENTS = re.compile(words.ELSEWHERE), re.compile(words.PRESENTS)
+#: Classes of words, signs made of them, and weights.
+_DATA: dict[str, Any] = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))
+
+
+def _pattern(written: str) -> str:
+    """A regular expression of the data file, with what it is made of in its place."""
+    for name, part in _DATA["within"].items():
+        written = written.replace(f"<{name}>", part)
+    return written.replace("\n", "")
+
+
+def _forms(word: str) -> list[str]:
+    """The forms of a word of the data file: of a stem, one for each ending."""
+    return [word[:-1] + ending for ending in _DATA["endings"]] if word[-1] == "-" else [word]
+
+
+#: The class of each form of a word.
+_CLASS = {form: kind for kind, words in _DATA["words"].items() for word in words.split() for form in _forms(word)}
+_SIGNS = {name: re.compile(_pattern(written)) for name, written in _DATA["signs"].items()}
+_WEIGHTS: dict[str, float] = _DATA["weights"]
+#: Signs of a stance.
+_STANCE = frozenset(("believes", "verdict"))
+#: Signs that the model steps out.
+_OUT = frozenset(("model", "leaves", "declines", "offers"))
+#: Signs that a sentence is about the task, so that a stance in it is not the author's own.
+_ABOUT = frozenset(("model", "leaves", "role", "request", "asked", "writing", "asks"))
+#: Signs of a paragraph beside an answer, and of one in brackets.
+_OFFERED, _SPOKEN = frozenset(("model", "offers", "asks")), _OUT | _ABOUT
+#: Signs without one of which no text is refused.
+_NEEDED = _SPOKEN | {"ethics", "bracketed", "foreign"}
+_FOREIGN = re.compile(
+    r"(?s)\W*(?:.{0,40}?[,.:!;\uff0c\u3001\u3002\s]\s*)?(?:" + "|".join(map(_pattern, _DATA["elsewhere"])) + ")"
+)
+#: A line that presents the answer.
+_PRESENTS = re.compile(r"\bhere(?:'s| is)\b|in character|response as|voice of")
 #: What the prompts of reports ask to begin with, or the name of the author.
 _OPENING = re.compile(r"(?:[^.!?\n]{0,80}step by step through what i believe|\w+(?: \w+)?:)\W*")
 _MARKUP = re.compile(r"</?[a-z]+>|[*`]+|(?<!\w)_+|_+(?!\w)|^[ \t]*(?:#{1,6} |>)", re.IGNORECASE | re.MULTILINE)
@@ -62,25 +96,25 @@ def read_answer(text: str) -> Answer:
     paragraph that speaks to whoever runs the model is a note, and is left out of the score.
     """
     found, noted = signs(text)
-    score = words.BIAS + sum(weight * found[name] for name, weight in words.WEIGHTS.items())
-    if score > 0 and any(found[name] for name in words.NEEDED):
+    score = _DATA["bias"] + sum(weight * found[name] for name, weight in _WEIGHTS.items())
+    if score > 0 and any(found[name] for name in _NEEDED):
         return Answer("refused")
     if noted:
         return Answer("answered", "note")
-    suspected = found["leaves"] or found["model"] or (found["out"] and score > words.SUSPECTED)
+    suspected = found["leaves"] or found["model"] or (found["out"] and score > _DATA["suspected"])
     return Answer("answered", "suspected" if suspected else "")
 
 
 def signs(text: str) -> tuple[dict[str, float], bool]:
-    """Signs in a text without its notes: how often or how much, by name in `words.WEIGHTS`; whether there are notes."""
+    """Signs in a text without its notes: how often or how much, by name in `_WEIGHTS`; whether there are notes."""
     plain, noted = _without_notes(_plain(text))
     sentences = _letters(plain)
     found = [_found(sentence) for sentence in sentences]
-    out = [not names.isdisjoint(words.OUT) for names in found]
+    out = [not names.isdisjoint(_OUT) for names in found]
     together = "".join(sentences)
     counts = Counter(name for names in found for name in names)
-    values: dict[str, float] = {name: min(2, counts[name]) for name in words.SIGNS}
-    values["task words"] = min(3.0, 5 * sum(map(together.count, words.OF_A_TASK)) / max(8, len(together)))
+    values: dict[str, float] = {name: min(2, counts[name]) for name in _SIGNS}
+    values["task words"] = min(3.0, 5 * sum(map(together.count, _DATA["of_a_task"])) / max(8, len(together)))
     values["out"] = any(out)
     values["out at last"] = bool(out) and out[-1]
     values["short"] = any(out) and len(together) < 14
@@ -88,7 +122,7 @@ def signs(text: str) -> tuple[dict[str, float], bool]:
     values["hashtag"] = "#" in plain
     values["bracketed"] = plain[:1] in ("(", "[", "{") and plain[-1:] in (")", "]", "}")
     values["foreign"] = together[:12].count(".") > 8 * min(12, len(together)) / 12 and bool(_FOREIGN.match(plain))
-    asks = plain.rstrip("\"')]_ ").endswith("?") and not words.SPOKEN.isdisjoint(counts)
+    asks = plain.rstrip("\"')]_ ").endswith("?") and not _SPOKEN.isdisjoint(counts)
     values["asks at last"] = asks and not {"y", "I"}.isdisjoint(sentences[-1])
     return values, noted
 
@@ -105,13 +139,13 @@ def _plain(text: str) -> str:
 def _letters(text: str) -> list[str]:
     """The sentences of a text as strings of classes."""
     said = (_WORD.findall(sentence) for sentence in _ENDS.split(text))
-    return ["".join([words.CLASS.get(word, ".") for word in found]) for found in said if found]
+    return ["".join([_CLASS.get(word, ".") for word in found]) for found in said if found]
 
 
 def _found(sentence: str) -> set[str]:
     """Names of the signs in a sentence; a stance beside a word out of the role is none."""
     found = {name for name, sign in _SIGNS.items() if sign.search(sentence)}
-    return found if found.isdisjoint(words.ABOUT) else found - words.STANCE
+    return found if found.isdisjoint(_ABOUT) else found - _STANCE
 
 
 def _without_notes(plain: str) -> tuple[str, bool]:
@@ -124,11 +158,11 @@ def _without_notes(plain: str) -> tuple[str, bool]:
             rest = kept[:-1] if end else kept[1:]
             others = [_found(sentence) for sentence in _letters("\n\n".join(rest))]
             aside = _ASIDE.match(kept[end])
-            spoken = found & (words.SPOKEN if aside else words.OFFERED)
+            spoken = found & (_SPOKEN if aside else _OFFERED)
             presented = not end and len(kept[0]) < 120 and bool(_PRESENTS.search(kept[0]))
-            if not (spoken or presented) or any(found & words.OUT for found in others):
+            if not (spoken or presented) or any(found & _OUT for found in others):
                 break
-            least = 5 if aside or presented or any(names & words.STANCE for names in others) else 12
+            least = 5 if aside or presented or any(names & _STANCE for names in others) else 12
             if len(_WORD.findall("\n\n".join(rest))) < least:
                 break
             kept = rest

@@ -37,8 +37,8 @@ class ParsedReply(NamedTuple):
         The model's reasoning before the answer.
     condition : str
         ``answered``, ``refused``, ``empty`` or ``truncated``.
-    finish_reason, model : str
-        As the provider returned them; empty when it did not.
+    finish_reason, model, fingerprint : str
+        As the provider returned them; empty when it did not. The fingerprint is that of its configuration.
     input_tokens, output_tokens, cached_tokens, reasoning_tokens : int or None
         As the provider counted them; None where it does not say, or what it says cannot be.
     flag : str
@@ -50,6 +50,7 @@ class ParsedReply(NamedTuple):
     condition: Condition = "answered"
     finish_reason: str = ""
     model: str = ""
+    fingerprint: str = ""
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
@@ -82,6 +83,7 @@ def read_reply(message: AIMessage) -> ParsedReply:
         condition=condition,
         finish_reason=finish,
         model=str(about.get("model_name") or about.get("model") or ""),
+        fingerprint=str(about.get("system_fingerprint") or ""),
         **_counted(message.usage_metadata or {}),
         flag=flag,
     )

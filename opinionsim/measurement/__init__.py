@@ -7,35 +7,17 @@ of a process share; those that ask a chat model ask in calls of the run whose te
 from __future__ import annotations
 
 from opinionsim.measurement._instruments import (
-    SELF_REPORT,
-    STANCE,
-    Author,
-    Estimate,
-    Instrument,
-    OpinionKey,
-    Text,
-    check_abilities,
-    check_instruments,
-    instrument_id,
+    SELF_REPORT as SELF_REPORT,
+    STANCE as STANCE,
+    Author as Author,
+    Estimate as Estimate,
+    Instrument as Instrument,
+    OpinionKey as OpinionKey,
+    Text as Text,
+    check_abilities as check_abilities,
+    check_instruments as check_instruments,
+    instrument_id as instrument_id,
 )
-from opinionsim.measurement._live import Coded, LiveCoding
-from opinionsim.measurement._measuring import Measuring, recorded_rating
-from opinionsim.measurement._queues import Queues
-
-__all__ = [
-    "SELF_REPORT",
-    "STANCE",
-    "Author",
-    "Coded",
-    "Estimate",
-    "Instrument",
-    "LiveCoding",
-    "Measuring",
-    "OpinionKey",
-    "Queues",
-    "Text",
-    "check_abilities",
-    "check_instruments",
-    "instrument_id",
-    "recorded_rating",
-]
+from opinionsim.measurement._live import Coded as Coded, LiveCoding as LiveCoding
+from opinionsim.measurement._measuring import Measuring as Measuring, recorded_rating as recorded_rating
+from opinionsim.measurement._queues import Queues as Queues

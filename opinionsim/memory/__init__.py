@@ -6,26 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from opinionsim.errors import SpecError
-from opinionsim.memory._cumulative import CumulativeMemory
-from opinionsim.memory._memory import KeptMessages, Memory, estimated_tokens
-from opinionsim.memory._none import NoMemory
-from opinionsim.memory._reflective import ReflectiveMemory
-from opinionsim.memory._reflective_as_run import ReflectiveAsRunMemory
+from opinionsim.memory._cumulative import CumulativeMemory as CumulativeMemory
+from opinionsim.memory._memory import (
+    KeptMessages as KeptMessages,
+    Memory as Memory,
+    estimated_tokens as estimated_tokens,
+)
+from opinionsim.memory._none import NoMemory as NoMemory
+from opinionsim.memory._reflective import ReflectiveMemory as ReflectiveMemory
+from opinionsim.memory._reflective_as_run import ReflectiveAsRunMemory as ReflectiveAsRunMemory
 from opinionsim.messages import EMPTY_PROMPT, Prompt
 from opinionsim.prompts import AgentPrompts
 from opinionsim.registry import NamedPart
-
-__all__ = [
-    "CumulativeMemory",
-    "KeptMessages",
-    "Memory",
-    "NoMemory",
-    "ReflectiveAsRunMemory",
-    "ReflectiveMemory",
-    "estimated_tokens",
-    "find_memory",
-    "new_memory",
-]
 
 
 def find_memory(name: str, options: Mapping[str, Any] | None = None) -> type[Memory]:

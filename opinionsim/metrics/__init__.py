@@ -2,186 +2,132 @@
 
 from __future__ import annotations
 
-from opinionsim.metrics._classes import CLASSES, class_transitions, qualitative_class
-from opinionsim.metrics._clusters import cluster_labels, clusters, effective_clusters, largest_cluster
-from opinionsim.metrics._communities import communities, modularity
-from opinionsim.metrics._components import components, largest_component
+from opinionsim.metrics._classes import (
+    CLASSES as CLASSES,
+    class_transitions as class_transitions,
+    qualitative_class as qualitative_class,
+)
+from opinionsim.metrics._clusters import (
+    cluster_labels as cluster_labels,
+    clusters as clusters,
+    effective_clusters as effective_clusters,
+    largest_cluster as largest_cluster,
+)
+from opinionsim.metrics._communities import communities as communities, modularity as modularity
+from opinionsim.metrics._components import components as components, largest_component as largest_component
 from opinionsim.metrics._conditions import (
-    NOT_SET,
-    check_conditions,
-    condition_axes,
-    condition_metrics,
-    in_order,
-    order_levels,
+    NOT_SET as NOT_SET,
+    check_conditions as check_conditions,
+    condition_axes as condition_axes,
+    condition_metrics as condition_metrics,
+    in_order as in_order,
+    order_levels as order_levels,
 )
-from opinionsim.metrics._controversy import random_walk_controversy
+from opinionsim.metrics._controversy import random_walk_controversy as random_walk_controversy
 from opinionsim.metrics._convergence import (
-    ExitProbability,
-    FirstTime,
-    consensus_time,
-    convergence_time,
-    exit_probability,
-    largest_change,
+    ExitProbability as ExitProbability,
+    FirstTime as FirstTime,
+    consensus_time as consensus_time,
+    convergence_time as convergence_time,
+    exit_probability as exit_probability,
+    largest_change as largest_change,
 )
-from opinionsim.metrics._density import density, fragmentation, valley_labels
-from opinionsim.metrics._dip import dip, dip_p_value
-from opinionsim.metrics._frames import run_metrics, step_metrics, trajectories
-from opinionsim.metrics._groups import distinctness, group_consensus, group_count, group_divergence, size_parity
-from opinionsim.metrics._instruments import by_participants, cut, scale_of, stance_rows
+from opinionsim.metrics._density import (
+    density as density,
+    fragmentation as fragmentation,
+    valley_labels as valley_labels,
+)
+from opinionsim.metrics._dip import dip as dip, dip_p_value as dip_p_value
+from opinionsim.metrics._frames import (
+    run_metrics as run_metrics,
+    step_metrics as step_metrics,
+    trajectories as trajectories,
+)
+from opinionsim.metrics._groups import (
+    distinctness as distinctness,
+    group_consensus as group_consensus,
+    group_count as group_count,
+    group_divergence as group_divergence,
+    size_parity as size_parity,
+)
+from opinionsim.metrics._instruments import (
+    by_participants as by_participants,
+    cut as cut,
+    scale_of as scale_of,
+    stance_rows as stance_rows,
+)
 from opinionsim.metrics._lexical import (
-    LEXICAL,
-    DiversityComponent,
-    diversity_component,
-    hdd,
-    lexical_diversity,
-    lexical_frame,
-    tokenise,
-    type_token_ratio,
+    LEXICAL as LEXICAL,
+    DiversityComponent as DiversityComponent,
+    diversity_component as diversity_component,
+    hdd as hdd,
+    lexical_diversity as lexical_diversity,
+    lexical_frame as lexical_frame,
+    tokenise as tokenise,
+    type_token_ratio as type_token_ratio,
 )
-from opinionsim.metrics._missing import SIDES, exposure
+from opinionsim.metrics._missing import SIDES as SIDES, exposure as exposure
 from opinionsim.metrics._moments import (
-    extreme_share,
-    extremeness,
-    median,
-    relative_bias,
-    relative_diversity,
-    skewness,
+    extreme_share as extreme_share,
+    extremeness as extremeness,
+    median as median,
+    relative_bias as relative_bias,
+    relative_diversity as relative_diversity,
+    skewness as skewness,
 )
-from opinionsim.metrics._named import check_metrics, named_metrics
+from opinionsim.metrics._named import check_metrics as check_metrics, named_metrics as named_metrics
 from opinionsim.metrics._network import (
-    active_link_density,
-    assortativity,
-    disagreement,
-    ei_index,
-    internal_conflict,
-    neighbour_correlation,
-    polarization,
-    same_side_share,
+    active_link_density as active_link_density,
+    assortativity as assortativity,
+    disagreement as disagreement,
+    ei_index as ei_index,
+    internal_conflict as internal_conflict,
+    neighbour_correlation as neighbour_correlation,
+    polarization as polarization,
+    same_side_share as same_side_share,
 )
-from opinionsim.metrics._opinion_frames import opinion_metrics
-from opinionsim.metrics._opinions import Distribution, bias, distribution, diversity
+from opinionsim.metrics._opinion_frames import opinion_metrics as opinion_metrics
+from opinionsim.metrics._opinions import (
+    Distribution as Distribution,
+    bias as bias,
+    distribution as distribution,
+    diversity as diversity,
+)
 from opinionsim.metrics._polarization import (
-    agreement,
-    bimodality,
-    duclos_esteban_ray,
-    esteban_ray,
-    opinion_polarization_index,
+    agreement as agreement,
+    bimodality as bimodality,
+    duclos_esteban_ray as duclos_esteban_ray,
+    esteban_ray as esteban_ray,
+    opinion_polarization_index as opinion_polarization_index,
 )
-from opinionsim.metrics._regions import largest_region, partial_overlap, regions
-from opinionsim.metrics._registry import METRICS, Metric, compute_metrics, find_metric, takes_delta
-from opinionsim.metrics._spread import coverage, dispersion, entropy, mean_distance, regionalization, spread
-from opinionsim.metrics._sycophancy import sycophancy
+from opinionsim.metrics._regions import (
+    largest_region as largest_region,
+    partial_overlap as partial_overlap,
+    regions as regions,
+)
+from opinionsim.metrics._registry import (
+    METRICS as METRICS,
+    Metric as Metric,
+    compute_metrics as compute_metrics,
+    find_metric as find_metric,
+    takes_delta as takes_delta,
+)
+from opinionsim.metrics._spread import (
+    coverage as coverage,
+    dispersion as dispersion,
+    entropy as entropy,
+    mean_distance as mean_distance,
+    regionalization as regionalization,
+    spread as spread,
+)
+from opinionsim.metrics._sycophancy import sycophancy as sycophancy
 from opinionsim.metrics._uncertainty import (
-    Interval,
-    MeanTest,
-    PermutationNull,
-    bootstrap_interval,
-    paired_effect,
-    permutation_null,
-    permutation_test,
+    Interval as Interval,
+    MeanTest as MeanTest,
+    PermutationNull as PermutationNull,
+    bootstrap_interval as bootstrap_interval,
+    paired_effect as paired_effect,
+    permutation_null as permutation_null,
+    permutation_test as permutation_test,
 )
-from opinionsim.metrics._wordings import one_wording, wording_statement
-
-__all__ = [
-    "CLASSES",
-    "LEXICAL",
-    "METRICS",
-    "NOT_SET",
-    "SIDES",
-    "Distribution",
-    "DiversityComponent",
-    "ExitProbability",
-    "FirstTime",
-    "Interval",
-    "MeanTest",
-    "Metric",
-    "PermutationNull",
-    "active_link_density",
-    "agreement",
-    "assortativity",
-    "bias",
-    "bimodality",
-    "bootstrap_interval",
-    "by_participants",
-    "check_conditions",
-    "check_metrics",
-    "class_transitions",
-    "cluster_labels",
-    "clusters",
-    "communities",
-    "components",
-    "compute_metrics",
-    "condition_axes",
-    "condition_metrics",
-    "consensus_time",
-    "convergence_time",
-    "coverage",
-    "cut",
-    "density",
-    "dip",
-    "dip_p_value",
-    "disagreement",
-    "dispersion",
-    "distinctness",
-    "distribution",
-    "diversity",
-    "diversity_component",
-    "duclos_esteban_ray",
-    "effective_clusters",
-    "ei_index",
-    "entropy",
-    "esteban_ray",
-    "exit_probability",
-    "exposure",
-    "extreme_share",
-    "extremeness",
-    "find_metric",
-    "fragmentation",
-    "group_consensus",
-    "group_count",
-    "group_divergence",
-    "hdd",
-    "in_order",
-    "internal_conflict",
-    "largest_change",
-    "largest_cluster",
-    "largest_component",
-    "largest_region",
-    "lexical_diversity",
-    "lexical_frame",
-    "mean_distance",
-    "median",
-    "modularity",
-    "named_metrics",
-    "neighbour_correlation",
-    "one_wording",
-    "opinion_metrics",
-    "opinion_polarization_index",
-    "order_levels",
-    "paired_effect",
-    "partial_overlap",
-    "permutation_null",
-    "permutation_test",
-    "polarization",
-    "qualitative_class",
-    "random_walk_controversy",
-    "regionalization",
-    "regions",
-    "relative_bias",
-    "relative_diversity",
-    "run_metrics",
-    "same_side_share",
-    "scale_of",
-    "size_parity",
-    "skewness",
-    "spread",
-    "stance_rows",
-    "step_metrics",
-    "sycophancy",
-    "takes_delta",
-    "tokenise",
-    "trajectories",
-    "type_token_ratio",
-    "valley_labels",
-    "wording_statement",
-]
+from opinionsim.metrics._wordings import one_wording as one_wording, wording_statement as wording_statement

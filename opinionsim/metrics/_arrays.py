@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.errors import MeasurementError
+from opinionsim.errors import MeasurementError, whole_number
 
 #: Result of a metric: a float for opinions of shape (N,), an array of shape (...) for (..., N).
 Measured: TypeAlias = Any
@@ -179,19 +179,13 @@ class Rows:
 
     def bin(self, bins: int, least: int = 2) -> np.ndarray:
         """Number of the equal-width bin of each opinion, from 0, (R, N); -1 where there is no opinion."""
-        check_bins(bins, least)
+        whole_number("bins", bins, least, MeasurementError)
         index = np.floor((np.where(self.present, self.x, self.low) - self.low) / self.width * bins)
         return np.where(self.present, np.clip(index, 0, bins - 1), -1).astype(np.int64)
 
     def counts(self, bins: int, least: int = 2) -> np.ndarray:
         """Agents in each of `bins` equal-width bins, (R, bins)."""
         return tally(self.bin(bins, least), bins)
-
-
-def check_bins(bins: int, least: int = 2) -> None:
-    """Refuse a number of bins that is no whole number of at least `least`."""
-    if not isinstance(bins, int | np.integer) or bins < least:
-        raise MeasurementError(f"bins must be a whole number, at least {least}; got {bins!r}")
 
 
 def tally(labels: np.ndarray, size: int, weights: np.ndarray | None = None) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.errors import MeasurementError
+from opinionsim.errors import MeasurementError, whole_number
 from opinionsim.metrics._arrays import Measured, Range, Rows, tally
 from opinionsim.metrics._groups import numbered
 from opinionsim.metrics._network import TieArrays, Ties, sides
@@ -66,8 +66,7 @@ def random_walk_controversy(
     of an agent is the weight of the ties over which it is heard. Probabilities are not simulated: they solve the
     linear equations of the walk.
     """
-    if not isinstance(hubs, int | np.integer) or hubs < 1:
-        raise MeasurementError(f"hubs must be a whole number, at least 1; got {hubs!r}")
+    whole_number("hubs", hubs, 1, MeasurementError)
     rows = Rows.of(opinions, range)
     ties = TieArrays.of(network, rows.x.shape[1])
     labels = sides(rows) if groups is None else numbered(groups, (*rows.shape, rows.x.shape[1]))

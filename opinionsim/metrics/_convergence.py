@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.errors import MeasurementError
+from opinionsim.errors import MeasurementError, whole_number
 from opinionsim.metrics._arrays import Measured, Rows, opinion_array, positive
 
 
@@ -128,8 +128,7 @@ def convergence_time(
     apart, or make the window long.
     """
     positive(tolerance, "tolerance")
-    if not isinstance(window, int | np.integer) or window < 1:
-        raise MeasurementError(f"window must be a whole number, at least 1; got {window!r}")
+    whole_number("window", window, 1, MeasurementError)
     quiet: np.ndarray = largest_change(opinions) < tolerance
     records = quiet.shape[-1] + 1
     begins = np.zeros((*quiet.shape[:-1], max(records - window, 0)), dtype=bool)

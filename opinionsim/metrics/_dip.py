@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.compilation import compiled, inlined
-from opinionsim.errors import MeasurementError
+from opinionsim.errors import MeasurementError, whole_number
 from opinionsim.metrics._arrays import Measured, Rows
 from opinionsim.streams import stream
 
@@ -185,8 +185,7 @@ def dip_p_value(opinions: ArrayLike, n_null: int = 2000, seed: int = 0) -> Measu
     doi 10.1214/aos/1176346577). The test is for continuous opinions: ratings on a few points tie, which alone makes
     p-values small.
     """
-    if not isinstance(n_null, int | np.integer) or n_null < 1:
-        raise MeasurementError(f"n_null must be a whole number, at least 1; got {n_null!r}")
+    whole_number("n_null", n_null, 1, MeasurementError)
     rows = Rows.of(opinions)
     observed = _dip_rows(rows.ordered, rows.n)
     found = np.full(len(observed), np.nan)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.errors import MeasurementError
-from opinionsim.metrics._arrays import Measured, Range, Rows, check_bins, ratio, tally
+from opinionsim.errors import MeasurementError, whole_number
+from opinionsim.metrics._arrays import Measured, Range, Rows, ratio, tally
 from opinionsim.metrics._density import valley_labels
 
 
@@ -122,7 +122,7 @@ def distinctness(opinions: ArrayLike, range: Range, groups: ArrayLike | None = N
 
     After sense 6 of Bramson et al. 2016.
     """
-    check_bins(bins)
+    whole_number("bins", bins, 2, MeasurementError)
     found = _Groups(opinions, range, groups)
     joint = np.where(found.labels >= 0, found.labels * bins + found.rows.bin(bins), -1)
     shares = ratio(tally(joint, found.most * bins).reshape(-1, found.most, bins), found.sizes[:, :, None])

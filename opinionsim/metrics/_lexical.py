@@ -12,7 +12,7 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from opinionsim.errors import MeasurementError
+from opinionsim.errors import MeasurementError, whole_number
 from opinionsim.metrics._instruments import by_participants, require
 
 #: Lengths of the n-grams that are measured.
@@ -161,16 +161,9 @@ def _words(tokens: Sequence[str]) -> list[str]:
     return list(tokens)
 
 
-def _whole(value: int, name: str) -> int:
-    """A whole number of at least 1, as given."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise MeasurementError(f"{name} must be a whole number of at least 1; got {value!r}")
-    return int(value)
-
-
 def _counts(texts: Sequence[Sequence[str]], n: int) -> np.ndarray:
     """How often each n-gram occurs in several texts together, one number a type."""
-    _whole(n, "n")
+    whole_number("n", n, 1, MeasurementError)
     found = Counter(chain.from_iterable(zip(*(words[start:] for start in range(n)), strict=False) for words in texts))
     return np.fromiter(found.values(), dtype=np.int64, count=len(found))
 
@@ -182,7 +175,7 @@ def _ratio(counts: np.ndarray) -> float:
 
 def _expected_ratio(counts: np.ndarray, sample: int) -> float:
     """Expected types over tokens of a sample."""
-    total, drawn = int(counts.sum()), _whole(sample, "sample")
+    total, drawn = int(counts.sum()), whole_number("sample", sample, 1, MeasurementError)
     if total < drawn:
         return float("nan")
     # Types of one frequency have one probability of being drawn.

@@ -61,13 +61,17 @@ def counts_of_run(turns: pd.DataFrame) -> pd.DataFrame:
     return failed.to_frame().join(read).fillna(0).astype(int)
 
 
-def readings(turns: pd.DataFrame) -> pd.DataFrame:
-    """One row for each message of a run that a turn was to read: ``run_id, reader``, and columns of the message."""
+def readings(turns: pd.DataFrame, *, outside: bool = False) -> pd.DataFrame:
+    """One row for each message of a run that a turn was to read, in order: ``run_id, reader``, and its columns.
+
+    With `outside`, also messages from outside the run: their ``turn`` is -1, and their other columns are missing.
+    """
     reads = turns[["run_id", "turn", "reads"]].explode("reads").rename(columns={"turn": "reader"})
-    own = reads[np.array([isinstance(ref, int) for ref in reads["reads"]], dtype=bool)]
-    named = own.assign(turn=own["reads"].astype("int64")).drop(columns="reads")
-    columns = ["run_id", "turn", "agent", "condition", "first_condition"]
-    return named.merge(turns[columns], on=["run_id", "turn"], how="inner")
+    reads = reads[reads["reads"].notna()]
+    inside = np.array([isinstance(ref, int | np.integer) for ref in reads["reads"]], dtype=bool)
+    named = reads.assign(turn=reads["reads"].where(inside, -1).astype("int64")).drop(columns="reads")
+    messages = turns.filter(["run_id", "turn", "agent", "condition", "first_condition"])
+    return named.merge(messages, on=["run_id", "turn"], how="left" if outside else "inner")
 
 
 def exposure(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report") -> pd.DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,16 +30,13 @@ from opinionsim.metrics import (
     _spread,
 )
 from opinionsim.metrics._arrays import Range, opinion_array
-from opinionsim.registry import find, is_path, known, part
+from opinionsim.registry import described, find, is_path, known, part
 
 #: Arguments beside opinions that mean the same in all metrics.
 _NEEDS = ("range", "network", "groups", "initial")
 
 #: Packages of extras, without which a metric cannot be computed from opinions and what they need.
 _PACKAGES = {"modularity": "igraph"}
-
-#: An item of a metric's docstring, as in ``- Values: 0 to 1``.
-_TOLD = re.compile(r"^- (Meaning|Formula|Values|Source|Pitfall): (.+(?:\n  .+)*)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -84,10 +80,10 @@ class Metric:
     @classmethod
     def of(cls, name: str, function: Callable[..., Any]) -> Metric:
         """The metric that a function computes, with the texts of its docstring."""
-        text = inspect.getdoc(function) or ""
-        told = {key: " ".join(said.split()) for key, said in _TOLD.findall(text)}
+        first, _, items = described(function)
+        told = {key: said[0] for key, said in items.items()}
         source, _, doi = told.get("Source", "").partition(", doi ")
-        meaning = told.get("Meaning", text.partition("\n")[0])
+        meaning = told.get("Meaning", first)
         formula, values, pitfall = (told.get(key, "") for key in ("Formula", "Values", "Pitfall"))
         return cls(name, function, meaning, formula.strip("`"), values, source, doi, pitfall)
 

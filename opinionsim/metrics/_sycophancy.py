@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.metrics._instruments import OPINION_COLUMNS, require, stance_rows
-from opinionsim.metrics._missing import UNHEARD
+from opinionsim.metrics._missing import UNHEARD, readings
 
 _RUN = ["run_id", "cell", "instrument_id"]
 #: What becomes of a response, in the order in which it is decided.
@@ -84,7 +84,7 @@ def sycophancy(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, 
     stance = stance_rows(runs, opinions)[list(OPINION_COLUMNS)].merge(heads[["run_id", "cell"]], on=["run_id", "cell"])
     known = stance.loc[stance["value"].notna(), [*_RUN, "turn", "agent", "kind", "value"]]
     responses = _responses(heads, turns, stance, kind)
-    read = _received(turns[turns["run_id"].isin(set(heads["run_id"]))])
+    read = readings(turns[turns["run_id"].isin(set(heads["run_id"]))], outside=True)
     cases = _cases(responses, read, known)
     moves = _moves(cases, cases["speaker"].to_numpy(float))
     cases = cases.assign(**{name: moves[name].where(cases["fate"] == "n_apart") for name in _MOVES})
@@ -103,21 +103,6 @@ def _responses(heads: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFrame, k
     return kept.sort_values("turn", kind="stable", ignore_index=True)
 
 
-def _received(turns: pd.DataFrame) -> pd.DataFrame:
-    """One row a message that a turn was to read, in order: `run_id, reader, source, author, heard`.
-
-    Messages from outside have no `source` and no `author`, and were heard.
-    """
-    read = turns[["run_id", "turn", "reads"]].explode("reads").rename(columns={"turn": "reader"})
-    read = read[read["reads"].notna()]
-    inside = np.array([isinstance(ref, int | np.integer) for ref in read["reads"]], dtype=bool)
-    source = read["reads"].where(inside, -1).astype("int64")
-    messages = turns[["run_id", "turn", "agent", "condition"]]
-    messages = messages.rename(columns={"turn": "source", "agent": "author"})
-    read = read.drop(columns="reads").assign(source=source).merge(messages, on=["run_id", "source"], how="left")
-    return read.assign(heard=~read["condition"].isin(UNHEARD)).drop(columns="condition")
-
-
 def _cases(responses: pd.DataFrame, read: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
     """Responses with `prior`, `speaker` and `response`, the opinions x0, y and x1, and their `fate`."""
     own = known[[*_RUN, "turn", "agent", "value"]].sort_values("turn", kind="stable")
@@ -129,11 +114,11 @@ def _cases(responses: pd.DataFrame, read: pd.DataFrame, known: pd.DataFrame) -> 
         allow_exact_matches=False,
     )
     cases = cases.merge(own.rename(columns={"value": "response"}), on=[*_RUN, "turn", "agent"], how="left")
-    asked = responses[["run_id", "turn", "agent"]].drop_duplicates().rename(columns={"turn": "reader"})
-    others = read.merge(asked, on=["run_id", "reader"])
-    others = others[others["heard"] & (others["author"] != others["agent"])]
+    asked = responses[["run_id", "turn", "agent"]].drop_duplicates()
+    others = read.merge(asked.rename(columns={"turn": "reader", "agent": "own"}), on=["run_id", "reader"])
+    others = others[~others["condition"].isin(UNHEARD) & (others["agent"] != others["own"])]
     last = others.groupby(["run_id", "reader"], as_index=False).last(skipna=False)
-    last = last[["run_id", "reader", "source"]].rename(columns={"reader": "turn"})
+    last = last[["run_id", "reader", "turn"]].rename(columns={"turn": "source", "reader": "turn"})
     cases = cases.merge(last, on=["run_id", "turn"], how="left")
     spoken = known[[*_RUN, "turn", "kind", "value"]]
     spoken = spoken.rename(columns={"turn": "source", "value": "speaker"}).astype({"source": float})

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.errors import MeasurementError
+from opinionsim.errors import MeasurementError, whole_number
 from opinionsim.metrics._arrays import Measured, opinion_array
 from opinionsim.metrics._registry import METRICS
 from opinionsim.streams import stream
@@ -98,8 +98,7 @@ def _check(level: float, n: int) -> None:
     """Refuse a level outside 0 to 1 and a number of resamples below 1."""
     if not 0 < level < 1:
         raise MeasurementError(f"level must be between 0 and 1; got {level!r}")
-    if not isinstance(n, int | np.integer) or n < 1:
-        raise MeasurementError(f"n must be a whole number, at least 1; got {n!r}")
+    whole_number("n", n, 1, MeasurementError)
 
 
 def bootstrap_interval(

@@ -4,9 +4,7 @@ A kind of network is one module: a class that inherits :class:`NetworkKind`, wit
 the pairs of agents that it joins.
 """
 
-from opinionsim.networks._build import build_network
-from opinionsim.networks._kind import NetworkField, NetworkKind
-from opinionsim.networks._neighbours import Neighbours
-from opinionsim.networks._network import AnyNetwork, Network
-
-__all__ = ["AnyNetwork", "Neighbours", "Network", "NetworkField", "NetworkKind", "build_network"]
+from opinionsim.networks._build import build_network as build_network
+from opinionsim.networks._kind import NetworkField as NetworkField, NetworkKind as NetworkKind
+from opinionsim.networks._neighbours import Neighbours as Neighbours
+from opinionsim.networks._network import AnyNetwork as AnyNetwork, Network as Network

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,22 +25,18 @@ def read_graphml(file: Path) -> nx.Graph:
     """The graph in a GraphML file; nodes are called by their ids."""
     import networkx as nx
 
-    content = file.read_bytes()
-    declared = _nodes_in(file, content)
-    return _whole(file, _with_defaults(nx.read_graphml(BytesIO(content))), declared)
+    return _xml(file, nx.read_graphml)
 
 
 def read_gexf(file: Path) -> nx.Graph:
-    """The graph in a GEXF file; nodes are called by their labels, or by their ids where none has a label."""
+    """The graph in a GEXF file; nodes are called by their labels, or by their ids where they have none."""
     import networkx as nx
 
-    content = file.read_bytes()
-    declared = _nodes_in(file, content)
-    return _labelled(file, _whole(file, _with_defaults(nx.read_gexf(BytesIO(content))), declared))
+    return _labelled(file, _xml(file, nx.read_gexf))
 
 
 def read_gml(file: Path) -> nx.Graph:
-    """The graph in a GML file; nodes are called by their labels, or by their ids where none has a label."""
+    """The graph in a GML file; nodes are called by their labels, or by their ids where they have none."""
     import networkx as nx
 
     return _labelled(file, nx.parse_gml(_text(file), label=None))
@@ -94,8 +91,12 @@ def _text(file: Path) -> str:
     return file.read_text(encoding="utf-8-sig")
 
 
-def _nodes_in(file: Path, content: bytes) -> int:
-    """Number of nodes that an XML file declares; declarations, whose entities could expand without end, are refused."""
+def _xml(file: Path, read: Callable[[BytesIO], nx.Graph]) -> nx.Graph:
+    """The graph in an XML file, in which edges without a weight have the one that the file states for them.
+
+    Declarations are refused: networkx would expand their entities, which can go on without end.
+    """
+    content = file.read_bytes()
     count = 0
 
     def start(name: str, _: Any) -> None:
@@ -109,7 +110,12 @@ def _nodes_in(file: Path, content: bytes) -> int:
     parser.StartElementHandler = start
     parser.StartDoctypeDeclHandler = declared
     parser.Parse(content, True)
-    return count
+    graph = _whole(file, read(BytesIO(content)), count)
+    weight = graph.graph.get("edge_default", {}).get("weight")
+    if weight is not None:
+        for *_, attributes in graph.edges(data=True):
+            attributes.setdefault("weight", weight)
+    return graph
 
 
 def _whole(file: Path, graph: nx.Graph, declared: int) -> nx.Graph:
@@ -122,27 +128,9 @@ def _whole(file: Path, graph: nx.Graph, declared: int) -> nx.Graph:
     return graph
 
 
-def _with_defaults(graph: nx.Graph) -> nx.Graph:
-    """The graph, in which edges without a weight have the one that the file states for them."""
-    weight = graph.graph.get("edge_default", {}).get("weight")
-    if weight is not None:
-        for *_, attributes in graph.edges(data=True):
-            attributes.setdefault("weight", weight)
-    return graph
-
-
 def _labelled(file: Path, graph: nx.Graph) -> nx.Graph:
     """The graph with labels in the place of ids, where nodes have labels."""
     import networkx as nx
 
-    labels = dict(graph.nodes(data="label"))
-    bare = [node for node, label in labels.items() if label is None]
-    if len(bare) == len(labels):
-        return graph
-    if bare:
-        refuse(f"{file}: all nodes must have a label, or none; node {bare[0]!r} has none")
-    if len(set(labels.values())) < len(labels):
-        named = list(labels.values())
-        twice = next(label for label in named if named.count(label) > 1)
-        refuse(f"{file}: two nodes have the label {twice!r}")
-    return nx.relabel_nodes(graph, labels)
+    labels = {node: label for node, label in graph.nodes(data="label") if label is not None}
+    return _whole(file, nx.relabel_nodes(graph, labels), len(graph))

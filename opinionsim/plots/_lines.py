@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
-from opinionsim.errors import SpecError
+from opinionsim.errors import whole_number
 from opinionsim.plots._over_time import Source, one_trajectory
 from opinionsim.plots._style import opinion_map, time_axis
 
@@ -65,8 +65,7 @@ def line_data(
     SpecError
         If there is no such replicate, several simulations are given, or `most` is no whole number from 1.
     """
-    if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
-        raise SpecError(f"most must be a whole number of at least 1; got {most!r}")
+    whole_number("most", most, 1)
     trajectory, drawn = one_trajectory(source, run, None)
     n = trajectory.values.shape[1]
     agents, notes = np.arange(n), drawn.notes

@@ -11,7 +11,7 @@ import pandas as pd
 
 from opinionsim import metrics
 from opinionsim.classic import MODELS, Trajectories
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, whole_number
 from opinionsim.evidence import evidence_statement, played_by, validation_statement
 from opinionsim.networks import Network
 from opinionsim.opinions import OpinionScale
@@ -453,8 +453,7 @@ def bins_of(runs: Sequence[Trajectory], drawn: TrajectorySet, n: int) -> Bins:
     SpecError
         If n is no whole number of at least 2.
     """
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
-        raise SpecError(f"bins must be a whole number of at least 2; got {n!r}")
+    whole_number("bins", n, 2)
     points = _points(runs, drawn)
     if points is not None:
         middles = (points[1:] + points[:-1]) / 2

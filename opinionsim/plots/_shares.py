@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from opinionsim.classic import MODELS
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, whole_number
 from opinionsim.plots._inputs import has_frames
 from opinionsim.plots._over_time import Source, one_trajectory
 from opinionsim.plots._style import legend_beside, opinion_map, time_axis
@@ -82,8 +82,7 @@ def share_data(source: Source, run: str | int | None = None, most: int = _MOST_O
         If there is no such replicate, several simulations or a store are given, the model has continuous opinions, or
         `most` is no whole number from 1.
     """
-    if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
-        raise SpecError(f"most must be a whole number of at least 1; got {most!r}")
+    whole_number("most", most, 1)
     trajectory, drawn = one_trajectory(source, run, None)
     if not has_discrete_opinions(source):
         raise SpecError(

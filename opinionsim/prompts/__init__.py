@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from opinionsim.prompts._agent import Act, AgentPrompts, BeliefTense, Case, ConfirmationBias, Past, PersonaShown, World
-from opinionsim.prompts._brief import Brief
-from opinionsim.prompts._marks import BLOCKS, Block, Marks
-from opinionsim.prompts._pack import BUILT_IN_PACKS, PromptPack, load_pack, pack_files
-from opinionsim.prompts._templates import VARIABLES
-from opinionsim.prompts._texts import Excluded, Ideal, Interview, Texts, fill, pieces, placeholders
-
-__all__ = [
-    "BLOCKS",
-    "BUILT_IN_PACKS",
-    "VARIABLES",
-    "Act",
-    "AgentPrompts",
-    "BeliefTense",
-    "Block",
-    "Brief",
-    "Case",
-    "ConfirmationBias",
-    "Excluded",
-    "Ideal",
-    "Interview",
-    "Marks",
-    "Past",
-    "PersonaShown",
-    "PromptPack",
-    "Texts",
-    "World",
-    "fill",
-    "load_pack",
-    "pack_files",
-    "pieces",
-    "placeholders",
-]
+from opinionsim.prompts._agent import Act as Act, AgentPrompts as AgentPrompts, Case as Case, Past as Past
+from opinionsim.prompts._brief import Brief as Brief
+from opinionsim.prompts._conditions import (
+    BeliefTense as BeliefTense,
+    Conditions as Conditions,
+    ConfirmationBias as ConfirmationBias,
+    PersonaShown as PersonaShown,
+    World as World,
+)
+from opinionsim.prompts._marks import BLOCKS as BLOCKS, Block as Block, Marks as Marks
+from opinionsim.prompts._pack import (
+    BUILT_IN_PACKS as BUILT_IN_PACKS,
+    PromptPack as PromptPack,
+    load_pack as load_pack,
+    pack_files as pack_files,
+)
+from opinionsim.prompts._templates import VARIABLES as VARIABLES
+from opinionsim.prompts._texts import (
+    Excluded as Excluded,
+    Ideal as Ideal,
+    Interview as Interview,
+    Texts as Texts,
+    fill as fill,
+    pieces as pieces,
+    placeholders as placeholders,
+)

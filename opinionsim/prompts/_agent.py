@@ -14,15 +14,6 @@ from opinionsim.messages import SPOKEN, ChatMessage, Condition, Message, Parse, 
 from opinionsim.prompts._marks import Marks
 from opinionsim.prompts._templates import SUFFIX, render
 
-#: Parts of its persona an agent is told: name, attributes and background; attributes; name; no role-play.
-PersonaShown = Literal["full", "demographics", "name", "none"]
-#: Which instruction on confirmation bias an agent gets (A6).
-ConfirmationBias = Literal["none", "weak", "strong"]
-#: Whether prompts shut out all other sources of information (A6).
-World = Literal["closed", "open"]
-#: Wording of the initial belief: without a verb (A4), or in the past tense.
-BeliefTense = Literal["present", "past"]
-
 #: Kind of act in memories: wrote a post; read messages and stated a belief; stated a belief without reading; or
 #: answered something else.
 Case = Literal["write", "review", "report", "response"]

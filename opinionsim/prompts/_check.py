@@ -1,18 +1,19 @@
-"""The check of a prompt pack: every template, in every case, with sample values."""
+"""The check of a prompt pack as a run uses it: its templates in a few cases, with sample values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import SpecError
 from opinionsim.messages import ChatMessage, Message, Reply
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
-from opinionsim.prompts._agent import Act, AgentPrompts, BeliefTense, ConfirmationBias, Past, PersonaShown, World
+from opinionsim.prompts._agent import AgentPrompts, Past
 from opinionsim.prompts._binding import PlainAct
+from opinionsim.prompts._conditions import PLAIN, PersonaShown
 from opinionsim.prompts._marks import BLOCKS, Block
 from opinionsim.prompts._templates import SUFFIX
 from opinionsim.topics import Claim
@@ -38,8 +39,21 @@ _PASTS = (
 )
 _COMMON_ATTRIBUTES = ("political_leaning", "age", "gender", "ethnicity", "education", "occupation")
 
-#: A past, received messages and how they are labelled.
-_Scene = tuple[Past, tuple[Message, ...], str]
+#: A past, and messages that are received.
+_Scene = tuple[Past, tuple[Message, ...]]
+_SCENES: list[_Scene] = [(past, _POSTS[:n]) for past, n in product(_PASTS, (0, 1, 2))]
+_FEW_SCENES: list[_Scene] = [(_PASTS[0], ()), (_PASTS[2], _POSTS)]
+#: Who may be asked, and about what, under any condition.
+_OCCASIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"opinion": 0},
+    {"persona": None},
+    {"claim": None},
+    {"claim": None, "task": _TASK},
+    {"task": _TASK, "role": _ROLE},
+    {"reads": False},
+    {"writes": False},
+)
 
 
 @dataclass(frozen=True)
@@ -115,17 +129,16 @@ class _Setting:
     """The prompts of a sample agent under one condition."""
 
     pack: PromptPack
-    place: str
     condition: Mapping[str, Any]
     spelled: str
     prompts: AgentPrompts
 
     @classmethod
-    def of(cls, pack: PromptPack, place: str, condition: Mapping[str, Any]) -> _Setting:
+    def of(cls, pack: PromptPack, condition: Mapping[str, Any]) -> _Setting:
         """Under a condition: arguments of :meth:`PromptPack.for_agent`."""
         values = [f"{key}: {value}" for key, value in condition.items() if key not in ("persona", "claim")]
         values += [f"no {key}" for key in ("persona", "claim") if condition[key] is None]
-        return cls(pack, place, condition, ", ".join(values), pack.for_agent(scale=_SCALE, agent=_AGENT, **condition))
+        return cls(pack, condition, ", ".join(values), pack.for_agent(scale=_SCALE, agent=_AGENT, **condition))
 
     @property
     def system(self) -> str:
@@ -135,7 +148,7 @@ class _Setting:
 
     def at(self, template: str, scene: str = "") -> _Place:
         """A template of the pack, in a scene."""
-        return self.within(f"{self.place}/{template}{SUFFIX}", scene)
+        return self.within(f"{self.pack.place}/{template}{SUFFIX}", scene)
 
     def within(self, where: str, scene: str) -> _Place:
         """A template anywhere, in a scene."""
@@ -155,127 +168,93 @@ class _Setting:
             raise at.error("the variable task must stand in the prompt, here or in the system message; it does not")
 
 
-def check_pack(pack: PromptPack, place: str, attributes: frozenset[str], tasks: Iterable[str]) -> None:
-    """Render every template in every case and check the required parts.
-
-    Parameters
-    ----------
-    pack : PromptPack
-        The pack to check.
-    place : str
-        Name of the pack in errors.
-    attributes : frozenset of str
-        Attributes of personas that its templates ask for by name.
-    tasks : iterable of str
-        Task templates to check; the other ones need values of an act.
-
-    Raises
-    ------
-    SpecError
-        At the first thing that is missing, out of place, ambiguous or without effect.
-    """
-    persona = _persona(attributes)
-    acts = tuple(PlainAct("qzact", task, "post" if task == "write" else "report") for task in sorted(tasks))
-    for condition in _conditions():
-        setting = _Setting.of(pack, place, {"persona": persona, "claim": _SAMPLE_CLAIM, **condition})
-        _check_system(setting)
-        # The rest depends on neither the attributes nor the opinion.
-        if condition["persona_shown"] in ("full", "none") and condition["opinion"] is None:
-            usual = {"confirmation_bias": "weak", "world": "closed", "reads": True}
-            scenes = _scenes() if all(condition[key] == value for key, value in usual.items()) else _FEW_SCENES
-            _check_tasks(setting, acts, scenes)
-            _check_events(setting, scenes)
-            _check_reflection(setting)
-    for condition, scenes in _rarer_conditions():
-        setting = _Setting.of(pack, place, {"persona": persona, **condition})
-        _check_system(setting)
-        _check_tasks(setting, acts, scenes)
-        _check_events(setting, scenes)
-    _check_effects(pack, place, persona)
-
-
-def check_bound(pack: PromptPack, place: str, attributes: frozenset[str], acts: Iterable[PlainAct]) -> None:
-    """Render the template of every act in a few cases.
+def check_use(
+    pack: PromptPack, acts: Iterable[PlainAct], frames: Collection[str], conditions: Mapping[str, Any]
+) -> None:
+    """Render what a run uses of a pack in a few cases, and check the required parts.
 
     Parameters
     ----------
     pack : PromptPack
         A pack bound to the acts.
-    place : str
-        Name of the pack in errors.
-    attributes : frozenset of str
-        Attributes of personas that its templates ask for by name.
     acts : iterable of PlainAct
         The acts of the run.
+    frames : collection of str
+        Templates that the memories of the run use.
+    conditions : mapping
+        The conditions of the run, by name.
 
     Raises
     ------
     SpecError
-        If a template fails, or one of the pack lacks a part that :func:`check_pack` requires. An act's own text must
-        only not be blank.
+        At the first thing that is missing, out of place, ambiguous or without effect. An act's own text must only have
+        whole blocks, and not be blank.
     """
-    usual = {"persona": _persona(attributes), "claim": _SAMPLE_CLAIM, "world": "closed"}
-    settings = [
-        _Setting.of(pack, place, {**usual, **change})
-        for change in ({}, {"persona": None}, {"claim": None}, {"task": _TASK})
-    ]
-    for act in acts:
-        scenes = [(past, _POSTS[:n], act.labelling) for past, n in ((_PASTS[0], 0), (_PASTS[1], 1), (_PASTS[2], 2))]
-        if act.template in pack.tasks:
-            for setting in settings:
-                _check_tasks(setting, (act,), scenes)
-        else:
-            _check_own_text(settings, act, scenes)
+    usual = _usual(pack, conditions)
+    blank = {act.name for act in acts}
+    for occasion in _OCCASIONS:
+        setting, scenes = _Setting.of(pack, {**usual, **occasion}), _FEW_SCENES if occasion else _SCENES
+        _check_system(setting)
+        for act in acts:
+            if sum(_check_task(setting, act, *scene) for scene in scenes):
+                blank.discard(act.name)
+            # Events show the same messages, and are four texts each: every fourth scene is enough.
+            for past, received in scenes[::-4] if "event" in frames else ():
+                _check_event(setting, act, past, received)
+        _check_reflection(setting, frames)
+    if blank:
+        raise SpecError(f"act {min(blank)}: the text is blank; it has to ask for something")
+    check_effects(
+        pack, acts, {name: (plain, usual[name]) for name, plain in PLAIN.items() if name in usual}, conditions
+    )
 
 
-def _persona(attributes: frozenset[str]) -> Persona:
+def check_effects(
+    pack: PromptPack, acts: Iterable[PlainAct], values: Mapping[str, Iterable[Any]], conditions: Mapping[str, Any]
+) -> None:
+    """Check that the values of conditions each give another system message, or of `post_words` another request.
+
+    Parameters
+    ----------
+    pack : PromptPack
+        The pack.
+    acts : iterable of PlainAct
+        Without one that writes, nothing needs to depend on whether, or in how many words, an agent writes.
+    values : mapping of str to iterable
+        Values to tell apart, by argument of :meth:`PromptPack.for_agent`.
+    conditions : mapping
+        All other conditions. Without role-play nothing needs to depend on how persona and claim are introduced.
+
+    Raises
+    ------
+    SpecError
+        At the first two values that give the same text.
+    """
+    usual = {**_usual(pack, conditions), "opinion": 0}
+    write = next((act for act in acts if act.template == "write"), None)
+    silent = {"belief_tense", "masked"} if conditions.get("persona_shown") == "none" else set()
+    silent |= set() if write else {"post_words", "writes"}
+    for name in sorted(values.keys() - silent):
+        template = "write" if name == "post_words" else "system"
+        told: dict[ChatMessage | None, Any] = {}
+        for value in dict.fromkeys(values[name]):
+            prompts = pack.for_agent(scale=_SCALE, **{**usual, name: value})
+            text = prompts.task(write, (), Past()) if write and template == "write" else prompts.system()
+            if text in told:
+                where = f"{pack.place}/{template}{SUFFIX}"
+                raise SpecError(f"{where}: {name} {value!r} and {told[text]!r} give the same text")
+            told[text] = value
+
+
+def _usual(pack: PromptPack, conditions: Mapping[str, Any]) -> dict[str, Any]:
+    """A sample persona and claim, under some conditions; arguments of :meth:`PromptPack.for_agent`."""
+    return {"persona": _persona(pack), "claim": _SAMPLE_CLAIM, "world": "closed", **conditions}
+
+
+def _persona(pack: PromptPack) -> Persona:
     """A sample persona with all attributes that templates may ask for."""
-    names = [*_COMMON_ATTRIBUTES, *sorted(attributes.difference(_COMMON_ATTRIBUTES))]
+    names = [*_COMMON_ATTRIBUTES, *sorted(pack.attributes.difference(_COMMON_ATTRIBUTES))]
     return Persona(_NAME, None, {name: f"Qzattribute {name}" for name in names}, _BACKGROUND)
-
-
-def _conditions() -> Iterator[dict[str, Any]]:
-    """Every combination of conditions."""
-    grid = {
-        "persona_shown": ("full", "demographics", "name", "none"),
-        "confirmation_bias": ("none", "weak", "strong"),
-        "world": ("closed", "open"),
-        "masked": (True, False),
-        "reads": (True, False),
-        "opinion": (None, 0),
-    }
-    for values in product(*grid.values()):
-        condition = dict(zip(grid, values, strict=True))
-        yield {**condition, "writes": condition["reads"]}
-
-
-def _rarer_conditions() -> Iterator[tuple[dict[str, Any], list[_Scene]]]:
-    """No claim, a task, another role, and the rest of what varies, with the scenes to look at."""
-    every_past = [(past, _POSTS[: i % 3], "anonymous") for i, past in enumerate(_PASTS)]
-    for reads, tense, words in ((True, "past", 7), (False, "present", 1)):
-        usual = {"world": "closed", "claim": _SAMPLE_CLAIM, "opinion": 0}
-        yield {**usual, "reads": reads, "writes": not reads, "belief_tense": tense, "post_words": words}, _FEW_SCENES
-    for shown, world in (("full", "closed"), ("none", "open")):
-        for claim, task, role in ((None, "", ""), (None, _TASK, ""), (_SAMPLE_CLAIM, _TASK, _ROLE)):
-            condition: dict[str, Any] = {"persona_shown": shown, "world": world, "claim": claim}
-            if task:
-                condition["task"] = task
-            if role:
-                condition["role"] = role
-            yield condition, _FEW_SCENES if task else [*_FEW_SCENES, *every_past]
-
-
-def _scenes() -> list[_Scene]:
-    """All pasts with all received messages and labellings."""
-    labellings = ("anonymous", "numbered", "named")
-    told_apart = [(past, _POSTS[:n], "you-other") for past, n in product((Past(), _PASTS[2]), (1, 2))]
-    return [(past, _POSTS[:n], label) for past, n, label in product(_PASTS, (0, 1, 2), labellings)] + told_apart
-
-
-#: The commonest pasts, received messages and labelling.
-_FEW_SCENES: list[_Scene] = [
-    (past, received, "anonymous") for past in (Past(), _PASTS[2]) for received in ((), _POSTS[:1])
-]
 
 
 def _spell(past: Past, received: tuple[Message, ...], labelling: str) -> str:
@@ -294,7 +273,7 @@ def _check_system(setting: _Setting) -> None:
         at.absent(text, "disposition", "there is no confirmation bias")
     elif not any(block.strip() for block in at.pack.marks.blocks("disposition", text)):
         raise at.error(f"no instruction stands between {' and '.join(map(repr, at.pack.marks.disposition))}")
-    shown = condition.get("persona_shown", "full")
+    shown: PersonaShown = "none" if condition["persona"] is None else condition.get("persona_shown", "full")
     if shown == "none":
         at.absent(text, "persona", "there is no role-play")
     if shown != "none" or condition["claim"] is None:
@@ -317,83 +296,54 @@ def _check_persona(at: _Place, text: str, shown: PersonaShown, opinion: bool) ->
         at.enclosed(text, "persona", _ANCHOR, "the initial belief")
 
 
-def _check_tasks(setting: _Setting, acts: Iterable[PlainAct], scenes: list[_Scene]) -> None:
-    """Check claim, task, received messages and cue in the prompt of every act."""
-    for act in acts:
-        labelled = {label: _labelled(act, label) for _, _, label in scenes}
-        for past, received, label in scenes:
-            at = setting.at(act.template, _spell(past, received, label))
-            text = setting.prompts.task(labelled[label], received, past).content
-            at.balanced(text)
-            at.cue(text, act.template)
-            setting.check_claim(at, text)
-            setting.check_task(at, text)
-            at.absent(text, "persona", "the persona stands in the system message")
-            at.absent(text, "history", "a task is no memory")
-            at.posts(text, received)
+def _check_task(setting: _Setting, act: PlainAct, past: Past, received: tuple[Message, ...]) -> bool:
+    """Check claim, task, received messages and cue in the prompt of an act; return whether it says anything."""
+    own, scene = act.template not in setting.pack.tasks, _spell(past, received, act.labelling)
+    at = setting.within(f"act {act.name}", scene) if own else setting.at(act.template, scene)
+    text = setting.prompts.task(act, received, past).content
+    at.balanced(text)
+    if not own:
+        at.cue(text, act.template)
+        setting.check_claim(at, text)
+        setting.check_task(at, text)
+        at.absent(text, "persona", "the persona stands in the system message")
+        at.absent(text, "history", "a task is no memory")
+        at.posts(text, received)
+    return bool(text)
 
 
-def _labelled(act: PlainAct, labelling: str) -> Act:
-    """The same act with another labelling."""
-    return PlainAct(act.name, act.template, act.kind, labelling, act.text, act.variables, act.pairs)
+def _check_event(setting: _Setting, act: PlainAct, past: Past, received: tuple[Message, ...]) -> None:
+    """Check that an event is wrapped, holds the received messages and the reply, and says where there was none."""
+    at = setting.at("event", f"{act.kind} {_spell(past, received, act.labelling)}")
+    told, blank, *silent = (
+        setting.prompts.event(act, received, reply, past).content
+        for reply in (Reply(_OWN), Reply(""), Reply(_OWN, "refused"), Reply("", "empty"))
+    )
+    for text in (told, *silent):
+        at.balanced(text)
+        at.cue(text, "")
+        at.posts(text, received)
+    at.wrapped(told, _OWN)
+    if setting.condition["claim"] is None:
+        setting.check_claim(at, told)
+    if _OWN in "".join(at.pack.marks.blocks("post", told)):
+        raise at.error("the agent's own text must stand outside the delimiters of posts")
+    for condition, text in zip(("refused", "empty"), silent, strict=True):
+        if text == blank:
+            raise at.error(f"the event of a reply with condition {condition!r} must say that there was none")
 
 
-def _check_own_text(settings: Iterable[_Setting], act: PlainAct, scenes: list[_Scene]) -> None:
-    """Check that an act's own text renders, with whole blocks, and is not always blank."""
-    where = f"act {act.name}"
-    said = False
-    for setting, scene in product(settings, scenes):
-        past, received, _ = scene
-        text = setting.prompts.task(act, received, past).content
-        setting.within(where, _spell(*scene)).balanced(text)
-        said = said or bool(text)
-    if not said:
-        raise SpecError(f"{where}: the text is blank; it has to ask for something")
-
-
-def _check_events(setting: _Setting, scenes: list[_Scene]) -> None:
-    """Check that events are wrapped, and hold the received messages and the reply."""
-    if "event" not in setting.pack.frames:
-        return
-    for kind, (past, received, labelling) in product(("post", "report", "response"), scenes):
-        at = setting.at("event", f"{kind} {_spell(past, received, labelling)}")
-        act = PlainAct("qzact", "qzact", kind, labelling)
-        told = setting.prompts.event(act, received, Reply(_OWN), past).content
-        at.balanced(told)
-        at.cue(told, "")
-        at.wrapped(told, _OWN)
-        at.posts(told, received)
-        if setting.condition["claim"] is None:
-            setting.check_claim(at, told)
-        if _OWN in "".join(at.pack.marks.blocks("post", told)):
-            raise at.error("the agent's own text must stand outside the delimiters of posts")
-        _check_silence(setting, at, act, (past, received, labelling))
-
-
-def _check_silence(setting: _Setting, at: _Place, act: PlainAct, scene: _Scene) -> None:
-    """Check that the event of a reply that was none says so, and shows what was received."""
-    past, received, _ = scene
-    blank = setting.prompts.event(act, received, Reply(""), past).content
-    for reply in (Reply(_OWN, "refused"), Reply("", "empty")):
-        told = setting.prompts.event(act, received, reply, past).content
-        if told == blank:
-            raise at.error(f"the event of a reply with condition {reply.condition!r} must say that there was none")
-        at.balanced(told)
-        at.cue(told, "")
-        at.posts(told, received)
-
-
-def _check_reflection(setting: _Setting) -> None:
+def _check_reflection(setting: _Setting, frames: Collection[str]) -> None:
     """Check that recollections are wrapped, and that requests to reflect hold experience and past reflection."""
     opening, closing = setting.pack.marks.history
     past = ChatMessage("user", f"{opening}{_PAST}{closing}")
-    if "recollection" in setting.pack.frames:
+    if "recollection" in frames:
         past = setting.prompts.recollection(Reply(_PAST))
         at = setting.at("recollection")
         at.balanced(past.content)
         at.cue(past.content, "")
         at.wrapped(past.content, _PAST)
-    if "reflect" not in setting.pack.frames:
+    if "reflect" not in frames:
         return
     event = ChatMessage("user", f"{opening}{_OWN}{closing}")
     for experience, earlier in (([event], None), ([event, event], past), ([], event)):
@@ -404,40 +354,3 @@ def _check_reflection(setting: _Setting) -> None:
         at.enclosed(text, "history", _OWN, "the experience")
         if earlier is past:
             at.enclosed(text, "history", _PAST, "the past reflection")
-
-
-def _check_effects(pack: PromptPack, place: str, persona: Persona) -> None:
-    """Check that every condition a study may vary changes the system message, or the request of a post."""
-    usual: dict[str, Any] = {
-        "persona_shown": "full",
-        "confirmation_bias": "none",
-        "world": "closed",
-        "masked": True,
-        "opinion": 0,
-        "belief_tense": "present",
-        "reads": True,
-        "writes": True,
-    }
-    axes: dict[str, tuple[Any, ...]] = {
-        "persona_shown": get_args(PersonaShown),
-        "confirmation_bias": get_args(ConfirmationBias),
-        "world": get_args(World),
-        "masked": (True, False),
-        "opinion": (None, -1, 0, 1),
-        "belief_tense": get_args(BeliefTense),
-        "reads": (True, False),
-        "writes": (True, False) if "write" in pack.tasks else (True,),
-    }
-    for axis, values in axes.items():
-        told: dict[ChatMessage | None, Any] = {}
-        for value in values:
-            condition = {**usual, axis: value}
-            system = pack.for_agent(persona=persona, claim=_SAMPLE_CLAIM, scale=_SCALE, **condition).system()
-            if system in told:
-                raise SpecError(f"{place}/system{SUFFIX}: {axis} {value!r} and {told[system]!r} give the same text")
-            told[system] = value
-    if "write" in pack.tasks:
-        write = PlainAct("qzact", "write", "post")
-        lengths = [pack.for_agent(scale=_SCALE, world="open", post_words=words) for words in (None, 7)]
-        if len({prompts.task(write, (), Past()) for prompts in lengths}) == 1:
-            raise SpecError(f"{place}/write{SUFFIX}: post_words 7 and None give the same text")

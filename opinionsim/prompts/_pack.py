@@ -7,21 +7,22 @@ from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any, Unpack, get_args
 
 from pydantic import Field
 
-from opinionsim.documents import DocumentModel, parse_value, validate
+from opinionsim.documents import DocumentModel, parse_value, read_text, validate
 from opinionsim.errors import SpecError
 from opinionsim.messages import ChatMessage
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona
-from opinionsim.prompts._agent import Act, AgentPrompts, BeliefTense, ConfirmationBias, PersonaShown, Wording, World
+from opinionsim.prompts._agent import Act, AgentPrompts, Wording
 from opinionsim.prompts._binding import PlainAct, bind_acts, check_frames
 from opinionsim.prompts._brief import Brief, told_by
-from opinionsim.prompts._check import check_bound, check_pack
+from opinionsim.prompts._check import check_effects, check_use
+from opinionsim.prompts._conditions import BeliefTense, Conditions, ConfirmationBias, PersonaShown, World
 from opinionsim.prompts._marks import Marks
-from opinionsim.prompts._templates import FRAMES, SUFFIX, TASKS, Library, check_names, render, undecided
+from opinionsim.prompts._templates import FRAMES, SUFFIX, TASKS, Library, check_names, render
 from opinionsim.prompts._texts import Texts
 from opinionsim.topics import Claim
 
@@ -99,10 +100,10 @@ class PromptPack:
 
     @classmethod
     def from_contents(cls, name: str, contents: Mapping[str, str]) -> PromptPack:
-        """Build and check a pack.
+        """Build a pack, and check its files and the variables of its templates.
 
-        Every template is rendered in every case with sample values, under all conditions. Only task templates with
-        unlisted variables are left to :meth:`bind`, since an act may declare these.
+        No template is rendered: :meth:`bind` does that with what a run uses, and
+        :class:`opinionsim.testing.PromptPackContract` with everything, under all conditions.
 
         Parameters
         ----------
@@ -114,8 +115,8 @@ class PromptPack:
         Raises
         ------
         SpecError
-            If a template, variable, delimiter or cue is missing, unknown, ambiguous or out of place, or
-            :meth:`Texts.parse` refuses the named texts.
+            If a template, variable, delimiter or cue is missing or unknown, or :meth:`Texts.parse` refuses the named
+            texts.
         """
         return _build((name, tuple(sorted(contents.items()))))
 
@@ -129,11 +130,22 @@ class PromptPack:
         """Names of the other templates: ``system``, and ``event``, ``reflect``, ``recollection`` if present."""
         return tuple(name for name in FRAMES if name in self._wording.frames)
 
-    def bind(self, acts: Iterable[Act], frames: Iterable[str] = ()) -> PromptPack:
+    @property
+    def place(self) -> str:
+        """Name of the pack in errors."""
+        return self._wording.place
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """Attributes of personas that its templates ask for by name."""
+        return self._library.attributes
+
+    def bind(self, acts: Iterable[Act], frames: Iterable[str] = (), **conditions: Unpack[Conditions]) -> PromptPack:
         """The pack as a run uses it.
 
-        Every act gets the template that it names. Where the pack has none, the act's own text takes its place. The
-        template of every act is rendered in a few cases with sample values. Binding a bound pack binds it anew.
+        Every act gets the template that it names. Where the pack has none, the act's own text takes its place. What the
+        run uses is rendered in a few cases with sample values: acts' own texts and, of a pack that does not come with
+        the package, all that :meth:`check` checks. Binding a bound pack binds it anew.
 
         Parameters
         ----------
@@ -141,6 +153,9 @@ class PromptPack:
             The acts of the run.
         frames : iterable of str
             Templates that the memories of the run use: ``event``, ``reflect``, ``recollection``.
+        **conditions
+            Those of the arguments of :meth:`for_agent` that :class:`Conditions` names; default a closed world, and
+            otherwise those that :meth:`for_agent` has.
 
         Returns
         -------
@@ -150,9 +165,50 @@ class PromptPack:
         Raises
         ------
         SpecError
-            If a template is missing or fails, or an act declares or uses a variable that is not valid.
+            If a template is missing or fails, an act declares or uses a variable that is not valid, or :meth:`check`
+            finds a fault.
         """
-        return _bind(self._origin, tuple(dict.fromkeys(map(PlainAct.of, acts))), tuple(dict.fromkeys(frames)))
+        return _bind(self._origin, *_plain(acts, frames), tuple(sorted(conditions.items())))
+
+    def check(self, acts: Iterable[Act], frames: Iterable[str] = (), **conditions: Unpack[Conditions]) -> None:
+        """Render what a run uses in a few cases with sample values, and check the required parts.
+
+        That is the system message, the templates of its acts, and the frames: delimiters stand in pairs, what is
+        inserted stands between its own, cues stand where they belong, and conditions make a difference.
+
+        Parameters
+        ----------
+        acts, frames, **conditions
+            As for :meth:`bind`.
+
+        Raises
+        ------
+        SpecError
+            At the first thing that fails, is missing, out of place, ambiguous or without effect.
+        """
+        plain = _plain(acts, frames)
+        check_use(self.bind(*plain, **conditions), *plain, conditions)
+
+    def check_effects(
+        self, acts: Iterable[Act], values: Mapping[str, Iterable[Any]], **conditions: Unpack[Conditions]
+    ) -> None:
+        """Check that the values of conditions each give a text of their own.
+
+        Parameters
+        ----------
+        acts : iterable of Act
+            The acts of the run; without one that writes, its words do not matter.
+        values : mapping of str to iterable
+            The values of each condition, by argument of :meth:`for_agent`.
+        **conditions
+            As for :meth:`bind`; all but the one that is varied.
+
+        Raises
+        ------
+        SpecError
+            At the first two values that give the same system message, or of `post_words` the same request of a post.
+        """
+        check_effects(self, _plain(acts)[0], values, conditions)
 
     def for_agent(
         self,
@@ -292,7 +348,7 @@ def _check_choice(field_name: str, value: str, choices: object) -> None:
 
 @lru_cache(maxsize=16)
 def _build(origin: _Origin) -> PromptPack:
-    """Build and check a pack; cached, since every run of a sweep builds the same one."""
+    """Build a pack; cached, since every run of a sweep builds the same one."""
     name, items = origin
     contents = MappingProxyType(dict(items))
     place = f"prompt pack {name}"
@@ -316,27 +372,34 @@ def _build(origin: _Origin) -> PromptPack:
     frames = {name: template for name, template in library.templates.items() if name in FRAMES}
     tasks = {name: template for name, template in library.templates.items() if name not in FRAMES}
     wording = Wording(place, MappingProxyType(frames), MappingProxyType(tasks), marks, defang)
-    pack = PromptPack(declared.name, contents, marks, MappingProxyType({}), named, origin, library, wording)
-    if contents not in map(_shipped, BUILT_IN_PACKS):
-        check_pack(pack, place, library.attributes, tasks.keys() - undecided(library))
-    return pack
+    return PromptPack(declared.name, contents, marks, MappingProxyType({}), named, origin, library, wording)
 
 
-@cache
-def _shipped(name: str) -> Mapping[str, str]:
-    """The files of a built-in pack. Its tests check it, so that no process spends the second that the check takes."""
-    return pack_files(name)
+def _plain(acts: Iterable[Act], frames: Iterable[str] = ()) -> tuple[tuple[PlainAct, ...], tuple[str, ...]]:
+    """Acts and frames as hashable values, each once."""
+    return tuple(dict.fromkeys(map(PlainAct.of, acts))), tuple(dict.fromkeys(frames))
 
 
-@lru_cache(maxsize=128)
-def _bind(origin: _Origin, acts: tuple[PlainAct, ...], frames: tuple[str, ...]) -> PromptPack:
+@lru_cache(maxsize=512)
+def _bind(
+    origin: _Origin, acts: tuple[PlainAct, ...], frames: tuple[str, ...], conditions: tuple[tuple[str, Any], ...]
+) -> PromptPack:
     """Bind a pack; cached, since every run of a sweep binds the same one."""
     pack = _build(origin)
     check_frames(pack._wording, frames)
     wording, texts = bind_acts(pack._library, pack._wording, acts)
     bound = replace(pack, texts=MappingProxyType(texts), _wording=wording)
-    check_bound(bound, wording.place, pack._library.attributes, acts)
+    if pack.contents not in map(_shipped, BUILT_IN_PACKS):
+        check_use(bound, acts, frames, dict(conditions))
+    elif own := [act for act in acts if act.name in texts]:
+        check_use(bound, own, (), dict(conditions))
     return bound
+
+
+@cache
+def _shipped(name: str) -> Mapping[str, str]:
+    """The files of a built-in pack. Its tests check it, so that no process spends time on that."""
+    return pack_files(name)
 
 
 def _read_declaration(place: str, contents: Mapping[str, str]) -> _Declaration:
@@ -388,7 +451,7 @@ def load_pack(name_or_path: str | Path = BUILT_IN_PACKS[0]) -> PromptPack:
     Returns
     -------
     PromptPack
-        Checked.
+        As :meth:`PromptPack.from_contents` builds it.
 
     Raises
     ------
@@ -434,10 +497,7 @@ def _belongs(file: str) -> bool:
 
 def _read(path: Path) -> str:
     """Text of one file, with plain newlines."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise SpecError(f"{path}: not a text file; UTF-8 is expected") from None
+    text = read_text(path)
     if "\0" in text:
         raise SpecError(f"{path}: not a text file; it holds a zero byte")
     return text.replace("\r\n", "\n")

@@ -403,16 +403,6 @@ def check_names(library: Library) -> None:
             _check_valid(library.place, source, _valid(file))
 
 
-def undecided(library: Library) -> frozenset[str]:
-    """Task templates that use, themselves or in files they include, unlisted variables, which acts must declare."""
-    return frozenset(
-        name
-        for name, source in _own_tasks(library).items()
-        if source.names.keys() - set(VARIABLES["task"])
-        or any(shared.names.keys() - _ANY for shared in library.reached([source]).values())
-    )
-
-
 def _own_tasks(library: Library) -> dict[str, Source]:
     """Task templates for users' acts, by name."""
     return {name: library.sources[f"{name}{SUFFIX}"] for name in library.templates if name not in (*FRAMES, *TASKS)}

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Annotated
 
 from pydantic import Field
 
 from opinionsim.documents import Document, DocumentModel, KeyPath, is_one_line, parse_document, show_value, validate
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, meant
 
 _PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 _NAME = re.compile(r"\w+")
@@ -319,9 +318,8 @@ def _one_of(given: str, known: Collection[str], what: str, otherwise: str = "") 
     """
     if given in known:
         return given
-    close = get_close_matches(str(given), known, 1)
-    meant = f" (did you mean {close[0]}?)" if close else ""
-    raise SpecError(f"{what}: unknown name {show_value(given)}{meant}; valid: {', '.join(known) or 'none'}{otherwise}")
+    wrong = f"{show_value(given)}{meant(given, known)}"
+    raise SpecError(f"{what}: unknown name {wrong}; valid: {', '.join(known) or 'none'}{otherwise}")
 
 
 def _wave(name: str, waves: Iterable[str]) -> str:

@@ -12,18 +12,18 @@ import numpy as np
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import Message
 from opinionsim.schedules._acts import REVIEW
-from opinionsim.schedules._ties import TieChange, tie_changes
 from opinionsim.schedules._turns import (
     PARTICIPANT,
     ActSpec,
     AnySchedule,
     External,
     Ref,
-    Schedule,
     StaticSchedule,
     Turn,
+    called,
     named,
 )
+from opinionsim.schedules._wrapped import Wrapped
 
 #: Kinds of events.
 EventKind = Literal["message", "zealot", "media", "leave", "join", "ties"]
@@ -142,31 +142,25 @@ def _externals(events: Sequence[Event], names: Sequence[str]) -> Iterator[tuple[
                 yield text_name(place, event, number, agent), Message(text, author, agent, role=PARTICIPANT)
 
 
-class _Eventful(Schedule):
+class _Eventful(Wrapped):
     """A static schedule with events; see :func:`with_events`."""
 
     def __init__(self, schedule: AnySchedule, events: tuple[Event, ...], names: Sequence[str]) -> None:
+        super().__init__(schedule)
         if not isinstance(schedule, StaticSchedule):
             raise ScheduleError(
-                f"{type(schedule).__name__} decides its turns as it goes on; events need turns known beforehand"
+                f"{called(schedule)} decides its turns as it goes on; events need turns known beforehand"
             )
-        self.n_agents, self.others, self.steps = schedule.n_agents, schedule.others, schedule.steps
-        self.needs, self.acts = schedule.needs, acts_with(schedule.acts, [event.kind for event in events])
+        self.acts = acts_with(schedule.acts, [event.kind for event in events])
         told = dict(_externals(events, names))
         if taken := sorted(told.keys() & schedule.externals.keys()):
-            raise ScheduleError(f"{type(schedule).__name__} has an external message {taken[0]!r}; rename it")
+            raise ScheduleError(f"{called(schedule)} has an external message {taken[0]!r}; rename it")
         self.externals = {**schedule.externals, **told}
-        self._schedule = schedule
         self._events = events
 
     def turns(self) -> Iterator[Turn]:
         """The turns that are left, with those in which messages are shown, numbered anew."""
         return (turn for turn in _Telling(self._schedule, self._events, self.acts).turns() if turn is not None)
-
-    @property
-    def changes(self) -> Sequence[TieChange]:
-        """Changes of the network."""
-        return tie_changes(self._schedule)
 
     def dropped(self) -> int:
         """Number of turns that drop out."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from opinionsim.registry import part
 from opinionsim.schedules._acts import REVIEW
 from opinionsim.schedules._dyadic import drawn_listeners
 from opinionsim.schedules._interaction import Conflict, Setting, SteppedInteraction
-from opinionsim.schedules._turns import External, Schedule, Turn, named
+from opinionsim.schedules._turns import External, Turn, named
 from opinionsim.streams import canonical_json, digest
 
 
@@ -29,57 +29,15 @@ def blank_messages(messages: str | tuple[str, ...]) -> Iterator[Conflict]:
                 yield ("messages", position), "must not be blank"
 
 
-class Exposure(Schedule):
-    """In each step one agent reviews a message from outside the run.
+@part("interaction", name="external")
+class Exposure(SteppedInteraction):
+    """In each step the listener of random dyads reviews a message from outside.
 
-    Agents are drawn uniformly, as the listeners of random dyads on the complete network: in the same block, whoever
-    reviews here in a step is the one who listens there.
-
-    Parameters
-    ----------
-    n_agents : int
-        N >= 1.
-    steps : int
-        T >= 0.
-    messages : sequence of Message or str
-        Messages that may be shown, at least one.
-    order : {"random", "sequence"}
-        Whether each step draws a message uniformly or takes the next one, starting over at the end.
-    rng : numpy.random.Generator
-        Draws the agents and messages.
+    Agents are drawn uniformly, as the listeners of random dyads on the complete network: in the same block, the agent
+    that reviews here in a step is the one that listens there.
     """
 
     acts = named(REVIEW)
-
-    def __init__(
-        self, n_agents: int, steps: int, messages: Sequence[Message | str], order: str, rng: np.random.Generator
-    ) -> None:
-        if n_agents < 1 or steps < 0 or not messages:
-            raise SpecError(
-                f"exposure needs at least one agent, steps >= 0 and at least one message; "
-                f"got N = {n_agents}, T = {steps}, {len(messages)} messages"
-            )
-        if order not in ("random", "sequence"):
-            raise SpecError(f"interaction.order: unknown {order!r}; valid: random, sequence")
-        self.n_agents = n_agents
-        self.steps = steps
-        messages_by_name = {f"external-{i}": message for i, message in enumerate(messages)}
-        self.externals: Mapping[str, Message | str] = MappingProxyType(messages_by_name)
-        self.agents = drawn_listeners(n_agents, steps, rng)
-        shown = rng.integers(len(messages), size=steps) if order == "random" else np.arange(steps) % len(messages)
-        self.shown = shown
-
-    def turns(self) -> Iterator[Turn]:
-        """One ``review`` a step."""
-        for t, (agent, message) in enumerate(zip(self.agents.tolist(), self.shown.tolist(), strict=True)):
-            yield Turn(t, t + 1, agent, "review", (External(f"external-{message}"),))
-
-
-@part("interaction", name="external")
-class ExternalInteraction(SteppedInteraction):
-    """In each step the listener of random dyads reviews a message from outside."""
-
-    acts = Exposure.acts
     played_by = ("chat models",)
 
     messages: str | tuple[str, ...]
@@ -99,7 +57,18 @@ class ExternalInteraction(SteppedInteraction):
         fields = super().identity(setting)
         return {**fields, "messages": digest(canonical_json(setting.messages(self.messages)))}
 
-    def schedule(self, setting: Setting) -> Exposure:
-        """Reviews of the messages by the listeners that random dyads on the complete network have."""
-        messages = setting.messages(self.messages)
-        return Exposure(setting.size, self.steps_for(setting.size), messages, self.order, setting.rng)
+    def externals(self, setting: Setting) -> Mapping[str, Message | str]:
+        """The messages, numbered from 0."""
+        found = {f"external-{i}": message for i, message in enumerate(setting.messages(self.messages))}
+        if not found:
+            raise SpecError("interaction.messages: must have at least 1 entry")
+        return MappingProxyType(found)
+
+    def turns(self, setting: Setting) -> Iterator[Turn]:
+        """One ``review`` a step."""
+        steps, rng = self.steps_for(setting.size), setting.rng
+        names = list(self.externals(setting))
+        agents = drawn_listeners(setting.size, steps, rng)
+        shown = rng.integers(len(names), size=steps) if self.order == "random" else np.arange(steps) % len(names)
+        for t, (agent, message) in enumerate(zip(agents, shown.tolist(), strict=True)):
+            yield Turn(t, t + 1, agent, "review", (External(names[message]),))

@@ -1,9 +1,10 @@
-"""Ways of interacting: their fields in a specification, and the schedules made of them."""
+"""Ways of interacting: their fields in a specification, and the turns they make of a run's settings."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
@@ -11,9 +12,21 @@ import numpy as np
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
 from opinionsim.errors import ScheduleError, SpecError
-from opinionsim.networks import Network, NetworkField, NetworkKind
+from opinionsim.messages import Message
+from opinionsim.networks import AnyNetwork, Neighbours, Network, NetworkField, NetworkKind
 from opinionsim.registry import KindModel
-from opinionsim.schedules._turns import ActSpec, AnySchedule, Outcomes, Schedule, Turn
+from opinionsim.schedules._turns import (
+    NO_EXTERNALS,
+    ActSpec,
+    AnySchedule,
+    Labelling,
+    Outcomes,
+    Ref,
+    Schedule,
+    TieChange,
+    Turn,
+)
+from opinionsim.streams import stream
 
 #: Most turns of one run: its schedule is held in memory.
 MAX_STEPS = 10_000_000
@@ -32,7 +45,7 @@ def _as_given(messages: str | Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Setting:
-    """The settings of a run of which its interaction makes a schedule.
+    """The settings of a run from which its interaction makes turns; :meth:`of` has them from Python.
 
     Attributes
     ----------
@@ -42,23 +55,48 @@ class Setting:
         Returns a new generator at the beginning of the run's random stream.
     network : Network or None
         Who can speak to whom; None where everybody can speak to everybody.
-    opinions : tuple of float or None, length N
+    opinions : sequence of float or None, length N
         Opinions that participants are assigned at the start; by default none.
     messages : callable
         Returns the messages that a specification writes out, or those in the file it names.
-    names : tuple of str, length N
+    names : sequence of str, length N
         Names of participants; by default none.
     replicate : int
         Number of the replicate, from 0; orders that are balanced over replicates follow it.
+
+    Raises
+    ------
+    SpecError
+        If there are opinions of some participants only.
     """
 
     size: int
     draws: Callable[[], np.random.Generator]
     network: Network | None = None
-    opinions: tuple[float | None, ...] = ()
+    opinions: Sequence[float | None] = ()
     messages: Callable[[str | tuple[str, ...]], tuple[str, ...]] = _as_given
-    names: tuple[str, ...] = ()
+    names: Sequence[str] = ()
     replicate: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.opinions) not in (0, self.size):
+            raise SpecError(f"opinions must give one for each of the {self.size} agents; got {self.opinions!r:.80}")
+
+    @classmethod
+    def of(cls, network: AnyNetwork, seed: int = 0, **others: Any) -> Setting:
+        """The settings of a run outside of experiments.
+
+        Parameters
+        ----------
+        network : Network, networkx graph, int or other
+            Who can speak to whom, as :meth:`Network.of` takes it; a number is that of agents who all can.
+        seed : int
+            Root seed >= 0 of the random stream.
+        **others
+            Further attributes, such as `opinions`.
+        """
+        joined = Network.of(network)
+        return cls(joined.n, partial(stream, seed, "schedule"), None if joined.complete else joined, **others)
 
     @property
     def rng(self) -> np.random.Generator:
@@ -67,27 +105,34 @@ class Setting:
 
     @property
     def seed(self) -> int:
-        """The first draw of :attr:`rng`, for schedules that take a seed."""
+        """The first draw of :attr:`rng`, for generators of one's own."""
         return int(self.rng.integers(2**32))
 
-    @property
-    def joined(self) -> Network | int:
-        """The network, or the number of agents where everybody can speak to everybody."""
-        return self.size if self.network is None else self.network
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """Who speaks to whom and hears whom.
+
+        Raises
+        ------
+        SpecError
+            If nobody can speak to anybody.
+        """
+        return Neighbours(self.size if self.network is None else self.network)
 
     @property
-    def assigned(self) -> list[float]:
-        """Assigned opinions; NaN for an agent without one."""
+    def assigned(self) -> np.ndarray:
+        """Assigned opinions, shape (N,); NaN for an agent without one."""
         known = self.opinions or (None,) * self.size
-        return [float("nan") if opinion is None else opinion for opinion in known]
+        return np.array([np.nan if opinion is None else opinion for opinion in known], dtype=float)
 
 
 class Interaction(KindModel):
     """Base of the ways of interacting.
 
-    A user's way of interacting inherits this class, :class:`SteppedInteraction` or :class:`NetworkedInteraction`. Its
-    annotated attributes are its fields. It declares `acts`, and yields turns by :meth:`turns`; or, where later turns
-    depend on messages, by :meth:`decide`, with :meth:`outline` for the turns there can be at most.
+    A way of interacting, a user's too, is one class that inherits this one, :class:`SteppedInteraction` or
+    :class:`NetworkedInteraction`. Its annotated attributes are its fields. It declares `acts`, and yields turns by
+    :meth:`turns`; or, where later turns depend on messages, by :meth:`decide`, with :meth:`outline` for the turns there
+    can be at most.
     """
 
     part_kind: ClassVar[str] = "interaction"
@@ -107,6 +152,8 @@ class Interaction(KindModel):
     """Whether agents meet as a classic model defines, without a schedule of turns."""
     member_name: ClassVar[str] = "Agent {index}"
     """Name of a member of a cast without one; {index} is its number from 0, {number} from 1."""
+    moderated: ClassVar[Labelling] = "numbered"
+    """How answers are introduced to a moderator."""
     needs_task: ClassVar[bool] = True
     """Whether agents need a topic or a task; otherwise its fields say what they are asked."""
 
@@ -159,7 +206,10 @@ class Interaction(KindModel):
             yield (self.length_field,), problem
 
     def check(self, setting: Setting) -> None:
-        """Raise a SpecError for problems that depend on names or messages; by default there are none."""
+        """Raise a SpecError for problems that depend on names, messages or the network; by default there are none.
+
+        A specification is checked without its network, a schedule with it.
+        """
 
     def identity(self, setting: Setting) -> dict[str, Any]:
         """Part of a run's identity, as JSON values: fields that differ from their defaults, files by content.
@@ -176,28 +226,41 @@ class Interaction(KindModel):
         SpecError
             If the schedule cannot be made, for instance on a network without an edge.
         """
+        network = getattr(self, "network", None)
+        if setting.network is None and network is not None and network.kind != "complete":
+            raise SpecError(f"interaction.network: experiments build {network.kind!r}; give the network to Setting.of")
+        self.check(setting)
         return _Decided(self, setting) if self.adaptive else _Known(self, setting)
+
+    def externals(self, setting: Setting) -> Mapping[str, Message | str]:
+        """Messages from outside that its turns read, by name; by default none."""
+        return NO_EXTERNALS
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
         """All turns in order, the same at every call, if they are known before the run's first call."""
         raise ScheduleError(f"{type(self).__name__} has neither turns(setting) nor decide(setting, outcomes)")
 
-    def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn]:
-        """Turns in order, which may depend on the outcomes of turns already yielded."""
+    def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn | TieChange]:
+        """Turns in order, which may depend on the outcomes of turns already yielded, and changes of ties among them."""
         raise ScheduleError(f"{type(self).__name__} has no decide(setting, outcomes)")
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
         """The most turns that :meth:`decide` can yield; forecasts count them."""
         raise ScheduleError(f"{type(self).__name__} has no outline(setting), so that its turns cannot be forecast")
 
+    def closing(self, setting: Setting) -> Mapping[int, tuple[Ref, ...]]:
+        """Messages shown with questions after the last step, by participant; by default none."""
+        return {}
+
 
 class _Made(Schedule):
     """A schedule with the turns of an interaction."""
 
     def __init__(self, interaction: Interaction, setting: Setting) -> None:
-        self.n_agents = setting.size
-        self.steps = interaction.steps_for(setting.size)
+        self.n_agents, self.steps = setting.size, interaction.steps_for(setting.size)
         self.acts, self.others, self.needs = interaction.acts, interaction.others, interaction.needs
+        self.externals, self.moderated = interaction.externals(setting), interaction.moderated
+        self.called = type(interaction).__name__
         self._interaction = interaction
         self._setting = setting
 
@@ -206,10 +269,23 @@ class _Known(_Made):
     def turns(self) -> Iterator[Turn]:
         return self._interaction.turns(self._setting)
 
+    @cached_property
+    def _closing(self) -> Mapping[int, tuple[Ref, ...]]:
+        return self._interaction.closing(self._setting)
+
+    def closing(self) -> Mapping[int, tuple[Ref, ...]]:
+        return self._closing
+
 
 class _Decided(_Made):
-    def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
-        return self._interaction.decide(self._setting, outcomes)
+    async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
+        # A list of each call, so that one begun anew takes nothing from one that others still read.
+        self.changes = changes = list[TieChange]()
+        async for each in self._interaction.decide(self._setting, outcomes):
+            if isinstance(each, TieChange):
+                changes.append(each)
+            else:
+                yield each
 
     def outline(self) -> Iterator[Turn]:
         return self._interaction.outline(self._setting)

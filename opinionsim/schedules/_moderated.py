@@ -10,7 +10,8 @@ from typing import Any, Literal
 from opinionsim.errors import Rejected, ScheduleError
 from opinionsim.messages import Message
 from opinionsim.schedules._acts import INSTRUCT, MODERATE
-from opinionsim.schedules._turns import ActSpec, AnySchedule, Ref, Schedule, StaticSchedule, Turn, closing, moved, named
+from opinionsim.schedules._turns import ActSpec, AnySchedule, Ref, StaticSchedule, Turn, called, closing, moved, named
+from opinionsim.schedules._wrapped import Wrapped
 
 #: Role of the moderator.
 MODERATOR = "moderator"
@@ -40,19 +41,16 @@ def read_verdict(part: str, text: str, received: tuple[Message, ...]) -> Verdict
     return verdict
 
 
-class _Moderated(Schedule):
+class _Moderated(Wrapped):
     """A schedule with one more member, which acts once, after all turns."""
 
     def __init__(self, schedule: StaticSchedule, automatic: ActSpec | None, decides: bool) -> None:
-        self.n_agents, self.steps = schedule.n_agents, schedule.steps
-        self.externals, self.needs = schedule.externals, schedule.needs
+        super().__init__(schedule)
         self.others = (*schedule.others, MODERATOR)
-        labelling: Any = getattr(schedule, "moderated", "numbered")
-        moderate = replace(MODERATE, labelling=labelling)
+        moderate = replace(MODERATE, labelling=self.moderated)
         if decides:
             moderate = replace(moderate, parse=read_verdict, after="none", formal=True)
         self.acts = named(*schedule.acts.values(), moderate, *([] if automatic is None else [automatic]))
-        self._schedule = schedule
         self._automatic = automatic
         self._agent = self.n_agents + len(schedule.others)
 
@@ -96,24 +94,22 @@ def with_moderator(schedule: AnySchedule, *, automatic: ActSpec | None = None, d
     """
     if not isinstance(schedule, StaticSchedule):
         raise ScheduleError(
-            f"moderator: needs turns that are known beforehand; {type(schedule).__name__} decides them as it goes on"
+            f"moderator: needs turns that are known beforehand; {called(schedule)} decides them as it goes on"
         )
     return _Moderated(schedule, automatic, decides)
 
 
-#: Most words of the instructions that a moderator writes for itself (Plurals; B5).
+#: Most words of the instructions that a moderator writes for itself, as the prompt pack asks for (Plurals; B5).
 _MOST_WORDS = 50
 
 
-def automatic_instructions(marker: str, most_words: int = _MOST_WORDS) -> ActSpec:
+def automatic_instructions(marker: str) -> ActSpec:
     """The act in which a moderator writes its own instructions.
 
     Parameters
     ----------
     marker : str
         Words with which the reply must begin, whatever their case and spacing.
-    most_words : int
-        Most words of the instructions, >= 1; default 50, as the prompt pack asks for.
     """
     signs = re.findall(r"\w+|[^\w\s]", marker)
     opening = re.compile(r"\s*\W*" + r"\s*".join(map(re.escape, signs)) + r"\W*", re.IGNORECASE)
@@ -125,8 +121,8 @@ def automatic_instructions(marker: str, most_words: int = _MOST_WORDS) -> ActSpe
         instructions = text[found.end() :].strip()
         if not instructions:
             raise Rejected(f"nothing follows {marker!r}")
-        if (words := len(instructions.split())) > most_words:
-            raise Rejected(f"the instructions have {words} words; at most {most_words} are possible")
+        if (words := len(instructions.split())) > _MOST_WORDS:
+            raise Rejected(f"the instructions have {words} words; at most {_MOST_WORDS} are possible")
         return instructions
 
     return replace(INSTRUCT, parse=read, formal=True)

@@ -1,19 +1,13 @@
-"""The base of schedules in which measured opinions decide which agents meet."""
+"""The base of interactions in which measured opinions decide which agents meet."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
 
 import numpy as np
 
-from opinionsim.errors import SpecError
-from opinionsim.networks import AnyNetwork, Neighbours
-from opinionsim.schedules._acts import REVIEW, WRITE
-from opinionsim.schedules._dyadic import dyad_turns
-from opinionsim.schedules._interaction import Setting
 from opinionsim.schedules._posts import PostsInteraction
-from opinionsim.schedules._turns import AnySchedule, Outcomes, Schedule, Turn, named
+from opinionsim.schedules._turns import Outcomes
 
 
 class KnownOpinions:
@@ -23,7 +17,7 @@ class KnownOpinions:
     """
 
     def __init__(self, assigned: np.ndarray, outcomes: Outcomes) -> None:
-        self._last = assigned.copy()
+        self._last = assigned
         self._outcomes = outcomes
         self._unread: dict[int, list[int]] = {}
 
@@ -56,56 +50,10 @@ class KnownOpinions:
         return float((await self.distances(agent, among))[among == other][0])
 
 
-def _assigned(opinions: Sequence[float], n_agents: int) -> np.ndarray:
-    """Assigned opinions as an array, one number for each agent."""
-    found = np.asarray(opinions, dtype=float)
-    if found.shape != (n_agents,):
-        raise SpecError(f"opinions must give one number for each of the {n_agents} agents; got {opinions!r:.80}")
-    return found
-
-
-def dyads_of(pairs: Sequence[tuple[int, int]]) -> Iterator[Turn]:
-    """The turns of one dyad (speaker, listener) a step."""
-    for t, (speaker, listener) in enumerate(pairs):
-        yield from dyad_turns(2 * t, t + 1, speaker, listener)
-
-
-class OpinionSchedule(Schedule):
-    """Base of schedules with a network, a length, assigned opinions and a seed."""
-
-    acts = named(WRITE, REVIEW)
-    needs: Sequence[str] = ("stance",)
-    #: Whether steps may pass without a turn.
-    skips: ClassVar[bool] = False
-
-    def __init__(self, network: AnyNetwork, steps: int, opinions: Sequence[float], seed: int) -> None:
-        self._neighbours = Neighbours(network)
-        self.n_agents = self._neighbours.n
-        self.steps = steps
-        self._opinions = _assigned(opinions, self.n_agents)
-        self._seed = seed
-
-
 class OpinionInteraction(PostsInteraction):
     """Base of interactions in which the stance of agents decides which ones meet."""
-
-    made: ClassVar[type[OpinionSchedule]]
-    """Class of its schedule."""
 
     @property
     def needs(self) -> Sequence[str]:
         """Stance, which decides which agents meet."""
-        return OpinionSchedule.needs
-
-    @property
-    def adaptive(self) -> bool:
-        """True: opinions measured during the run decide which agents meet."""
-        return True
-
-    def arranged(self, setting: Setting) -> AnySchedule:
-        """The schedule of the run; assigned opinions count until opinions are measured."""
-        own = self.model_dump(exclude={"kind", "network", "steps", "exposures", "on_skip", "skips"})
-        steps = self.steps_for(setting.size)
-        build: Any = self.made
-        made: AnySchedule = build(setting.joined, steps, opinions=setting.assigned, seed=setting.seed, **own)
-        return made
+        return ("stance",)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from opinionsim.documents import DocumentModel
 from opinionsim.schedules._acts import REPORT, REVIEW, WRITE
 from opinionsim.schedules._interaction import Conflict, NetworkedInteraction, Setting
-from opinionsim.schedules._ties import TieChange, tie_changes
-from opinionsim.schedules._turns import ActSpec, AnySchedule, Schedule, StaticSchedule, Turn, named
+from opinionsim.schedules._turns import ActSpec, AnySchedule, StaticSchedule, Turn, named
+from opinionsim.schedules._wrapped import Wrapped
 
 _POSTS = named(WRITE, REVIEW)
 _POSTS_OR_REPORTS = named(WRITE, replace(REVIEW, unread=REPORT.name), REPORT)
@@ -50,30 +50,17 @@ class PostsInteraction(NetworkedInteraction):
             yield ("skips",), f"needs turns that are known beforehand; {self.kind!r} decides them as it goes on"
         yield from super().conflicts(size)
 
-    def schedule(self, setting: Setting) -> AnySchedule:
-        """The schedule of a run."""
-        made: AnySchedule = self.arranged(setting)
-        made.acts = self.acts
-        return made
-
-    def arranged(self, setting: Setting) -> Any:
-        """The schedule of a run, with the acts of ``on_skip: skip``."""
-        return super().schedule(setting)
+    def check(self, setting: Setting) -> None:
+        """Refuse a network on which nobody can speak to anybody."""
+        _ = setting.neighbours
 
 
-class _Without(Schedule):
+class _Without(Wrapped):
     """A static schedule without some of its turns; the others are numbered anew."""
 
     def __init__(self, schedule: StaticSchedule, dropped: Collection[int]) -> None:
-        self.n_agents, self.others, self.steps = schedule.n_agents, schedule.others, schedule.steps
-        self.externals, self.needs, self.acts = schedule.externals, schedule.needs, schedule.acts
-        self._schedule = schedule
+        super().__init__(schedule)
         self._dropped = frozenset(dropped)
-
-    @property
-    def changes(self) -> Sequence[TieChange]:
-        """Changes of the network."""
-        return tie_changes(self._schedule)
 
     def turns(self) -> Iterator[Turn]:
         place: dict[int, int] = {}

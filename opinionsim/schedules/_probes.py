@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from opinionsim.errors import SpecError
 from opinionsim.messages import Message
 from opinionsim.schedules._acts import PROBE, SELF_REPORT
-from opinionsim.schedules._ties import TieChange, tie_changes
 from opinionsim.schedules._turns import (
     AdaptiveSchedule,
     AnySchedule,
     Outcomes,
     Ref,
-    Schedule,
     Turn,
+    called,
     closing,
     moved,
     named,
     outline,
 )
+from opinionsim.schedules._wrapped import Wrapped
 
 
 def _shifted(turn: Turn, by: int) -> Turn:
@@ -46,30 +46,20 @@ class _ShiftedOutcomes:
         return await self.outcomes.opinion(turn + self.by, instrument)
 
 
-class _Probed(Schedule):
+class _Probed(Wrapped):
     """Base of probed schedules: probes of every participant, before (step 0) and after (step T)."""
 
     def __init__(self, schedule: AnySchedule, before: int, after: int, act: str) -> None:
-        self.n_agents = schedule.n_agents
-        self.others = schedule.others
-        self.steps = schedule.steps
-        self.externals = schedule.externals
-        self.needs = schedule.needs
+        super().__init__(schedule)
         asked = PROBE if act == PROBE.name else SELF_REPORT
         if schedule.acts.get(act, asked) is not asked:
-            raise SpecError(f"{type(schedule).__name__} has an act {act!r} of its own; rename it to ask this question")
+            raise SpecError(f"{called(schedule)} has an act {act!r} of its own; rename it to ask this question")
         # What an agent is shown in the place of a memory holds its own messages too.
         told_apart = replace(asked, labelling="you-other") if after and closing(schedule) else asked
         self.acts = named(*schedule.acts.values(), told_apart)
-        self._schedule: Any = schedule
         self._act = act
         self._n_before = before * schedule.n_agents
         self._n_after = after * schedule.n_agents
-
-    @property
-    def changes(self) -> Sequence[TieChange]:
-        """Changes of the network so far."""
-        return tie_changes(self._schedule)
 
     def _before(self) -> Iterator[Turn]:
         return (Turn(i, 0, i % self.n_agents, self._act) for i in range(self._n_before))
@@ -108,11 +98,6 @@ class _ProbedAdaptive(_Probed):
             yield _shifted(turn, self._n_before)
         for turn in self._after(end):
             yield turn
-
-    @property
-    def skips(self) -> bool:
-        """Whether steps may pass without a turn."""
-        return bool(getattr(self._schedule, "skips", False))
 
     def outline(self) -> Iterator[Turn]:
         """The most turns that the schedule can have, between the probes."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pydantic import Field
 
-from opinionsim.networks import Neighbours, NetworkField, NetworkKind
+from opinionsim.networks import NetworkField, NetworkKind
 from opinionsim.registry import part
 from opinionsim.schedules._interaction import MAX_STEPS, Setting
 from opinionsim.schedules._structure import Structure
@@ -27,6 +27,10 @@ class RoundsInteraction(Structure):
     """Rounds; nobody is shown anything in the first."""
     own: bool = True
     """Whether an agent is shown its own answer of the round before."""
+
+    def check(self, setting: Setting) -> None:
+        """Refuse a network on which nobody is shown anything."""
+        _ = setting.neighbours
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
         """One answer of each agent in each round."""
@@ -49,7 +53,7 @@ class RoundsInteraction(Structure):
 
     def _heard(self, setting: Setting) -> list[np.ndarray]:
         """Whose answers each agent is shown."""
-        neighbours = Neighbours(setting.joined)
+        neighbours = setting.neighbours
         own = self.own and not self.remember
         return [
             np.append(neighbours.sources(agent), agent) if own else neighbours.sources(agent)

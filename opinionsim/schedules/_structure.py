@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
-from typing import Any, ClassVar, Literal
+from functools import cache
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from opinionsim.messages import Message
 from opinionsim.schedules._acts import RESPOND
 from opinionsim.schedules._interaction import MAX_STEPS, Conflict, Interaction, Setting
-from opinionsim.schedules._turns import ActSpec, Ref, Schedule, Turn, named
+from opinionsim.schedules._turns import ActSpec, Labelling, Ref, Turn, named
 
 
 def balanced_order(n: int, row: int) -> list[int]:
@@ -51,10 +50,8 @@ class Structure(Interaction):
     prompts = "deliberation"
     instructed: ClassVar[str] = "default"
     """Instructions to an agent that is shown answers, where neither it nor the structure has any."""
-    labelling: ClassVar[Literal["anonymous", "numbered", "named", "you-other"]] = "numbered"
+    labelling: ClassVar[Labelling] = "numbered"
     """How answers are introduced to agents."""
-    moderated: ClassVar[Literal["anonymous", "numbered", "named", "you-other"]] = "numbered"
-    """How answers are introduced to a moderator."""
 
     cycles: int = Field(1, ge=1, le=MAX_STEPS)
     """How often every agent answers."""
@@ -100,13 +97,18 @@ class Structure(Interaction):
         """What each agent would be shown in a further turn after all turns: by default as in its last one."""
         return {turn.agent: () if self.remember else turn.reads for turn in turns}
 
-    def externals(self, setting: Setting) -> Mapping[str, Message | str]:
-        """Messages from outside that its turns read; by default none."""
-        return {}
+    def closing(self, setting: Setting) -> Mapping[int, tuple[Ref, ...]]:
+        """What each agent is shown with questions after the last turn.
 
-    def schedule(self, setting: Setting) -> StructureTurns:
-        """The schedule of a run."""
-        return StructureTurns(self, setting)
+        It is what a further turn would show, with the agent's own last answer among it. Agents that remember are shown
+        what is new to them.
+        """
+        turns = list(self.turns(setting))
+        shown = self.next_reads(setting, turns)
+        if self.remember:
+            return shown
+        own = {turn.agent: turn.index for turn in turns}
+        return {agent: _with(shown.get(agent, ()), index) for agent, index in own.items()}
 
 
 class Sequential(Structure):
@@ -141,47 +143,6 @@ class Sequential(Structure):
         return {turn.agent: self._shown(len(turns), turn.index) for turn in turns}
 
 
-class StructureTurns(Schedule):
-    """The schedule of a structure.
-
-    Attributes
-    ----------
-    moderated : str
-        How answers are introduced to a moderator.
-    """
-
-    def __init__(self, structure: Structure, setting: Setting) -> None:
-        self.n_agents = setting.size
-        self.steps = structure.steps_for(setting.size)
-        self.acts = structure.acts
-        self.others, self.needs = structure.others, structure.needs
-        self.externals = structure.externals(setting)
-        self.moderated = structure.moderated
-        self._structure = structure
-        self._setting = setting
-
-    def turns(self) -> Iterator[Turn]:
-        """All turns in index order."""
-        return self._structure.turns(self._setting)
-
-    def closing(self) -> Mapping[int, tuple[Ref, ...]]:
-        """What each agent is shown with questions after the last turn.
-
-        It is what a further turn would show, with the agent's own last answer among it. Agents that remember are shown
-        what is new to them.
-        """
-        return self._closing
-
-    @cached_property
-    def _closing(self) -> Mapping[int, tuple[Ref, ...]]:
-        turns = list(self.turns())
-        shown = self._structure.next_reads(self._setting, turns)
-        if self._structure.remember:
-            return shown
-        own = {turn.agent: turn.index for turn in turns}
-        return {agent: _with(shown.get(agent, ()), index) for agent, index in own.items()}
-
-
 def _with(reads: tuple[Ref, ...], own: int) -> tuple[Ref, ...]:
     """The messages that are read, the agent's own among them, in the order in which they were said."""
     if own in reads:
@@ -191,5 +152,5 @@ def _with(reads: tuple[Ref, ...], own: int) -> tuple[Ref, ...]:
 
 
 @cache
-def _respond(labelling: Any, remember: bool) -> Mapping[str, ActSpec]:
+def _respond(labelling: Labelling, remember: bool) -> Mapping[str, ActSpec]:
     return named(replace(RESPOND, labelling=labelling, memory="keep" if remember else "none"))

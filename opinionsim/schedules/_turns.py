@@ -9,7 +9,7 @@ from numbers import Integral
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
-from opinionsim.errors import ScheduleError
+from opinionsim.errors import ScheduleError, whole_number
 from opinionsim.messages import Message, Parse
 
 #: Role of the agents whose opinions a run is about.
@@ -57,6 +57,10 @@ TASK_VARIABLES = (
     "reads", "writes", "scale", "instructions", "automatic", "act", "received", "labelling", "previous",
     "previous_reads", "posts_written", "posts_seen", "reports_given",
 )  # fmt: skip
+
+
+#: Ways in which received messages are introduced to their reader.
+Labelling = Literal["anonymous", "numbered", "named", "you-other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,7 @@ class ActSpec:
     text: str | None = None
     variables: tuple[str, ...] = TASK_VARIABLES
     values: Mapping[str, str] = field(default_factory=dict)
-    labelling: Literal["anonymous", "numbered", "named", "you-other"] = "anonymous"
+    labelling: Labelling = "anonymous"
     memory: Literal["keep", "fork", "none"] = "keep"
     draws: int = 1
     selector: Callable[[Sequence[str]], int | str] | Any = None
@@ -132,9 +136,7 @@ class ActSpec:
 
     def __post_init__(self) -> None:
         for count in ("draws", "attempts"):
-            number = getattr(self, count)
-            if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-                raise ScheduleError(f"act {self.name!r}: {count} must be a whole number of at least 1; got {number!r}")
+            whole_number(f"act {self.name!r}: {count}", getattr(self, count), 1, ScheduleError)
         for function in ("parse", "selector"):
             given = getattr(self, function)
             if function == "selector" and hasattr(given, "messages"):
@@ -183,6 +185,19 @@ class Outcomes(Protocol):
         """
 
 
+class TieChange(NamedTuple):
+    """A listener has stopped following one agent, or follows another from then on, or both."""
+
+    step: int
+    """Step of the change, from 1; the new tie counts from the next step."""
+    listener: int
+    """The agent that changes its tie."""
+    dropped: int | None
+    """The agent it followed; None where a tie is added."""
+    followed: int | None
+    """The agent it follows now; None where a tie is removed."""
+
+
 class Schedule:
     """Base of schedules: the attributes that every schedule declares, with the usual values.
 
@@ -203,6 +218,10 @@ class Schedule:
         Messages from outside that its turns may read.
     needs : sequence of str
         Variables of the instruments on whose opinions it acts; they become part of a run's identity.
+    changes : sequence of TieChange
+        Changes of its network so far, in order of steps.
+    moderated : str
+        How its messages are introduced to a moderator: a labelling of :class:`ActSpec`.
     """
 
     n_agents: int
@@ -211,6 +230,8 @@ class Schedule:
     others: Sequence[str] = ()
     externals: Mapping[str, Message | str] = NO_EXTERNALS
     needs: Sequence[str] = ()
+    changes: Sequence[TieChange] = ()
+    moderated: Labelling = "numbered"
 
     def closing(self) -> Mapping[int, tuple[Ref, ...]]:
         """Messages shown with questions after the last step, by participant; by default none.
@@ -225,6 +246,23 @@ def closing(schedule: AnySchedule) -> Mapping[int, tuple[Ref, ...]]:
     """What a schedule shows with questions after the last step; nothing where it does not say."""
     found: Callable[[], Mapping[int, tuple[Ref, ...]]] | None = getattr(schedule, "closing", None)
     return {} if found is None else found()
+
+
+def tie_changes(schedule: AnySchedule) -> Sequence[TieChange]:
+    """Changes of a schedule's network so far, in order of steps; none for a schedule with fixed ties.
+
+    Parameters
+    ----------
+    schedule : StaticSchedule or AdaptiveSchedule
+        A schedule that is being or has been carried out, with or without probes around it.
+    """
+    changes: Sequence[TieChange] = getattr(schedule, "changes", ())
+    return changes
+
+
+def called(schedule: object) -> str:
+    """What errors call a schedule: the class of its way of interacting, or its own."""
+    return str(getattr(schedule, "called", type(schedule).__name__))
 
 
 class _Declared(Protocol):
@@ -275,7 +313,7 @@ def check_schedule(schedule: object) -> AnySchedule:
     ScheduleError
         If a declaration is missing or not valid; the message names it.
     """
-    kind = type(schedule).__name__
+    kind = called(schedule)
     declared = ("n_agents", "steps", "acts", "others", "externals", "needs")
     missing = [name for name in declared if not hasattr(schedule, name)]
     if missing:
@@ -285,9 +323,7 @@ def check_schedule(schedule: object) -> AnySchedule:
     if not isinstance(schedule, StaticSchedule | AdaptiveSchedule):
         raise ScheduleError(f"{kind} yields no turns: give it turns(), or decide(outcomes)")
     for name, least in (("n_agents", 1), ("steps", 0)):
-        number = getattr(schedule, name)
-        if not isinstance(number, int) or isinstance(number, bool) or number < least:
-            raise ScheduleError(f"{kind}.{name} must be a whole number of at least {least}; got {number!r}")
+        whole_number(f"{kind}.{name}", getattr(schedule, name), least, ScheduleError)
     for name in ("acts", "externals"):
         if not isinstance(getattr(schedule, name), Mapping):
             raise ScheduleError(f"{kind}.{name} must be a mapping by name; got {getattr(schedule, name)!r:.80}")
@@ -343,7 +379,7 @@ def check_turn(turn: Turn, schedule: AnySchedule, index: int, after: int) -> Act
         If the turn is out of order, its act, agent or step does not exist, or it reads what it cannot read.
     """
     if not isinstance(turn, Turn):
-        raise ScheduleError(f"{type(schedule).__name__} must yield objects of the class Turn; got {turn!r:.80}")
+        raise ScheduleError(f"{called(schedule)} must yield objects of the class Turn; got {turn!r:.80}")
     if turn.index != index or (index and turn.step < after):
         raise ScheduleError(f"turn {turn.index} of step {turn.step} is out of order; expected index {index}")
     if not isinstance(turn.step, Integral) or not 0 <= turn.step <= schedule.steps:
@@ -393,7 +429,7 @@ def outline(schedule: AnySchedule) -> Iterator[Turn]:
         return schedule.turns()
     if isinstance(schedule, _Outlined):
         return schedule.outline()
-    raise ScheduleError(f"{type(schedule).__name__} has no outline, so that its turns cannot be forecast")
+    raise ScheduleError(f"{called(schedule)} has no outline, so that its turns cannot be forecast")
 
 
 def first_keeper(schedule: AnySchedule) -> int | None:
@@ -423,7 +459,7 @@ def _without_waiting(schedule: AdaptiveSchedule) -> Iterator[Turn]:
         else:  # it waits for something else
             break
     raise ScheduleError(
-        f"{type(schedule).__name__}: whose memory-keeping turn comes first depends on what is said before; memory "
+        f"{called(schedule)}: whose memory-keeping turn comes first depends on what is said before; memory "
         "'reflective-as-run' needs to know it beforehand"
     )
 

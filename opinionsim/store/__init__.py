@@ -8,66 +8,33 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.store._address import shown
-from opinionsim.store._claims import HeldElsewhereError
-from opinionsim.store._following import Event, Follower, follow
-from opinionsim.store._reader import StoreReader
-from opinionsim.store._record import RunRecord
-from opinionsim.store._results import Results, load
+from opinionsim.store._address import shown as shown
+from opinionsim.store._claims import HeldElsewhereError as HeldElsewhereError
+from opinionsim.store._following import Event as Event, Follower as Follower, follow as follow
+from opinionsim.store._reader import StoreReader as StoreReader
+from opinionsim.store._record import RunRecord as RunRecord
+from opinionsim.store._results import Results as Results, load as load
 from opinionsim.store._rows import (
-    SUMMARY,
-    AgentRow,
-    CanaryRow,
-    DesignRow,
-    EdgeRow,
-    ExperimentRun,
-    InstrumentRow,
-    OpinionRow,
-    Paid,
-    PointRow,
-    RunRow,
-    RunState,
-    Status,
-    TieRow,
-    TurnRow,
+    SUMMARY as SUMMARY,
+    AgentRow as AgentRow,
+    DesignRow as DesignRow,
+    EdgeRow as EdgeRow,
+    ExperimentRun as ExperimentRun,
+    InstrumentRow as InstrumentRow,
+    OpinionRow as OpinionRow,
+    Paid as Paid,
+    PointRow as PointRow,
+    RunRow as RunRow,
+    RunState as RunState,
+    Status as Status,
+    TieRow as TieRow,
+    TurnRow as TurnRow,
 )
-from opinionsim.store._sql import Store, open_store
-from opinionsim.store._workers import EXPIRY_S
+from opinionsim.store._sql import Store as Store, open_store as open_store
+from opinionsim.store._workers import EXPIRY_S as EXPIRY_S
 
 if TYPE_CHECKING:
-    from opinionsim.store._frames import COLUMNS, FRAMES
-
-__all__ = [
-    "COLUMNS",
-    "EXPIRY_S",
-    "FRAMES",
-    "SUMMARY",
-    "AgentRow",
-    "CanaryRow",
-    "DesignRow",
-    "EdgeRow",
-    "Event",
-    "ExperimentRun",
-    "Follower",
-    "HeldElsewhereError",
-    "InstrumentRow",
-    "OpinionRow",
-    "Paid",
-    "PointRow",
-    "Results",
-    "RunRecord",
-    "RunRow",
-    "RunState",
-    "Status",
-    "Store",
-    "StoreReader",
-    "TieRow",
-    "TurnRow",
-    "follow",
-    "load",
-    "open_store",
-    "shown",
-]
+    from opinionsim.store._frames import COLUMNS as COLUMNS, FRAMES as FRAMES
 
 
 def __getattr__(name: str) -> Any:

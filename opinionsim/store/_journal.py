@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, get_args
 
@@ -13,8 +13,8 @@ from opinionsim.llm import Entry, EntryKey, Source
 from opinionsim.messages import ChatMessage, Condition, prompt_identity
 from opinionsim.store import _schema
 
-#: Largest number of messages in a prompt.
-_LONGEST = 1_000_000
+#: Messages of prompts that a query reads, about.
+_AT_ONCE = 500
 #: Fields of an entry that are read back from the columns of its row.
 _COPIED = tuple(field.name for field in fields(Entry) if field.name not in ("key", "prompt", "text", "reasoning"))
 #: Valid values of some of them.
@@ -88,62 +88,54 @@ def _entry(row: Any) -> Entry:
     return Entry(EntryKey(row.turn, row.part, row.attempt), text=text, reasoning=reasoning, **copied)
 
 
-def stored_prompt(connection: Connection, prompt_id: str) -> list[ChatMessage]:
-    """The literal messages of a prompt, oldest first.
+def prompt_links(connection: Connection, prompt_ids: Iterable[str]) -> Iterator[Any]:
+    """The last message of prompts, and of all prompts that they begin with, each once, with its text.
 
     Raises
     ------
-    StoreError
-        If it is damaged or missing.
+    DamagedError
+        Naming the first that is damaged or missing.
+    """
+    known: set[str] = {""}
+    wanted = set(prompt_ids) - known
+    while wanted:
+        before: set[str] = set()
+        for some in _schema.chunks(wanted):
+            for row in connection.execute(_chains(some)):
+                if row.prompt_id not in known:
+                    if row.prompt_id != prompt_identity(row.before, row.role, row.text_id):
+                        raise DamagedError(f"prompt {row.prompt_id} is not as it was written")
+                    known.add(row.prompt_id)
+                    before.add(row.before)
+                    yield row
+        if lost := wanted - known:
+            raise DamagedError(f"prompt {min(lost)} is missing")
+        wanted = before - known
+
+
+def _chains(prompt_ids: Sequence[str]) -> Select[Any]:
+    """The messages of prompts, the last first: all of a few prompts, or the last ones of many.
+
+    Many prompts begin alike, so that all messages of each would be many times those that there are.
     """
     prompt, text = _schema.prompts, _schema.texts
     columns = (prompt.c.prompt_id, prompt.c.before, prompt.c.role, prompt.c.text_id)
-    last = select(*columns, literal(0).label("place")).where(prompt.c.prompt_id == prompt_id).cte(recursive=True)
-    before = select(*columns, last.c.place + 1).join(last, prompt.c.prompt_id == last.c.before)
-    # Damaged links may form a circle.
-    before = before.where(last.c.place < _LONGEST)
-    chain = last.union_all(before)
-    statement = (
-        select(chain, text.c.text).outerjoin(text, text.c.text_id == chain.c.text_id).order_by(chain.c.place.desc())
-    )
-    messages: list[ChatMessage] = []
-    identity = ""
-    for row in connection.execute(statement):
-        if row.before != identity or row.prompt_id != prompt_identity(identity, row.role, row.text_id):
-            raise DamagedError(f"prompt {prompt_id} is not as it was written")
-        identity = row.prompt_id
-        messages.append(ChatMessage(row.role, _schema.checked_text(row.text_id, row.text)))
-    if identity != prompt_id:
-        raise DamagedError(f"prompt {prompt_id} is missing")
-    return messages
+    last = select(*columns, literal(1).label("place")).where(prompt.c.prompt_id.in_(prompt_ids)).cte(recursive=True)
+    earlier = select(*columns, last.c.place + 1).join(last, prompt.c.prompt_id == last.c.before)
+    chain = last.union_all(earlier.where(last.c.place < _AT_ONCE // len(prompt_ids)))
+    return select(chain, text.c.text).outerjoin(text, text.c.text_id == chain.c.text_id)
 
 
 def stored_prompts(connection: Connection, prompt_ids: Iterable[str]) -> dict[str, list[ChatMessage]]:
-    """The literal messages of several prompts by identity, each oldest first.
-
-    Messages are read in as many queries as the longest prompt has; for one long prompt :func:`stored_prompt` is faster.
+    """The literal messages of prompts by identity, each oldest first.
 
     Raises
     ------
     StoreError
         If one is damaged or missing.
     """
-    prompt, text = _schema.prompts, _schema.texts
-    statement = select(prompt, text.c.text).outerjoin(text, text.c.text_id == prompt.c.text_id)
     wanted = list(dict.fromkeys(prompt_ids))
-    links: dict[str, Any] = {}
-    missing = set(wanted)
-    while missing:
-        found: dict[str, Any] = {}
-        for some in _schema.chunks(missing):
-            for row in connection.execute(statement.where(prompt.c.prompt_id.in_(some))):
-                if row.prompt_id != prompt_identity(row.before, row.role, row.text_id):
-                    raise DamagedError(f"prompt {row.prompt_id} is not as it was written")
-                found[row.prompt_id] = row
-        if lost := missing - found.keys():
-            raise DamagedError(f"prompt {min(lost)} is missing")
-        links |= found
-        missing = {row.before for row in found.values() if row.before} - links.keys()
+    links = {row.prompt_id: row for row in prompt_links(connection, wanted)}
     return {prompt_id: _chained(links, prompt_id) for prompt_id in wanted}
 
 

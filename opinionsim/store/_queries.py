@@ -7,15 +7,14 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_, select
 
 from opinionsim.errors import DamagedError
-from opinionsim.messages import ChatMessage, prompt_identity
+from opinionsim.messages import ChatMessage
 from opinionsim.store import _schema
-from opinionsim.store._journal import stored_entries, stored_prompt, stored_prompts
+from opinionsim.store._journal import prompt_links, stored_entries, stored_prompts
 from opinionsim.store._rows import (
     AgentRow,
-    CanaryRow,
     DesignRow,
     EdgeRow,
     ExperimentRun,
@@ -30,6 +29,8 @@ from opinionsim.store._rows import (
 _FILTERED = "content_filter"
 #: Tables whose rows are numbered together.
 NUMBERED = (_schema.turns, _schema.ties, _schema.opinions)
+#: Length of the part of a turn in which the model of one instrument is asked: ``judge.`` and the beginning of its id.
+_JUDGE = 14
 _STATUSES = ("pending", "running", "complete", "incomplete")
 
 
@@ -158,13 +159,19 @@ def opinion_of(row: Any) -> OpinionRow:
     return _schema.made(OpinionRow, table, row, about=_schema.from_index(row.about), **read)
 
 
-def models(connection: Connection, run_ids: Iterable[str]) -> set[str]:
-    """Identities that chat models returned with their replies to runs."""
-    call = _schema.calls.c
-    statement = select(call.model).distinct()
-    portions = _schema.chunks(run_ids)
-    found = {model for some in portions for model in connection.scalars(statement.where(call.run_id.in_(some)))}
-    return {model for model in found if model}
+def models(connection: Connection, run_ids: Iterable[str]) -> dict[str, set[tuple[str, str]]]:
+    """Models and fingerprints that came with replies to runs, by the name of the model that was asked."""
+    call, agent = _schema.calls.c, _schema.agents.c
+    played = _schema.calls.outerjoin(_schema.agents, and_(agent.run_id == call.run_id, agent.agent == call.agent))
+    judge = func.substr(call.part, 1, _JUDGE)
+    asked = case((call.part.startswith("judge."), judge), else_=func.coalesce(agent.model, ""))
+    told = or_(call.model != "", call.fingerprint != "")
+    statement = select(asked, call.model, call.fingerprint).select_from(played).where(told).distinct()
+    found: dict[str, set[tuple[str, str]]] = {}
+    for some in _schema.chunks(run_ids):
+        for name, *returned in connection.execute(statement.where(call.run_id.in_(some))):
+            found.setdefault(name, set()).add(tuple(returned))
+    return found
 
 
 def usage(connection: Connection, run_ids: Iterable[str]) -> Paid:
@@ -243,22 +250,8 @@ def require_prompts(connection: Connection, prompt_ids: Iterable[str]) -> None:
     DamagedError
         Naming the first damaged or missing prompt.
     """
-    prompt = _schema.prompts
-    statement = _schema.with_text(prompt)
-    seen: set[str] = {""}
-    wanted = set(prompt_ids) - seen
-    while wanted:
-        found: dict[str, str] = {}
-        for some in _schema.chunks(wanted):
-            for row in connection.execute(statement.where(prompt.c.prompt_id.in_(some))):
-                if row.prompt_id != prompt_identity(row.before, row.role, row.text_id):
-                    raise DamagedError(f"prompt {row.prompt_id} is not as it was written")
-                _schema.checked_text(row.text_id, row.text)
-                found[row.prompt_id] = row.before
-        if len(found) < len(wanted):
-            raise DamagedError(f"prompt {min(wanted - set(found))} is missing")
-        seen |= wanted
-        wanted = set(found.values()) - seen
+    for row in prompt_links(connection, prompt_ids):
+        _schema.checked_text(row.text_id, row.text)
 
 
 def _used(call: Any) -> list[ColumnElement[Any]]:
@@ -292,7 +285,7 @@ def prompt(connection: Connection, run_id: str, turn: int, part: str, attempt: i
     statement = select(table).filter_by(run_id=run_id, turn=turn, part=part, attempt=attempt)
     for row in _schema.sealed(connection, table, statement):
         if row.source != "instrument":
-            return stored_prompt(connection, row.prompt_hash)
+            return stored_prompts(connection, [row.prompt_hash])[row.prompt_hash]
     return None
 
 
@@ -303,17 +296,6 @@ def prompts(connection: Connection, run_id: str, part: str) -> dict[int, list[Ch
     asked = {row.turn: row.prompt_hash for row in _schema.sealed(connection, table, statement)}
     found = stored_prompts(connection, asked.values())
     return {turn: found[prompt_id] for turn, prompt_id in sorted(asked.items())}
-
-
-def canaries(connection: Connection, experiment_id: str) -> list[CanaryRow]:
-    """Every reply to a canary question of an experiment, in the order of asking."""
-    table = _schema.canaries
-    statement = _schema.with_text(table).where(table.c.experiment_id == experiment_id)
-    rows = [
-        _schema.made(CanaryRow, table, row, text=_schema.checked_text(row.text_id, row.text))
-        for row in _schema.sealed(connection, table, statement)
-    ]
-    return sorted(rows, key=lambda row: (row.asked_at, row.model, row.moment, row.position))
 
 
 def _number(value: float | None) -> float:

@@ -13,12 +13,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from opinionsim.errors import StoreError
 from opinionsim.llm import Entry
 from opinionsim.messages import ChatMessage
-from opinionsim.store import _cells, _files, _following, _measured, _points, _queries, _workers
+from opinionsim.store import _files, _following, _measured, _points, _queries, _runs_frame, _workers
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._journal import stored_entries
 from opinionsim.store._rows import (
     AgentRow,
-    CanaryRow,
     DesignRow,
     EdgeRow,
     InstrumentRow,
@@ -93,7 +92,7 @@ class StoreReader:
         StoreError
             If a run, or its instrument of stance, is missing or damaged.
         """
-        return self._read(_cells.cells, design)
+        return self._read(_runs_frame.cells, design)
 
     def states(self, run_ids: Sequence[str] | None = None) -> dict[str, RunState]:
         """States of runs.
@@ -260,7 +259,7 @@ class StoreReader:
         """
         return self._read(_measured.uncoded, run_ids, instrument_id, kinds, about)
 
-    # Models, texts and canaries
+    # Models and texts
 
     def usage(self, run_ids: Iterable[str]) -> Paid:
         """Usage of the stored calls of runs, rejected replies included.
@@ -276,8 +275,15 @@ class StoreReader:
         """What each experiment, by id, has paid for the calls of all its designs, including calls since forgotten."""
         return self._read(_queries.spending)
 
-    def models(self, run_ids: Iterable[str]) -> set[str]:
-        """Identities that chat models returned with their replies to these runs."""
+    def models(self, run_ids: Iterable[str]) -> dict[str, set[tuple[str, str]]]:
+        """The models that providers returned with replies to these runs, each with the provider's fingerprint.
+
+        Returns
+        -------
+        dict of str to set of (str, str)
+            By the name of the model that was asked: that of the agent, or ``judge.ID`` for a model that an instrument
+            asks. What a provider did not tell is empty.
+        """
         return self._read(_queries.models, run_ids)
 
     def texts(self, text_ids: Iterable[str]) -> dict[str, str]:
@@ -320,7 +326,3 @@ class StoreReader:
             If one is damaged or missing.
         """
         return self._read(_queries.prompts, run_id, part)
-
-    def canaries(self, experiment_id: str) -> list[CanaryRow]:
-        """Every reply to a canary question of an experiment, in the order of asking."""
-        return self._read(_queries.canaries, experiment_id)

@@ -321,33 +321,6 @@ class InstrumentRow:
     code: str = ""
 
 
-class CanaryRow(NamedTuple):
-    """Reply of a model to one of the canary questions, which show whether its provider has changed it."""
-
-    experiment_id: str
-    """The experiment it was asked for."""
-    model: str
-    """Name of the model, as in the specification; further models of the same name are numbered from (2)."""
-    moment: str
-    """``start`` or ``end`` of the sweep."""
-    position: int
-    """Index of the question in the set, from 0."""
-    asked_at: float
-    """Unix time; with the fields above, the key, so that later sweeps add to earlier ones."""
-    text: str
-    """The reply."""
-    returned_model: str
-    """Identity of the model as the provider returned it; empty when it did not."""
-    fingerprint: str
-    """Fingerprint of the provider's configuration, as returned; empty when it was not."""
-    input_tokens: int | None = None
-    """As the provider counted them; None when it did not."""
-    output_tokens: int | None = None
-    """Likewise; reasoning included."""
-    cost: float | None = None
-    """Money by the price table in use at the time; None without a price."""
-
-
 class Paid(NamedTuple):
     """Usage of stored calls."""
 

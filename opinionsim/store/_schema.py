@@ -177,8 +177,8 @@ journal = _table(
     "journal",
     "run_id turn:int part attempt:int",
     "entry:int experiment_id source step:int agent:int act prompt_hash text_id verdict reason seed:int? dropped:int "
-    "finish_reason model input_tokens:int? output_tokens:int? latency_s:float? arrived_at:float? condition flag "
-    "reasoning_id? cached_tokens:int? reasoning_tokens:int? cost:float?",
+    "finish_reason model fingerprint input_tokens:int? output_tokens:int? latency_s:float? arrived_at:float? condition "
+    "flag reasoning_id? cached_tokens:int? reasoning_tokens:int? cost:float?",
 )
 #: The journal's replies of models. Queries about calls read these: they alone cost money and count against budgets.
 calls = select(journal).where(journal.c.source == "model").subquery("calls")
@@ -198,12 +198,6 @@ instruments = _table(
 #: `about` is the index of a second turn, or -1 for none, since no part of a key can be NULL.
 opinions = _table(
     "opinions", "run_id instrument_id turn:int about:int", "seq:int value:float? off_scale:float? probabilities:json"
-)
-#: The time of asking is part of the key, so that repeated sweeps keep earlier replies.
-canaries = _table(
-    "canaries",
-    "experiment_id model moment position:int asked_at:float",
-    "text_id returned_model fingerprint input_tokens:int? output_tokens:int? cost:float?",
 )
 #: Runs of classic sweeps, of which measures alone are kept. `measures` has null for NaN; `stopped` is 1 where a run
 #: ended before its limit of steps.

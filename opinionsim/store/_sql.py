@@ -12,14 +12,13 @@ from typing import Any, Self, TypeVar
 from sqlalchemy import Connection
 
 from opinionsim.errors import StoreError
-from opinionsim.messages import text_id
 from opinionsim.store import _files, _measured, _points, _postgres, _record, _schema, _stored
 from opinionsim.store._address import parse
 from opinionsim.store._claims import Claims, last_number, require_epoch, set_run
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._reader import StoreReader
 from opinionsim.store._record import RunRecord
-from opinionsim.store._rows import CanaryRow, DesignRow, InstrumentRow, PointRow, RunRow, Status
+from opinionsim.store._rows import DesignRow, InstrumentRow, PointRow, RunRow, Status
 from opinionsim.store._workers import Heartbeat
 from opinionsim.store._writer import Writer
 
@@ -275,16 +274,6 @@ class Store(StoreReader):
             If they differ: opinions by other weights of the same name, for instance, would be mixed in unseen.
         """
         self._write(lambda connection: _measured.save_instrument(connection, instrument))
-
-    def save_canary(self, rows: Sequence[CanaryRow]) -> None:
-        """Add replies of models to the canary questions; a reply already stored under its key stays."""
-        stored = [_schema.sealed_row(_schema.canaries, row, text_id=text_id(row.text)) for row in rows]
-
-        def save(connection: Connection) -> None:
-            _schema.insert_texts(connection, {text_id(row.text): row.text for row in rows})
-            _schema.insert_new(connection, _schema.canaries, stored)
-
-        self._write(save)
 
     # Connections
 

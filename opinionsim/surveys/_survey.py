@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from opinionsim.documents import Document, DocumentModel, validate
-from opinionsim.errors import SurveyError
+from opinionsim.errors import SurveyError, whole_number
 from opinionsim.personas import Persona, PersonaSet
 from opinionsim.streams import canonical_json, digest
 from opinionsim.surveys._mapping import WEIGHT, SurveyMapping, checked_mapping, spelled
@@ -229,8 +229,7 @@ class Survey:
             If the size is below 1; if it is above the number of matching respondents, or of those with a weight above
             0, and `replace` is False; and as for :meth:`matching`.
         """
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
-            raise SurveyError(f"a sample must have a whole number of respondents, at least 1; got {size!r}")
+        whole_number("size", size, 1, SurveyError)
         rows = self.matching(query)
         rows = rows[~np.isin(rows, list(without))]
         by_weight = weighted and self.weights is not None

@@ -18,11 +18,13 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from opinionsim.experiments import Experiment, assemble, load_experiment, replay, run
+from opinionsim.assembly import assemble
 from opinionsim.llm import phrases
 from opinionsim.messages import ChatMessage
 from opinionsim.prompts import load_pack
+from opinionsim.running import replay, run
 from opinionsim.schedules import StaticSchedule, Structure, with_moderator, with_probes
+from opinionsim.specification import Experiment, load_experiment
 from opinionsim.store import Results
 from opinionsim.testing._schedules import ScheduleContract
 

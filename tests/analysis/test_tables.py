@@ -14,9 +14,9 @@ from opinionsim.errors import SpecError
 from opinionsim.evidence import EVIDENCE, NOT_VALIDATED
 from opinionsim.metrics import run_metrics
 from opinionsim.store import load
-from tests._running import SMALL, carry_out, changed
-from tests.metrics._frames import Frames, final, make, one_run, opinion_rows, run_row, study
-from tests.metrics._instruments import assert_same, beside, measured, moderated, plain
+from tests.support.frames import Frames, final, make, one_run, opinion_rows, run_row, study
+from tests.support.instruments import assert_same, beside, measured, moderated, plain
+from tests.support.running import SMALL, carry_out, changed
 
 #: What is said of runs that carry an error although they are complete.
 OUTDATED = "an earlier wording of the prompts than there is now, or could not be coded; see runs.error"

@@ -12,7 +12,7 @@ import opinionsim as osim
 from opinionsim.analysis._transcript import Told, spelled
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.store import AgentRow, OpinionRow, Results, TurnRow, open_store
-from tests._running import SMALL, carry_out, changed, watched
+from tests.support.running import SMALL, carry_out, changed, watched
 
 
 @pytest.fixture(scope="module")

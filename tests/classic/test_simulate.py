@@ -211,8 +211,8 @@ def test_replicates_run_at_once_without_the_interpreter_lock() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"model": "defuant"}, "did you mean 'deffuant'"),
-        ({"epsilo": 1}, "did you mean 'epsilon'"),
+        ({"model": "defuant"}, "did you mean deffuant"),
+        ({"epsilo": 1}, "did you mean epsilon"),
         ({"epsilon": -0.1}, "epsilon must be a number >= 0"),
         ({"mu": 0}, "mu must be a number > 0 and <= 1"),
         ({"threshold": "=="}, "threshold must be one of <=, <"),

@@ -16,7 +16,7 @@ from opinionsim.messages import ChatMessage, Reading, Reply, take_as_is
 from opinionsim.opinions import OpinionScale
 from opinionsim.schedules import Turn
 from opinionsim.testing import ClassifierContract
-from tests.classifiers._judge import CLAIM, Bench, by_lexicon, judge_model
+from tests.support.judge import CLAIM, Bench, by_lexicon, judge_model
 
 ITEM = Item("text", CLAIM)
 _SITE = Turn(0, 0, 0, "judge")

@@ -12,7 +12,7 @@ from opinionsim.errors import ModelCallError
 from opinionsim.llm import EntryKey, MemoryJournal, RunCalls, SlotPool
 from opinionsim.measurement import Author, Instrument, Measuring, Queues, Text
 from opinionsim.testing import run_virtual
-from tests.classifiers._judge import CLAIM, Bench, judge_model
+from tests.support.judge import CLAIM, Bench, judge_model
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from opinionsim.classifiers import ChatClassifier, Context, Item
 from opinionsim.messages import ChatMessage, Reply
 from opinionsim.opinions import OpinionScale
 from opinionsim.topics import Claim
-from tests.classifiers._judge import CLAIM, Bench, judge_model
+from tests.support.judge import CLAIM, Bench, judge_model
 
 QUESTION = "How civil is the tone of the text?"
 TONE = OpinionScale((1, 2, 3), ("rude", "neither", "civil"))

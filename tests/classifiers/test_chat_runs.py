@@ -9,12 +9,13 @@ import pandas as pd
 import pytest
 
 from opinionsim.errors import SpecError
-from opinionsim.experiments import load_experiment, replay
+from opinionsim.running import replay
+from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
-from tests._running import SMALL, assert_same, carry_out, changed, ended, loaded, watched
-from tests.classifiers._judge import Bench, BenchClassifier, by_lexicon
+from tests.support.judge import Bench, BenchClassifier, by_lexicon
+from tests.support.running import SMALL, assert_same, carry_out, changed, ended, loaded, watched
 
-BENCH = "tests.classifiers._judge:BenchClassifier"
+BENCH = "tests.support.judge:BenchClassifier"
 JUDGED = changed(SMALL, measurement={"classifier": BENCH})
 
 
@@ -36,6 +37,8 @@ def test_ratings_are_calls_of_the_run(bench: Bench) -> None:
     part = f"judge.{load_experiment(JUDGED).runs[0].spec.instruments[0].instrument_id[:8]}"
     assert judged[["turn", "part"]].to_numpy().tolist() == [[turn, part] for turn in range(12)]
     assert set(judged["model"]) == {"judge-1"}
+    with open_store("judged.sqlite", write=False) as store:
+        assert store.models(results.run_ids) == {"scripted": {("scripted", "")}, part: {("judge-1", "")}}
     assert summary.made == 24 == summary.paid.calls
     assert len(bench.prompts) == 12
     # Nothing is asked again, and replay needs no judge.

@@ -570,7 +570,7 @@ def classify(*arguments: str) -> Any:
 
 def test_options_on_the_command_line(folders: dict[str, Path]) -> None:
     given = {"model": folders["bytes"], "off_scale_threshold": 1, "eos": "true", "device": "cpu"}
-    options = [word for key, value in given.items() for word in ("--option", f"{key}={value}")]
+    options = [word for key, value in given.items() for word in ("--set", f"{key}={value}")]
     result = classify("--classifier", "flan-t5", *options, "--json")
     assert result.exit_code == 0, result.stderr
     expected = build(folders["bytes"], eos=True).classify(items_of([text.strip() for text in TEXTS], TEA))
@@ -579,7 +579,7 @@ def test_options_on_the_command_line(folders: dict[str, Path]) -> None:
 
 def test_texts_that_were_cut_are_reported(folders: dict[str, Path]) -> None:
     room = len(shown(build(folders["bytes"]), TEA, "x")) + 150
-    options = ["--option", f"model={folders['bytes']}", "--option", f"max_tokens={room}"]
+    options = ["--set", f"model={folders['bytes']}", "--set", f"max_tokens={room}"]
     result = classify("--classifier", "flan-t5", *options, "--json")
     assert result.exit_code == 0, result.stderr
     assert "texts too long for the classifier, coded without their middle: 1" in result.stderr
@@ -588,13 +588,13 @@ def test_texts_that_were_cut_are_reported(folders: dict[str, Path]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--option", "model"], "--option 'model': must have the form KEY=VALUE"),
-        (["--option", "eos=[1"], "--option eos"),
-        (["--option", "eos=true", "--option", "eos=false"], "--option eos is given twice"),
-        (["--option", "scale=5"], "unknown option 'scale' for classifier 'flan-t5'"),
-        (["--option", "modell=large"], "unknown option 'modell' for classifier 'flan-t5'; valid options: model"),
-        (["--option", "model=./gone"], "there is no such folder"),
-        (["--option", "dtype=float16"], "T5 overflows in float16"),
+        (["--set", "model"], "--set 'model': must have the form NAME=VALUE"),
+        (["--set", "eos=[1"], "--set eos"),
+        (["--set", "eos=true", "--set", "eos=false"], "--set eos is given twice"),
+        (["--set", "scale=5"], "unknown option 'scale' for classifier 'flan-t5'"),
+        (["--set", "modell=large"], "unknown option 'modell' for classifier 'flan-t5'; valid options: model"),
+        (["--set", "model=./gone"], "there is no such folder"),
+        (["--set", "dtype=float16"], "T5 overflows in float16"),
     ],
 )
 def test_options_on_the_command_line_that_are_not_valid(options: list[str], message: str) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from opinionsim.assembly import assemble
 from opinionsim.classifiers import items_of, load_classifier
 from opinionsim.data import data_folder
-from opinionsim.experiments import assemble, load_experiment
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.llm.phrases import stated
 from opinionsim.messages import Message
+from opinionsim.specification import load_experiment
 from opinionsim.topics import load_topics
 
 pytestmark = pytest.mark.long

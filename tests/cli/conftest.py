@@ -16,8 +16,9 @@ from typer.testing import CliRunner, Result
 
 import opinionsim as osim
 from opinionsim.cli import app
-from opinionsim.experiments import load_experiment, under_way
 from opinionsim.llm import ScriptedChatModel
+from opinionsim.running import under_way
+from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
 
 SMALL = """\

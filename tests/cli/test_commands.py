@@ -12,8 +12,9 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.cli._export import write_export
-from opinionsim.experiments import json_schema, load_experiment, plan, preview
 from opinionsim.metrics import run_metrics
+from opinionsim.planning import plan, preview
+from opinionsim.specification import json_schema, load_experiment
 from tests.cli.conftest import Invoke
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -64,7 +65,7 @@ def test_status_counts_runs(invoke: Invoke, store: Path) -> None:
     assert found == {
         "experiment": "small", **counts, "errors": {},
         "calls": 48, "tokens_in": calls["input_tokens"].sum(), "tokens_out": calls["output_tokens"].sum(),
-        "money": 0.0, "canaries": {"calls": 0, "tokens_in": 0, "tokens_out": 0, "money": 0.0}, "changed_models": [],
+        "money": 0.0, "models": {"scripted": ["scripted"]},
         "designs": [{"design": 1, "run_last": True, **counts}],
     }  # fmt: skip
     listed = invoke("status", store, "--runs").stdout.splitlines()
@@ -129,11 +130,11 @@ def test_two_tables_go_into_two_files(invoke: Invoke, spec: Path) -> None:
     [
         ((), "small-panels.png", PNG),
         (
-            ("--where", "confirmation_bias=strong", "--replicate", 1),
-            "small-panels-confirmation_bias-strong-replicate1.png",
+            ("--where", "confirmation_bias=strong", "--set", "replicate=1"),
+            "small-panels-confirmation_bias-strong-replicate-1.png",
             PNG,
         ),
-        (("--what", "trajectories", "--run", 2, "--format", "svg"), "small-trajectories-run2.svg", b"<?xml"),
+        (("--what", "trajectories", "--run", 2, "--format", "svg"), "small-trajectories-run-2.svg", b"<?xml"),
         (("--what", "distribution", "--format", "pdf"), "small-distribution.pdf", b"%PDF"),
     ],
 )
@@ -260,6 +261,12 @@ def test_classify_codes_each_text_once_a_claim(invoke: Invoke) -> None:
     result = invoke("classify", "-", "--text", "t", *claims, text="n;t\n1;Tea is healthy.\n2;Tea is bad.\n")
     found = [(identity, claim) for identity, claim, _ in _coded(result)]
     assert found == [("1", "tea is healthy"), ("1", "tea is bad"), ("2", "tea is healthy"), ("2", "tea is bad")]
+
+
+def test_classify_counts_empty_texts_and_no_blank_lines(invoke: Invoke) -> None:
+    result = invoke("classify", "-", "--text", "t", "--claim", "tea is bad", text='\n\nt\n""\n\n \nNA\n\n')
+    assert [identity for identity, _, _ in _coded(result)] == ["1", "2", "3"]
+    assert "rows without a text, which have no value: 2" in result.stderr
 
 
 def test_classify_writes_to_a_file_what_it_prints(invoke: Invoke) -> None:

@@ -24,7 +24,11 @@ OLD, NEW = "default@00aa11bb22cc", "default@00ff11bb22cc"
             "small-density-confirmation_bias-strong",
             {"opinion", "share"},
         ),
-        (("network", "--run", 1, "--step", 0, "--step", 2), "small-network-run1", {"agent", "x", "y", "value"}),
+        (
+            ("network", "--run", 1, "--set", "steps=[0,2]"),
+            "small-network-run-1-steps-0-2",
+            {"agent", "x", "y", "value"},
+        ),
         (("transitions", "--by", "confirmation_bias"), "small-transitions-confirmation_bias", {"before", "after"}),
         (("phase", "--x", "confirmation_bias"), "small-phase-confirmation_bias", {"confirmation_bias", "mean"}),
     ],
@@ -33,7 +37,7 @@ OLD, NEW = "default@00aa11bb22cc", "default@00ff11bb22cc"
 def test_figures_and_their_numbers_are_written(
     invoke: Invoke, store: Path, options: tuple[object, ...], name: str, columns: set[str]
 ) -> None:
-    result = invoke("plot", store, "--figure", *options, "--out", "figures", "--csv", "numbers/n.csv")
+    result = invoke("plot", store, "--what", *options, "--out", "figures", "--csv", "numbers/n.csv")
     assert result.stdout == f"figures/{name}.png\n", result.stderr
     assert Path("figures", f"{name}.png").read_bytes().startswith(b"\x89PNG")
     numbers = pd.read_csv("numbers/n.csv")
@@ -44,14 +48,20 @@ def test_figures_and_their_numbers_are_written(
 def test_phase_diagrams_take_measures_lines_and_curves(invoke: Invoke, store: Path) -> None:
     Path("curve.csv").write_text("x,mean field\n0,0.5\n1,1\n", encoding="utf-8")
     what = ("plot", store, "--what", "phase", "--out", "figures", "--x", "replicate")
-    by_bias = ("--lines", "confirmation_bias", "--width", 84)
-    many = invoke(*what, *by_bias, "--metric", "bias", "--measure", "diversity", "--csv", "n.csv")
-    assert many.stdout == "figures/small-phase-bias-diversity-replicate-lines-confirmation_bias.png\n", many.stderr
+    by_bias = ("--set", "lines=confirmation_bias", "--set", "width=84")
+    many = invoke(*what, *by_bias, "--metric", "bias", "--metric", "diversity", "--csv", "n.csv")
+    assert many.stdout == "figures/small-phase-bias-diversity-replicate-lines-confirmation_bias-width-84.png\n", (
+        many.stderr
+    )
     assert set(pd.read_csv("n.csv")["measure"]) == {"bias", "diversity"}
-    drawn = invoke(*what, *by_bias, "--theory", "curve.csv", "--scale", "diversity=linear", "--format", "svg")
+    drawn = invoke(
+        *what, *by_bias, "--set", "theory=curve.csv", "--set", "scale={diversity: linear}", "--format", "svg"
+    )
     assert "mean field" in Path(drawn.stdout.strip()).read_text(encoding="utf-8"), drawn.stderr
-    spread = invoke("plot", store, "--what", "phase", "--x", "confirmation_bias", "--show", "both", "--out", "figures")
-    assert spread.stdout == "figures/small-phase-confirmation_bias-both.png\n", spread.stderr
+    spread = invoke(
+        "plot", store, "--what", "phase", "--x", "confirmation_bias", "--set", "show=both", "--out", "figures"
+    )
+    assert spread.stdout == "figures/small-phase-confirmation_bias-show-both.png\n", spread.stderr
 
 
 def test_opinions_before_and_after_are_drawn_where_participants_were_probed(
@@ -106,23 +116,40 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_made(
 @pytest.mark.parametrize(
     ("options", "fragments"),
     [
-        (("phase",), ["--what phase needs --x"]),
+        (("phase",), ["--what phase: x: is required and missing"]),
         (("phase", "--x", "mood"), ["no column 'mood'", "confirmation_bias"]),
-        (("phase", "--x", "replicate", "--y", "confirmation_bias", "--contour", "2"), ["two levels of each parameter"]),
         (
-            ("phase", "--x", "replicate", "--lines", "confirmation_bias", "--scale", "replicate=ln"),
-            ["scale of replicate must be 'linear' or 'log'", "got 'ln'"],
+            ("phase", "--x", "replicate", "--y", "confirmation_bias", "--set", "contours=[2]"),
+            ["two levels of each parameter"],
         ),
-        (("phase", "--x", "replicate", "--scale", "log"), ["--scale 'log'", "COLUMN=linear|log"]),
-        (("phase", "--x", "replicate", "--theory", "no.csv"), ["cannot read the curve no.csv"]),
-        (("phase", "--x", "replicate", "--theory", __file__, "--theory", __file__), ["line 1: must be two numbers"]),
-        (("ribbons", "--metric", "bias", "--metric", "diversity"), ["shows one metric; got bias, diversity"]),
-        (("ribbons", "--show", "both"), ["--show goes with --what phase"]),
-        (("density", "--x", "topic"), ["--x goes with --what phase", "got --what density"]),
+        (
+            ("phase", "--x", "replicate", "--set", "lines=confirmation_bias", "--set", "scale={replicate: ln}"),
+            ["--what phase: scale.replicate: unknown value 'ln'", "valid: linear, log"],
+        ),
+        (("phase", "--x", "replicate", "--set", "scale=log"), ["scale: must be a mapping", "got 'log'"]),
+        (("phase", "--x", "replicate", "--set", "theory=no.csv"), ["cannot read the curve no.csv"]),
+        (("phase", "--x", "replicate", "--set", f"theory=[{__file__}]"), ["line 1: must be two numbers"]),
+        (
+            ("ribbons", "--metric", "bias", "--metric", "diversity"),
+            ["--what ribbons: metric: must be text", "bias", "diversity"],
+        ),
+        (
+            ("ribbons", "--set", "levels=0.5"),
+            [
+                "--what ribbons: levels: unknown field (did you mean level?)",
+                "valid: metric, kind, where, by, band, level",
+            ],
+        ),
+        (("density", "--set", "bins=many"), ["bins: must be a whole number; got 'many'"]),
+        (("density", "--set", "bins"), ["--set 'bins': must have the form NAME=VALUE"]),
+        (("ribbons", "--by", "topic", "--set", "by=framing"), ["--set by is given as an option too"]),
+        (("ribbons", "--set", "metric=own.part:share"), ["--allow-parts imports it"]),
+        (("ribbons", "--set", "ax=1"), ["ax: unknown field"]),
+        (("density", "--x", "topic"), ["--what density: x: unknown field", "valid: kind, where, by, bins, wording"]),
         (("panels", "--csv", "n.csv"), ["--csv goes with --what ribbons"]),
         (("ribbons", "--metric", "mood"), ["no metric 'mood'", "diversity"]),
         (("ribbons", "--csv", "/dev/null/n.csv"), ["cannot write /dev/null/n.csv"]),
-        (("network", "--step", "999"), ["known from step 0", "got 999"]),
+        (("network", "--set", "steps=[999]"), ["known from step 0", "got 999"]),
         (("network", "--run", "9"), ["--run 9"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -185,4 +212,4 @@ def test_figures_of_several_runs_take_one_wording(invoke: Invoke, reworded: Path
 def test_a_figure_of_one_run_has_no_wording_to_choose(invoke: Invoke, reworded: Path) -> None:
     result = invoke("plot", reworded, "--what", "trajectories", "--wording", "00aa")
     assert result.exit_code == 2
-    assert "--wording goes with --what panels" in result.stderr
+    assert "--what trajectories: wording: unknown field" in result.stderr

@@ -15,17 +15,15 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 import opinionsim as osim
 from opinionsim.evidence import NOT_VALIDATED
-from opinionsim.experiments import load_experiment
-from opinionsim.store import CanaryRow, open_store
-from tests._running import SMALL, changed
+from opinionsim.specification import load_experiment
 from tests.cli.conftest import Invoke
+from tests.support.running import SMALL, changed
 
 SPEC = changed(
     SMALL,
     name="talk",
     model={"name": "openai:fake"},
     measurement={"classifier": "lexicon", "texts": ["report", "post"]},
-    execution={"canary": False},
     sweep={"topic.framing": ["falsehood", "truth"]},
 )
 #: What the fixed model says, with how it ends.
@@ -43,15 +41,23 @@ THOUGHT = "Hmm.\x1b[31m {{ 7 * 7 }}"
 class Talker(BaseChatModel):
     """Answers by what it is asked; thinks aloud and counts tokens."""
 
+    changes: str = ""
+
+    def told(self, number: int) -> dict[str, str]:
+        """What is said of the model; every other reply says something else where it changes."""
+        told = {"model_name": "fake-2026", "system_fingerprint": "fp_0"}
+        return told | ({self.changes: f"{told[self.changes]}b"} if self.changes and number % 2 else {})
+
     @property
     def _llm_type(self) -> str:
         return "talker"
 
     def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
-        text, end = SAYINGS[zlib.crc32("|".join(each.text for each in messages).encode()) % len(SAYINGS)]
+        number = zlib.crc32("|".join(each.text for each in messages).encode())
+        text, end = SAYINGS[number % len(SAYINGS)]
         message = AIMessage(
             content=f"<think>{THOUGHT}</think>{text}",
-            response_metadata={"finish_reason": end, "model_name": "fake-2026"},
+            response_metadata={"finish_reason": end, **self.told(number)},
             usage_metadata={
                 "input_tokens": 1200,
                 "output_tokens": 30,
@@ -148,32 +154,30 @@ def test_status_tells_what_was_used(invoke: Invoke, talk: str) -> None:
     header, line = invoke("status", talk).stdout.splitlines()[:2]
     assert header.split()[-6:] == ["calls", "tokens", "in", "tokens", "out", "money"]
     assert line.split()[-4:] == [str(calls), f"{1200 * calls:,}", f"{30 * calls:,}", "-"]
-    assert found["changed_models"] == []
 
 
-def test_status_tells_when_a_model_has_changed(invoke: Invoke) -> None:
-    osim.run(load_experiment(SMALL), "s.sqlite")
-    with open_store("s.sqlite") as store:
-        experiment_id = store.designs()[0].experiment_id
-
-        def row(model: str, moment: str, position: int, at: float, text: str, returned: str) -> CanaryRow:
-            return CanaryRow(experiment_id, model, moment, position, at, text, returned, "")
-
-        store.save_canary([row("m:steady", "start", i, 10.0 + i, "same", "m-1") for i in range(2)])
-        store.save_canary([row("m:moving", "start", i, 10.0 + i, "same", "m-1") for i in range(2)])
-        # A sweep that was cut off asked at its start only.
-        for at, returned in ((20.0, "m-1"), (30.0, "m-2")):
-            store.save_canary([row("m:moving", "start", i, at + i, "same", returned) for i in range(2)])
-        store.save_canary([row("m:moving", "end", i, 40.0 + i, "same" if i else "other", "m-2") for i in range(2)])
-        store.save_canary([row("m:steady", "end", i, 40.0 + i, "same", "m-1") for i in range(2)])
+@pytest.mark.parametrize(
+    ("changes", "returned"),
+    [
+        ("model_name", ["fake-2026 (fp_0)", "fake-2026b (fp_0)"]),
+        ("system_fingerprint", ["fake-2026 (fp_0)", "fake-2026 (fp_0b)"]),
+    ],
+)
+def test_status_and_tables_tell_where_several_models_answered_under_one_name(
+    invoke: Invoke, changes: str, returned: list[str]
+) -> None:
+    osim.run(load_experiment(SPEC), "s.sqlite", chat_model=Talker(cache=False, changes=changes))
     (found,) = json.loads(invoke("status", "s.sqlite", "--json").stdout)
-    first, second = found["changed_models"]
-    assert first == "m:moving, asked 1970-01-01 00:00 UTC: the model returned was 'm-1' and became 'm-2'"
-    assert "1 of 2 replies" in second
-    said = invoke("status", "s.sqlite").stdout
-    assert f"  {first}\n" in said
-    assert "small: 12 answers to the fixed questions are not among these calls; 0 tokens, money -\n" in said
-    assert found["canaries"]["calls"] == 12
+    assert found["models"] == {"openai:fake": returned}
+    said = f"Replies of openai:fake came from {', '.join(returned)}."
+    assert f"\ntalk: {said}\n" in invoke("status", "s.sqlite").stdout
+    assert f"\n{said}\n" in invoke("table", "s.sqlite").stdout
+    assert all(said in each["notes"] for each in json.loads(invoke("table", "s.sqlite", "--json").stdout))
+
+
+def test_nothing_is_said_of_models_that_stay(invoke: Invoke, talk: str) -> None:
+    assert json.loads(invoke("status", talk, "--json").stdout)[0]["models"] == {"openai:fake": ["fake-2026 (fp_0)"]}
+    assert "Replies of" not in invoke("status", talk).stdout + invoke("table", talk).stdout
 
 
 MIXED = [
@@ -189,7 +193,7 @@ def test_agents_of_several_models_are_told_apart(invoke: Invoke) -> None:
     shown = invoke("show", "mixed.sqlite").stdout
     for agent in results.agents.itertuples():
         assert f"(agent {agent.agent}, {agent.model}) " in shown or agent.agent not in set(results.turns["agent"])
-    drawn = invoke("plot", "mixed.sqlite", "--what", "trajectories", "--color-by", "model", "--out", "figures")
-    assert drawn.stdout == "figures/small-trajectories-by-model.png\n", drawn.stderr
-    refused = invoke("plot", "mixed.sqlite", "--what", "distribution", "--color-by", "model")
-    assert (refused.exit_code, "--color-by goes with" in refused.stderr) == (2, True)
+    drawn = invoke("plot", "mixed.sqlite", "--what", "trajectories", "--set", "color_by=model", "--out", "figures")
+    assert drawn.stdout == "figures/small-trajectories-color_by-model.png\n", drawn.stderr
+    refused = invoke("plot", "mixed.sqlite", "--what", "distribution", "--set", "color_by=model")
+    assert (refused.exit_code, "color_by: unknown field" in refused.stderr) == (2, True)

@@ -13,7 +13,7 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.cli._run import report
-from opinionsim.experiments import Summary
+from opinionsim.running import Summary
 from opinionsim.store import Paid, open_store
 from tests.cli.conftest import Invoke
 
@@ -75,7 +75,7 @@ def test_many_reasons_are_counted_and_not_listed(capsys: pytest.CaptureFixture[s
     errors = {
         f"{number:x}": f"run {number:x}, step 1, agent 2 (write): reason {'abcdefgh'[number]}" for number in range(8)
     }
-    report("sqlite:///s.sqlite", Summary(8, 0, 0, errors, False, "", 3, 0, 0, Paid(3, 0, 0, 0.0), (), 1.0))
+    report("sqlite:///s.sqlite", Summary(8, 0, 0, errors, False, "", 3, 0, 0, Paid(3, 0, 0, 0.0), 1.0))
     said = capsys.readouterr().err
     assert said.count("  1 run: ") == 5
     assert "  and 3 more (see: opinionsim status s.sqlite)\n" in said
@@ -107,6 +107,18 @@ def test_an_edited_template_stops_the_run_until_fresh(invoke: Invoke, spec: Path
     assert "  4 runs, for instance run " in result.stderr
     assert "the same command again" not in result.stderr
     assert invoke("run", spec, "--prompts", "pack", "--fresh").exit_code == 0
+
+
+def test_a_fault_of_a_pack_that_no_cell_meets_stops_nothing(invoke: Invoke, spec: Path, checkout: Path) -> None:
+    pack = spec.parent / "pack"
+    shutil.copytree(checkout / "opinionsim" / "prompts" / "default", pack)
+    situation = (pack / "_situation.j2").read_text(encoding="utf-8")
+    (pack / "_situation.j2").write_text(
+        situation.replace('{% if world == "closed" %}', '{% if world == "closed" %}{{ 1 // 0 }}'), encoding="utf-8"
+    )
+    assert invoke("run", spec, "--prompts", "pack", "--set", "cognition.world=open").exit_code == 0
+    result = invoke("run", spec, "--prompts", "pack", "--set", "cognition.world=closed")
+    assert (result.exit_code, "_situation.j2:2" in result.stderr) == (2, True)
 
 
 def _start(checkout: Path, folder: Path, *arguments: str) -> subprocess.Popen[str]:

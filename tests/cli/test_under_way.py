@@ -16,10 +16,10 @@ import yaml
 import opinionsim as osim
 from opinionsim.cli._stores import cells_of, row_of
 from opinionsim.errors import SpecError
-from opinionsim.experiments import load_experiment
+from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
-from tests._running import changed, watched
 from tests.cli.conftest import SMALL, Invoke, backup
+from tests.support.running import changed, watched
 
 pytestmark = pytest.mark.long
 
@@ -198,7 +198,7 @@ def test_the_design_run_last_is_shown_and_the_other_named(invoke: Invoke, design
                 told = result.stdout if command[0] == "table" else result.stdout.splitlines()[0]
                 assert (cells[number] in told, cells[3 - number] in told) == (True, False)
         assert set(pd.read_csv("out/runs.csv")["confirmation_bias"]) == {"none", cells[number]}
-    assert {path.name for path in Path("figures").iterdir()} == {"small-panels.png", "small-panels-design1.png"}
+    assert {path.name for path in Path("figures").iterdir()} == {"small-panels.png", "small-panels-design-1.png"}
 
 
 def test_the_design_that_was_run_again_is_the_last(invoke: Invoke, designs: Path, tmp_path: Path) -> None:
@@ -276,6 +276,6 @@ def test_reading_loads_only_what_it_needs(
     modules = set(json.loads(done.stdout.splitlines()[-1]))
     heavy = {
         "langchain_core", "matplotlib", "mesa", "networkx", "numba", "numpy", "opinionsim.classic",
-        "opinionsim.experiments", "opinionsim.model", "pandas", "psycopg", "scipy", "torch",
+        "opinionsim.model", "opinionsim.running", "pandas", "psycopg", "scipy", "torch",
     }  # fmt: skip
     assert modules & heavy == loaded

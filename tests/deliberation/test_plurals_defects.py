@@ -185,9 +185,12 @@ def test_11_previous_responses_are_shown_or_refused() -> None:
         (lambda: Agent().process(), "the agent has no task"),
         (lambda: Chain([Agent(task="A?"), Agent()]), "agent 1 has no task"),
         (lambda: Graph([Agent(), Agent()], [(0, 1), (0, 1)], TASK), "the edge from 0 to 1 is given twice"),
-        (lambda: Graph([Agent(), Agent()], [(0, -1)], TASK), r"edges\[0\].* at least 0; got -1"),
-        (lambda: Graph([Agent(), Agent()], [(0, True)], TASK), r"edges\[0\].*whole number.*got True"),
-        (lambda: Chain([Agent()], TASK, cycles=True), "cycles must be a whole number of at least 1; got True"),
+        (lambda: Graph([Agent(), Agent()], [(0, -1)], TASK), r"edges\[0\]: agent -1 does not exist"),
+        (
+            lambda: Graph([Agent(), Agent()], [(0, True)], TASK),
+            r"edges\[0\]\[1\]: must be a whole number or text; got true",
+        ),
+        (lambda: Chain([Agent()], TASK, cycles=True), "cycles: must be a whole number; got true"),
     ],
     ids=["no-task", "one-without", "twice", "negative", "true-edge", "true-cycles"],
 )
@@ -200,7 +203,7 @@ def test_12_bad_input_is_refused_before_any_call(make: Callable[[], object], mes
 def test_13_edges_have_an_order_and_reading_does_not_depend_on_it() -> None:
     # In Plurals edges given as a set make the order of reading depend on the hash seed of the process.
     agents = {name: Agent(model=saying(f"{name} says yes.")) for name in ("ada", "ben", "cleo")}
-    with pytest.raises(osim.SpecError, match=r"edges must be a list .* got set, which has no order"):
+    with pytest.raises(osim.SpecError, match=r"edges must be a list .*order.* got set"):
         Graph(agents, {("ada", "cleo"), ("ben", "cleo")}, TASK)
     read = []
     for edges in ([("ada", "cleo"), ("ben", "cleo")], [("ben", "cleo"), ("ada", "cleo")]):

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import opinionsim as osim
-from opinionsim.deliberation import Agent, Chain, Debate, Ensemble, Graph, Moderator
-from opinionsim.deliberation import Interview as Interviewer
+from opinionsim.deliberation import Agent, Chain, Debate, Ensemble, Graph, Interview as Interviewer, Moderator
 
 MODEL = "scripted"
 

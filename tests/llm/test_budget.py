@@ -9,8 +9,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from opinionsim.errors import BudgetExceeded, SpecError
 from opinionsim.llm import Budget, Limits, Usage

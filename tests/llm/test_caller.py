@@ -33,14 +33,14 @@ from opinionsim.llm import (
 from opinionsim.messages import ChatMessage, Prompt, Reply, prompt_hash
 from opinionsim.streams import call_seed
 from opinionsim.testing import run_virtual
-from tests.llm._desk import MISSING, PICKY, PROMPT, TURN, Client, Desk, fails
+from tests.support.desk import MISSING, PICKY, PROMPT, TURN, Client, Desk, fails
 
 
 def test_a_reply_is_journalled_with_all_that_is_known_of_it() -> None:
     told = AIMessage(
         "Yes.",
         usage_metadata={"input_tokens": 11, "output_tokens": 2, "total_tokens": 13},
-        response_metadata={"finish_reason": "stop", "model_name": "m-2"},
+        response_metadata={"finish_reason": "stop", "model_name": "m-2", "system_fingerprint": "fp_1"},
     )
     desk = Desk(Client(told, latency=2.5))
     assert run_virtual(desk.ask(dropped=4)) == Reply("Yes.")
@@ -58,6 +58,7 @@ def test_a_reply_is_journalled_with_all_that_is_known_of_it() -> None:
         dropped=4,
         finish_reason="stop",
         model="m-2",
+        fingerprint="fp_1",
         input_tokens=11,
         output_tokens=2,
         latency_s=2.5,

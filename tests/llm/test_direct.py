@@ -28,7 +28,8 @@ from pydantic import PrivateAttr
 
 from opinionsim.llm import GivenReplies, ModelClient, ScriptedChatModel, load_chat_model
 from opinionsim.messages import ChatMessage
-from opinionsim.testing import Faults, StubProvider
+from tests.support.provider import StubProvider
+from tests.support.provider_faults import Faults
 
 PROMPT = (ChatMessage("system", "You are Ann."), ChatMessage("assistant", "I wrote."), ChatMessage("user", "Write."))
 ASKED: list[BaseMessage] = [SystemMessage("You are Ann."), AIMessage("I wrote."), HumanMessage("Write.")]

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from langchain_openai import ChatOpenAI
 from openai import DefaultAsyncHttpxClient
 from pydantic import SecretStr
@@ -24,7 +23,8 @@ from pydantic import SecretStr
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._redaction import redacted
 from opinionsim.llm._transport import fast_client
-from opinionsim.testing import Faults, StubProvider
+from tests.support.provider import StubProvider
+from tests.support.provider_faults import Faults
 
 KEY = "sk-proj-Zx81nQ0aBcDeFgHiJkLmNoPq"
 

@@ -6,8 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from langchain_core.caches import InMemoryCache
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
@@ -15,7 +14,7 @@ from opinionsim.errors import ModelCallError, SpecError
 from opinionsim.llm import GivenReplies, ModelClient
 from opinionsim.messages import ChatMessage, Reply
 from opinionsim.testing import run_virtual
-from tests.llm._desk import MISSING, PICKY, PROMPT, Desk, fails
+from tests.support.desk import MISSING, PICKY, PROMPT, Desk, fails
 
 
 def _asked(model: GivenReplies, *texts: str) -> list[str]:

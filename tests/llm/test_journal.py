@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from opinionsim.llm import Entry, EntryKey, Journal, MemoryJournal
-from opinionsim.testing import JournalContract
+from tests.support.stores import JournalContract
 
 
 def _record(turn: int, text: str, part: str = "reply", attempt: int = 0) -> Entry:

@@ -18,8 +18,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from scipy.stats import chisquare
 from transformers import GenerationConfig, LlamaForCausalLM, T5Config, T5ForConditionalGeneration
@@ -40,8 +39,8 @@ from opinionsim.llm._local_decoder import (
     load_decoder,
 )
 from opinionsim.messages import ChatMessage
-from tests._running import SMALL, assert_same, carry_out, changed
-from tests.llm._tiny import END, TEMPLATE, save_tiny
+from tests.support.running import SMALL, assert_same, carry_out, changed
+from tests.support.tiny import END, TEMPLATE, save_tiny
 
 QUESTIONS = [
     Question(({"role": "user", "content": text},), seed)

@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM
 from opinionsim.errors import SpecError
 from opinionsim.llm._local import LocalOptions, load_local
 from opinionsim.llm._local_decoder import Question, Sampling, load_decoder
-from tests.llm._tiny import save_tiny
+from tests.support.tiny import save_tiny
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 

@@ -23,7 +23,8 @@ from opinionsim import background
 from opinionsim.errors import SpecError
 from opinionsim.llm import GivenReplies, ModelClient, ScriptedChatModel, load_chat_model, read_reply
 from opinionsim.messages import ChatMessage, Prompt
-from opinionsim.testing import Faults, StubProvider
+from tests.support.provider import StubProvider
+from tests.support.provider_faults import Faults
 
 PROMPT = (ChatMessage("system", "You are Ann."), ChatMessage("assistant", "I wrote."), ChatMessage("user", "Write."))
 

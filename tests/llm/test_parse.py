@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from langchain_core.messages import AIMessage
 
 from opinionsim.errors import JournalMismatch, ModelCallError, Rejected, ScheduleError
@@ -14,7 +13,7 @@ from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly, RetryPolicy, Tre
 from opinionsim.messages import Message, Reading, Reply, take_as_is
 from opinionsim.streams import call_seed
 from opinionsim.testing import run_virtual
-from tests.llm._desk import AT_ONCE, MISSING, PICKY, PROMPT, Client, Desk, fails, short
+from tests.support.desk import AT_ONCE, MISSING, PICKY, PROMPT, Client, Desk, fails, short
 
 LONG = "far too long"
 LAST = PICKY._replace(after="none")

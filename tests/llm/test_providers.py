@@ -20,8 +20,9 @@ from opinionsim.errors import SpecError
 from opinionsim.llm import ModelClient, load_chat_model, warnings_for
 from opinionsim.llm._providers import endpoint_of, request_of, seeding
 from opinionsim.messages import ChatMessage
-from opinionsim.testing import Faults, StubProvider
-from tests.llm._loopback import Loopback
+from tests.support.loopback import Loopback
+from tests.support.provider import StubProvider
+from tests.support.provider_faults import Faults
 
 KEY = "sk-thekeyofopenai0123456789"
 OTHER = "sk-anotherkey9876543210"
@@ -156,7 +157,7 @@ def test_a_gateway_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatc
         ("openai:m", {**SERVER, "extra_body": {"temperature": 1}}, r"temperature: write it as model\.temperature"),
         ("openai:m", {"n": 2}, r"n: one reply is asked for at a time"),
         ("openai:m", {"top_k": 5}, r"ChatOpenAI has no option 'top_k'.*extra_body"),
-        ("openai:m", {"reasoning_efort": "low"}, r"has no option 'reasoning_efort'; did you mean 'reasoning_effort'"),
+        ("openai:m", {"reasoning_efort": "low"}, r"has no option 'reasoning_efort' .did you mean reasoning_effort"),
         ("openai:m", {"top_p": "many"}, r"cannot be loaded: top_p: Input should be a valid number"),
         ("groq:m", {"base_url": "http://localhost/v1"}, r"with base_url, say which key goes there: api_key_env"),
     ],

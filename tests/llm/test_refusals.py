@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage
 
 from opinionsim.llm import phrases, read_reply
@@ -55,7 +54,9 @@ def test_the_scripted_model_refuses(text: str) -> None:
 
 
 def test_nothing_else_that_the_scripted_model_says_is_a_refusal() -> None:
-    banks = [getattr(phrases, name) for name in phrases.__all__ if name.isupper() and name != "REFUSALS"]
+    banks = [
+        getattr(phrases, name) for name in vars(phrases) if name.isupper() and name[0] != "_" and name != "REFUSALS"
+    ]
     lists = [*(bank for bank in banks if isinstance(bank, tuple)), *phrases.POSTS.values(), *phrases.REPORTS.values()]
     filled = {"me": "I, Ann,", "posts": "posts", "n": 4}
     said = {sentence.format(x=x, **filled) for x in _SUBJECTS for some in lists for sentence in some}

@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage
 
 from opinionsim.llm import ParsedReply, read_reply
@@ -137,8 +136,9 @@ def test_usage_is_read_whole() -> None:
         "input_token_details": {"cache_read": 8},
         "output_token_details": {"reasoning": 5},
     }
-    message = AIMessage("Yes.", usage_metadata=usage, response_metadata={"finish_reason": "stop", "model_name": "m-2"})
-    assert read_reply(message) == ParsedReply("Yes.", "", "answered", "stop", "m-2", 11, 7, 8, 5)
+    about = {"finish_reason": "stop", "model_name": "m-2", "system_fingerprint": "fp_1"}
+    message = AIMessage("Yes.", usage_metadata=usage, response_metadata=about)
+    assert read_reply(message) == ParsedReply("Yes.", "", "answered", "stop", "m-2", "fp_1", 11, 7, 8, 5)
 
 
 @pytest.mark.parametrize("absurd", [-50_000, -1, True, 3.5, math.nan, "7", 10**9])

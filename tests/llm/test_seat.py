@@ -14,7 +14,7 @@ from opinionsim.llm import Budget, Endpoint, Entry, EntryKey, Limits, MemoryJour
 from opinionsim.messages import ChatMessage, Prompt, Reading, Reply, prompt_hash
 from opinionsim.schedules import Turn
 from opinionsim.testing import run_virtual
-from tests.llm._desk import PICKY, PROMPT, TURN, Client, Desk, fails
+from tests.support.desk import PICKY, PROMPT, TURN, Client, Desk, fails
 
 DAY_S = 86_400.0
 NEVER_S = math.inf

@@ -12,8 +12,7 @@ import igraph
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import METRICS, communities, compute_metrics, modularity

@@ -8,7 +8,7 @@ import pytest
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics import condition_axes, condition_metrics, order_levels, run_metrics
 from opinionsim.store import COLUMNS
-from tests.metrics._frames import Frames, final, make, opinion_rows, run_row
+from tests.support.frames import Frames, final, make, opinion_rows, run_row
 
 
 def _frames(finals: dict[tuple[str, int], list[float]], **values: object) -> Frames:

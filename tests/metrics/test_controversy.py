@@ -7,8 +7,7 @@ import math
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import random_walk_controversy
@@ -113,5 +112,5 @@ def test_sides_that_are_named() -> None:
     assert random_walk_controversy(values, network, RANGE, groups=sides, hubs=2) == as_opinions > 0.5
     with pytest.raises(MeasurementError, match="groups must name two sides; got 3 groups"):
         random_walk_controversy(values, network, RANGE, groups=[*sides[:9], "none"])
-    with pytest.raises(MeasurementError, match="hubs must be a whole number, at least 1; got 0"):
+    with pytest.raises(MeasurementError, match="hubs must be a whole number of at least 1; got 0"):
         random_walk_controversy(values, network, RANGE, hubs=0)

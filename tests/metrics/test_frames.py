@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import bias, diversity, run_metrics, scale_of, step_metrics, trajectories
-from tests.metrics._frames import Frames, final, make, one_run, opinion_rows, run_row, study
+from tests.support.frames import Frames, final, make, one_run, opinion_rows, run_row, study
 
 UNIFORM = [-2, -2, -1, -1, 0, 0, 1, 1, 2, 2]
 STEPS = 6

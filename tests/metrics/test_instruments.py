@@ -16,7 +16,7 @@ from opinionsim.errors import MeasurementError
 from opinionsim.evidence import NOT_VALIDATED
 from opinionsim.metrics import condition_metrics, cut, run_metrics, scale_of, stance_rows
 from opinionsim.plots import Frames
-from tests.metrics._instruments import (
+from tests.support.instruments import (
     CIVILITY,
     FIVE,
     SEVEN,
@@ -58,7 +58,7 @@ OF_STANCE: Mapping[str, Callable[[Frames], Any]] = {
 def test_every_function_of_an_opinions_frame_is_checked() -> None:
     takers = {
         name
-        for name in metrics.__all__
+        for name in vars(metrics)
         if inspect.isfunction(function := getattr(metrics, name))
         and "opinions" in (known := inspect.signature(function).parameters)
         and known["opinions"].annotation == "pd.DataFrame"

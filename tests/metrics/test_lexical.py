@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import (
@@ -23,7 +22,7 @@ from opinionsim.metrics import (
     tokenise,
     type_token_ratio,
 )
-from tests.metrics._frames import run_row
+from tests.support.frames import run_row
 
 SENTENCE = ["the", "cat", "and", "the", "dog", "and", "the", "cat"]
 WORDS = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=12)

@@ -10,7 +10,7 @@ import pytest
 
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import condition_metrics, exposure, run_metrics, step_metrics, trajectories
-from tests.metrics._frames import final, one_run
+from tests.support.frames import final, one_run
 
 NAN = math.nan
 

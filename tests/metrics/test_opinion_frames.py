@@ -13,7 +13,7 @@ import pytest
 
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import METRICS, compute_metrics, opinion_metrics, step_metrics, trajectories
-from tests.metrics._frames import study
+from tests.support.frames import study
 
 NAMES = ["bias", "diversity", "esteban_ray"]
 

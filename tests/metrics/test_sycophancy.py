@@ -12,7 +12,7 @@ import pytest
 
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import sycophancy
-from tests.metrics._frames import Frames, make, opinion_rows, run_row
+from tests.support.frames import Frames, make, opinion_rows, run_row
 
 NAN = math.nan
 

@@ -10,7 +10,7 @@ import pytest
 
 from opinionsim.errors import SpecError
 from opinionsim.metrics import condition_axes, condition_metrics, one_wording, run_metrics, wording_statement
-from tests.metrics._frames import study
+from tests.support.frames import study
 
 NAN = math.nan
 OLD, NEW = "default@00aa11bb22cc", "default@00ff11bb22cc"

@@ -10,8 +10,7 @@ import igraph
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from opinionsim.classic import simulate
 from opinionsim.errors import SpecError

@@ -12,8 +12,7 @@ from urllib.parse import quote
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from pydantic import Field, ValidationError
 
 from opinionsim.documents import DocumentModel, validate

@@ -6,8 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from opinionsim.llm import MemoryJournal, ReplayOnly
 from opinionsim.testing import ScheduleContract, run_virtual

@@ -18,7 +18,7 @@ from opinionsim.errors import SpecError
 from opinionsim.evidence import EVIDENCE
 from opinionsim.schedules import ActSpec, SteppedInteraction, Turn, named
 from opinionsim.store import Results
-from tests.metrics._frames import make, one_run, opinion_rows, run_row
+from tests.support.frames import make, one_run, opinion_rows, run_row
 
 NAN = math.nan
 

@@ -9,7 +9,7 @@ from opinionsim.errors import SpecError
 from opinionsim.evidence import EVIDENCE, NOT_VALIDATED
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots import Frames, final_data, model_colours, opinion_colours, panels_data, trajectory_data
-from tests.metrics._frames import final, make, one_run, opinion_rows, run_row, study
+from tests.support.frames import final, make, one_run, opinion_rows, run_row, study
 
 #: What is said of runs that carry an error although they are complete.
 OUTDATED = "an earlier wording of the prompts than there is now, or could not be coded; see runs.error"

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from opinionsim import plots
 from opinionsim.errors import SpecError
 from opinionsim.evidence import EVIDENCE
-from tests.metrics._frames import one_run, study
+from tests.support.frames import one_run, study
 
 SCRIPTED = EVIDENCE["scripted"]
 
@@ -51,7 +51,7 @@ def test_drawing_leaves_pyplot_and_global_style_alone() -> None:
         "import sys, matplotlib\n"
         "before = dict(matplotlib.rcParams)\n"
         "from opinionsim import plots\n"
-        "from tests.metrics._frames import study\n"
+        "from tests.support.frames import study\n"
         "frames = study([{}], steps=5)\n"
         "plots.trajectories(frames), plots.final_distribution(frames), plots.panels(frames)\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"

@@ -14,7 +14,7 @@ from opinionsim import plots
 from opinionsim.errors import SpecError
 from opinionsim.evidence import EVIDENCE
 from opinionsim.plots import Frames
-from tests.metrics._instruments import assert_same, beside, measured, moderated, plain, turns_of
+from tests.support.instruments import assert_same, beside, measured, moderated, plain, turns_of
 
 pytestmark = pytest.mark.long
 
@@ -60,7 +60,7 @@ CLASSIC = {"line_data", "share_data"}
 
 def test_every_function_that_takes_frames_is_checked() -> None:
     takers = set()
-    for name in plots.__all__:
+    for name in vars(plots):
         function = getattr(plots, name)
         if inspect.isfunction(function):
             taken = [str(each.annotation) for each in inspect.signature(function).parameters.values()]

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from opinionsim import plots
@@ -19,7 +18,7 @@ from opinionsim.classic import Trajectories, sweep
 from opinionsim.errors import MeasurementError, OpinionSimError, SpecError
 from opinionsim.evidence import EVIDENCE
 from opinionsim.networks import Network
-from tests.metrics._frames import Frames, final, make, one_run, opinion_rows, run_row, study
+from tests.support.frames import Frames, final, make, one_run, opinion_rows, run_row, study
 
 NAN = math.nan
 

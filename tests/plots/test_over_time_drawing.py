@@ -19,8 +19,8 @@ from matplotlib.quiver import Quiver
 from opinionsim import plots
 from opinionsim.evidence import EVIDENCE
 from opinionsim.networks import Network
-from tests.metrics._frames import one_run, study
 from tests.plots.test_over_time_data import NAN, SWEEP, classic, edges
+from tests.support.frames import one_run, study
 
 STUDY = study([{"framing": "falsehood"}, {"framing": "truth"}], steps=20, replicates=3)
 CLASSIC = classic(np.random.default_rng(0).random((3, 5, 20)))

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from opinionsim import plots
 from opinionsim.errors import SpecError
-from tests.metrics._frames import Frames, study
 from tests.plots.test_over_time_data import SWEEP, classic
+from tests.support.frames import Frames, study
 
 OLD, NEW = "default@00aa11bb22cc", "default@00ff11bb22cc"
 LEFT_OUT = f"runs of an earlier wording of the prompts, left out: 4 ({OLD}: 4)"

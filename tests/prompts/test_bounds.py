@@ -9,6 +9,7 @@ import pytest
 from opinionsim.errors import SpecError
 from opinionsim.prompts import load_pack
 from opinionsim.prompts._templates import LONGEST, Library, render
+from opinionsim.schedules import WRITE
 
 LONG = "{% set b = 'x' * 900000 %}"
 
@@ -77,7 +78,7 @@ def test_other_templates_are_left_alone(text: str, made: str) -> None:
     assert rendered(text) == made
 
 
-def test_the_pack_is_named_when_it_is_loaded(folder: Path) -> None:
+def test_the_pack_is_named_when_a_run_uses_it(folder: Path) -> None:
     (folder / "write.j2").write_text('{{ "x" * 3000000000 }}\nYour post:\n', encoding="utf-8")
     with pytest.raises(SpecError, match=r"mine.*write.j2:1: .*1,000,000 characters"):
-        load_pack(folder)
+        load_pack(folder).bind([WRITE])

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from opinionsim.messages import printable
 from opinionsim.prompts import Block, Marks, load_pack

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,21 +12,20 @@ from opinionsim.errors import SpecError
 from opinionsim.messages import Reply
 from opinionsim.personas import Persona
 from opinionsim.prompts import BLOCKS, VARIABLES, AgentPrompts, Past, PromptPack, load_pack
-from opinionsim.schedules import TASK_VARIABLES, WRITE
+from opinionsim.schedules import PROBE, REPORT, REVIEW, SELF_REPORT, TASK_VARIABLES, WRITE
+from tests.support.editing import reword
 
 Agent = Callable[..., AgentPrompts]
 
-
-def _edit(folder: Path, file: str, old: str, new: str) -> None:
-    path = folder / file
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), encoding="utf-8")
+_ACTS = (WRITE, REVIEW, REPORT, PROBE, SELF_REPORT)
+_CUE_IF_OPEN = '{% if world == "open" %}Answer in a few sentences.{% elif world == "closed" %}'
+_FRAMES = ("event", "reflect", "recollection")
 
 
-def _refusal(folder: Path) -> str:
+def _refusal(folder: Path, **conditions: Any) -> str:
+    """The error of a run under some conditions, whose acts and memory use every template."""
     with pytest.raises(SpecError) as caught:
-        load_pack(folder)
+        load_pack(folder).bind(_ACTS, _FRAMES, **conditions)
     message = str(caught.value)
     assert "\n" not in message
     assert "mine" in message
@@ -41,11 +41,11 @@ def test_a_pack_is_built_again_from_its_contents(pack: PromptPack, agent: Agent)
 
 
 def test_a_copied_and_edited_pack_just_works(folder: Path, pack: PromptPack, agent: Agent) -> None:
-    _edit(folder, "pack.yaml", "Your post:", "Tweet:")
-    _edit(folder, "write.j2", "Your post:", "Tweet:")
-    _edit(folder, "pack.yaml", '["<post>", "</post>"]', '["[[POST]]", "[[/POST]]"]')
-    _edit(folder, "_received.j2", "<post>", "[[POST]]")
-    _edit(folder, "_received.j2", "</post>", "[[/POST]]")
+    reword(folder / "pack.yaml", "Your post:", "Tweet:")
+    reword(folder / "write.j2", "Your post:", "Tweet:")
+    reword(folder / "pack.yaml", '["<post>", "</post>"]', '["[[POST]]", "[[/POST]]"]')
+    reword(folder / "_received.j2", "<post>", "[[POST]]")
+    reword(folder / "_received.j2", "</post>", "[[/POST]]")
     mine = load_pack(folder)
     assert agent(mine).task(WRITE, (), Past()).content.endswith("Tweet:")
     assert mine.marks.post == ("[[POST]]", "[[/POST]]")
@@ -64,15 +64,14 @@ def test_a_further_task_needs_only_template_and_cue(folder: Path, agent: Agent) 
         '{% include "_received.j2" %}\n',
         encoding="utf-8",
     )
-    _edit(folder, "pack.yaml", "cues:", 'cues:\n  vote: "Cast your vote"')
+    reword(folder / "pack.yaml", "cues:", 'cues:\n  vote: "Cast your vote"')
     mine = load_pack(folder)
     assert mine.tasks == ("probe", "report", "review", "self-report", "vote", "write")
 
 
 def test_templates_may_ask_for_attributes_by_name(folder: Path, agent: Agent) -> None:
-    _edit(
-        folder,
-        "system.j2",
+    reword(
+        folder / "system.j2",
         "{% if background %}",
         "{% if attributes %}\nPays {{ attributes.rent }}\n{% endif %}\n{% if background %}",
     )
@@ -108,7 +107,6 @@ def test_other_files_of_a_folder_are_left_alone(folder: Path) -> None:
         ("pack.yaml", '["<note>", "</note>"]', '["BIAS START", "</note>"]', "no whitespace"),
         ("pack.yaml", '["<note>", "</note>"]', '["x<post>", "</note>"]', "contains"),
         ("pack.yaml", '["<note>", "</note>"]', '["###", "</note>"]', "begins as"),
-        ("pack.yaml", '["<note>", "</note>"]', '["<b>", "</b>"]', "'<b>'"),
         ("pack.yaml", "Your post:", "Write it now", "cue 'Write it now' is missing"),
         ("pack.yaml", "Your post:", "Benjamin", "is missing"),
         ("pack.yaml", "Now that you have read", "honestly believe", "the cue of review"),
@@ -144,19 +142,14 @@ def test_other_files_of_a_folder_are_left_alone(folder: Path) -> None:
         ("review.j2", '{% include "_received.j2" %}', "{{ received[0].text if received }}", "received messages"),
         ("_received.j2", "</post>", "", "in pairs"),
         ("_received.j2", "{{ post.text }}", "{{ post.txt }}", "txt"),
-        ("_received.j2", "Post by", "{{ post.text }}", "outside"),
         ("system.j2", "<persona>", "", "in pairs"),
         ("system.j2", "Name: {{ name }}", "Name", "the name must stand"),
         ("system.j2", "Background: {{ background }}", "", "the background"),
         ("system.j2", "{{ initial_belief }} opinion", "your opinion", "the initial belief"),
         ("system.j2", "{% if role_play %}", "{{ initial_belief }}{% if role_play %}", "outside"),
         ("system.j2", "{{ value }}", "", "an attribute"),
-        ("system.j2", 'belief_tense == "past"', "false", "belief_tense 'past' and 'present' give the same text"),
-        ("system.j2", "reads and writes", "reads", "writes False and True give the same text"),
-        ("write.j2", "{% if post_words %}", "{% if false %}", "write.j2: post_words 7 and None give the same text"),
         ("event.j2", 'condition in ("refused", "empty")', 'condition == "refused"', "condition 'empty' must say"),
         ("event.j2", 'condition in ("refused", "empty")', "false", "condition 'refused' must say that there was none"),
-        ("system.j2", '{% include "_situation.j2" %}', "", "no instruction"),
         ("_situation.j2", '"closed"', '"shut"', "world"),
         ("event.j2", "<memory>", "", "in pairs"),
         ("event.j2", "<memory>", "Long ago: <memory>", "wrapped"),
@@ -171,18 +164,38 @@ def test_other_files_of_a_folder_are_left_alone(folder: Path) -> None:
 def test_a_malformed_pack_gives_one_error_that_names_file_and_fault(
     folder: Path, file: str, old: str, new: str, said: str
 ) -> None:
-    _edit(folder, file, old, new)
+    reword(folder / file, old, new)
     assert said in _refusal(folder)
 
 
-def test_weak_and_strong_bias_must_differ(folder: Path) -> None:
-    (folder / "_situation.j2").write_text(
-        '{% if world == "closed" %}Alone.{% endif %}'
-        '{% if confirmation_bias != "none" %}<note>Be biased.</note>{% endif %}\n',
-        encoding="utf-8",
-    )
-    message = _refusal(folder)
-    assert "confirmation_bias 'strong' and 'weak' give the same text" in message
+@pytest.mark.parametrize(
+    ("file", "old", "new", "conditions", "said"),
+    [
+        ("pack.yaml", '["<note>", "</note>"]', '["<b>", "</b>"]', {"confirmation_bias": "weak"}, "'<b>'"),
+        ("_situation.j2", '== "weak" %}', '== "weak" %}{{ 1 // 0 }}', {"confirmation_bias": "weak"}, "_situation.j2:6"),
+        ("_situation.j2", '{% if world == "closed" %}', _CUE_IF_OPEN, {"world": "open"}, "the cue of probe"),
+        (
+            "system.j2",
+            'belief_tense == "past"',
+            "false",
+            {"belief_tense": "past"},
+            "'past' and 'present' give the same",
+        ),
+        (
+            "write.j2",
+            "{% if post_words %}",
+            "{% if false %}",
+            {"post_words": 7},
+            "write.j2: post_words 7 and None give",
+        ),
+    ],
+)
+def test_a_fault_in_a_condition_is_refused_where_a_run_has_it(
+    folder: Path, file: str, old: str, new: str, conditions: dict[str, Any], said: str
+) -> None:
+    reword(folder / file, old, new)
+    load_pack(folder).bind(_ACTS, _FRAMES)
+    assert said in _refusal(folder, **conditions)
 
 
 def test_an_undefined_variable_is_reported_with_its_line_and_what_is_valid(folder: Path) -> None:
@@ -256,11 +269,3 @@ def test_the_readme_lists_every_variable(pack: PromptPack) -> None:
     listed = set(re.findall(r"`(\w+)`", readme))
     assert {name for group in VARIABLES.values() for name in group} <= listed
     assert {file for file in pack.contents if not file.startswith("_")} <= set(re.findall(r"`([\w.-]+)`", readme))
-
-
-def test_the_pack_of_the_package_passes_the_check_that_loading_it_leaves_out() -> None:
-    pack = load_pack()
-    same = PromptPack.from_contents("default", {**pack.contents, "_unused.j2": ""})
-    assert same.tasks == pack.tasks
-    with pytest.raises(SpecError, match="default"):
-        PromptPack.from_contents("default", {**pack.contents, "review.j2": "Say something."})

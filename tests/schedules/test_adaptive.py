@@ -11,8 +11,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
+from pydantic import ValidationError
 from scipy.stats import chisquare
 
 from opinionsim.errors import ScheduleError, SpecError
@@ -23,8 +23,10 @@ from opinionsim.schedules import (
     BoundedConfidenceDyads,
     Dyads,
     Feed,
+    Interaction,
     RewiringDyads,
     Schedule,
+    Setting,
     SimilarityDyads,
     StaticSchedule,
     TieChange,
@@ -72,6 +74,18 @@ def _carried_out(schedule: AdaptiveSchedule, rate: Callable[[Turn], float] = lam
     return outcomes
 
 
+def _adaptive(interaction: Interaction, network: nx.Graph | int, opinions: Any, seed: int = 3) -> Any:
+    schedule = interaction.schedule(Setting.of(network, seed, opinions=opinions))
+    assert isinstance(schedule, AdaptiveSchedule)
+    return schedule
+
+
+def _drawn(network: nx.Graph | int, steps: int, seed: int = 3) -> list[tuple[int, int]]:
+    """(speaker, listener) of each step as random dyads draw them from a seed of their own."""
+    setting = Setting.of(network, seed)
+    return list(map(tuple, setting.neighbours.draw_pairs(steps, np.random.default_rng(setting.seed)).tolist()))
+
+
 def _met(turns: list[Turn]) -> dict[int, tuple[int, int]]:
     """(speaker, listener) by step, of a schedule of dyads."""
     writes, reviews = turns[::2], turns[1::2]
@@ -97,20 +111,21 @@ def test_the_power_law_of_partner_choice() -> None:
     """Listener 0 at 0 hears agents at distances 0.1 (below the floor), 1, 2 and 3."""
     network = nx.DiGraph([(speaker, 0) for speaker in (1, 2, 3, 4)])
     opinions = [0, 0.1, 1, -2, 3]
-    schedule = SimilarityDyads(network, 6_000, strength=1.5, opinions=opinions, seed=8, form="power", floor=0.25)
+    power = SimilarityDyads(steps=6_000, strength=1.5, form="power", floor=0.25)
+    schedule = _adaptive(power, network, opinions)
     speakers = Counter(speaker for speaker, _ in _met(_carried_out(schedule).turns).values())
     assert _fits(speakers, {1: 0.25**-1.5, 2: 1.0, 3: 2**-1.5, 4: 3**-1.5})
     assert not _fits(speakers, dict.fromkeys((1, 2, 3, 4), 1.0))
 
 
 def test_a_power_law_without_strength_is_indifferent() -> None:
-    schedule = SimilarityDyads(4, 3_000, strength=0.0, opinions=[0, 0, 2, 2], seed=8, form="power")
+    schedule = _adaptive(SimilarityDyads(steps=3_000, strength=0.0, form="power"), 4, [0, 0, 2, 2])
     pairs = Counter(_met(_carried_out(schedule).turns).values())
     assert _fits(pairs, dict.fromkeys(permutations(range(4), 2), 1.0))
 
 
 def test_opinions_that_agree_do_not_blow_the_power_law_up() -> None:
-    schedule = SimilarityDyads(3, 50, strength=800.0, opinions=[1, 1, -1], seed=1, form="power", floor=1e-12)
+    schedule = _adaptive(SimilarityDyads(steps=50, strength=800.0, form="power", floor=1e-12), 3, [1, 1, -1])
     met = set(_met(_carried_out(schedule).turns).values())
     assert {pair for pair in met if 2 not in pair} == {(0, 1), (1, 0)} == met - {(0, 2), (1, 2)}
 
@@ -119,9 +134,8 @@ def test_opinions_that_agree_do_not_blow_the_power_law_up() -> None:
 
 
 def _bounded(network: nx.Graph | int, steps: int, confidence: float, opinions: Any, **options: Any):
-    return BoundedConfidenceDyads(
-        network, steps, confidence=confidence, opinions=opinions, seed=options.pop("seed", 3), **options
-    )
+    seed = options.pop("seed", 3)
+    return _adaptive(BoundedConfidenceDyads(steps=steps, confidence=confidence, **options), network, opinions, seed)
 
 
 @pytest.mark.parametrize("network", [5, nx.path_graph(5), nx.DiGraph([(0, 1), (1, 2), (2, 0), (3, 0), (4, 3)])])
@@ -129,13 +143,12 @@ def _bounded(network: nx.Graph | int, steps: int, confidence: float, opinions: A
 def test_with_confidence_in_all_pairs_are_drawn_as_dyads_are(network: nx.Graph | int, choose: str) -> None:
     met = _met(_carried_out(_bounded(network, 300, 4.0, SCALE, choose=choose)).turns)
     assert list(met) == list(range(1, 301))
-    dyads = Dyads(network, 300, np.random.default_rng(3))
+    drawn = _drawn(network, 300)
     if choose == "drawn":
-        assert list(met.values()) == [tuple(pair) for pair in dyads.pairs.tolist()]
+        assert list(met.values()) == drawn
     else:
-        assert [listener for _, listener in met.values()] == dyads.pairs[:, 1].tolist()
-        joined = {tuple(pair) for pair in Dyads(network, 2_000, np.random.default_rng(4)).pairs.tolist()}
-        assert set(met.values()) == joined
+        assert [listener for _, listener in met.values()] == [listener for _, listener in drawn]
+        assert set(met.values()) == set(_drawn(network, 2_000, 4))
 
 
 @pytest.mark.parametrize(("strict", "reach"), [(False, 1.0), (True, 0.0)])
@@ -143,7 +156,7 @@ def test_a_drawn_pair_that_is_too_far_apart_does_not_meet(strict: bool, reach: f
     """Distances are whole numbers: a confidence of 1 includes 1 unless it is strict."""
     opinions = [0, 0, 1, 2, 2]
     met = _met(_carried_out(_bounded(5, 400, 1.0, opinions, strict=strict)).turns)
-    pairs = Dyads(5, 400, np.random.default_rng(3)).pairs.tolist()
+    pairs = _drawn(5, 400)
     near = {
         step: (speaker, listener)
         for step, (speaker, listener) in enumerate(pairs, 1)
@@ -195,7 +208,7 @@ def test_only_the_near_meet_by_what_was_measured_last(network, opinions, measure
     def near(a: int, b: int) -> bool:
         return abs(held[a] - held[b]) < 1.0 if strict else abs(held[a] - held[b]) <= 1.0
 
-    for step, (drawn, listener) in enumerate(Dyads(network, 25, np.random.default_rng(seed)).pairs.tolist(), 1):
+    for step, (drawn, listener) in enumerate(_drawn(network, 25, seed), 1):
         sources = list(graph.predecessors(listener) if graph.is_directed() else graph.neighbors(listener))
         able = [drawn] if choose == "drawn" else sources
         able = [speaker for speaker in able if near(speaker, listener)]
@@ -209,7 +222,7 @@ def test_only_the_near_meet_by_what_was_measured_last(network, opinions, measure
 
 
 def test_a_drawn_pair_waits_for_nobody_else() -> None:
-    schedule = _bounded(6, 200, 4.0, [0] * 6)
+    schedule, drawn = _bounded(6, 200, 4.0, [0] * 6), _drawn(6, 200)
     outcomes, seen = _Outcomes(lambda turn: 0.0), 0
 
     async def story() -> None:
@@ -218,7 +231,7 @@ def test_a_drawn_pair_waits_for_nobody_else() -> None:
             outcomes.turns.append(turn)
             if turn.act == "write":
                 before, seen_now = outcomes.awaited[seen:], len(outcomes.awaited)
-                pair = schedule._pairs(np.random.default_rng(3))[turn.step - 1]
+                pair = drawn[turn.step - 1]
                 assert {outcomes.turns[review].agent for review in before} <= set(pair)
                 seen = seen_now
 
@@ -229,8 +242,9 @@ def test_a_drawn_pair_waits_for_nobody_else() -> None:
 # -- ties that move -------------------------------------------------------------------------------------------
 
 
-def _rewiring(network: nx.Graph, steps: int, tolerance: float, opinions: Any, **options: Any) -> RewiringDyads:
-    return RewiringDyads(network, steps, tolerance=tolerance, opinions=opinions, seed=options.pop("seed", 3), **options)
+def _rewiring(network: nx.Graph, steps: int, tolerance: float, opinions: Any, **options: Any) -> Any:
+    seed = options.pop("seed", 3)
+    return _adaptive(RewiringDyads(steps=steps, tolerance=tolerance, **options), network, opinions, seed)
 
 
 GRAPHS = [
@@ -302,7 +316,7 @@ def test_the_tolerant_stay_and_wait_for_nobody_where_nobody_unfollows() -> None:
     tolerant = _rewiring(nx.cycle_graph(10), 100, 4.0, opinions)
     met = _met(_carried_out(tolerant, lambda turn: 0.0).turns)
     assert list(met) == list(range(1, 101))
-    assert tolerant.changes == []
+    assert list(tolerant.changes) == []
     patient = _rewiring(nx.cycle_graph(10), 100, 0.0, opinions, rewire=0.0)
     outcomes = _carried_out(patient, lambda turn: 0.0)
     assert _met(outcomes.turns) == met
@@ -376,17 +390,18 @@ def test_changes_are_those_of_the_call_begun_last_and_seen_through_probes() -> N
     assert list(tie_changes(probed)) == first
     _carried_out(schedule)
     assert schedule.changes == first
-    assert tie_changes(Dyads(3, 2, np.random.default_rng(0))) == ()
+    assert tie_changes(Dyads(steps=2).schedule(Setting.of(3))) == ()
 
 
 # -- feeds ----------------------------------------------------------------------------------------------------
 
 
-def _feed(network: nx.Graph | int, steps: int, opinions: Any, **options: Any) -> Feed:
-    return Feed(network, steps, opinions=opinions, **{"posts": 3, "seed": 3, **options})
+def _feed(network: nx.Graph | int, steps: int, opinions: Any, **options: Any) -> Any:
+    seed = options.pop("seed", 3)
+    return _adaptive(Feed(steps=steps, **options), network, opinions, seed)
 
 
-def _shown(schedule: Feed, rate: Callable[[Turn], float] = lambda turn: NAN) -> list[tuple[int, tuple[int, ...]]]:
+def _shown(schedule: Any, rate: Callable[[Turn], float] = lambda turn: NAN) -> list[tuple[int, tuple[int, ...]]]:
     """Of each step, the reader and the authors it was shown, once the reads are known to be the latest posts."""
     turns = _carried_out(schedule, rate).turns
     n = schedule.n_agents
@@ -482,18 +497,23 @@ def test_who_wrote_nothing_since_is_shown_by_its_first_post() -> None:
 
 # -- all of them ----------------------------------------------------------------------------------------------
 
-BUILDERS: dict[str, Callable[[], AdaptiveSchedule]] = {
-    "power": lambda: SimilarityDyads(6, 30, strength=1.0, opinions=[*SCALE, NAN], seed=2, form="power"),
-    "drawn": lambda: _bounded(6, 30, 1.0, [*SCALE, NAN]),
-    "near": lambda: _bounded(nx.cycle_graph(6), 30, 1.0, [*SCALE, NAN], choose="near"),
-    "rewiring": lambda: _rewiring(nx.cycle_graph(6), 30, 1.0, [*SCALE, NAN], rewire=0.7),
-    "feed": lambda: _feed(nx.cycle_graph(6), 30, [*SCALE, NAN]),
+RING_OF_SIX = nx.cycle_graph(6)
+CASES: dict[str, tuple[Interaction, nx.Graph | int]] = {
+    "power": (SimilarityDyads(steps=30, form="power"), 6),
+    "drawn": (BoundedConfidenceDyads(steps=30, confidence=1.0), 6),
+    "near": (BoundedConfidenceDyads(steps=30, confidence=1.0, choose="near"), RING_OF_SIX),
+    "rewiring": (RewiringDyads(steps=30, tolerance=1.0, rewire=0.7), RING_OF_SIX),
+    "feed": (Feed(steps=30), RING_OF_SIX),
 }
 
 
-@pytest.mark.parametrize("name", BUILDERS)
+def _case(name: str, seed: int = 3) -> Any:
+    return _adaptive(*CASES[name], [*SCALE, NAN], seed)
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_an_outline_has_as_many_turns_as_there_can_be(name: str) -> None:
-    schedule = BUILDERS[name]()
+    schedule = _case(name)
     outlined, turns = list(outline(schedule)), _carried_out(schedule, lambda turn: SCALE[turn.index % 5]).turns
     assert [turn.index for turn in outlined] == list(range(len(outlined)))
     assert all(turn.step <= schedule.steps for turn in outlined)
@@ -520,48 +540,47 @@ def test_a_schedule_without_an_outline_cannot_be_forecast() -> None:
         outline(Bare())
 
 
-@pytest.mark.parametrize("name", BUILDERS)
+@pytest.mark.parametrize("name", CASES)
 def test_another_seed_is_another_schedule(name: str) -> None:
-    schedule, other = BUILDERS[name](), BUILDERS[name]()
-    other._seed += 1
-    assert _carried_out(schedule).turns == _carried_out(BUILDERS[name]()).turns
-    assert _carried_out(other).turns != _carried_out(schedule).turns
-
-
-RING = nx.cycle_graph(4)
+    turns = _carried_out(_case(name)).turns
+    assert _carried_out(_case(name)).turns == turns
+    assert _carried_out(_case(name, seed=4)).turns != turns
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: SimilarityDyads(4, 1, strength=1, opinions=[0] * 4, seed=1, form="linear"),
-            "form: unknown value 'linear'",
-        ),
-        (
-            lambda: SimilarityDyads(4, 1, strength=1, opinions=[0] * 4, seed=1, floor=0.0),
-            "floor: must be greater than 0",
-        ),
-        (lambda: _bounded(4, 1, -0.5, [0] * 4), "interaction.confidence: must be at least 0; got -0.5"),
-        (lambda: _bounded(4, 1, NAN, [0] * 4), "interaction.confidence: must be a finite number; got nan"),
-        (lambda: _bounded(4, 1, 1, [0] * 4, choose="far"), "choose: unknown value 'far'; valid: drawn, near"),
-        (lambda: _bounded(4, -1, 1, [0] * 4), "steps: must be at least 0"),
         (lambda: _bounded(1, 1, 1, [0]), "N >= 2"),
         (lambda: _bounded(nx.empty_graph(4), 1, 1, [0] * 4), "has no edge"),
-        (lambda: _bounded(4, 1, 1, [0] * 3), "one number for each of the 4 agents"),
-        (lambda: _rewiring(RING, 1, float("inf"), [0] * 4), "tolerance: must be a finite number; got inf"),
-        (lambda: _rewiring(RING, 1, 1, [0] * 4, rewire=1.5), "rewire: must be at most 1; got 1.5"),
-        (lambda: _rewiring(RING, 1, 1, [0] * 4, target="foe"), "target: unknown value 'foe'.*; valid: random, similar"),
+        (lambda: _bounded(4, 1, 1, [0] * 3), "one for each of the 4 agents"),
         (lambda: _rewiring(4, 1, 1, [0] * 4), "leaves nobody else to follow"),
         (lambda: _rewiring(nx.complete_graph(4), 1, 1, [0] * 4), "leaves nobody else to follow"),
-        (lambda: _feed(4, 1, [0] * 4, posts=0), "posts: must be at least 1; got 0"),
-        (lambda: _feed(4, 1, [0] * 4, strength=NAN), "strength: must be a finite number; got nan"),
-        (
-            lambda: _feed(4, 1, [0] * 4, ranking="age"),
-            "ranking: unknown value 'age'",
-        ),
     ],
 )
-def test_impossible_parameters(make: Callable[[], object], message: str) -> None:
+def test_impossible_settings(make: Callable[[], object], message: str) -> None:
     with pytest.raises(SpecError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("interaction", "field", "value"),
+    [
+        (SimilarityDyads, "form", "linear"),
+        (SimilarityDyads, "floor", 0.0),
+        (BoundedConfidenceDyads, "confidence", -0.5),
+        (BoundedConfidenceDyads, "confidence", NAN),
+        (BoundedConfidenceDyads, "choose", "far"),
+        (BoundedConfidenceDyads, "steps", -1),
+        (RewiringDyads, "tolerance", float("inf")),
+        (RewiringDyads, "rewire", 1.5),
+        (RewiringDyads, "target", "foe"),
+        (Feed, "posts", 0),
+        (Feed, "strength", NAN),
+        (Feed, "ranking", "age"),
+    ],
+)
+def test_impossible_fields(interaction: type[Interaction], field: str, value: object) -> None:
+    least = {"confidence": 1} if interaction is BoundedConfidenceDyads else {}
+    least = {"tolerance": 1} if interaction is RewiringDyads else least
+    with pytest.raises(ValidationError, match=rf"1 validation error for {interaction.__name__}\n{field}\n"):
+        interaction(**{"steps": 1, **least, field: value})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -25,11 +26,14 @@ from opinionsim.schedules import (
     Exposure,
     External,
     Feed,
+    GivenDyads,
     IndependentReports,
+    Interaction,
     Outcomes,
     RememberedReports,
     RewiringDyads,
     Schedule,
+    Setting,
     SimilarityDyads,
     Turn,
     named,
@@ -41,31 +45,43 @@ from opinionsim.testing import ScheduleContract
 NEWS = [Message("it rained", "the radio"), "it snowed"]
 
 
-def _rng() -> np.random.Generator:
-    return np.random.default_rng(5)
-
-
-def _opinions(network: nx.Graph | int) -> list[float]:
+def _of(interaction: Interaction, network: nx.Graph | int) -> AnySchedule:
+    """The schedule of an interaction among agents with opinions, one in six without."""
     size = network if isinstance(network, int) else len(network)
-    return [(-2, -1, 0, 1, 2, np.nan)[i % 6] for i in range(size)]
+    opinions = [(-2, -1, 0, 1, 2, np.nan)[i % 6] for i in range(size)]
+    return interaction.schedule(Setting.of(network, 9, opinions=opinions, messages=lambda given: NEWS))
 
 
-def _similar(network: nx.Graph | int, steps: int, form: str = "exponential") -> SimilarityDyads:
-    return SimilarityDyads(network, steps, strength=1.5, opinions=_opinions(network), seed=9, form=form)
+def _dyads(network: nx.Graph | int, steps: int) -> AnySchedule:
+    return _of(Dyads(steps=steps), network)
 
 
-def _bounded(network: nx.Graph | int, steps: int, confidence: float, choose: str) -> BoundedConfidenceDyads:
-    opinions = _opinions(network)
-    return BoundedConfidenceDyads(network, steps, confidence=confidence, opinions=opinions, seed=9, choose=choose)
+def _broadcast(network: nx.Graph | int, steps: int) -> AnySchedule:
+    return _of(Broadcast(steps=steps), network)
 
 
-def _rewiring(network: nx.Graph, steps: int, target: str) -> RewiringDyads:
-    opinions = _opinions(network)
-    return RewiringDyads(network, steps, tolerance=1.0, opinions=opinions, seed=9, rewire=0.8, target=target)
+def _similar(network: nx.Graph | int, steps: int, form: Any = "exponential") -> AnySchedule:
+    return _of(SimilarityDyads(steps=steps, strength=1.5, form=form), network)
 
 
-def _feed(network: nx.Graph | int, steps: int, ranking: str) -> Feed:
-    return Feed(network, steps, posts=3, opinions=_opinions(network), seed=9, ranking=ranking)
+def _bounded(network: nx.Graph | int, steps: int, confidence: float, choose: Any) -> AnySchedule:
+    return _of(BoundedConfidenceDyads(steps=steps, confidence=confidence, choose=choose), network)
+
+
+def _rewiring(network: nx.Graph, steps: int, target: Any) -> AnySchedule:
+    return _of(RewiringDyads(steps=steps, tolerance=1.0, rewire=0.8, target=target), network)
+
+
+def _feed(network: nx.Graph | int, steps: int, ranking: Any) -> AnySchedule:
+    return _of(Feed(steps=steps, ranking=ranking), network)
+
+
+def _remembered(size: int, steps: int) -> AnySchedule:
+    return _of(RememberedReports(steps=steps), size)
+
+
+def _exposure(size: int, steps: int, order: Any) -> AnySchedule:
+    return _of(Exposure(steps=steps, messages="news.txt", order=order), size)
 
 
 EVENTS = (
@@ -77,18 +93,18 @@ EVENTS = (
 )
 
 BUILDERS: dict[str, Callable[[], AnySchedule]] = {
-    "dyads": lambda: Dyads(6, 20, _rng()),
-    "dyads of two": lambda: Dyads(2, 5, _rng()),
-    "dyads on a ring": lambda: Dyads(nx.cycle_graph(7), 20, _rng()),
-    "dyads on a directed network": lambda: Dyads(nx.DiGraph([(0, 1), (1, 2), (3, 0)]), 20, _rng()),
-    "dyads of given pairs": lambda: Dyads(4, 3, pairs=[(0, 1), (1, 0), (2, 3)]),
-    "no dyads": lambda: Dyads(4, 0, _rng()),
-    "dyads with events": lambda: with_events(Dyads(6, 20, _rng()), EVENTS),
-    "broadcast with events": lambda: with_events(Broadcast(5, 6, _rng()), EVENTS),
-    "remembered reports with events": lambda: with_events(RememberedReports(5, 20, _rng()), EVENTS[:1] + EVENTS[3:]),
-    "broadcast": lambda: Broadcast(5, 6, _rng()),
-    "broadcast on a star": lambda: Broadcast(nx.star_graph(4), 8, _rng()),
-    "no broadcast": lambda: Broadcast(5, 0, _rng()),
+    "dyads": lambda: _dyads(6, 20),
+    "dyads of two": lambda: _dyads(2, 5),
+    "dyads on a ring": lambda: _dyads(nx.cycle_graph(7), 20),
+    "dyads on a directed network": lambda: _dyads(nx.DiGraph([(0, 1), (1, 2), (3, 0)]), 20),
+    "dyads of given pairs": lambda: GivenDyads(4, [(0, 1), (1, 0), (2, 3)]),
+    "no dyads": lambda: _dyads(4, 0),
+    "dyads with events": lambda: with_events(_dyads(6, 20), EVENTS),
+    "broadcast with events": lambda: with_events(_broadcast(5, 6), EVENTS),
+    "remembered reports with events": lambda: with_events(_remembered(5, 20), EVENTS[:1] + EVENTS[3:]),
+    "broadcast": lambda: _broadcast(5, 6),
+    "broadcast on a star": lambda: _broadcast(nx.star_graph(4), 8),
+    "no broadcast": lambda: _broadcast(5, 0),
     "similarity": lambda: _similar(6, 20),
     "similarity on a path": lambda: _similar(nx.path_graph(8), 25),
     "similarity without steps": lambda: _similar(4, 0),
@@ -103,11 +119,11 @@ BUILDERS: dict[str, Callable[[], AnySchedule]] = {
     "feed on a path": lambda: _feed(nx.path_graph(6), 12, "recency"),
     "feed at random": lambda: _feed(nx.star_graph(4), 10, "random"),
     "feed without steps": lambda: _feed(4, 0, "similarity"),
-    "independent reports": lambda: IndependentReports(4, 3),
-    "reports of one agent": lambda: IndependentReports(1, 5),
-    "remembered reports": lambda: RememberedReports(4, 15, _rng()),
-    "exposure in random order": lambda: Exposure(4, 12, NEWS, "random", _rng()),
-    "exposure in sequence": lambda: Exposure(4, 12, NEWS, "sequence", _rng()),
+    "independent reports": lambda: _of(IndependentReports(reports=3), 4),
+    "reports of one agent": lambda: _of(IndependentReports(reports=5), 1),
+    "remembered reports": lambda: _remembered(4, 15),
+    "exposure in random order": lambda: _exposure(4, 12, "random"),
+    "exposure in sequence": lambda: _exposure(4, 12, "sequence"),
 }
 PROBES = [(0, 0), (1, 0), (0, 1), (2, 3)]
 CASES = [(name, probes) for name in BUILDERS for probes in PROBES]

@@ -6,12 +6,11 @@ import asyncio
 import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
 
 import networkx as nx
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage
 
 from opinionsim.actors import Cognition, Member, persona_actors
@@ -37,9 +36,11 @@ from opinionsim.schedules import (
     Exposure,
     External,
     IndependentReports,
+    Interaction,
     Outcomes,
     RememberedReports,
     Schedule,
+    Setting,
     SimilarityDyads,
     StaticSchedule,
     Turn,
@@ -50,16 +51,35 @@ from opinionsim.simulation import Simulation
 from opinionsim.testing import run_virtual
 from opinionsim.topics import Claim
 
-NEWS = [Message("it rained"), Message("it snowed"), Message("it hailed")]
+NEWS = ("it rained", "it snowed", "it hailed")
+OPINIONS = (-2, -1, 1, 2)
 
 
-def _rng(seed: int = 1) -> np.random.Generator:
-    return np.random.default_rng(seed)
+def _static(interaction: Interaction, network: nx.Graph | int, seed: int = 1) -> StaticSchedule:
+    schedule = interaction.schedule(Setting.of(network, seed))
+    assert isinstance(schedule, StaticSchedule)
+    return schedule
+
+
+def _dyads(n: int, steps: int, seed: int = 1) -> StaticSchedule:
+    return _static(Dyads(steps=steps), n, seed)
+
+
+def _independent(n: int, reports: int) -> StaticSchedule:
+    return _static(IndependentReports(reports=reports), n)
+
+
+def _remembered(n: int, steps: int, seed: int = 1) -> StaticSchedule:
+    return _static(RememberedReports(steps=steps), n, seed)
+
+
+def _exposed(n: int, steps: int, order: Any = "random", seed: int = 1) -> StaticSchedule:
+    return _static(Exposure(steps=steps, messages=NEWS, order=order), n, seed)
 
 
 @given(st.integers(1, 6), st.integers(0, 6))
 def test_independent_reports_ask_everybody_once_a_step_without_memory(n: int, reports: int) -> None:
-    turns = list(IndependentReports(n, reports).turns())
+    turns = list(_independent(n, reports).turns())
     assert len(turns) == n * reports
     assert {turn.act for turn in turns} <= {"report-once"}
     assert all(turn.reads == () for turn in turns)
@@ -67,7 +87,7 @@ def test_independent_reports_ask_everybody_once_a_step_without_memory(n: int, re
 
 
 def test_remembered_reports_ask_one_agent_a_step_drawn_uniformly() -> None:
-    schedule = RememberedReports(4, 8_000, _rng())
+    schedule = _remembered(4, 8_000)
     turns = list(schedule.turns())
     assert [turn.step for turn in turns] == list(range(1, 8_001))
     assert {(turn.act, turn.reads) for turn in turns} == {("report", ())}
@@ -78,26 +98,26 @@ def test_remembered_reports_ask_one_agent_a_step_drawn_uniformly() -> None:
 
 @given(st.integers(2, 12), st.integers(0, 60), st.integers(0, 2**32))
 def test_controls_ask_in_each_step_whoever_listens_in_the_random_dyads_of_the_block(n: int, t: int, seed: int) -> None:
-    listeners = Dyads(n, t, _rng(seed)).pairs[:, 1].tolist()
-    assert [turn.agent for turn in RememberedReports(n, t, _rng(seed)).turns()] == listeners
+    listeners = [turn.agent for turn in _dyads(n, t, seed).turns() if turn.act == "review"]
+    assert [turn.agent for turn in _remembered(n, t, seed).turns()] == listeners
     for order in ("random", "sequence"):
-        assert [turn.agent for turn in Exposure(n, t, NEWS, order, _rng(seed)).turns()] == listeners
+        assert [turn.agent for turn in _exposed(n, t, order, seed).turns()] == listeners
 
 
 def test_a_single_agent_reports_in_every_step() -> None:
-    assert [turn.agent for turn in RememberedReports(1, 3, _rng()).turns()] == [0, 0, 0]
-    assert [turn.agent for turn in Exposure(1, 2, NEWS, "sequence", _rng()).turns()] == [0, 0]
+    assert [turn.agent for turn in _remembered(1, 3).turns()] == [0, 0, 0]
+    assert [turn.agent for turn in _exposed(1, 2, "sequence").turns()] == [0, 0]
 
 
 def test_exposure_in_sequence_starts_over_at_the_end() -> None:
-    turns = list(Exposure(3, 7, NEWS, "sequence", _rng()).turns())
+    turns = list(_exposed(3, 7, "sequence").turns())
     assert [turn.reads for turn in turns] == [(External(f"external-{i % 3}"),) for i in range(7)]
     assert {turn.act for turn in turns} == {"review"}
     assert [turn.step for turn in turns] == list(range(1, 8))
 
 
 def test_exposure_at_random_is_uniform_over_agents_and_messages() -> None:
-    schedule = Exposure(4, 12_000, NEWS, "random", _rng())
+    schedule = _exposed(4, 12_000)
     assert dict(schedule.externals) == {f"external-{i}": message for i, message in enumerate(NEWS)}
     counts = Counter((turn.agent, turn.reads[0]) for turn in schedule.turns())
     # Chi-square over 12 cells, 11 degrees of freedom: 99.9 % quantile 31.3.
@@ -106,23 +126,18 @@ def test_exposure_at_random_is_uniform_over_agents_and_messages() -> None:
 
 
 def test_who_is_exposed_does_not_depend_on_the_order_of_messages() -> None:
-    orders = [Exposure(5, 40, NEWS, order, _rng()).agents.tolist() for order in ("random", "sequence")]
+    orders = [[turn.agent for turn in _exposed(5, 40, order).turns()] for order in ("random", "sequence")]
     assert orders[0] == orders[1]
 
 
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: IndependentReports(0, 3), "N = 0"),
-        (lambda: IndependentReports(3, -1), "-1 reports"),
-        (lambda: RememberedReports(0, 3, _rng()), "N = 0"),
-        (lambda: RememberedReports(3, -1, _rng()), "T = -1"),
-        (lambda: Exposure(0, 3, NEWS, "random", _rng()), "N = 0"),
-        (lambda: Exposure(3, -1, NEWS, "random", _rng()), "T = -1"),
-        (lambda: Exposure(3, 3, [], "random", _rng()), "0 messages"),
-        (lambda: Exposure(3, 3, NEWS, "shuffled", _rng()), "order: unknown 'shuffled'; valid: random, sequence"),
-        (lambda: with_probes(IndependentReports(3, 3), -1, 0), "at least 0; got -1 and 0"),
-        (lambda: with_probes(IndependentReports(3, 3), 0, -2), "at least 0; got 0 and -2"),
+        (lambda: _independent(0, 3), "got 0"),
+        (lambda: _static(Exposure(steps=3, messages=()), 3), "messages: must have at least 1 entry"),
+        (lambda: _static(Exposure(steps=3, messages="news.txt"), 3), "'news.txt' is a file, and there is"),
+        (lambda: with_probes(_independent(3, 3), -1, 0), "at least 0; got -1 and 0"),
+        (lambda: with_probes(_independent(3, 3), 0, -2), "at least 0; got 0 and -2"),
     ],
 )
 def test_impossible_controls(build: Callable[[], object], message: str) -> None:
@@ -130,8 +145,12 @@ def test_impossible_controls(build: Callable[[], object], message: str) -> None:
         build()
 
 
-def _similar(steps: int = 8) -> SimilarityDyads:
-    return SimilarityDyads(4, steps, strength=1.0, opinions=[-2, -1, 1, 2], seed=3)
+def _similar() -> AnySchedule:
+    return SimilarityDyads(steps=8).schedule(Setting.of(4, 3, opinions=OPINIONS))
+
+
+def _bounded() -> AnySchedule:
+    return BoundedConfidenceDyads(steps=12, confidence=1.0).schedule(Setting.of(4, 3, opinions=OPINIONS))
 
 
 class _Chaired(Schedule):
@@ -150,13 +169,13 @@ class _Chaired(Schedule):
 
 
 BUILDERS: dict[str, Callable[[], AnySchedule]] = {
-    "dyads": lambda: Dyads(4, 8, _rng()),
-    "no dyads": lambda: Dyads(4, 0, _rng()),
-    "broadcast": lambda: Broadcast(nx.path_graph(4), 5, _rng()),
-    "reports": lambda: RememberedReports(4, 9, _rng()),
-    "exposure": lambda: Exposure(4, 9, NEWS, "random", _rng()),
+    "dyads": lambda: _dyads(4, 8),
+    "no dyads": lambda: _dyads(4, 0),
+    "broadcast": lambda: _static(Broadcast(steps=5), nx.path_graph(4)),
+    "reports": lambda: _remembered(4, 9),
+    "exposure": lambda: _exposed(4, 9),
     "similarity": _similar,
-    "bounded": lambda: BoundedConfidenceDyads(4, 12, confidence=1.0, opinions=[-2, -1, 1, 2], seed=3),
+    "bounded": _bounded,
     "chaired": _Chaired,
 }
 
@@ -224,7 +243,7 @@ def test_probes_stand_at_both_ends_and_the_turns_between_are_what_they_were(name
 
 
 def test_probes_of_both_kinds_are_told_apart() -> None:
-    probed = with_probes(with_probes(Dyads(4, 3, _rng()), 1), 1, act="self-report")
+    probed = with_probes(with_probes(_dyads(4, 3), 1), 1, act="self-report")
     assert [turn.act for turn in _turns(probed)[:8]] == ["self-report"] * 4 + ["probe"] * 4
     assert {**probed.acts} == {each.name: each for each in (WRITE, REVIEW, PROBE, SELF_REPORT)}
 
@@ -234,13 +253,13 @@ def test_probes_ask_participants_and_nobody_else() -> None:
 
 
 def test_without_probes_a_schedule_is_itself() -> None:
-    schedule = Dyads(4, 8, _rng())
+    schedule = _dyads(4, 8)
     assert with_probes(schedule) is schedule
 
 
 def test_probes_may_be_put_around_probes() -> None:
-    twice = with_probes(with_probes(Dyads(4, 3, _rng()), 1, 1), 1, 1)
-    once = with_probes(Dyads(4, 3, _rng()), 2, 2)
+    twice = with_probes(with_probes(_dyads(4, 3), 1, 1), 1, 1)
+    once = with_probes(_dyads(4, 3), 2, 2)
     assert _turns(twice) == _turns(once)
 
 
@@ -293,7 +312,7 @@ def test_probes_change_no_other_message_of_a_simulation(name: str, memory: str) 
 
 
 def test_independent_reports_of_an_agent_are_repetitions_and_remembered_ones_are_not() -> None:
-    independent = _simulated(IndependentReports(4, 3), "cumulative")
+    independent = _simulated(_independent(4, 3), "cumulative")
     assert all(len({text for turn, text in independent if turn.agent == agent}) == 1 for agent in range(4))
-    remembered = _simulated(RememberedReports(4, 12, _rng()), "cumulative")
+    remembered = _simulated(_remembered(4, 12), "cumulative")
     assert len({text for _, text in remembered}) == 12

@@ -6,10 +6,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import Message
@@ -21,8 +19,10 @@ from opinionsim.schedules import (
     Event,
     Exposure,
     External,
+    GivenDyads,
     RememberedReports,
     Schedule,
+    Setting,
     SimilarityDyads,
     StaticSchedule,
     Turn,
@@ -32,10 +32,6 @@ from opinionsim.schedules import (
     with_events,
     with_probes,
 )
-
-
-def _rng(seed: int = 5) -> np.random.Generator:
-    return np.random.default_rng(seed)
 
 
 def _static(schedule: AnySchedule) -> StaticSchedule:
@@ -54,11 +50,19 @@ def _told(schedule: AnySchedule) -> list[str]:
     ]
 
 
-def _dyads(*pairs: tuple[int, int], size: int = 3) -> Dyads:
-    return Dyads(size, len(pairs), pairs=list(pairs))
+def _dyads(n: int, steps: int, seed: int = 5) -> AnySchedule:
+    return Dyads(steps=steps).schedule(Setting.of(n, seed))
 
 
-PAIRS = _dyads((0, 1), (1, 2), (0, 1))
+def _broadcast(n: int, steps: int, seed: int = 5) -> AnySchedule:
+    return Broadcast(steps=steps).schedule(Setting.of(n, seed))
+
+
+def _remembered(n: int, steps: int, seed: int = 5) -> AnySchedule:
+    return RememberedReports(steps=steps).schedule(Setting.of(n, seed))
+
+
+PAIRS = GivenDyads(3, [(0, 1), (1, 2), (0, 1)])
 
 
 def test_a_message_is_reviewed_by_its_agents_before_the_other_turns_of_its_step() -> None:
@@ -89,7 +93,7 @@ def test_messages_of_steps_without_a_turn_are_shown_in_their_order() -> None:
 
 
 def test_what_would_be_read_of_a_zealot_is_its_text_and_it_is_asked_nothing() -> None:
-    pairs = _dyads((0, 1), (1, 0), (0, 2), (0, 1), (0, 2))
+    pairs = GivenDyads(3, [(0, 1), (1, 0), (0, 2), (0, 1), (0, 2)])
     found = with_events(pairs, [Event("zealot", 2, (0,), ("Never.", "No."), until=4)], ["Ada", "Ben", "Cem"])
     assert _told(found) == [
         "1 0 write",
@@ -105,7 +109,7 @@ def test_what_would_be_read_of_a_zealot_is_its_text_and_it_is_asked_nothing() ->
 
 
 def test_all_who_hear_a_zealot_in_one_step_read_the_same_text() -> None:
-    found = with_events(Broadcast(4, 12, _rng()), [Event("zealot", 1, (0,), ("a", "b"))])
+    found = with_events(_broadcast(4, 12), [Event("zealot", 1, (0,), ("a", "b"))])
     steps: dict[int, set[object]] = {}
     for turn in _static(found).turns():
         if turn.act == "review" and isinstance(turn.reads[0], External):
@@ -116,7 +120,7 @@ def test_all_who_hear_a_zealot_in_one_step_read_the_same_text() -> None:
 
 
 def test_turns_of_absent_agents_and_turns_that_would_read_only_them_drop_out() -> None:
-    pairs = _dyads((0, 1), (1, 2), (2, 0), (0, 2), (1, 2))
+    pairs = GivenDyads(3, [(0, 1), (1, 2), (2, 0), (0, 2), (1, 2)])
     found = with_events(pairs, [Event("leave", 4, (0,)), Event("join", 3, (2,))])
     # Step 2: agent 2 is not there to read. Step 4: nobody reads, since agent 0 does not write.
     assert _told(found) == [
@@ -160,7 +164,7 @@ def test_where_agents_respond_a_message_is_read_beside_others_in_the_next_turn()
 
 
 def test_agents_that_remember_reports_review_a_message_as_well() -> None:
-    found = with_events(RememberedReports(1, 2, _rng()), [Event("message", 2, (0,), ("Rain.",))])
+    found = with_events(_remembered(1, 2), [Event("message", 2, (0,), ("Rain.",))])
     assert _told(found) == ["1 0 report", "2 0 review <event-0>", "2 0 report"]
     assert found.acts["review"].kind == "report"
 
@@ -173,7 +177,7 @@ def test_nobody_who_is_away_is_probed() -> None:
 
 
 def test_media_are_read_beside_posts_with_their_probability() -> None:
-    schedule = Dyads(5, 4000, _rng())
+    schedule = _dyads(5, 4000)
     event = Event("media", 1001, (0, 1), ("a", "b", "c"), until=3000, probability=0.3, seed=2)
     reviews = [turn for turn in _static(with_events(schedule, [event])).turns() if turn.act == "review"]
     beside = [turn for turn in reviews if len(turn.reads) > 1]
@@ -188,13 +192,13 @@ def test_media_are_read_beside_posts_with_their_probability() -> None:
 @pytest.mark.parametrize(("probability", "share"), [(0.0, 0), (1.0, 1)])
 def test_coins_that_are_certain(probability: float, share: int) -> None:
     event = Event("media", 1, (0, 1, 2, 3), ("a",), probability=probability)
-    turns = list(_static(with_events(Dyads(4, 50, _rng()), [event])).turns())
+    turns = list(_static(with_events(_dyads(4, 50), [event])).turns())
     assert sum(len(turn.reads) == 2 for turn in turns) == 50 * share
 
 
 def test_coins_are_those_of_the_turn_whatever_else_happens_and_whoever_is_probed() -> None:
     """A turn that is left reads the medium in a run with an absent agent where it does in one without."""
-    schedule = Dyads(6, 200, _rng())
+    schedule = _dyads(6, 200)
     media = Event("media", 1, tuple(range(6)), ("a",), probability=0.5, seed=1)
 
     def shown(*events: Event, probes: int = 0) -> dict[int, bool]:
@@ -209,12 +213,13 @@ def test_coins_are_those_of_the_turn_whatever_else_happens_and_whoever_is_probed
 
 
 def test_one_agent_alone_with_a_message() -> None:
-    found = with_events(Exposure(1, 2, ["x"], "sequence", _rng()), [Event("message", 1, (0,), ("m",))])
+    exposure = Exposure(steps=2, messages=("x",)).schedule(Setting.of(1))
+    found = with_events(exposure, [Event("message", 1, (0,), ("m",))])
     assert _told(found) == ["1 0 review <event-0>", "1 0 review <external-0>", "2 0 review <external-0>"]
 
 
 def test_schedules_that_cannot_have_events_are_named() -> None:
-    adaptive = SimilarityDyads(4, 3, strength=1.0, opinions=[0.0] * 4, seed=1)
+    adaptive = SimilarityDyads(steps=3).schedule(Setting.of(4))
     with pytest.raises(ScheduleError, match="SimilarityDyads decides its turns as it goes on"):
         with_events(adaptive, [Event("leave", 1, (0,))])
     twice = with_events(PAIRS, [Event("message", 1, (0,), ("m",))])
@@ -241,10 +246,10 @@ def events(draw: st.DrawFn) -> list[Event]:
 
 SCHEDULES = st.sampled_from(
     [
-        lambda seed: Dyads(5, 12, _rng(seed)),
-        lambda seed: Broadcast(5, 12, _rng(seed)),
-        lambda seed: RememberedReports(5, 12, _rng(seed)),
-        lambda seed: with_probes(Dyads(5, 12, _rng(seed)), 1, 1),
+        lambda seed: _dyads(5, 12, seed),
+        lambda seed: _broadcast(5, 12, seed),
+        lambda seed: _remembered(5, 12, seed),
+        lambda seed: with_probes(_dyads(5, 12, seed), 1, 1),
     ]
 )
 
@@ -291,5 +296,5 @@ def test_long_runs_of_many_agents_take_time_in_proportion() -> None:
         Event("leave", 70_000, some),
     ]
     began = time.perf_counter()
-    assert sum(1 for _ in _static(with_events(Dyads(1000, 100_000, _rng()), happening)).turns()) > 100_000
+    assert sum(1 for _ in _static(with_events(_dyads(1000, 100_000), happening)).turns()) > 100_000
     assert time.perf_counter() - began < 20

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
+from pydantic import ValidationError
 
 from opinionsim.engine import Engine
 from opinionsim.errors import SpecError
 from opinionsim.messages import Message, Reply
-from opinionsim.schedules import SimilarityDyads, Turn
+from opinionsim.schedules import AdaptiveSchedule, Setting, SimilarityDyads, Turn
 from opinionsim.testing import run_virtual
 
 NAN = float("nan")
@@ -58,11 +58,15 @@ class _Outcomes:
         return self.rate(turn)
 
 
-def _schedule(network: nx.Graph | int, steps: int, strength: float, opinions: Sequence[float], seed: int = 4):
-    return SimilarityDyads(network, steps, strength=strength, opinions=opinions, seed=seed)
+def _schedule(
+    network: nx.Graph | int, steps: int, strength: float, opinions: Sequence[float], seed: int = 4
+) -> AdaptiveSchedule:
+    schedule = SimilarityDyads(steps=steps, strength=strength).schedule(Setting.of(network, seed, opinions=opinions))
+    assert isinstance(schedule, AdaptiveSchedule)
+    return schedule
 
 
-def _pairs(schedule: SimilarityDyads, rate: Callable[[Turn], float] = lambda turn: NAN) -> list[tuple[int, int]]:
+def _pairs(schedule: AdaptiveSchedule, rate: Callable[[Turn], float] = lambda turn: NAN) -> list[tuple[int, int]]:
     """The (speaker, listener) of every step, as the engine came to them."""
 
     async def rated(turn: Turn, message: Message, instrument: str) -> float:
@@ -144,7 +148,7 @@ def test_with_much_strength_every_speaker_is_the_nearest_at_that_moment(network,
         held[listener] = held[listener] if np.isnan(found) else found
 
 
-async def _each(schedule: SimilarityDyads, outcomes: _Outcomes) -> list[tuple[Turn, list[int]]]:
+async def _each(schedule: AdaptiveSchedule, outcomes: _Outcomes) -> list[tuple[Turn, list[int]]]:
     """Every turn with the reviews that had been waited for when it was yielded."""
     return [(turn, list(outcomes.awaited)) async for turn in schedule.decide(outcomes)]
 
@@ -209,16 +213,19 @@ def test_the_same_decisions_at_every_call() -> None:
 
 
 @pytest.mark.parametrize(
-    ("network", "strength", "opinions", "message"),
+    ("network", "opinions", "message"),
     [
-        (3, -0.1, [0, 0, 0], "strength: must be at least 0; got -0.1"),
-        (3, NAN, [0, 0, 0], "strength: must be a finite number; got nan"),
-        (3, float("inf"), [0, 0, 0], "strength: must be a finite number; got inf"),
-        (3, 1.0, [0, 0], "one number for each of the 3 agents"),
-        (1, 1.0, [0], "N >= 2"),
-        (nx.empty_graph(3), 1.0, [0, 0, 0], "has no edge"),
+        (3, [0, 0], "one for each of the 3 agents"),
+        (1, [0], "N >= 2"),
+        (nx.empty_graph(3), [0, 0, 0], "has no edge"),
     ],
 )
-def test_impossible_similarity(network, strength, opinions, message) -> None:
+def test_impossible_similarity(network, opinions, message) -> None:
     with pytest.raises(SpecError, match=message):
-        _schedule(network, 3, strength, opinions)
+        _schedule(network, 3, 1.0, opinions)
+
+
+@pytest.mark.parametrize("strength", [-0.1, NAN, float("inf")])
+def test_impossible_strength(strength) -> None:
+    with pytest.raises(ValidationError, match="strength"):
+        SimilarityDyads(steps=3, strength=strength)

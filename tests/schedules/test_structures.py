@@ -13,11 +13,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import opinionsim as osim
-from opinionsim.experiments import assemble, load_experiment
+from opinionsim.assembly import assemble
 from opinionsim.networks import Network
 from opinionsim.schedules import (
     Interaction,
@@ -29,6 +28,7 @@ from opinionsim.schedules import (
     with_moderator,
     with_probes,
 )
+from opinionsim.specification import load_experiment
 from opinionsim.testing import StructureContract, play, who_saw_what
 
 TWO, THREE, FOUR = ("Ada", "Ben"), ("Ada", "Ben", "Cleo"), ("Ada", "Ben", "Cleo", "Dan")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from opinionsim.errors import ScheduleError
 from opinionsim.schedules import (
@@ -23,27 +21,37 @@ from opinionsim.schedules import (
     BoundedConfidenceDyads,
     Broadcast,
     Dyads,
+    Event,
     Exposure,
     Feed,
+    GivenDyads,
     IndependentReports,
+    Interaction,
     Outcomes,
+    Phase,
     RememberedReports,
     Schedule,
+    Setting,
     SimilarityDyads,
     Snapshots,
+    TieChange,
     Turn,
     check_schedule,
     first_keeper,
     n_members,
     named,
+    with_events,
+    with_moderator,
+    with_phases,
     with_probes,
+    without_turns,
 )
 
 ALL = named(WRITE, REVIEW, REPORT, REPORT_ONCE, PROBE, SELF_REPORT)
 
 
-def _rng() -> np.random.Generator:
-    return np.random.default_rng(3)
+def _similar(steps: int, strength: float, opinions: list[float], seed: int = 7) -> Any:
+    return SimilarityDyads(steps=steps, strength=strength).schedule(Setting.of(4, seed, opinions=opinions))
 
 
 class Listed(Schedule):
@@ -173,25 +181,27 @@ def test_a_declaration_that_is_not_valid(declared: dict[str, Any], words: str) -
 
 
 @pytest.mark.parametrize(
-    "build",
+    "interaction",
     [
-        lambda: Dyads(4, 3, _rng()),
-        lambda: Broadcast(4, 3, _rng()),
-        lambda: SimilarityDyads(4, 3, strength=1, opinions=[0] * 4, seed=1),
-        lambda: BoundedConfidenceDyads(4, 3, confidence=1, opinions=[0] * 4, seed=1),
-        lambda: Feed(4, 3, posts=2, opinions=[0] * 4, seed=1),
-        lambda: Exposure(4, 3, ["it rained"], "random", _rng()),
-        lambda: Snapshots(4, 3, [1, 3]),
+        Dyads(steps=3),
+        Broadcast(steps=3),
+        SimilarityDyads(steps=3, strength=1),
+        BoundedConfidenceDyads(steps=3, confidence=1),
+        Feed(steps=3, posts=2),
+        Exposure(steps=3, messages=("it rained",)),
+        None,
     ],
 )
-def test_schedules_of_the_package_say_whether_they_act_on_opinions(build: Callable[[], Any]) -> None:
-    for schedule in (build(), with_probes(build(), 1, 1)):
+def test_schedules_of_the_package_say_whether_they_act_on_opinions(interaction: Interaction | None) -> None:
+    bare: Any = Snapshots(4, 3, [1, 3]) if interaction is None else interaction.schedule(Setting.of(4))
+    for schedule in (bare, with_probes(bare, 1, 1)):
         assert tuple(schedule.needs) == (("stance",) if hasattr(schedule, "decide") else ())
 
 
 @pytest.mark.parametrize(("ranking", "needs"), [("similarity", ("stance",)), ("recency", ()), ("random", ())])
-def test_a_feed_needs_opinions_where_they_rank(ranking: str, needs: tuple[str, ...]) -> None:
-    feed = Feed(5, 20, posts=2, opinions=[-2, -1, 0, 1, 2], seed=4, ranking=ranking)
+def test_a_feed_needs_opinions_where_they_rank(ranking: Any, needs: tuple[str, ...]) -> None:
+    interaction = Feed(steps=20, posts=2, ranking=ranking)
+    feed: Any = interaction.schedule(Setting.of(5, 4, opinions=[-2, -1, 0, 1, 2]))
     awaited: list[int] = []
 
     class Telling:
@@ -200,11 +210,40 @@ def test_a_feed_needs_opinions_where_they_rank(ranking: str, needs: tuple[str, .
             return 0.0
 
     async def story() -> list[Turn]:
-        return [turn async for turn in feed.decide(Telling())]  # type: ignore[arg-type]
+        return [turn async for turn in feed.decide(Telling())]
 
     turns = asyncio.run(story())
     assert len(turns) == 5 + 2 * 20
     assert (tuple(feed.needs), bool(awaited)) == (needs, bool(needs))
+
+
+class _Declaring(Schedule):
+    """Declares something everywhere."""
+
+    n_agents, steps, acts, others = 3, 9, named(WRITE, REVIEW), ("critic",)
+    externals, needs, moderated = {"news": "it rained"}, ("tone",), "named"
+    changes = (TieChange(2, 0, 1, 2),)
+
+    def turns(self) -> Iterator[Turn]:
+        return iter([Turn(0, 1, 0, "write"), Turn(1, 1, 1, "review", (0,))])
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "changed"),
+    [
+        (lambda schedule: with_probes(schedule, 1, 1), {"acts"}),
+        (lambda schedule: with_moderator(schedule), {"acts", "others"}),
+        (lambda schedule: with_events(schedule, [Event("leave", 2, (0,))]), set()),
+        (lambda schedule: without_turns(schedule, [1]), set()),
+        (lambda schedule: with_phases(schedule, [Phase(4, schedule, (TieChange(3, 0, 2, 1),))]), {"changes"}),
+    ],
+    ids=["probes", "moderator", "events", "skips", "phases"],
+)
+def test_schedules_around_another_declare_what_it_declares(wrapped: Any, changed: set[str]) -> None:
+    declared = {"n_agents", "steps", "acts", "others", "externals", "needs", "changes", "moderated"}
+    found, bare = wrapped(_Declaring()), _Declaring()
+    assert {name for name in declared if getattr(found, name) != getattr(bare, name)} == changed
+    assert check_schedule(found) is found
 
 
 # -- who acts first ------------------------------------------------------------------------------------------
@@ -222,24 +261,25 @@ def test_where_nobody_keeps_anything_nobody_is_first(names: tuple[str, ...]) -> 
 
 
 def test_of_schedules_of_the_package_it_is_the_first_writer() -> None:
-    assert first_keeper(Dyads(4, 2, pairs=[(2, 0), (1, 3)])) == 2
-    assert first_keeper(RememberedReports(4, 5, _rng())) == int(RememberedReports(4, 5, _rng()).agents[0])
-    assert first_keeper(IndependentReports(4, 5)) is None
-    assert first_keeper(Feed(4, 5, posts=1, opinions=[0] * 4, seed=1)) == 0
+    assert first_keeper(GivenDyads(4, [(2, 0), (1, 3)])) == 2
+    remembered: Any = RememberedReports(steps=5).schedule(Setting.of(4))
+    assert first_keeper(remembered) == next(remembered.turns()).agent
+    assert first_keeper(IndependentReports(reports=5).schedule(Setting.of(4))) is None
+    assert first_keeper(Feed(steps=5, posts=1).schedule(Setting.of(4))) == 0
 
 
 @pytest.mark.parametrize("act", ["probe", "self-report"])
 def test_questions_off_the_record_make_nobody_the_first(act: Any) -> None:
-    assert first_keeper(with_probes(Dyads(4, 1, pairs=[(2, 0)]), 2, 1, act)) == 2
-    similar = SimilarityDyads(4, 5, strength=1.0, opinions=[0] * 4, seed=7)
+    assert first_keeper(with_probes(GivenDyads(4, [(2, 0)]), 2, 1, act)) == 2
+    similar = _similar(5, 1.0, [0] * 4)
     assert first_keeper(with_probes(similar, 2, 1, act)) == first_keeper(similar)
 
 
 def test_the_first_dyad_of_an_adaptive_schedule_rests_on_assigned_opinions() -> None:
     """Nothing is measured before it, so that it is known who acts first."""
     for seed in range(20):
-        schedule = SimilarityDyads(6, 5, strength=9.0, opinions=[-2, -2, 0, 0, 2, 2], seed=seed)
-        assert first_keeper(schedule) in range(6)
+        schedule = _similar(5, 9.0, [-2, -2, 2, 2], seed)
+        assert first_keeper(schedule) in range(4)
         assert first_keeper(schedule) == first_keeper(schedule)
 
 
@@ -278,7 +318,7 @@ def test_a_schedule_that_waits_for_something_else_is_not_known_beforehand() -> N
 
 def test_who_is_first_may_be_asked_from_within_an_event_loop() -> None:
     """And leaves no trace on the schedule, which is then carried out."""
-    schedule = SimilarityDyads(4, 3, strength=1.0, opinions=[0] * 4, seed=7)
+    schedule = _similar(3, 1.0, [0] * 4)
 
     async def story() -> int | None:
         return first_keeper(schedule)

@@ -1,14 +1,12 @@
-"""A database of the test's own on a PostgreSQL server, and a way to it past the store."""
+"""Stores of the test's own, and a way to a database past the store."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests._postgres import Server
-from tests.store._served import Ask, database_of
+from tests.support.postgres import Ask, Server
 
 
 @pytest.fixture
@@ -17,13 +15,15 @@ def url(postgres: Server, tmp_path: Path) -> str:
     return postgres.database(str(tmp_path))
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def each_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Address of a store that does not exist yet, on each database."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'store.sqlite'}"
+    return str(request.getfixturevalue("postgres").database(str(tmp_path)))
+
+
 @pytest.fixture
 def ask(postgres: Server, url: str) -> Ask:
     """Asks the test's database past the store."""
-
-    def asked(statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        with postgres.connect(database_of(url)) as connection:
-            found = connection.execute(statement, parameters)
-            return found.fetchall() if found.description else []
-
-    return asked
+    return postgres.asking(url)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from opinionsim.llm import Journal, MemoryJournal
-from opinionsim.testing import JournalContract, StoreContract
-from tests._postgres import Server
+from tests.support.postgres import Server
+from tests.support.stores import JournalContract, StoreContract
 
 
 class TestMemoryJournal(JournalContract):

@@ -12,7 +12,7 @@ from opinionsim.errors import StoreError
 from opinionsim.evidence import NOT_VALIDATED
 from opinionsim.messages import ChatMessage
 from opinionsim.store import COLUMNS, FRAMES, AgentRow, DesignRow, ExperimentRun, OpinionRow, Results, load, open_store
-from opinionsim.testing.rows import (
+from tests.support.rows import (
     CAST,
     EDGES,
     TURNS,

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 
@@ -21,8 +20,8 @@ from opinionsim.errors import SpecError, StoreError
 from opinionsim.llm import EntryKey
 from opinionsim.messages import text_id
 from opinionsim.store import FRAMES, Store, TieRow, follow, load, open_store, shown
-from opinionsim.testing import wait_until
-from opinionsim.testing.rows import (
+from tests.support.postgres import Server, cut, database_of
+from tests.support.rows import (
     TURNS,
     add,
     begun,
@@ -34,8 +33,7 @@ from opinionsim.testing.rows import (
     run_row,
     turn_row,
 )
-from tests._postgres import Server
-from tests.store._served import cut, database_of
+from tests.support.waiting import wait_until
 
 # -- connections ---------------------------------------------------------------------------------------------
 

@@ -1,19 +1,17 @@
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import event
 
 from opinionsim.errors import StoreError
 from opinionsim.store import EXPIRY_S, RunState, Store, open_store
-from opinionsim.testing.rows import (
+from tests.store._children import MEASURER, killed
+from tests.support.postgres import age, cut
+from tests.support.rows import (
     CAST,
     EDGES,
     add,
@@ -26,12 +24,11 @@ from opinionsim.testing.rows import (
     run_row,
     turn_row,
 )
-from tests.store._served import age, cut
 
 _WORKER = """
 import sys
 from opinionsim.store import open_store
-from opinionsim.testing.rows import CAST, add, begun, opinion_row, turn_row
+from tests.support.rows import CAST, add, begun, opinion_row, turn_row
 
 store = open_store(sys.argv[1])
 record = begun(store, owner="child")
@@ -45,23 +42,6 @@ while True:
         store.flush()
         print(turn, flush=True)
 """
-
-_MEASURER = """
-import sys
-from opinionsim.store import open_store
-from opinionsim.testing.rows import completed
-
-store = open_store(sys.argv[1])
-completed(store)
-print(store.claim_complete("r1", "child"), flush=True)
-sys.stdin.read()
-"""
-
-
-def _child(source: str, url: str) -> subprocess.Popen[str]:
-    root = Path(__file__).parents[2]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, "-c", source, url], cwd=root, text=True, **pipes)
 
 
 def test_a_run_under_way_is_taken_over_once_its_owner_gives_no_sign_of_life(url: str, ask) -> None:
@@ -255,12 +235,7 @@ def test_a_run_is_measured_anew_once_whoever_measured_it_is_dead(url: str, ask) 
 
 
 def test_a_killed_worker_that_measured_has_an_heir(url: str, ask) -> None:
-    child = _child(_MEASURER, url)
-    assert child.stdout is not None
-    with child:
-        assert child.stdout.readline() == "2\n"
-        child.send_signal(signal.SIGKILL)
-        assert child.wait() == -signal.SIGKILL
+    assert killed(MEASURER, url) == [2]
     with open_store(url) as store:
         assert store.claim_complete("r1", "heir") is None
         age(ask, 100)
@@ -296,12 +271,7 @@ def test_of_workers_that_would_measure_at_the_same_moment_one_wins(url: str) -> 
 
 
 def test_a_killed_worker_leaves_a_prefix_to_its_heir(url: str, ask) -> None:
-    child = _child(_WORKER, url)
-    assert child.stdout is not None
-    with child:
-        durable = [int(child.stdout.readline()) for _ in range(2)][-1]
-        child.send_signal(signal.SIGKILL)
-        assert child.wait() == -signal.SIGKILL
+    durable = killed(_WORKER, url, lines=2)[-1]
     with open_store(url, write=False) as reader:
         events = reader.follow("r1").poll()
         n_turns = (len(events) + 1) // 2

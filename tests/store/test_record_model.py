@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from opinionsim.errors import StoreError
 from opinionsim.llm import Entry, EntryKey
 from opinionsim.store import HeldElsewhereError, OpinionRow, RunRecord, TieRow, TurnRow, open_store
-from opinionsim.testing import Moment, StoreFaults
-from opinionsim.testing.rows import CAST, EDGES, begun, call, numbered, opinion_row, reply, seqs, turn_row
+from tests.support.rows import CAST, EDGES, begun, call, numbered, opinion_row, reply, seqs, turn_row
+from tests.support.store_case import Moment, StoreFaults
 
 _Row = TurnRow | TieRow | OpinionRow
 

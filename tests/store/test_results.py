@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from opinionsim.errors import StoreError
 from opinionsim.store import FRAMES, EdgeRow, OpinionRow, Results, RunRecord, Store, TieRow, TurnRow, load, open_store
-from opinionsim.testing.rows import (
+from tests.support.rows import (
     CAST,
     EDGES,
     add,
@@ -27,18 +26,10 @@ from opinionsim.testing.rows import (
 )
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Address of a store that does not exist yet."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'store.sqlite'}"
-    return str(request.getfixturevalue("postgres").database(str(tmp_path)))
-
-
 @pytest.fixture
-def store(url: str) -> Iterator[Store]:
+def store(each_url: str) -> Iterator[Store]:
     """An open one, with an instrument and a design of one registered run."""
-    with open_store(url) as opened:
+    with open_store(each_url) as opened:
         opened.save_instrument(instrument_row())
         opened.register([run_row(wording="pack@1")])
         opened.save_design(design_row())

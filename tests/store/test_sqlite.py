@@ -2,24 +2,21 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sqlalchemy import MetaData, event
 
 from opinionsim.errors import StoreError
 from opinionsim.llm import EntryKey
 from opinionsim.messages import ChatMessage, prompt_hash, prompt_identity, text_id
 from opinionsim.store import RunState, open_store
-from opinionsim.testing.rows import (
+from tests.store._children import MEASURER, killed, started
+from tests.support.rows import (
     CAST,
     EDGES,
     add,
@@ -35,7 +32,7 @@ from opinionsim.testing.rows import (
 _APPENDER = """
 import sys
 from opinionsim.store import open_store
-from opinionsim.testing.rows import CAST, EDGES, add, begun, call, opinion_row, turn_row
+from tests.support.rows import CAST, EDGES, add, begun, call, opinion_row, turn_row
 
 store = open_store(sys.argv[1])
 records = [begun(store, run, "child") for run in ("r1", "r2")]
@@ -64,34 +61,10 @@ with open_store(sys.argv[1]):
 """
 
 
-_MEASURER = """
-import sys
-from opinionsim.store import open_store
-from opinionsim.testing.rows import completed
-
-store = open_store(sys.argv[1])
-completed(store)
-print(store.claim_complete("r1", "child"), flush=True)
-sys.stdin.read()
-"""
-
-
-def _child(source: str, *arguments: str) -> subprocess.Popen[str]:
-    root = Path(__file__).parents[2]
-    return subprocess.Popen(
-        [sys.executable, "-c", source, *arguments], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-
-
 @pytest.mark.parametrize("reports", [1, 3])
 def test_a_killed_process_leaves_a_prefix_of_every_record(tmp_path: Path, reports: int) -> None:
     url = f"sqlite:///{tmp_path / 'killed.sqlite'}"
-    child = _child(_APPENDER, url)
-    assert child.stdout is not None
-    with child:
-        durable = [int(child.stdout.readline()) for _ in range(reports)][-1]
-        child.send_signal(signal.SIGKILL)
-        assert child.wait() == -signal.SIGKILL
+    durable = killed(_APPENDER, url, lines=reports)[-1]
     with open_store(url, write=False) as reader:
         assert reader.under_way(reader.states()) == set()
         for run_id in ("r1", "r2"):
@@ -122,7 +95,7 @@ def test_a_killed_process_leaves_a_prefix_of_every_record(tmp_path: Path, report
 
 def test_a_second_process_finds_the_store_taken_until_the_first_ends(tmp_path: Path) -> None:
     url = str(tmp_path / "shared.sqlite")
-    child = _child(_HOLDER, url)
+    child = started(_HOLDER, url)
     assert child.stdout is not None
     with child:
         assert child.stdout.readline() == "open\n"
@@ -268,7 +241,7 @@ def _truncated(path: Path) -> None:
     [
         (_garbage, "not a database"),
         (_foreign, "database of another program"),
-        (_newer, "schema version 7, this version of opinionsim knows version 4"),
+        (_newer, "schema version 7, this version of opinionsim knows version 5"),
         (_truncated, "malformed"),
         (Path.mkdir, "is a folder|there is no store at"),
     ],
@@ -326,12 +299,7 @@ def test_a_store_in_a_folder_that_cannot_be_written_is_read(tmp_path: Path, monk
 
 def test_a_worker_that_dies_while_it_adds_opinions_leaves_the_run_to_the_next(tmp_path: Path) -> None:
     url = str(tmp_path / "a.sqlite")
-    child = _child(_MEASURER, url)
-    assert child.stdout is not None
-    with child:
-        assert child.stdout.readline() == "2\n"
-        child.send_signal(signal.SIGKILL)
-        assert child.wait() == -signal.SIGKILL
+    assert killed(MEASURER, url) == [2]
     with open_store(url) as store:
         assert store.states()["r1"] == RunState("complete", 2, "child", "", held=True)
         assert store.uncoded(["r1"], "m1", ["post", "report"]) == {"r1": [(1, None)]}

@@ -14,8 +14,8 @@ from sqlalchemy import Connection, event
 
 from opinionsim.errors import StoreError
 from opinionsim.store import RunRecord, Store, open_store
-from opinionsim.testing import wait_until
-from opinionsim.testing.rows import CAST, EDGES, add, begun, call, claimed, lead, numbered, run_row, seqs, turn_row
+from tests.support.rows import CAST, EDGES, add, begun, call, claimed, lead, numbered, run_row, seqs, turn_row
+from tests.support.waiting import wait_until
 
 
 def _begun(store: Store) -> RunRecord:

@@ -1,21 +1,11 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from sqlalchemy import create_engine, text
 
 from opinionsim.errors import StoreError
 from opinionsim.store import open_store
-from opinionsim.testing.rows import completed
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Address of a store that does not exist yet."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'store.sqlite'}"
-    return str(request.getfixturevalue("postgres").database(str(tmp_path)))
+from tests.support.rows import completed
 
 
 def _state_version(url: str, version: int) -> None:
@@ -29,27 +19,27 @@ def _state_version(url: str, version: int) -> None:
 @pytest.mark.parametrize(
     ("version", "advice"),
     [
-        (1, "schema version 1, this version of opinionsim knows version 4; read it with the version"),
-        (9, "schema version 9, this version of opinionsim knows version 4; install the version"),
+        (1, "schema version 1, this version of opinionsim knows version 5; read it with the version"),
+        (9, "schema version 9, this version of opinionsim knows version 5; install the version"),
     ],
 )
-def test_a_store_of_another_version_is_neither_read_nor_written(url: str, version: int, advice: str) -> None:
-    with open_store(url) as store:
+def test_a_store_of_another_version_is_neither_read_nor_written(each_url: str, version: int, advice: str) -> None:
+    with open_store(each_url) as store:
         completed(store, "r1")
-    _state_version(url, version)
+    _state_version(each_url, version)
     for write in (True, False):
         with pytest.raises(StoreError, match=advice):
-            open_store(url, write=write)
-    _state_version(url, 4)
-    with open_store(url, write=False) as reader:
+            open_store(each_url, write=write)
+    _state_version(each_url, 5)
+    with open_store(each_url, write=False) as reader:
         assert reader.states(["r1"])["r1"].status == "complete"
 
 
-def test_a_database_of_another_program_is_left_alone(url: str) -> None:
-    engine = create_engine(url)
+def test_a_database_of_another_program_is_left_alone(each_url: str) -> None:
+    engine = create_engine(each_url)
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE theirs (x TEXT)"))
     engine.dispose()
     for write in (True, False):
         with pytest.raises(StoreError, match="a database of another program, not an opinionsim store"):
-            open_store(url, write=write)
+            open_store(each_url, write=write)

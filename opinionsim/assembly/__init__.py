@@ -1,0 +1,14 @@
+"""One planned run put together from its parts."""
+
+from __future__ import annotations
+
+from opinionsim.assembly._assemble import RunParts as RunParts, assemble as assemble
+from opinionsim.assembly._coding import (
+    instrument_row as instrument_row,
+    instruments_by_run as instruments_by_run,
+    opinion_rows as opinion_rows,
+    stored_texts as stored_texts,
+)
+from opinionsim.assembly._edges import edge_rows as edge_rows, tie_rows as tie_rows
+from opinionsim.assembly._loaded import LoadedParts as LoadedParts
+from opinionsim.assembly._recording import Recording as Recording, agent_rows as agent_rows, turn_row as turn_row

@@ -1,0 +1,360 @@
+"""Assembly of the objects that carry out a planned run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from opinionsim.actors import Cognition, Direction, Member, PersonaActor, other_actors, persona_actors
+from opinionsim.classic import draw_opinions
+from opinionsim.errors import SpecError
+from opinionsim.llm import Endpoint, ReplayOnly
+from opinionsim.networks import Network, NetworkKind
+from opinionsim.opinions import OpinionScale
+from opinionsim.personas import BARE, Persona, Population, draw_population
+from opinionsim.prompts import PromptPack
+from opinionsim.schedules import (
+    PARTICIPANT,
+    ActSpec,
+    AnySchedule,
+    Event,
+    Phase,
+    Setting,
+    automatic_instructions,
+    named,
+    selector_of,
+    with_events,
+    with_moderator,
+    with_phases,
+    with_probes,
+    without_turns,
+)
+from opinionsim.specification import (
+    Cast,
+    Equation,
+    ExperimentSpec,
+    ModelSpec,
+    PlannedRun,
+    Resources,
+    agent_label,
+    cast_of,
+    cast_personas,
+    cast_respondents,
+    changed_networks,
+    cognition_of,
+    equation_of,
+    events_of,
+    known_participants,
+    naming_own_part,
+    participant_names,
+    uses_survey,
+)
+from opinionsim.streams import stream
+from opinionsim.topics import Claim, Topic
+
+
+@dataclass(frozen=True)
+class RunParts:
+    """Everything a run is made of, drawn and loaded.
+
+    Attributes
+    ----------
+    topic, claim : Topic, Claim or None
+        The topic and claim of opinions; a task alone has no claim.
+    task : str
+        What agents are asked to do; empty for nothing beyond their acts.
+    population : Population
+        The personas and initial opinions of the agents.
+    network : Network or None
+        Ties between agents; None where all can meet all, or nobody meets anybody.
+    schedule : StaticSchedule or AdaptiveSchedule
+        The turns of the run, probes included.
+    pack : PromptPack
+        Wording of the prompts.
+    scale : OpinionScale
+        The scale of opinions.
+    cognition : Cognition
+        Memory, bias and world of the agents, and what they are told of persona and topic.
+    lookahead : int or None
+        Steps dispatched beyond the last complete one.
+    opinions : tuple of float or None, length N
+        Initial opinions: points of the scale, or any number within it for an equation.
+    names : tuple of str, length N
+        Names of the agents in results; empty for those of their personas.
+    directions : tuple of Direction, length N
+        What each agent is told apart from the others.
+    others : mapping of str to Direction
+        The same for other members, by role.
+    models : tuple of ModelSpec, length N + number of others
+        Chat model of each member; empty where agents follow an equation.
+    model_labels : tuple of str, length N + number of others
+        Name in results of the chat model or equation of each member.
+    equation : Equation or None
+        The equation that agents follow; None where chat models play personas.
+    events : tuple of Event
+        What happens from outside, which the schedule contains.
+    """
+
+    topic: Topic
+    claim: Claim | None
+    task: str
+    population: Population
+    network: Network | None
+    schedule: AnySchedule
+    pack: PromptPack
+    scale: OpinionScale
+    cognition: Cognition
+    lookahead: int | None
+    opinions: tuple[float | None, ...]
+    names: tuple[str, ...]
+    directions: tuple[Direction, ...]
+    others: Mapping[str, Direction]
+    models: tuple[ModelSpec, ...]
+    model_labels: tuple[str, ...]
+    equation: Equation | None = None
+    events: tuple[Event, ...] = ()
+
+    @property
+    def calls_per_event(self) -> int:
+        """Number of calls of an agent to remember a turn."""
+        return 0 if self.equation is not None else self.cognition.remembering.calls_per_event
+
+    def cast(self, endpoints: Sequence[Endpoint] = (), evidence: Sequence[str] = ()) -> tuple[Member, ...]:
+        """The cast of the run, before its first turn.
+
+        Parameters
+        ----------
+        endpoints : sequence of Endpoint
+            Endpoint of each agent; default one that makes no call.
+        evidence : sequence of str
+            Kind of evidence of each agent; default ``equation`` for an equation, else ``scripted``.
+        """
+        if self.equation is not None:
+            actors, kind, unnamed = list(self.equation.actors()), "equation", "(equation)"
+            others = []
+        else:
+            actors, kind, unnamed = list(self._personas()), "scripted", "(no role)"
+            others = self._others()
+        n = len(self.population) + len(others)
+        members = zip(
+            [*actors, *others],
+            [*(PARTICIPANT for _ in actors), *(each.role for each in others)],
+            [*self.names, *(each.role.capitalize() for each in others)],
+            [*self.population.personas, *(BARE for _ in others)],
+            [*self.opinions, *(None for _ in others)],
+            self.model_labels,
+            endpoints or [Endpoint(ReplayOnly())] * n,
+            evidence or [kind] * n,
+            strict=True,
+        )
+        return tuple(
+            Member(actor, role, endpoint, name or unnamed, of, model, opinion, _attributes(persona), persona.record)
+            for actor, role, name, persona, opinion, model, endpoint, of in members
+        )
+
+    def acts(self, agent: int) -> Mapping[str, ActSpec]:
+        """The acts of a member of the cast, as it carries them out."""
+        if agent < len(self.directions):
+            return self.directions[agent].acts(self.schedule.acts)
+        return self.schedule.acts
+
+    def _personas(self) -> Sequence[PersonaActor]:
+        return persona_actors(
+            self.population,
+            self.schedule,
+            self.pack,
+            claim=self.claim,
+            scale=self.scale,
+            cognition=self.cognition,
+            task=self.task,
+            directions=self.directions,
+        )
+
+    def _others(self) -> list[PersonaActor]:
+        return other_actors(
+            self.schedule,
+            self.pack,
+            claim=self.claim,
+            scale=self.scale,
+            masked=self.cognition.masked,
+            task=self.task,
+            directions=self.others,
+        )
+
+
+def _attributes(persona: Persona) -> dict[str, str]:
+    """Attributes of a persona, its background included."""
+    return {**persona.attributes, **({"background": persona.background} if persona.background else {})}
+
+
+def assemble(planned: PlannedRun, resources: Resources, left_out: Collection[int] = ()) -> RunParts:
+    """Load and draw everything that a planned run needs; makes no call.
+
+    Parameters
+    ----------
+    planned : PlannedRun
+        The run.
+    resources : Resources
+        Source of topics, personas, prompts, messages and networks.
+    left_out : collection of int
+        Turns that it leaves out because another run skipped them; by default none.
+
+    Raises
+    ------
+    SpecError
+        If a resource of the specification does not exist or does not fit.
+    """
+    with naming_own_part(planned.spec):
+        return _assembled(planned, resources, left_out)
+
+
+def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[int]) -> RunParts:
+    spec = planned.spec
+    scale = spec.scale.scale()
+    population = _population(planned, resources, scale)
+    network = _network(planned, resources)
+    opinions = _opinions(planned, population, scale)
+    setting = Setting(
+        spec.size,
+        partial(_drawing, planned, "schedule"),
+        network,
+        opinions,
+        resources.messages,
+        participant_names(spec, population.personas),
+        planned.replicate,
+    )
+    schedule = None if spec.interaction.native else _schedule(spec, setting)
+    equation: Equation | None = None
+    labels: tuple[str, ...] = (spec.model.label,) * len(population)
+    cast = Cast(population, participant_names(spec, population.personas), (), {}, ())
+    if spec.model.equation is not None or schedule is None:
+        equation, schedule = equation_of(spec, _seed(planned), planned.replicate, network, opinions, schedule)
+    else:
+        cast = cast_of(spec, population, lambda: spec.model.assign(population.personas, _drawing(planned, "models")))
+        models = spec.chat_models
+        labels = tuple(agent_label(each, models) for each in cast.models)
+        schedule = _moderated(spec, schedule, resources)
+    probe, asked = spec.measurement.probe, spec.measurement.self_report
+    probed = with_probes(with_probes(schedule, probe.before, probe.after), asked.before, asked.after, "self-report")
+    known = known_participants(spec, population.personas)
+    events = events_of(spec.events, known, resources.messages, _drawing(planned, "events"))
+    # Around the probes, so that nobody who is absent is probed.
+    named_to_others = spec.cast or spec.population.shown in ("full", "name")
+    eventful = with_events(probed, events, [each.name if named_to_others else "" for each in known])
+    return RunParts(
+        topic=resources.topic(spec.topic),
+        claim=resources.claim(spec),
+        task=spec.task,
+        population=cast.population,
+        network=network,
+        schedule=without_turns(eventful, left_out),
+        pack=resources.pack(spec.pack),
+        scale=scale,
+        cognition=cognition_of(spec),
+        lookahead=spec.execution.lookahead,
+        opinions=opinions,
+        names=cast.names,
+        directions=cast.directions,
+        others=cast.others,
+        models=cast.models,
+        model_labels=labels,
+        equation=equation,
+        events=events,
+    )
+
+
+def _moderated(spec: ExperimentSpec, schedule: AnySchedule, resources: Resources) -> AnySchedule:
+    """The schedule with the moderator that the specification wants, if any."""
+    moderator = spec.moderator
+    if moderator is None:
+        return schedule
+    texts = resources.pack(spec.pack).named
+    automatic = automatic_instructions(texts.marker) if moderator.automatic and texts is not None else None
+    return with_moderator(schedule, automatic=automatic, decides=moderator.values is not None)
+
+
+def _schedule(spec: ExperimentSpec, setting: Setting) -> AnySchedule:
+    """The schedule of an interaction without probes, with the number of draws that the specification sets."""
+    phases = [
+        Phase(step, spec.interaction.schedule(replace(setting, network=network)), changes)
+        for step, network, changes in changed_networks(spec.events, setting.network)
+    ]
+    schedule = with_phases(spec.interaction.schedule(setting), phases)
+    cognition = spec.cognition
+    if cognition.draws > 1:
+        select = selector_of(cognition.selector)
+        acts = [
+            act if act.draws > 1 else replace(act, draws=cognition.draws, selector=select)
+            for act in schedule.acts.values()
+        ]
+        schedule.acts = named(*acts)
+    return schedule
+
+
+def _drawing(planned: PlannedRun, purpose: str, *, every_replicate: bool = False) -> np.random.Generator:
+    """The random stream of a purpose in this run's block, or one that all replicates share."""
+    replicate = 0 if every_replicate else planned.replicate
+    return stream(planned.spec.seed, purpose, replicate, *planned.stream_key)
+
+
+def _seed(planned: PlannedRun) -> int:
+    """Root of the random streams of an equation; drawn for each block if `independent_over` names fields."""
+    return int(_drawing(planned, "classic").integers(2**32)) if planned.stream_key else planned.spec.seed
+
+
+def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) -> Population:
+    spec = planned.spec.population
+    if planned.spec.cast:
+        personas = _cast_personas(planned, resources)
+        return Population(personas, (None,) * len(personas))
+    if spec.continuous or not planned.spec.interaction.role_play:
+        return Population.bare(spec.size)
+    # A Latin square balances over replicates, so these must have the same personas and opinions.
+    balanced = spec.assignment == "latin-square"
+    drawn = draw_population(
+        resources.drawn(planned.spec, _drawing(planned, "survey", every_replicate=balanced)),
+        spec.size,
+        scale=scale,
+        initial_opinions=spec.distribution,
+        assignment=spec.assignment,
+        replicate=planned.replicate,
+        opinions_rng=_drawing(planned, "initial opinions", every_replicate=balanced),
+        assignment_rng=_drawing(planned, "assignment", every_replicate=balanced),
+    )
+    # Without a topic there is nothing that an initial opinion could be about.
+    return drawn if planned.spec.has_topic else Population(drawn.personas, (None,) * len(drawn))
+
+
+def _cast_personas(planned: PlannedRun, resources: Resources) -> tuple[Persona, ...]:
+    """The personas of a cast: those written out, and respondents of the survey."""
+    spec, found = planned.spec, dict[int, Persona]()
+    if uses_survey(spec):
+        found = cast_respondents(spec, resources.survey(spec), _drawing(planned, "survey"))
+    return cast_personas(spec, lambda agent, member: found[agent])
+
+
+def _opinions(planned: PlannedRun, population: Population, scale: OpinionScale) -> tuple[float | None, ...]:
+    """Initial opinions of the agents."""
+    spec = planned.spec.population
+    if not spec.continuous:
+        return tuple(None if opinion is None else float(opinion) for opinion in population.opinions)
+    rng = _drawing(planned, "initial opinions")
+    return tuple(draw_opinions(str(spec.initial_opinions), spec.size, (scale.lowest, scale.highest), rng).tolist())
+
+
+def _network(planned: PlannedRun, resources: Resources) -> Network | None:
+    """The network of a run; None where all agents can meet all, or nobody meets anybody."""
+    network: NetworkKind | None = getattr(planned.spec.interaction, "network", None)
+    if network is None or network.kind == "complete":
+        return None
+    rng = np.random.default_rng(int(_drawing(planned, "network").integers(2**32)))
+    try:
+        names = resources.names(planned.spec)
+        found = network.build(planned.spec.size, rng, resources.network, names)
+        # Agents that play nobody have no names: they go by the numbers that the names were given.
+        return found if names is not None else replace(found, labels=None)
+    except SpecError as error:
+        raise SpecError(f"interaction.network: {error}") from error.__cause__

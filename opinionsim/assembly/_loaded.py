@@ -1,0 +1,247 @@
+"""The models, prices and instruments of an experiment, each loaded once, before any call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+
+from opinionsim.assembly._pricing import model_price
+from opinionsim.classifiers import Classifier, asks, load_classifier
+from opinionsim.documents import KeyPath
+from opinionsim.errors import SpecError
+from opinionsim.llm import (
+    Endpoint,
+    Limits,
+    ModelClient,
+    PriceTable,
+    ScriptedChatModel,
+    load_chat_model,
+    load_prices,
+    planning,
+    warnings_for,
+)
+from opinionsim.measurement import Instrument, check_abilities
+from opinionsim.prompts import PromptPack
+from opinionsim.registry import find
+from opinionsim.specification import Experiment, ExperimentSpec, ModelSpec, ResolvedInstrument
+from opinionsim.streams import canonical_json
+
+
+class LoadedParts:
+    """The models, prices and classifiers of an experiment, each loaded once, before any call.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The experiment that names them.
+    chat_model : BaseChatModel, optional
+        Used instead of every model that plays agents; a classifier keeps its own. Names in the specification still
+        identify the runs, so the scripted model must be named ``scripted``, and no other model may be.
+    chat_models : mapping of str to BaseChatModel, optional
+        Used for the models of these names in the specification, which then need not be names of any other model.
+    to_plan : bool
+        Whether to load them only for planning, without calls: no key and no weights are needed.
+
+    Attributes
+    ----------
+    missing : list of str
+        One sentence for each key that a run needs and that is not set.
+    prices : PriceTable
+        Prices of tokens.
+    limits : Limits
+        The experiment's budget.
+
+    Raises
+    ------
+    SpecError, MeasurementError
+        If a model, classifier or price table cannot be loaded, or money is limited where a price is not known.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        chat_model: BaseChatModel | None = None,
+        *,
+        chat_models: Mapping[str, BaseChatModel] | None = None,
+        to_plan: bool = False,
+    ) -> None:
+        self._chat_model = chat_model
+        self._chat_models = dict(chat_models or {})
+        self._to_plan = to_plan
+        self._source = experiment.source
+        self._specs: dict[str, ModelSpec] = {}
+        self._models: dict[str, BaseChatModel] = {}
+        self._clients: dict[str, ModelClient] = {}
+        self._endpoints: dict[str, Endpoint] = {}
+        self._classifiers: dict[str, Classifier] = {}
+        self._instruments: dict[str, Instrument] = {}
+        self._judges: dict[str, ModelClient] = {}
+        execution = experiment.spec.execution
+        self.prices: PriceTable = load_prices(experiment.resources.path(execution.prices))
+        budget = execution.budget
+        self.limits = Limits(budget.calls, budget.tokens, budget.money)
+        self.missing: list[str] = []
+        if to_plan:
+            with planning() as self.missing:
+                self._load(experiment)
+        else:
+            self._load(experiment)
+
+    def _load(self, experiment: Experiment) -> None:
+        for cell in experiment.cells:
+            pack = experiment.resources.pack(cell.spec.pack)
+            for model in cell.spec.chat_models:
+                self._check_name(model.name)
+                self._check_price(self.endpoint(model, cell.spec, pack), model.name)
+            self.instruments(cell.spec)
+
+    def _check_name(self, name: str) -> None:
+        """Refuse a scripted object under another name, or another object as ``scripted``: names identify runs."""
+        given = self._chat_model
+        if given is not None and isinstance(given, ScriptedChatModel) != (name == "scripted"):
+            raise SpecError(
+                f"model.name: the experiment names {name!r} but chat_model is a {type(given).__name__}; "
+                "give the model a name of its own in the specification, and 'scripted' to the scripted one only"
+            )
+
+    def _check_price(self, endpoint: Endpoint, name: str) -> None:
+        """Refuse to limit money if the price of a model is not known."""
+        if self.limits.money is not None and endpoint.price is None:
+            raise SpecError(
+                f"execution.budget.money: the price of {name!r} is not known; add it to a copy of the price table "
+                "named by execution.prices, or limit tokens instead"
+            )
+
+    def endpoint(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> Endpoint:
+        """The endpoint of a model; the scripted model is bound to the run's prompt pack and scale."""
+        key = self._key(model, spec)
+        if key not in self._endpoints:
+            client = self.client(model, spec, pack)
+            self._endpoints[key] = Endpoint(
+                client,
+                account=client.account,
+                networked=client.networked,
+                price=model_price(model, self.prices),
+                max_tokens=model.max_tokens,
+                replies=model.replies.policy(),
+            )
+        return self._endpoints[key]
+
+    def client(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> ModelClient:
+        """The client of a chat model."""
+        key = self._key(model, spec)
+        if key not in self._clients:
+            found = self._model(model)
+            if isinstance(found, ScriptedChatModel):
+                with _field("model.options"):
+                    found = found.bound(pack.marks, spec.scale.scale())
+            self._clients[key] = ModelClient(found, model.name)
+        return self._clients[key]
+
+    def contents(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> str:
+        """Name and fingerprint of a local model, as its replies carry them; empty for other models."""
+        found = getattr(self.client(model, spec, pack).model, "model", "")
+        return found if isinstance(found, str) and found.startswith("hf:") else ""
+
+    def _key(self, model: ModelSpec, spec: ExperimentSpec) -> str:
+        stated = model.model_dump(mode="json", exclude={"share"})
+        bound = isinstance(self._model(model), ScriptedChatModel)
+        return canonical_json([stated, spec.pack, spec.scale.model_dump(mode="json")] if bound else [stated])
+
+    def _model(self, model: ModelSpec) -> BaseChatModel:
+        key = canonical_json(model.model_dump(mode="json", exclude={"share", "replies"}))
+        if key not in self._models:
+            self._specs[key] = model
+            given = self._chat_model or self._chat_models.get(model.name)
+            self._models[key] = given or load_chat_model(
+                model.name, temperature=model.temperature, max_tokens=model.max_tokens, **model.options
+            )
+        return self._models[key]
+
+    def warnings(self) -> list[str]:
+        """Notes on the models for readers of the results."""
+        agents: list[tuple[str, dict[str, Any]]] = []
+        if self._chat_model is None:
+            agents = [(model.name, model.options) for model in self._specs.values()]
+        agents += [(client.name, {}) for client in self._judges.values()]
+        found = (warnings_for(name, options) for name, options in agents)
+        return list(dict.fromkeys(text for texts in found for text in texts))
+
+    def evidence(self, spec: ExperimentSpec, pack: PromptPack) -> str:
+        """Kind of evidence of a run: the one kind of all its authors, or ``mixed``."""
+        if spec.model.equation is not None:
+            return "equation"
+        kinds = {self.client(model, spec, pack).evidence for model in spec.chat_models}
+        return kinds.pop() if len(kinds) == 1 else "mixed"
+
+    def instruments(self, spec: ExperimentSpec) -> tuple[Instrument, ...]:
+        """The instruments of a run, each with its classifier, in the order of the specification."""
+        return tuple(self._of_claim(wanted, spec) for wanted in spec.instruments)
+
+    def _of_claim(self, wanted: ResolvedInstrument, spec: ExperimentSpec) -> Instrument:
+        """An instrument, if there is a claim where its classifier needs one."""
+        found = self._instrument(wanted, spec)
+        if found.classifier.needs_claim and not spec.has_topic:
+            problem = f"classifier {wanted.classifier.name!r} needs a claim, and a task alone has none; give a topic"
+            raise self._source.error(_place(wanted, spec), problem)
+        return found
+
+    def _instrument(self, wanted: ResolvedInstrument, spec: ExperimentSpec) -> Instrument:
+        key = canonical_json([wanted.instrument_id, sorted(wanted.kinds)])
+        if key not in self._instruments:
+            try:
+                classifier = self.classifier(wanted)
+                check_abilities(classifier, wanted.variable, context=wanted.context, about=wanted.about)
+            except SpecError as error:
+                raise self._source.error(_place(wanted, spec), str(error)) from error.__cause__
+            part = find("classifier", wanted.classifier.name)
+            self._instruments[key] = Instrument(
+                wanted.instrument_id,
+                wanted.variable,
+                classifier,
+                wanted.kinds,
+                wanted.context,
+                wanted.about,
+                part.identity,
+                part.code,
+            )
+        return self._instruments[key]
+
+    def classifier(self, wanted: ResolvedInstrument) -> Classifier:
+        """The classifier of an instrument."""
+        named, scale = wanted.classifier, wanted.scale
+        key = canonical_json([named.model_dump(mode="json"), scale.points, scale.labels])
+        if key not in self._classifiers:
+            target = find("classifier", named.name).target
+            if self._to_plan and getattr(target, "loads_weights", False):
+                # A forecast needs only the class: whether its weights are there matters to a run.
+                return target  # type: ignore[no-any-return]
+            self._classifiers[key] = found = load_classifier(named.name, scale, **named.options)
+            if asks(found):
+                name = str(found.options["model"])
+                judge = ModelSpec(name=name, options=dict(named.options.get("options") or {}))
+                found.endpoint = replace(found.endpoint, price=model_price(judge, self.prices))
+                self._check_price(found.endpoint, name)
+                if isinstance(found.endpoint.client, ModelClient):
+                    self._judges[key] = found.endpoint.client
+        return self._classifiers[key]
+
+
+def _place(wanted: ResolvedInstrument, spec: ExperimentSpec) -> KeyPath:
+    """The field of a specification that names the classifier of an instrument."""
+    offset = len(spec.instruments) - len(spec.measurement.instruments)
+    position = spec.instruments.index(wanted) - offset
+    return ("measurement", *(() if position < 0 else ("instruments", position)), "classifier")
+
+
+@contextmanager
+def _field(name: str) -> Iterator[None]:
+    """Add the name of a field to an error."""
+    try:
+        yield
+    except SpecError as error:
+        raise SpecError(f"{name}: {error}") from error.__cause__

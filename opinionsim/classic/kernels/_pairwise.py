@@ -1,0 +1,230 @@
+"""The kernels of models in which one agent meets one other at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from opinionsim.classic.kernels._contacts import Variant, pair_drawer
+from opinionsim.classic.kernels._influences import MEETS, heeding, meeting, turns
+from opinionsim.classic.kernels._random import fill, uniform
+from opinionsim.classic.kernels._stepping import Machine, Maker, Stop, copy, copy_rows, step_kernel
+from opinionsim.compilation import inlined
+
+#: Events drawn ahead of their updates.
+BLOCK = 512
+
+
+@inlined
+def _unconfined(opinion, p):
+    return opinion
+
+
+@inlined
+def pair_buffers(opinions, contacts, p, spare):
+    """Room for a block of random words, listeners and speakers."""
+    return np.empty(BLOCK, dtype=np.uint64), np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK, dtype=np.uint32)
+
+
+@inlined
+def draw_in_turn(contacts, queue, done, words, listeners, speakers, chances):
+    """Draw whom each in turn meets on the complete graph, and the chance of each event, from one random word each.
+
+    A number in [0, 1) times the number of partners is a partner and, behind the point, a number in [0, 1) again.
+    """
+    apart = not contacts.with_self
+    size = np.float64(contacts.n - 1 if apart else contacts.n)
+    for event in range(listeners.size):
+        first = np.int64(queue[done + event])
+        drawn = uniform(words[event]) * size
+        other = np.int64(drawn)
+        listeners[event], speakers[event] = first, other + np.int64(apart & (other >= first))
+        chances[event] = drawn - other
+
+
+def block_drawer(variant: Variant) -> Callable[..., int]:
+    """``draw(contacts, timing, queue, done, state, words, listeners, speakers)``: draws the next pairs of a step.
+
+    It returns how many there are: as many as there is room for, or as are left of the step.
+    """
+    draw_pairs = pair_drawer(variant)
+
+    def draw(contacts, timing, queue, done, state, words, listeners, speakers):
+        count = min(listeners.size, timing.events - done)
+        fill(state, words[:count])
+        draw_pairs(contacts, queue, done, words, listeners[:count], speakers[:count])
+        return count
+
+    return inlined(draw)
+
+
+def pairwise_kernel(update: Callable[..., float], *, draws: bool = False, discrete: bool = False) -> Maker:
+    """The kernels of a model whose agents meet in pairs, with the noise, zealots and media that it declares.
+
+    Parameters
+    ----------
+    update : callable
+        ``update(i, j, own, other, start, p, word, spare) -> float``: the opinion of agent i after it has met
+        agent j. `own` and `other` are their opinions before, `start` is i's initial opinion, `p` the parameters,
+        `word` a random word and `spare` the state of a generator for what is seldom drawn.
+    draws : bool
+        Whether `word` is used.
+    discrete : bool
+        Whether noise takes opinions to the ends of the range, not anywhere in it.
+
+    Returns
+    -------
+    callable
+        As :func:`step_kernel` returns it. Where pairs are given, (speaker, listener) in rows of `pairs` (T, 2), each
+        is a step, and the listener alone updates.
+    """
+
+    def make(variant: Variant) -> tuple[Callable[..., None], Callable[..., object]]:
+        draw_block, two_sided = block_drawer(variant), variant.two_sided
+        (vary, fate_of, _, _), met, alone = meeting(update, variant, discrete=discrete)
+
+        def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
+            words, listeners, speakers = space
+            done = 0
+            while done < timing.events:
+                count = draw_block(contacts, timing, queue, done, state, words, listeners, speakers)
+                if draws:
+                    fill(state, words[:count])
+                for event in range(count):
+                    i, j = np.int64(listeners[event]), np.int64(speakers[event])
+                    own, other = before[i], before[j]
+                    word = words[event] if draws else np.uint64(0)
+                    if vary:
+                        fate = fate_of(i, p, spare)
+                        if fate != MEETS:
+                            opinions[i] = alone(fate, i, own, start[i], p, word, spare)
+                            continue
+                    opinions[i] = met(i, j, own, other, start[i], p, word, spare)
+                    if two_sided:
+                        opinions[j] = met(j, i, other, own, start[j], p, word, spare)
+                done += count
+
+        return inlined(step), pair_buffers
+
+    free = step_kernel(make)
+
+    def maker(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
+        if variant.given:
+            return machine(_on_given_pairs(heeding(update, variant, discrete=discrete), draws))
+        return free(variant, stop, machine)
+
+    return maker
+
+
+def _on_given_pairs(update: Callable[..., float], draws: bool) -> Callable[..., None]:
+    """The kernel of steps that are one given pair each."""
+
+    def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended, halt):
+        words = np.zeros(1, dtype=np.uint64)
+        for row in range(rows.shape[0]):
+            opinions, start, noted = rows[row], starts[row], 0
+            if moments.size > 0 and moments[0] == 0:
+                copy(opinions, record[row, 0])
+                noted = 1
+            for number in range(timing.steps):
+                if halt[0]:
+                    break
+                j, i = np.int64(pairs[number, 0]), np.int64(pairs[number, 1])
+                if draws:
+                    fill(states[row], words)
+                opinions[i] = update(i, j, opinions[i], opinions[j], start[i], p, words[0], spares[row])
+                if noted < moments.size and moments[noted] == number + 1:
+                    copy(opinions, record[row, noted])
+                    noted += 1
+
+    return kernel
+
+
+def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _unconfined) -> Maker:
+    """The kernels of a model of vector opinions that move along the line between two agents.
+
+    Parameters
+    ----------
+    weight : callable
+        ``weight(i, distance, p) -> float``: the part of the way to another opinion, at a Euclidean distance, that
+        agent i goes.
+    settle : callable
+        ``settle(opinion, p) -> float``: what becomes of each component; :func:`confined` keeps it in the range.
+
+    Returns
+    -------
+    callable
+        As :func:`pairwise_kernel` returns it, for opinions (R, N, D) and records (R, K, N, D). Media are none.
+    """
+    free = step_kernel(lambda variant: _vector_step(variant, _vector_meeting(variant, weight, settle)))
+
+    def maker(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
+        if variant.given:
+            return machine(_vectors_on_given_pairs(_vector_meeting(variant, weight, settle)))
+        return free(variant, stop, machine)
+
+    return maker
+
+
+def _vector_meeting(
+    variant: Variant, weight: Callable[..., float], settle: Callable[..., float]
+) -> Callable[..., None]:
+    """``meet(opinions, before, i, j, two_sided, p, spare)``: the turn of agent i, in which it meets agent j."""
+    vary, fate_of, jump, rests = turns(variant)
+
+    def meet(opinions, before, i, j, two_sided, p, spare):
+        if vary and fate_of(i, p, spare) != MEETS:
+            if not rests(i, p):
+                for d in range(opinions.shape[1]):
+                    opinions[i, d] = jump(i, p, spare)
+            return
+        squares = 0.0
+        for d in range(opinions.shape[1]):
+            squares += (before[j, d] - before[i, d]) ** 2
+        distance = np.sqrt(squares)
+        forth, back = weight(i, distance, p), weight(j, distance, p)
+        for d in range(opinions.shape[1]):
+            gap = before[j, d] - before[i, d]
+            if not rests(i, p):
+                opinions[i, d] = settle(before[i, d] + forth * gap, p)
+            if two_sided and not rests(j, p):
+                opinions[j, d] = settle(before[j, d] - back * gap, p)
+
+    return inlined(meet)
+
+
+def _vector_step(variant: Variant, meet: Callable[..., None]) -> tuple[Callable[..., None], Callable[..., object]]:
+    draw_block, two_sided = block_drawer(variant), variant.two_sided
+
+    def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
+        words, listeners, speakers = space
+        done = 0
+        while done < timing.events:
+            count = draw_block(contacts, timing, queue, done, state, words, listeners, speakers)
+            for event in range(count):
+                meet(opinions, before, np.int64(listeners[event]), np.int64(speakers[event]), two_sided, p, spare)
+            done += count
+
+    return inlined(step), pair_buffers
+
+
+def _vectors_on_given_pairs(meet: Callable[..., None]) -> Callable[..., None]:
+    """The kernel of steps that are one given pair each, for vectors."""
+
+    def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended, halt):
+        for row in range(rows.shape[0]):
+            opinions, noted = rows[row], 0
+            if moments.size > 0 and moments[0] == 0:
+                copy_rows(opinions, record[row, 0])
+                noted = 1
+            for number in range(timing.steps):
+                if halt[0]:
+                    break
+                j, i = np.int64(pairs[number, 0]), np.int64(pairs[number, 1])
+                meet(opinions, opinions, i, j, False, p, spares[row])
+                if noted < moments.size and moments[noted] == number + 1:
+                    copy_rows(opinions, record[row, noted])
+                    noted += 1
+
+    return kernel

@@ -1,0 +1,1 @@
+"""One file for each classic model, or for a family of models that share a kernel."""

@@ -1,0 +1,201 @@
+"""Culture in several features: Axelrod 1997, with the drift of Klemm et al. 2003."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from opinionsim.classic._model import ORDERS, PICKS, ClassicModel, Parameter
+from opinionsim.classic._transition import Received, Transition
+from opinionsim.classic.kernels._contacts import Variant
+from opinionsim.classic.kernels._pairwise import block_drawer, pair_buffers
+from opinionsim.classic.kernels._random import fill, uniform
+from opinionsim.classic.kernels._stepping import Stop, step_kernel
+from opinionsim.classic.kernels._until import one_number
+from opinionsim.compilation import at, inlined
+from opinionsim.errors import SpecError
+
+if TYPE_CHECKING:
+    from opinionsim.classic.kernels._process import Setup
+
+
+class Parameters(NamedTuple):
+    r"""Axelrod's dissemination of culture.
+
+    A culture is a list of F features, each with one of q traits. An agent and one it hears interact with a probability
+    equal to the share of features that they have in common; the agent then takes over the other's trait in one of the
+    features in which they differ. With noise, an agent takes up a random trait now and then.
+
+    - Equation: P(\text{interaction}) = \frac{1}{F} \sum_{f=1}^F \delta(x_{if}, x_{jf}):\quad x_{if} \leftarrow x_{jf}\
+      \text{for one } f \text{ with } x_{if} \ne x_{jf}
+    - Behaviour: Without noise a population comes to rest where every two neighbours are alike or have nothing in
+      common. Few traits leave one culture, many leave fragments: on the square lattice the largest region falls to a
+      vanishing share of agents at a q that grows with F, continuously for F = 2 (at a mean of 3.1 of Poisson
+      distributed traits) and abruptly for F = 10. On the complete graph and on networks with shortcuts one culture
+      holds out to a larger q. Noise below 1 in the time that a disturbance takes to heal brings monoculture about at
+      any q, noise above it keeps disorder up; that time grows with N.
+    - Source: Axelrod (1997). The dissemination of culture: a model with local convergence and global polarization.
+      Journal of Conflict Resolution 41, 203-226. doi:10.1177/0022002797041002001
+    - Source: Castellano, Marsili & Vespignani (2000). Nonequilibrium phase transition in a model for social influence.
+      Physical Review Letters 85, 3536-3539. doi:10.1103/PhysRevLett.85.3536
+    - Source: Klemm, Eguíluz, Toral & San Miguel (2003). Global culture: a noise-induced transition in finite systems.
+      Physical Review E 67, 045101. doi:10.1103/PhysRevE.67.045101
+    - Source: Peres & Fontanari (2015). The nature of the continuous non-equilibrium phase transition of Axelrod's
+      model. EPL 111, 58001. doi:10.1209/0295-5075/111/58001
+    """
+
+    features: Any = Parameter(5, "features of a culture", "F", "[1, 1000]", per_agent=False)
+    traits: Any = Parameter(10, "traits that each feature can take, from 0 up", "q", "[2, 1000000]", per_agent=False)
+    noise: Any = Parameter(
+        0.0, "cultural drift: probability of a random trait in a random feature instead of a meeting", "r", "[0, 1]"
+    )
+
+
+@inlined
+def _shared(opinions, one, other):
+    """The number of features that two agents have in common."""
+    count = np.int64(0)
+    for d in range(opinions.shape[1]):
+        count += np.int64(opinions[one, d] == opinions[other, d])
+    return count
+
+
+def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
+    draw_block = block_drawer(variant)
+
+    def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
+        words, listeners, speakers = space
+        size, done = opinions.shape[1], 0
+        while done < timing.events:
+            count = draw_block(contacts, timing, queue, done, state, words, listeners, speakers)
+            fill(state, words[:count])
+            for event in range(count):
+                i, j = np.int64(listeners[event]), np.int64(speakers[event])
+                # One number is drawn. What is left of it once it has chosen is even again, and chooses next.
+                chance, noise = uniform(words[event]), at(p.noise, i)
+                if chance < noise:
+                    place = chance / noise * size
+                    feature = np.int64(place)
+                    opinions[i, feature] = np.float64(np.int64((place - feature) * p.traits))
+                    continue
+                shared = _shared(before, i, j)
+                chance = (chance - noise) / (1.0 - noise) * size
+                if shared < size and chance < shared:
+                    skipped = np.int64(chance / shared * (size - shared))
+                    for d in range(size):
+                        if before[i, d] != before[j, d]:
+                            if skipped == 0:
+                                opinions[i, d] = before[j, d]
+                            skipped -= 1
+            done += count
+
+    return inlined(step), pair_buffers
+
+
+@inlined
+def _partial(opinions, one, other):
+    """Whether two agents share some features, but not all, so that a meeting can change one of them."""
+    shared = _shared(opinions, one, other)
+    return shared > 0 and shared < opinions.shape[1]
+
+
+@cache
+def _ties_at_rest(weighted: bool) -> Stop:
+    """The check of whether a tie overlaps in part, beginning with the agent at which the last one was found."""
+
+    def check(opinions, previous, contacts, p, timing, memory):
+        begun, cost = memory[0], 0
+        for looked in range(contacts.n):
+            agent = np.int64(begun + looked)
+            agent -= contacts.n * np.int64(agent >= contacts.n)
+            for place in range(contacts.starts[agent], contacts.starts[agent + 1]):
+                cost += 1
+                met = contacts.weights[place] > 0.0 if weighted else True
+                if met and _partial(opinions, agent, np.int64(contacts.others[place])):
+                    memory[0] = agent
+                    return cost
+        return -1
+
+    return Stop(inlined(check), one_number)
+
+
+@inlined
+def _first_holders(opinions, contacts, p):
+    """Room for a pair that overlaps in part, and for the first agent that holds each trait of each feature."""
+    return np.zeros(2, dtype=np.int64), np.empty((opinions.shape[1], p.traits), dtype=np.int64)
+
+
+@inlined
+def _all_at_rest(opinions, previous, contacts, p, timing, memory):
+    """Whether any two agents overlap in part, beginning with the two that last did.
+
+    None do if whoever holds a trait is like the first one that does.
+    """
+    pair, firsts = memory
+    if _partial(opinions, pair[0], pair[1]):
+        return 1
+    for d in range(firsts.shape[0]):
+        for trait in range(firsts.shape[1]):
+            firsts[d, trait] = -1
+    for agent in range(contacts.n):
+        for d in range(firsts.shape[0]):
+            trait = np.int64(opinions[agent, d])  # type: ignore[assignment]
+            first = firsts[d, trait]
+            if first < 0:
+                firsts[d, trait] = agent
+            elif _partial(opinions, first, agent):
+                pair[0], pair[1] = first, agent
+                return firsts.size + (agent + 1) * (d + 1)
+    return -1
+
+
+_ALL_AT_REST = Stop(_all_at_rest, _first_holders)
+
+
+def _frozen(setup: Setup) -> Stop:
+    if np.any(np.asarray(setup.p.noise) > 0):
+        raise SpecError("until: frozen cannot come with noise, which changes traits for ever; set noise to 0")
+    variant = setup.variant()
+    return _ALL_AT_REST if variant.complete else _ties_at_rest(variant.weighted)
+
+
+def _transition(received: Received, p: Parameters) -> Transition:
+    """Opinions are cultures (T, F), and a message is one."""
+    own, said = received.own, received.said[:, 0]
+    runs, size = own.shape
+    differ = own != said
+    shared = 1.0 - differ.mean(axis=1)
+    calm = 1.0 - np.broadcast_to(p.noise, (runs,))
+    each = np.where(differ, (calm * shared / np.maximum(differ.sum(axis=1), 1))[:, None], 0.0)
+    # To stay, to take one feature over, or to come to any trait in any feature.
+    values = np.repeat(own[:, None], 1 + size + size * p.traits, axis=1)
+    chances = np.full(values.shape[:2], (1.0 - calm)[:, None] / (size * p.traits))
+    chances[:, 0], chances[:, 1 : 1 + size] = calm - each.sum(axis=1), each
+    for d in range(size):
+        values[:, 1 + d, d] = said[:, d]
+        drifted = 1 + size + d * p.traits
+        values[:, drifted : drifted + p.traits, d] = np.arange(p.traits)
+    return Transition(values, chances)
+
+
+_KERNEL = step_kernel(_make)
+
+MODEL = ClassicModel(
+    name="axelrod",
+    family="similarity-biased",
+    parameters=Parameters,
+    range=(0.0, 9.0),
+    kernel=_KERNEL,
+    vector=_KERNEL,
+    transition=_transition,
+    orders=ORDERS,
+    picks=PICKS,
+    states="traits",
+    frozen=_frozen,
+    at_rest="every two agents that can meet are alike in all features, or in none.",
+    measures=("regions", "largest_region", "partial_overlap"),
+    example={"n": 100, "network": "lattice", "steps": 1000},
+)

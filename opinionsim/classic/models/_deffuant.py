@@ -1,0 +1,82 @@
+"""Bounded confidence in pairs: Deffuant, Neau, Amblard & Weisbuch 2000."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from opinionsim.classic._model import ORDERS, ClassicModel, Parameter
+from opinionsim.classic._transition import Received
+from opinionsim.classic.kernels._frozen import BOUNDED_CONFIDENCE, bounded_confidence
+from opinionsim.classic.kernels._influences import MEDIA, MEDIA_OPINIONS, NOISE, ZEALOT, disturbed
+from opinionsim.classic.kernels._pairwise import pairwise_kernel, vector_kernel
+from opinionsim.compilation import at, inlined
+
+EPSILON = Parameter(
+    0.2, "confidence: largest distance at which opinions meet", r"\varepsilon", scaled=True, reaches="threshold"
+)
+MU = Parameter(0.5, "part of the way that is gone", r"\mu", "(0, 1]")
+THRESHOLD = Parameter("<=", "whether opinions at exactly that distance meet", choices=("<=", "<"))
+
+
+class Parameters(NamedTuple):
+    r"""Deffuant-Weisbuch bounded confidence.
+
+    Two agents meet; if their opinions are no farther apart than the confidence, both move closer.
+
+    - Equation: |x_j - x_i| \le \varepsilon:\quad x_i \leftarrow x_i + \mu (x_j - x_i),\quad x_j \leftarrow x_j + \mu
+      (x_i - x_j)
+    - Behaviour: With mu up to 0.5, as published, about 1/(2 epsilon) clusters survive on the complete graph from
+      uniform opinions on [0, 1]; consensus from epsilon = 0.5 on. With mu = 1 two agents swap opinions. The mean is
+      conserved by two-sided meetings of equal mu. With noise opinions never rest: clusters lose and gain agents, and
+      dissolve above a critical noise, which is about 1.15 epsilon / (1 + 1.15 epsilon) for two-sided meetings of mu =
+      0.5 on a range of width 1. Zealots and media draw those within confidence to their own opinions.
+    - Source: Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. Advances in Complex
+      Systems 3, 87-98. doi:10.1142/S0219525900000078
+    - Source: Pineda, Toral & Hernández-García (2009). Noisy continuous-opinion dynamics. Journal of Statistical
+      Mechanics, P08001. doi:10.1088/1742-5468/2009/08/P08001
+    """
+
+    epsilon: Any = EPSILON
+    mu: Any = MU
+    threshold: Any = THRESHOLD
+    noise: Any = NOISE
+    zealot: Any = ZEALOT
+    media: Any = MEDIA
+    media_opinions: Any = MEDIA_OPINIONS
+    limits: tuple[float, float] = (0.0, 1.0)
+
+
+@inlined
+def _weight(i, distance, p):
+    return at(p.mu, i) * np.float64(distance < at(p.epsilon, i))
+
+
+@inlined
+def update(i, j, own, other, start, p, word, spare):
+    return own + _weight(i, abs(other - own), p) * (other - own)
+
+
+def _transition(received: Received, p: Parameters) -> np.ndarray:
+    gap = received.said[:, 0] - received.own
+    return np.where(np.abs(gap) < p.epsilon, received.own + p.mu * gap, received.own)
+
+
+MODEL = ClassicModel(
+    name="deffuant",
+    family="similarity-biased",
+    parameters=Parameters,
+    kernel=pairwise_kernel(update),
+    vector=vector_kernel(_weight),
+    update=update,
+    transition=disturbed(_transition),
+    frozen=bounded_confidence,
+    at_rest=BOUNDED_CONFIDENCE,
+    shrinks=True,
+    orders=ORDERS,
+    picks=("edge", "listener", "speaker"),
+    sides=("two", "one"),
+    conserves=frozenset({"mean"}),
+    example={"n": 300, "steps": 40, "epsilon": 0.2},
+)

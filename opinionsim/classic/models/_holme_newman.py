@@ -1,0 +1,169 @@
+"""Copying and choosing one's company: Holme & Newman 2006, and the co-evolving voter model of Vazquez et al. 2008."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from opinionsim.classic._model import ClassicModel, Parameter
+from opinionsim.classic._transition import Received, Transition
+from opinionsim.classic.kernels._contacts import Variant
+from opinionsim.classic.kernels._random import draw, uniform
+from opinionsim.classic.kernels._stepping import Stop, no_room, step_kernel
+from opinionsim.classic.kernels._ties import (
+    COUNT,
+    Ties,
+    anybody,
+    item_at,
+    member_alike,
+    member_of_all,
+    move,
+    move_tie,
+    note_at,
+    number_alike,
+    number_of_all,
+    owner_of,
+    size_of,
+    target_finder,
+)
+from opinionsim.classic.kernels._until import one_number
+from opinionsim.compilation import at, inlined
+from opinionsim.errors import SpecError
+from opinionsim.networks import Network
+
+if TYPE_CHECKING:
+    from opinionsim.classic.kernels._process import Setup
+
+
+class Parameters(NamedTuple):
+    r"""Co-evolution of networks and opinions (Holme-Newman).
+
+    An agent is drawn, and one of its ties. With probability rewire the other end of the tie is moved to an agent of its
+    own opinion that it is not tied to yet; otherwise, and where there is no such agent, it takes over the opinion at
+    the other end. An agent without ties does nothing until it is chosen by another.
+
+    - Equation: \begin{cases} (i, j) \to (i, k),\ x_k = x_i & \text{with probability } \phi\\ x_i \leftarrow x_j &
+      \text{otherwise} \end{cases}
+    - Behaviour: A network ends in components of one opinion each. With rewire = 0 these are the components of the
+      network at the start, each in consensus; with rewire near 1 they are the holders of each opinion at the start. In
+      between there is a transition: with 4 ties an agent and 10 agents an opinion at rewire = 0.458, where the sizes of
+      communities follow a power law (Holme & Newman 2006). With two opinions and discordant ties alone the network
+      breaks in two above rewire = (k - 2) / (k - 1), for k ties an agent, in the approximation of Vazquez et al. 2008.
+      No agent is ever tied to itself or twice to another; the paper leaves this open.
+    - Source: Holme & Newman (2006). Nonequilibrium phase transition in the coevolution of networks and opinions.
+      Physical Review E 74, 056108. doi:10.1103/PhysRevE.74.056108
+    - Source: Vazquez, Eguíluz & San Miguel (2008). Generic absorbing transition in coevolution dynamics. Physical
+      Review Letters 100, 108702. doi:10.1103/PhysRevLett.100.108702
+    """
+
+    rewire: Any = Parameter(
+        0.5, "probability that the tie is moved; otherwise the opinion is copied", r"\phi", "[0, 1]"
+    )
+    target: Any = Parameter(
+        "similar",
+        "agents among which the new one is drawn: those of the same opinion, or all",
+        choices=("similar", "random"),
+    )
+    ties: Any = Parameter(
+        "any",
+        "ties at which something happens: any, or none but those between agents that differ",
+        choices=("any", "discordant"),
+    )
+
+
+def _ties(network: Network, states: np.ndarray, p: Parameters) -> Ties:
+    """Ties, with agents grouped by opinion, and a count of those between agents that differ."""
+    groups = np.unique(states, return_inverse=True)[1].reshape(-1)
+    ties = Ties.of(network, groups, network.n)
+    ties.groups[COUNT] = np.count_nonzero(np.diff(groups[network.edges[0]]))
+    return ties
+
+
+def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
+    alike, choosy = variant.option("target") == 0, variant.option("ties") == 1
+    counts = variant.until == "frozen"
+    find = (
+        target_finder(number_alike, member_alike, anybody, 8)
+        if alike
+        else target_finder(number_of_all, member_of_all, anybody, 64)
+    )
+
+    def step(opinions, before, start, ties, timing, p, queue, state, spare, space):
+        ends, groups = ties.ends, ties.groups
+        for _ in range(timing.events):
+            # A number in [0, 1) times that of agents is an agent and, behind the point, a number in [0, 1) again.
+            drawn = uniform(draw(state)) * ties.n
+            agent = np.int64(drawn)
+            degree = size_of(ends, agent)
+            if degree == 0:
+                continue
+            place = np.int64((drawn - agent) * degree)
+            other = note_at(ends, agent, place)
+            own, its = owner_of(groups, agent), owner_of(groups, other)
+            if choosy and own == its:
+                continue
+            if uniform(draw(state)) < at(p.rewire, agent):
+                found = find(opinions, ends, groups, ties.n, p, agent, state)
+                if found >= 0:
+                    if counts:
+                        groups[COUNT] += np.int64(owner_of(groups, found) != own) - np.int64(its != own)
+                    move_tie(ends, item_at(ends, agent, place) ^ 1, found)
+                    continue
+            if own != its:
+                if counts:
+                    for each in range(degree):
+                        group = owner_of(groups, note_at(ends, agent, each))
+                        groups[COUNT] += np.int64(group != its) - np.int64(group != own)
+                move(groups, agent, its)
+                opinions[agent] = opinions[other]
+
+    return inlined(step), no_room
+
+
+@inlined
+def _none_differ(opinions, previous, ties, p, timing, memory):
+    return -1 if ties.groups[COUNT] == 0 else 0
+
+
+def _frozen(setup: Setup) -> Stop:
+    if setup.parameters["target"] == "random" and setup.parameters["ties"] == "any" and np.max(setup.p.rewire) > 0:
+        raise SpecError(
+            "until: frozen cannot come with holme-newman where ties between agents of one opinion may move to others; "
+            "set target: similar, or ties: discordant"
+        )
+    return Stop(_none_differ, one_number)
+
+
+def _transition(received: Received, p: Parameters) -> Transition:
+    """Messages are the opinions of all neighbours, of whom one is drawn; there is somebody to be tied to instead."""
+    present = received.present
+    drawn = present / np.maximum(present.sum(axis=1), 1)[:, None]
+    copies = drawn * (1 - np.broadcast_to(p.rewire, received.own.shape))[:, None]
+    stays = 1 - copies.sum(axis=1)
+    values = np.where(present, received.said, received.own[:, None])
+    return Transition(np.column_stack([received.own, values]), np.column_stack([stays, copies]))
+
+
+MODEL = ClassicModel(
+    name="holme-newman",
+    family="assimilative",
+    parameters=Parameters,
+    kernel=step_kernel(_make),
+    ties=_ties,
+    transition=_transition,
+    orders=("random",),
+    states="copied",
+    needs=frozenset(),
+    frozen=_frozen,
+    at_rest="no tie joins agents of different opinions, which is counted in every event. Ties between agents of one "
+    "opinion may still move, but to others of that opinion alone; with target 'random' it takes ties 'discordant'.",
+    example={
+        "n": 400,
+        "network": {"kind": "erdos-renyi", "p": 0.01},
+        "initial": {"kind": "levels", "count": 40},
+        "steps": 200,
+        "rewire": 0.4,
+    },
+)

@@ -1,0 +1,143 @@
+"""Local majorities: the majority rule of Galam and of Krapivsky & Redner, in groups of neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from opinionsim.classic._model import ENDS, ClassicModel, Parameter
+from opinionsim.classic._transition import Received, Transition
+from opinionsim.classic.kernels._contacts import Variant
+from opinionsim.classic.kernels._frozen import by_agents
+from opinionsim.classic.kernels._groups import panel_drawer
+from opinionsim.classic.kernels._influences import STATE_NOISE, ZEALOT
+from opinionsim.classic.kernels._random import draw, index, uniform
+from opinionsim.classic.kernels._stepping import Stop, step_kernel
+from opinionsim.compilation import at, inlined
+from opinionsim.errors import SpecError
+
+if TYPE_CHECKING:
+    from opinionsim.classic.kernels._process import Setup
+
+
+class Parameters(NamedTuple):
+    r"""Majority rule.
+
+    A random agent and r - 1 of its neighbours form a group, and all of them take the opinion of its majority. An agent
+    with fewer neighbours calls all of them. A step is N / r groups, rounded up.
+
+    - Equation: x_k \leftarrow \operatorname{majority}\{x_l : l \in G\}\quad \text{for all } k \in G = \{i, j_1, \dots,
+      j_{r-1}\},\; j \in N(i)
+    - Behaviour: On the complete graph the larger side wins; in groups of 3 its share c drifts at 3 c^2 (1 - c) - 3 c (1
+      - c)^2 agents a group. With ties in favour of one side, that side wins from a minority on: in groups of 4 from a
+      share of (5 - sqrt(13)) / 6, about 0.23.
+    - Source: Galam (2002). Minority opinion spreading in random geometry. European Physical Journal B 25, 403-406.
+      doi:10.1140/epjb/e20020045
+    - Source: Krapivsky & Redner (2003). Dynamics of majority rule in two-state interacting spin systems. Physical
+      Review Letters 90, 238701. doi:10.1103/PhysRevLett.90.238701
+    - Source: Galam & Jacobs (2007). The role of inflexible minorities in the breaking of democratic opinion dynamics.
+      Physica A 381, 366-376. doi:10.1016/j.physa.2007.03.034
+    """
+
+    r: Any = Parameter(3, "size of a group, the agent that calls it included", "r", "[2, inf)", per_agent=False)
+    ties: Any = Parameter(
+        "keep",
+        "what an evenly split group does: keeps its opinions, takes either at random, or takes the high end",
+        choices=("keep", "random", "bias"),
+    )
+    noise: Any = replace(
+        STATE_NOISE, meaning="probability that a member of a group takes an end of the range at random, not its opinion"
+    )
+    zealot: Any = ZEALOT
+
+
+@inlined
+def _decision(high, size, ties, spare):
+    """What a group of `size` with `high` at the high end comes to: 0, 1, or -1 for no decision."""
+    if 2 * high != size:
+        return np.int64(2 * high > size)
+    if ties == 0:
+        return np.int64(-1)
+    if ties == 1:
+        return np.int64(uniform(draw(spare)) < 0.5)
+    return np.int64(1)
+
+
+@inlined
+def _members(opinions, contacts, p, spare):
+    return np.empty(p.r - 1, dtype=np.int64)
+
+
+def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
+    draw_panel, noisy, zealots = panel_drawer(variant), variant.option("noise"), variant.option("zealot")
+
+    def settle(opinions, agent, decision, p, spare):
+        """What becomes of a member of a group that has decided, or, at -1, has not."""
+        if zealots and at(p.zealot, agent) == 1:
+            return
+        if noisy and uniform(draw(spare)) < at(p.noise, agent):
+            opinions[agent] = np.float64(uniform(draw(spare)) < 0.5)
+            return
+        if decision >= 0:
+            opinions[agent] = decision
+
+    settle = inlined(settle)
+
+    def step(opinions, before, start, contacts, timing, p, queue, state, spare, members):
+        # Everybody is to be in about one group a step.
+        for _ in range((timing.events + p.r - 1) // p.r):
+            agent = np.int64(contacts.firsts[index(draw(state), contacts.firsts.size)])
+            count = draw_panel(contacts, agent, state, members)
+            high = np.int64(opinions[agent] > 0.5)
+            for place in range(count):
+                high += np.int64(opinions[members[place]] > 0.5)
+            decision = _decision(high, count + 1, p.ties, spare)
+            settle(opinions, agent, decision, p, spare)
+            for place in range(count):
+                settle(opinions, members[place], decision, p, spare)
+
+    return inlined(step), _members
+
+
+@inlined
+def _flips(agent, high, known, n_high, p):
+    """Whether a group that an agent can call is split, and comes to a decision."""
+    called = min(p.r - 1, known)
+    fewest, most = max(0, called - (known - n_high)) + high, min(called, n_high) + high
+    for upper in range(max(fewest, 1), min(most, called) + 1):  # noqa: SIM110 - compiled, which generators are not
+        if 2 * upper != called + 1 or p.ties != 0:
+            return True
+    return False
+
+
+def _frozen(setup: Setup) -> Stop:
+    if setup.variant().option("zealot"):
+        raise SpecError("until: frozen cannot come with majority where there are zealots: no exact criterion is known")
+    return by_agents(setup.variant(), _flips)
+
+
+def _transition(received: Received, p: Parameters) -> Transition:
+    """Messages are what the others of the group say."""
+    lead = received.said.sum(axis=1) + received.own - (1 + received.present.sum(axis=1)) / 2
+    tied = (received.own, 0.5, 1.0)[p.ties]
+    decided = np.where(lead == 0, tied, lead > 0)
+    up = np.where(p.zealot == 1, received.own, p.noise / 2 + (1 - p.noise) * decided)
+    return Transition(np.broadcast_to([0.0, 1.0], (len(up), 2)), np.stack([1 - up, up], axis=1))
+
+
+MODEL = ClassicModel(
+    name="majority",
+    family="assimilative",
+    parameters=Parameters,
+    kernel=step_kernel(_make),
+    transition=_transition,
+    units=ENDS,
+    frozen=_frozen,
+    at_rest="no group that can be called is split and comes to a decision, be it by a tie that chance or bias decides.",
+    orders=("random",),
+    states="two",
+    example={"n": 225, "steps": 30, "r": 5},
+)

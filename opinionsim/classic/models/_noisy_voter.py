@@ -1,0 +1,50 @@
+"""Copying with a will of one's own: the noisy voter model of Kirman 1993 and Granovsky & Madras 1995."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from opinionsim.classic.kernels._influences import BIAS, MEDIA, MEDIA_OPINIONS, STATE_NOISE, ZEALOT
+from opinionsim.classic.models import _voter as voter
+
+
+class Parameters(NamedTuple):
+    r"""Noisy voter model.
+
+    An agent takes an end of the range at random with probability eta, the upper one with probability b; otherwise it
+    takes over the opinion of the one it meets.
+
+    - Equation: P(x_i \to \text{upper}) = \eta b + (1 - \eta) \frac{n_i}{k_i},\quad n_i \text{ of the } k_i \text{ whom
+      } i \text{ hears being at the upper end}
+    - Behaviour: Consensus does not last. On the complete graph the number of agents at the upper end is in the long run
+      beta-binomial with the parameters A b and A (1 - b), where A = (N - 1) eta / (1 - eta): with b = 1/2 it is spread
+      evenly at the critical noise eta = 2 / (N + 1); below, the population flips between the two near-consensuses
+      (herding), and above the two opinions coexist about one half. In continuous time, where a step is a unit of time,
+      an agent changes to the upper end at the rate a + h n_i / k_i with a = eta b and h = 1 - eta, and to the lower one
+      with a = eta (1 - b).
+    - Source: Kirman (1993). Ants, rationality, and recruitment. Quarterly Journal of Economics 108, 137-156.
+      doi:10.2307/2118498
+    - Source: Granovsky & Madras (1995). The noisy voter model. Stochastic Processes and their Applications 55, 23-43.
+      doi:10.1016/0304-4149(94)00035-R
+    - Source: Carro, Toral & San Miguel (2016). The noisy voter model on complex networks. Scientific Reports 6, 24775.
+      doi:10.1038/srep24775
+    """
+
+    noise: Any = replace(STATE_NOISE, default=0.01)
+    bias: Any = BIAS
+    zealot: Any = ZEALOT
+    media: Any = MEDIA
+    media_opinions: Any = MEDIA_OPINIONS
+    limits: tuple[float, float] = (0.0, 1.0)
+
+
+MODEL = replace(
+    voter.MODEL,
+    name="noisy-voter",
+    parameters=Parameters,
+    at_rest=f"without noise, {voter.MODEL.at_rest}",
+    keeps_consensus=False,
+    states="two",
+    example={"n": 100, "steps": 300, "noise": 0.005},
+)

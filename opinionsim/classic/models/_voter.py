@@ -1,0 +1,68 @@
+"""Copying: the voter model, its reverse, and link updates."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from opinionsim.classic._model import ORDERS, PICKS, ClassicModel
+from opinionsim.classic._transition import Received
+from opinionsim.classic.kernels._frozen import NO_DISCORD, no_discord
+from opinionsim.classic.kernels._influences import BIAS, MEDIA, MEDIA_OPINIONS, STATE_NOISE, ZEALOT, disturbed
+from opinionsim.classic.kernels._pairwise import pairwise_kernel
+from opinionsim.compilation import inlined
+
+
+class Parameters(NamedTuple):
+    r"""Voter model.
+
+    A listener takes over the opinion of the one it meets; zealots never change. Drawing the listener first is the voter
+    model, the speaker first the reverse voter model (invasion), a pair the link update.
+
+    - Equation: x_i \leftarrow z_i x_i + (1 - z_i) x_j
+    - Behaviour: With updates in random order a finite connected network ends in consensus unless zealots disagree, and
+      the probability that an opinion wins is its share at first: the plain share where pairs are drawn, the share
+      weighted by degree where listeners are drawn first, and by 1/degree where speakers are. On the complete graph
+      these are one. Other orders differ: all at once, a bipartite network can alternate for ever, and in sequence those
+      who come first lose their say. With noise there is no end: that is the noisy voter model, which has a page of its
+      own. Media act as zealots whom everybody hears.
+    - Source: Holley & Liggett (1975). Ergodic theorems for weakly interacting infinite systems and the voter model.
+      Annals of Probability 3, 643-663. doi:10.1214/aop/1176996306
+    - Source: Castellano, Fortunato & Loreto (2009). Statistical physics of social dynamics. Reviews of Modern Physics
+      81, 591-646. doi:10.1103/RevModPhys.81.591
+    """
+
+    zealot: Any = ZEALOT
+    noise: Any = STATE_NOISE
+    bias: Any = BIAS
+    media: Any = MEDIA
+    media_opinions: Any = MEDIA_OPINIONS
+    limits: tuple[float, float] = (0.0, 1.0)
+
+
+@inlined
+def update(i, j, own, other, start, p, word, spare):
+    return other
+
+
+@partial(disturbed, discrete=True)
+def transition(received: Received, p: Any) -> np.ndarray:
+    return received.said[:, 0]
+
+
+MODEL = ClassicModel(
+    name="voter",
+    family="assimilative",
+    parameters=Parameters,
+    kernel=pairwise_kernel(update, discrete=True),
+    update=update,
+    transition=transition,
+    frozen=no_discord,
+    at_rest=NO_DISCORD,
+    orders=ORDERS,
+    picks=PICKS,
+    states="copied",
+    example={"n": 400, "network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 200},
+)

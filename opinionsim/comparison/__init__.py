@@ -1,0 +1,20 @@
+"""Language-model agents beside people: survey respondents asked again what they have answered."""
+
+from __future__ import annotations
+
+from opinionsim.comparison._agreement import (
+    MEASURES as MEASURES,
+    ItemAgreement as ItemAgreement,
+    intervals as intervals,
+    linear_coefficients as linear_coefficients,
+)
+from opinionsim.comparison._regression import (
+    fit_multinomial as fit_multinomial,
+    predict_multinomial as predict_multinomial,
+)
+from opinionsim.comparison._survey_validation import (
+    SurveyValidation as SurveyValidation,
+    read_validation as read_validation,
+    validate_survey as validate_survey,
+    validation_experiment as validation_experiment,
+)

@@ -1,0 +1,17 @@
+"""What an experiment will take, before anything is spent: forecast and preview."""
+
+from __future__ import annotations
+
+from opinionsim.planning._forecast import (
+    Forecast as Forecast,
+    ModelForecast as ModelForecast,
+    spell_money as spell_money,
+    spell_seconds as spell_seconds,
+)
+from opinionsim.planning._plan import (
+    RunCounts as RunCounts,
+    calls_by_run as calls_by_run,
+    counts_by_run as counts_by_run,
+    plan as plan,
+)
+from opinionsim.planning._preview import Preview as Preview, preview as preview

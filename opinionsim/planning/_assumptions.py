@@ -1,0 +1,162 @@
+"""Expected size and latency of calls: assumed, stated by the user, or observed in a store."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import NamedTuple
+
+from opinionsim.assembly import assemble
+from opinionsim.errors import SpecError
+from opinionsim.llm import Entry, Price
+from opinionsim.planning._dry_run import call_kind
+from opinionsim.specification import Experiment
+from opinionsim.store import Store
+
+#: Assumptions: a reply of a few sentences, a quarter of a token a character (English), a second a call.
+_REPLY_TOKENS = 200.0
+_TOKENS_PER_CHARACTER = 0.25
+_LATENCY_S = 1.0
+
+#: Stored calls read for each combination of models, and prompts read among them.
+_CALLS_READ = 2000
+_PROMPTS_READ = 200
+
+
+class Model(NamedTuple):
+    """A chat model, by the properties that matter to a forecast."""
+
+    name: str
+    judges: bool
+    """Whether it is a judge; else it plays agents."""
+    max_tokens: int | None
+    price: Price | None
+
+
+class ReplySize(NamedTuple):
+    """Mean size of replies."""
+
+    tokens: float
+    """Tokens as the provider counts them, those of reasoning included."""
+    characters: int
+    """Characters of the text, which later prompts may hold."""
+
+
+@dataclass
+class Seen:
+    """Stored calls to one model, by kind; and tokens and characters of the prompts that were read."""
+
+    calls: defaultdict[str, list[Entry]] = field(default_factory=lambda: defaultdict(list))
+    prompts: list[tuple[int, int]] = field(default_factory=list)
+
+
+def check_assumptions(reply_tokens: float | None, latency: float | None) -> None:
+    """Refuse impossible lengths and latencies.
+
+    Raises
+    ------
+    SpecError
+        If one is out of range.
+    """
+    if reply_tokens is not None and not 1 <= reply_tokens < math.inf:
+        raise SpecError(f"reply_tokens must be a number of tokens of at least 1; got {reply_tokens}")
+    if latency is not None and not 0 <= latency < math.inf:
+        raise SpecError(f"latency must be a finite number of seconds of at least 0; got {latency}")
+
+
+class Rates:
+    """Expected size and latency of calls to one model.
+
+    Parameters
+    ----------
+    model : Model
+        The model; assumed and stated lengths of replies keep to its limit.
+    seen : Seen
+        Stored calls to the model.
+    reply_tokens : float or None
+        Length of every reply of an agent; None takes the stored mean, else 200. A judge's replies have the stored mean
+        length, else 200 or the model's limit.
+    latency : float or None
+        Seconds of every call; None takes the stored mean, else 1.
+
+    Attributes
+    ----------
+    calls : int
+        Number of stored calls.
+    tokens_per_character : float
+        Tokens for each character of a prompt.
+    latency_s : float
+        Seconds of a call.
+    """
+
+    def __init__(self, model: Model, seen: Seen, reply_tokens: float | None, latency: float | None) -> None:
+        entries = [entry for each in seen.calls.values() for entry in each]
+        latencies = [entry.latency_s for entry in entries if entry.latency_s is not None]
+        tokens, characters = (sum(each) for each in zip(*(seen.prompts or [(0, 0)]), strict=True))
+        self.calls = len(entries)
+        self.latency_s = latency if latency is not None else fmean(latencies) if latencies else _LATENCY_S
+        self.tokens_per_character = tokens / characters if tokens and characters else _TOKENS_PER_CHARACTER
+        stated = None if model.judges else reply_tokens
+        longest = min(stated or _REPLY_TOKENS, float(model.max_tokens or math.inf))
+        self._any = ReplySize(longest, round(longest / _TOKENS_PER_CHARACTER))
+        self._replies = {kind: _mean_size(each) for kind, each in seen.calls.items()} if stated is None else {}
+
+    def reply(self, kind: str) -> ReplySize:
+        """Size of replies of a kind: the name of the act, or ``reflect``."""
+        return self._replies.get(kind, self._any)
+
+
+def _mean_size(entries: Collection[Entry]) -> ReplySize:
+    """Mean size of replies; if no provider counted tokens, they are estimated from characters."""
+    characters = fmean(len(entry.text) for entry in entries)
+    counted = [entry.output_tokens for entry in entries if entry.output_tokens is not None]
+    return ReplySize(fmean(counted) if counted else characters * _TOKENS_PER_CHARACTER, round(characters))
+
+
+def observe(
+    experiment: Experiment, store: Store, begun: Collection[str], judges: Mapping[str, Model]
+) -> Mapping[tuple[str, bool], Seen]:
+    """The stored calls of an experiment.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The experiment.
+    store : Store
+        The store.
+    begun : collection of str
+        Ids of its runs with calls in the store.
+    judges : dict of str to Model
+        The model behind each instrument that asks one, by the identity of the instrument.
+
+    Returns
+    -------
+    dict of (str, bool) to Seen
+        Calls by name of model and whether it is a judge. Of many calls a part is read: runs in the order of their ids,
+        which are hashes, so that this is as good as a random draw.
+    """
+    found: defaultdict[tuple[str, bool], Seen] = defaultdict(Seen)
+    read = Counter[tuple[str, ...]]()
+    planned = {run.run_id: run for run in experiment.runs}
+    for run_id in sorted(begun):
+        names = tuple(model.name for model in planned[run_id].spec.chat_models)
+        if read[names] >= _CALLS_READ:
+            continue
+        entries, models = store.calls(run_id), assemble(planned[run_id], experiment.resources).models
+        read[names] += len(entries)
+        every = max(1, min(len(begun) * len(entries), max(_CALLS_READ, len(entries))) // _PROMPTS_READ)
+        for position, entry in enumerate(entries):
+            who = [(models[entry.agent].name, False)]
+            if entry.key.part.startswith("judge."):
+                asked = entry.key.part.split(".")[1]
+                # Judges of other experiments that code the same runs are left out.
+                who = [(model.name, True) for identity, model in judges.items() if identity.startswith(asked)]
+            for seen in (found[each] for each in who):
+                seen.calls[call_kind(entry.act, entry.key.part)].append(entry)
+                if position % every == 0 and entry.input_tokens is not None:
+                    prompt = store.prompt(run_id, *entry.key)
+                    seen.prompts.append((entry.input_tokens, sum(len(message.content) for message in prompt)))
+    return found

@@ -1,0 +1,285 @@
+"""Runs without a model: turns are counted, or acted out with placeholders for replies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+
+from opinionsim.assembly import RunParts
+from opinionsim.classifiers import Context, Item, asks
+from opinionsim.errors import SpecError
+from opinionsim.measurement import SELF_REPORT, Instrument
+from opinionsim.messages import ChatMessage, Message, Parse, Prompt, Reply, as_message
+from opinionsim.schedules import (
+    ActSpec,
+    AdaptiveSchedule,
+    StaticSchedule,
+    Turn,
+    check_turn,
+    critical_path,
+    dropped_turns,
+    outline,
+)
+from opinionsim.specification import ModelSpec
+from opinionsim.topics import Claim
+
+#: Part of a turn in which reflective memories sum up.
+_REFLECT = "reflect"
+#: Part of a turn in which a judge picks one of several replies.
+_SELECT = "select"
+#: Least number of agents that are acted out.
+_FEWEST_AGENTS = 8
+#: Claim for a judge where only the number of its questions counts.
+_ANY_CLAIM = Claim("this is so", "any", "truth")
+#: Turns acted out before other work on the event loop goes on.
+_TURNS_AT_A_TIME = 100
+#: Characters of a token of memory: the inverse of `opinionsim.memory.estimated_tokens`.
+_CHARACTERS_PER_TOKEN = 4
+
+#: A sort of calls: the label of an agent's model and the kind of call, or the identity of a judge's instrument and the
+#: act whose texts it codes.
+Sort = tuple[str, str]
+
+
+def call_kind(act: str, part: str) -> str:
+    """The kind of a call: the act of its turn for replies and judgements, else the name of its part."""
+    return act if part.startswith(("reply", "judge")) else part
+
+
+class _Kept:
+    """Counts the turns that each agent keeps in memory."""
+
+    def __init__(self, acts: Mapping[str, ActSpec]) -> None:
+        self._acts = acts
+        self._kept: Counter[int] = Counter()
+
+    def before(self, turn: Turn) -> int:
+        """Number of turns that the agent remembers in this turn; the turn itself counts from then on."""
+        memory = self._acts[turn.act].memory
+        kept = 0 if memory == "none" else self._kept[turn.agent]
+        self._kept[turn.agent] += memory == "keep"
+        return kept
+
+
+class CountedTurns:
+    """The counted turns of one run; for an adaptive schedule, as many as it can have.
+
+    Parameters
+    ----------
+    parts : RunParts
+        The run.
+
+    Attributes
+    ----------
+    remembered : dict of (str, str) to ndarray of int
+        Turns that the agent remembers before each call, by sort of call; without calls of judges.
+    models : dict of str to ModelSpec
+        Models of the agents, by label.
+    needs : collection of str
+        Variables whose opinions the schedule acts on.
+    dropped : int
+        Turns that drop out because of events.
+    """
+
+    def __init__(self, parts: RunParts) -> None:
+        self.models: Mapping[str, ModelSpec] = dict(zip(parts.model_labels, parts.models, strict=True))
+        self.needs: Collection[str] = parts.schedule.needs
+        self._schedule, self._after, self._acts = parts.schedule, parts.calls_per_event, parts.acts
+        self.dropped = dropped_turns(parts.schedule)
+        self._turns, self._reads = Counter[str](), Counter[str]()
+        labels, kept = parts.model_labels, _Kept(parts.schedule.acts)
+        found: defaultdict[Sort, list[int]] = defaultdict(list)
+        step, static = 0, isinstance(parts.schedule, StaticSchedule)
+        for index, turn in enumerate(outline(parts.schedule)):
+            if static:
+                check_turn(turn, parts.schedule, index, step)
+                step = turn.step
+            before, act = kept.before(turn), parts.acts(turn.agent)[turn.act]
+            found[labels[turn.agent], turn.act] += [before] * act.draws
+            found[labels[turn.agent], _SELECT] += [0] * (act.calls - act.draws)
+            if self._after and act.memory == "keep":
+                found[labels[turn.agent], _REFLECT] += [before] * self._after
+            self._turns[turn.act] += 1
+            for ref in turn.reads:
+                self._reads[turn.act] += isinstance(ref, int)
+        self.remembered: Mapping[Sort, np.ndarray] = {sort: np.array(each) for sort, each in found.items()}
+
+    @property
+    def calls(self) -> int:
+        """Number of calls of agents."""
+        return sum(map(len, self.remembered.values()))
+
+    @cached_property
+    def path(self) -> int | None:
+        """Length of the longest chain of dependent calls of agents; None for adaptive schedules."""
+        if isinstance(self._schedule, AdaptiveSchedule):
+            return None
+        return critical_path(self._schedule, calls_per_event=self._after, acts=self._acts).length
+
+    def items(self, kinds: Collection[str], about: str = "") -> dict[str, int]:
+        """Items that a classifier codes of these kinds of text, by act; with `about`, one for each message read.
+
+        No classifier codes self-reports.
+        """
+        acts, counted = self._schedule.acts, self._reads if about else self._turns
+        return {name: counted[name] for name in self._turns if acts[name].kind in set(kinds) - {SELF_REPORT}}
+
+
+class _Lengths:
+    """Characters of prompts as a function of the number of turns that the agent remembers.
+
+    Means of the prompts that were made; beyond the longest memory among them a straight line, up to the token budget.
+    If one sort has too few prompts, the slope is that of all sorts.
+    """
+
+    def __init__(self, seen: list[tuple[int, int]], every: list[tuple[int, int]], token_budget: int | None) -> None:
+        remembered, characters = np.array(seen).T
+        self._x, place = np.unique(remembered, return_inverse=True)
+        self._y = np.bincount(place, characters) / np.bincount(place)
+        # The first prompt of an agent lacks parts that all later ones have, such as a summary.
+        later = np.array([pair for pair in (seen if len(self._x) > 2 else every) if pair[0]] or [(0, 0)])
+        slope = np.polyfit(later[:, 0], later[:, 1], 1)[0] if np.ptp(later[:, 0]) else 0.0
+        self._slope = max(0.0, float(slope))
+        most = np.inf if token_budget is None else self._y[0] + _CHARACTERS_PER_TOKEN * token_budget
+        self._room = max(0.0, most - self._y[-1])
+
+    def total(self, remembered: np.ndarray) -> float:
+        """Characters of all prompts whose agents remember these numbers of turns."""
+        beyond = np.maximum(remembered - self._x[-1], 0) * self._slope
+        return float((np.interp(remembered, self._x, self._y) + np.minimum(beyond, self._room)).sum())
+
+
+@dataclass
+class DryRun:
+    """One run acted out turn by turn; a placeholder answers each call at once.
+
+    Parameters
+    ----------
+    parts : RunParts
+        The run.
+    reply : callable
+        ``reply(sort)`` gives the placeholder for replies of a sort: a text of the assumed length.
+
+    Attributes
+    ----------
+    asked : dict of (str, str) to list of (int, int)
+        For each call, by sort: turns that the agent remembered, 0 for a judge, and characters of the prompt.
+    """
+
+    parts: RunParts
+    reply: Callable[[Sort], str]
+    asked: defaultdict[Sort, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    _lengths: dict[Sort, _Lengths] = field(default_factory=dict)
+    _n_asked: int = 0
+
+    def characters(self, sort: Sort, remembered: np.ndarray) -> int:
+        """Characters of prompts of a sort; if none was made, as for this kind by another model, or for all kinds."""
+        if sort not in self._lengths:
+            alike = (self.asked[each] for each in list(self.asked) if each[1] == sort[1])
+            every = [pair for seen in self.asked.values() for pair in seen]
+            seen = self.asked.get(sort) or next(alike, every)
+            self._lengths[sort] = _Lengths(seen, every, self.parts.cognition.token_budget)
+        return round(self._lengths[sort].total(remembered))
+
+    async def act_out(self, share: float, most: int, judges: Collection[Instrument]) -> None:
+        """Act the run out, or a part of it: the first turns of some agents.
+
+        Parameters
+        ----------
+        share : float
+            Share of the agents that are acted out.
+        most : int
+            Calls of agents after which only the first turn of a new act is acted out.
+        judges : collection of Instrument
+            Instruments whose classifiers ask a model; they judge texts of all acts, also of kinds they do not read.
+        """
+        schedule, cast, labels = self.parts.schedule, self.parts.cast(), self.parts.model_labels
+        # A fixed seed: two forecasts of one experiment must agree.
+        order = np.random.default_rng(0).permutation(len(cast)).tolist()
+        chosen = set(order[: max(_FEWEST_AGENTS, round(share * len(cast)))])
+        kept, acted, known = _Kept(schedule.acts), set[str](), dict[tuple[str, Item], list[tuple[int, int]]]()
+        published: list[Message] = []
+        for turn in outline(schedule):
+            member, act = cast[turn.agent], self.parts.acts(turn.agent)[turn.act]
+            if turn.act in acted and (turn.agent not in chosen or most <= 0):
+                text = self.reply((labels[turn.agent], turn.act))
+                published.append(Message(text, member.name, turn.agent, role=member.role, act=turn.act))
+                continue
+            if not len(published) % _TURNS_AT_A_TIME:
+                await asyncio.sleep(0)
+            acted.add(turn.act)
+            received = [
+                published[ref] if isinstance(ref, int) else as_message(schedule.externals[ref.name])
+                for ref in turn.reads
+            ]
+            actor = member.actor.fork() if act.memory == "fork" else member.actor
+            ask = partial(self._ask, labels[turn.agent], turn.act, kept.before(turn))
+            before = self._n_asked
+            await actor.act(turn, received, ask, published.append)
+            most -= act.calls + (self.parts.calls_per_event if act.memory == "keep" else 0)
+            self._check_memory(act, self._n_asked - before)
+            for each in judges if act.kind != SELF_REPORT else ():
+                read = tuple(message.text for message in received)
+                context = Context(read, *member.author) if each.context else None
+                others = [published[ref].text for ref in turn.reads if isinstance(ref, int)]
+                for about in others if each.about else [None]:
+                    item = Item(published[-1].text, self.parts.claim, about, context)
+                    await self._judge(each, turn.act, item, known)
+
+    def _check_memory(self, act: ActSpec, n_asked: int) -> None:
+        """Refuse a memory that asks more often than it declares."""
+        declared = self.parts.calls_per_event if act.memory == "keep" else 0
+        if n_asked > act.calls + declared:
+            raise SpecError(
+                f"cognition.memory: {self.parts.cognition.memory} asks {n_asked - act.calls} times for an "
+                f"event, and its calls_per_event is {declared}"
+            )
+
+    async def _judge(
+        self, each: Instrument, act: str, item: Item, known: dict[tuple[str, Item], list[tuple[int, int]]]
+    ) -> None:
+        """Have a judge ask about an item; equal items are asked about once, and counted each time."""
+        sort = each.instrument_id, act
+        if (each.instrument_id, item) in known:
+            self.asked[sort] += known[each.instrument_id, item]
+        elif asks(each.classifier):
+            before = len(self.asked[sort])
+            # A point of the scale is a valid answer, so the judge does not ask again.
+            await each.classifier.rate(partial(self._ask, *sort, 0, text=str(each.scale.points[0])), item)
+            known[each.instrument_id, item] = self.asked[sort][before:]
+
+    async def _ask(
+        self,
+        who: str,
+        act: str,
+        remembered: int,
+        part: str,
+        messages: Iterable[ChatMessage],
+        *,
+        parse: Parse | None = None,
+        dropped: int = 0,
+        text: str | None = None,
+    ) -> Reply:
+        """Count a prompt, and return a placeholder."""
+        sort = who, call_kind(act, part)
+        self._n_asked += 1
+        self.asked[sort].append((remembered, Prompt.of(messages).characters))
+        return Reply(self.reply(sort) if text is None else text)
+
+
+async def questions(instrument: Instrument) -> int:
+    """Number of questions that the judge of an instrument asks about an item, if each first reply is valid."""
+    asked: list[str] = []
+
+    async def ask(part: str, messages: Iterable[ChatMessage], **options: object) -> Reply:
+        asked.append(part)
+        return Reply(str(instrument.scale.points[0]))
+
+    if asks(instrument.classifier):
+        await instrument.classifier.rate(ask, Item("A text.", _ANY_CLAIM, "Another." if instrument.about else None))
+    return len(asked)

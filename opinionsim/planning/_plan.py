@@ -1,0 +1,502 @@
+"""Forecasts of an experiment."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from statistics import fmean
+from typing import NamedTuple
+
+import numpy as np
+
+from opinionsim import background
+from opinionsim.assembly import LoadedParts, RunParts, assemble, instruments_by_run
+from opinionsim.classifiers import asks
+from opinionsim.errors import SpecError
+from opinionsim.llm import Usage
+from opinionsim.measurement import SELF_REPORT
+from opinionsim.planning._assumptions import Model, Rates, Seen, check_assumptions, observe
+from opinionsim.planning._dry_run import CountedTurns, DryRun, Sort, questions
+from opinionsim.planning._forecast import Forecast, ModelForecast, spell_price
+from opinionsim.specification import (
+    Experiment,
+    ModelSpec,
+    PlannedRun,
+    naming_own_part,
+    own_parts_of,
+    reader_notes,
+    require_experiment,
+)
+from opinionsim.store import Store, open_store
+from opinionsim.streams import canonical_json
+
+#: Calls that are acted out: about so many at most, shared out over the conditions; and least number for each.
+_ACTED_OUT = 2_000
+_FEWEST_ACTED_OUT = 50
+#: Fields of a run that change what prompts say, but not who acts when.
+_TOLD = ("topic", "cognition", "prompts", "independent")
+
+
+def plan(
+    experiment: Experiment,
+    *,
+    max_concurrency: int | None = None,
+    only: Collection[str] | None = None,
+    reply_tokens: float | None = None,
+    latency: float | None = None,
+    store: str | None = None,
+    loaded: LoadedParts | None = None,
+) -> Forecast:
+    """Forecast calls, tokens, money, time and attainable concurrency; makes no call.
+
+    One run of every condition is acted out, with its drawn schedule, real prompts and memories, and placeholders for
+    replies. The length of prompts of other runs follows from the number of turns that their agents remember in each
+    call. In an experiment with many conditions or very long runs, only the first turns of some agents are acted out;
+    `acted_out` of the forecast is the number of calls acted out.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        From :func:`opinionsim.load_experiment`.
+    max_concurrency : int, optional
+        Calls in flight at most; default that of the specification.
+    only : collection of str, optional
+        Ids of the runs to forecast; default all.
+    reply_tokens : float, optional
+        Length of every reply of an agent, >= 1, four characters a token. Default the mean in `store`, else 200. A
+        reply is never longer than the model's `max_tokens`. A judge's replies have the mean length in `store`, else
+        200 or its `max_tokens`, whichever is less.
+    latency : float, optional
+        Seconds of a call, >= 0. Default the mean in `store`, else 1.
+    store : str, optional
+        Address of a store. Length of replies, tokens a character and latency are those of the experiment's calls in
+        it, if there are any; the forecast includes the work that the store lacks.
+    loaded : LoadedParts, optional
+        Models and classifiers of the experiment; default they are loaded to plan.
+
+    Returns
+    -------
+    Forecast
+        Calls are exact for static schedules, and an upper bound for adaptive ones. A run with an unusable draw, such
+        as a random network without an edge, counts no call.
+
+    Raises
+    ------
+    SpecError, MeasurementError
+        If `experiment` is no Experiment, `only` names other runs, a number is out of range, or a model or classifier
+        cannot be loaded.
+    StoreError
+        If the store cannot be read.
+    """
+    require_experiment(experiment)
+    slots = experiment.spec.execution.max_concurrency if max_concurrency is None else max_concurrency
+    if slots < 1:
+        raise SpecError(f"max_concurrency must be at least 1; got {slots}")
+    check_assumptions(reply_tokens, latency)
+    planning = _Planning(experiment, loaded or LoadedParts(experiment, to_plan=True), _chosen(experiment, only))
+
+    def work(seen: Mapping[tuple[str, bool], Seen]) -> dict[str, _Work]:
+        def rates(model: Model) -> Rates:
+            return Rates(model, seen.get((model.name, model.judges), Seen()), reply_tokens, latency)
+
+        return planning.work({model: rates(model) for model in planning.models})
+
+    if store is None:
+        return planning.forecast(work({}), slots)
+    with open_store(store, write=False) as opened:
+        states = {run_id: state.status for run_id, state in opened.states(list(planning.runs)).items()}
+        begun = [run_id for run_id, status in states.items() if status != "pending"]
+        whole = work(observe(experiment, opened, begun, planning.judges))
+        complete = [run_id for run_id, status in states.items() if status == "complete"]
+        missing = planning.missing(whole, opened, complete)
+    return replace(planning.forecast(whole, slots), missing=planning.forecast(missing, slots))
+
+
+def calls_by_run(experiment: Experiment, loaded: LoadedParts | None = None) -> dict[str, int]:
+    """Number of calls of each run, judges' included, if no reply is rejected; no prompt of an agent is made.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        From :func:`opinionsim.load_experiment`.
+    loaded : LoadedParts, optional
+        Models and classifiers of the experiment; default they are loaded to plan.
+
+    Returns
+    -------
+    dict of str to int
+        Calls by run id, counted as in :func:`opinionsim.plan`.
+
+    Raises
+    ------
+    SpecError, MeasurementError
+        As :func:`opinionsim.plan`.
+    """
+    return {run_id: counted.calls for run_id, counted in counts_by_run(experiment, loaded).items()}
+
+
+class RunCounts(NamedTuple):
+    """Numbers of a run that are known before it begins."""
+
+    calls: int
+    """Calls, judges' included, if no reply is rejected."""
+    dropped: int
+    """Turns that drop out because of events."""
+
+
+def counts_by_run(experiment: Experiment, loaded: LoadedParts | None = None) -> dict[str, RunCounts]:
+    """What is known of each run before it begins; parameters and errors are those of :func:`calls_by_run`."""
+    require_experiment(experiment)
+    planning = _Planning(experiment, loaded or LoadedParts(experiment, to_plan=True), _chosen(experiment, None))
+    return {
+        run_id: RunCounts(sum(map(len, planning.asked(run_id).values())), planning.dropped.get(run_id, 0))
+        for run_id in planning.runs
+    }
+
+
+def _chosen(experiment: Experiment, only: Collection[str] | None) -> dict[str, PlannedRun]:
+    """Distinct runs by id: all of them, or those in `only`."""
+    runs = {run.run_id: run for run in experiment.runs}
+    if only is None:
+        return runs
+    if isinstance(only, str):
+        raise SpecError(f"only must be a collection of run ids; got the text {only!r}")
+    for run_id in only:
+        if run_id not in runs:
+            raise SpecError(f"only: {run_id!r} is not the id of a run of {experiment.spec.name}")
+    wanted = frozenset(only)
+    return {run_id: run for run_id, run in runs.items() if run_id in wanted}
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Calls, characters and texts of one run.
+
+    Attributes
+    ----------
+    calls, characters : Counter of (Model, str)
+        Number of calls, and characters of their prompts, by model and kind of call.
+    chains : (int, int)
+        Length of the chain of dependent calls of agents, and of that of judges.
+    texts : int
+        Texts to be coded, once for each instrument.
+    adaptive : bool
+        Whether the schedule depends on measured opinions.
+    """
+
+    calls: Counter[tuple[Model, str]]
+    characters: Counter[tuple[Model, str]]
+    chains: tuple[int, int]
+    texts: int
+    adaptive: bool = False
+
+    @property
+    def width(self) -> float:
+        """Calls in flight on average if slots set no limit."""
+        return sum(self.calls.values()) / max(sum(self.chains), 1)
+
+    def chain_s(self, rates: Mapping[Model, Rates]) -> float:
+        """Time of the longest chain, with the mean latency of agents' and of judges' calls."""
+        total = 0.0
+        for judges, chain in enumerate(self.chains):
+            own = [(calls, rates[model]) for (model, _), calls in self.calls.items() if model.judges == bool(judges)]
+            taken = sum(calls * each.latency_s for calls, each in own)
+            total += chain * taken / max(sum(calls for calls, _ in own), 1)
+        return total
+
+
+class _Planning:
+    """The making of a forecast.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The experiment.
+    loaded : LoadedParts
+        Models and classifiers of the experiment.
+    runs : dict of str to PlannedRun
+        The runs to forecast, by id.
+
+    Attributes
+    ----------
+    models : list of Model
+        Models of the agents, in the order of the cells, then those of judges.
+    judges : dict of str to Model
+        The model behind each instrument that asks one, by the identity of the instrument.
+    dropped : dict of str to int
+        Turns of each run that drop out because of events.
+    """
+
+    def __init__(self, experiment: Experiment, loaded: LoadedParts, runs: Mapping[str, PlannedRun]) -> None:
+        self.runs = runs
+        self._resources = experiment.resources
+        self._cells = [(run.run_id, id(run.cell)) for run in experiment.runs]
+        self._loaded = loaded
+        self._instruments = instruments_by_run(experiment.runs, loaded)
+        self._unusual: dict[str, None] = {}
+        self._unset: list[SpecError] = []
+        self.dropped: dict[str, int] = {}
+        self._turns = self._counted()
+        read = {each.instrument_id: each for run_id in runs for each in self._instruments[run_id]}
+        self.judges: dict[str, Model] = {}
+        self._questions: dict[str, int] = {}
+        for identity, each in read.items():
+            if asks(each.classifier):
+                endpoint, name = each.classifier.endpoint, str(each.classifier.options["model"])
+                self.judges[identity] = Model(name, True, endpoint.max_tokens, endpoint.price)
+                self._questions[identity] = background.run(questions(each))
+        cells = {id(run.cell): run for run in runs.values()}.values()
+        agents = [self._agent(model, run) for run in cells for model in run.spec.chat_models]
+        self.models = list(dict.fromkeys([*agents, *self.judges.values()]))
+        self._rates: Mapping[Model, Rates] = {}
+        self._acted_out = 0
+
+    def _agent(self, model: ModelSpec, run: PlannedRun) -> Model:
+        endpoint = self._loaded.endpoint(model, run.spec, self._resources.pack(run.spec.pack))
+        return Model(model.name, False, model.max_tokens, endpoint.price)
+
+    def _claim(self, run_id: str) -> str:
+        claim = self._resources.claim(self.runs[run_id].spec)
+        return "" if claim is None else claim.text
+
+    def _counted(self) -> dict[str, CountedTurns]:
+        """RunCounts turns of each run that makes calls and can be drawn; equal schedules are counted once."""
+        known: dict[str, CountedTurns | None] = {}
+        found = {}
+        for run_id, run in self.runs.items():
+            acting = {name: value for name, value in run.cell.fields.items() if name not in _TOLD}
+            key = canonical_json(
+                [acting, run.spec.cognition.model_dump(mode="json", include={"memory", "draws"}), run.block]
+            )
+            if key not in known:
+                known[key] = self._turns_of(run) if run.spec.chat_models else None
+            if (turns := known[key]) is None:
+                continue
+            self.dropped[run_id] = turns.dropped
+            if turns.calls:
+                found[run_id] = turns
+        if self._unset and len(self._unset) == len(known) and any(own_parts_of(run.spec) for run in self.runs.values()):
+            # No draw of a part of the user's own can be used: the part is at fault, and not chance.
+            raise self._unset[0]
+        return found
+
+    def _turns_of(self, run: PlannedRun) -> CountedTurns | None:
+        """The turns of a run; None if it cannot be set up, as where its network is drawn without an edge."""
+        try:
+            parts = assemble(run, self._resources)
+        except SpecError as error:
+            self._unset.append(error)
+            return None
+        with naming_own_part(run.spec):
+            return CountedTurns(parts)
+
+    def _awaited(self, run_id: str) -> set[str]:
+        """The instruments whose opinions of reports a run's schedule waits for."""
+        first = {each.variable: each.instrument_id for each in reversed(self._instruments[run_id]) if not each.about}
+        return {first[variable] for variable in self._turns[run_id].needs if variable in first}
+
+    def asked(self, run_id: str) -> dict[Sort, np.ndarray]:
+        """Turns that the agent remembers before each call of a run, by sort of call; 0 for calls of judges."""
+        if run_id not in self._turns:
+            return {}
+        turns, awaited = self._turns[run_id], self._awaited(run_id)
+        found = dict(turns.remembered)
+        for each in self._instruments[run_id]:
+            if each.instrument_id in self.judges:
+                # A schedule has reports judged even by an instrument that does not read reports.
+                kinds = each.kinds | ({"report"} if each.instrument_id in awaited else set())
+                for act, items in turns.items(kinds, each.about).items():
+                    found[each.instrument_id, act] = np.zeros(items * self._questions[each.instrument_id], int)
+        return {sort: remembered for sort, remembered in found.items() if len(remembered)}
+
+    def work(self, rates: Mapping[Model, Rates]) -> dict[str, _Work]:
+        """The work of each run; one run of every condition is acted out.
+
+        Conditions that differ only in their topic count as one: the length of a prompt grows with that of its claim, so
+        the run whose claim is nearest to the mean length represents all.
+        """
+        self._rates = rates
+        conditions: defaultdict[str, list[str]] = defaultdict(list)
+        for run_id, run in self.runs.items():
+            told = {name: value for name, value in run.cell.fields.items() if name not in ("topic", "independent")}
+            conditions[canonical_json([told, run.spec.topic.masked])].append(run_id)
+        most = max(_FEWEST_ACTED_OUT, _ACTED_OUT // max(len(conditions), 1))
+        found: dict[str, _Work] = {}
+        for alike in conditions.values():
+            usable = [run_id for run_id in alike if run_id in self._turns]
+            lengths = {run_id: len(self._claim(run_id)) for run_id in usable or alike}
+            mean = fmean(lengths.values())
+            dry = self._act_out(min(lengths, key=lambda run_id: abs(lengths[run_id] - mean)), usable, most)
+            found.update((run_id, self._takes(run_id, dry)) for run_id in alike)
+        return {run_id: found[run_id] for run_id in self.runs}
+
+    def _act_out(self, run_id: str, alike: Collection[str], most: int) -> DryRun | None:
+        """Act out one run, with the judges of all runs it represents; None if it makes no call or cannot be drawn."""
+        run = self.runs[run_id]
+        try:
+            parts = assemble(run, self._resources)
+        except SpecError:
+            return None
+        self._unusual.update(dict.fromkeys(_unusual(run, parts)))
+        if run_id not in self._turns:
+            return None
+        turns, models = self._turns[run_id], self._models(run_id)
+
+        @cache
+        def reply(sort: Sort) -> str:
+            return "x" * self._rates[models[sort[0]]].reply(sort[1]).characters
+
+        judges = {each.instrument_id: each for other in alike for each in self._instruments[other]}
+        asking = [each for identity, each in judges.items() if identity in self.judges]
+        dry = DryRun(parts, reply)
+        with naming_own_part(run.spec):
+            background.run(dry.act_out(most / max(turns.calls, 1), most, asking))
+        self._acted_out += sum(len(dry.asked.get(sort, ())) for sort in self.asked(run_id))
+        return dry
+
+    def _models(self, run_id: str) -> dict[str, Model]:
+        """The models of a run, by the first entry of a sort of call."""
+        labels = self._turns[run_id].models
+        return {**self.judges, **{label: self._agent(model, self.runs[run_id]) for label, model in labels.items()}}
+
+    def _takes(self, run_id: str, dry: DryRun | None) -> _Work:
+        """The work of a run that the dry run represents."""
+        if dry is None or run_id not in self._turns:
+            return _Work(Counter(), Counter(), (0, 0), 0)
+        turns, models = self._turns[run_id], self._models(run_id)
+        calls, characters = Counter[tuple[Model, str]](), Counter[tuple[Model, str]]()
+        for sort, remembered in self.asked(run_id).items():
+            calls[models[sort[0]], sort[1]] += len(remembered)
+            characters[models[sort[0]], sort[1]] += dry.characters(sort, remembered)
+        judged = [self._questions[each] for each in self._awaited(run_id) if each in self.judges]
+        awaited = max(judged, default=0) * sum(turns.items({"report"}).values())
+        path = turns.calls if turns.path is None else turns.path
+        texts = sum(sum(turns.items(each.kinds, each.about).values()) for each in self._instruments[run_id])
+        chain = max(awaited, int(any(model.judges for model, _ in calls)))
+        return _Work(calls, characters, (path, chain), texts, turns.path is None)
+
+    def missing(self, whole: Mapping[str, _Work], store: Store, complete: Collection[str]) -> dict[str, _Work]:
+        """The work that a store lacks: runs that are not complete, and texts of complete runs that are not coded."""
+        found = {run_id: work for run_id, work in whole.items() if run_id not in complete}
+        readers: defaultdict[tuple[str, frozenset[str], str], list[str]] = defaultdict(list)
+        for run_id in complete:
+            for each in self._instruments[run_id]:
+                readers[each.instrument_id, each.kinds - {SELF_REPORT}, each.about].append(run_id)
+        for (identity, kinds, about), run_ids in readers.items():
+            for run_id, items in store.uncoded(run_ids, identity, kinds, about=about).items():
+                work = found.get(run_id, _Work(Counter(), Counter(), (0, 0), 0))
+                chains = 0, work.chains[1] | (identity in self.judges)
+                found[run_id] = replace(work, texts=work.texts + len(items), chains=chains)
+                own = [key for key in whole[run_id].calls if key[0] == self.judges.get(identity)]
+                if own:
+                    calls = len(items) * self._questions[identity]
+                    asked, characters = (
+                        sum(each[key] for key in own) for each in (whole[run_id].calls, whole[run_id].characters)
+                    )
+                    work.calls[own[0]] += calls
+                    work.characters[own[0]] += round(calls * characters / asked)
+        return found
+
+    def forecast(self, work: Mapping[str, _Work], slots: int) -> Forecast:
+        """The forecast of several runs together."""
+        prices = self._loaded.prices
+        models = self._by_model(work.values())
+        calls = sum(model.calls for model in models)
+        chain = max((sum(each.chains) for each in work.values()), default=0)
+        work_s = sum(model.calls * model.latency_s for model in models)
+        chain_s = max((each.chain_s(self._rates) for each in work.values()), default=0.0)
+        found = Forecast(
+            cells=len({cell for run_id, cell in self._cells if run_id in work}),
+            runs=len(work),
+            calls=calls,
+            texts=sum(each.texts for each in work.values()),
+            longest_path=None if any(each.adaptive for each in work.values()) else chain,
+            width=sum(each.width for each in work.values()),
+            slots=slots,
+            useful_slots=-(-calls // chain) if chain else 1,
+            rounds=max(chain, calls / slots),
+            least_s=max(chain_s, work_s / slots),
+            most_s=min(work_s, work_s / slots + (1 - 1 / slots) * chain_s),
+            sequential_s=work_s,
+            models=models,
+            acted_out=self._acted_out,
+            currency=prices.currency,
+            price_date=prices.date,
+        )
+        return replace(found, notes=tuple(self._notes(found)))
+
+    def _by_model(self, work: Iterable[_Work]) -> tuple[ModelForecast, ...]:
+        """The forecast for each model."""
+        calls, characters = Counter[tuple[Model, str]](), Counter[tuple[Model, str]]()
+        for each in work:
+            calls.update(each.calls)
+            characters.update(each.characters)
+        return tuple(
+            self._model_forecast(model, {kind: n for (of, kind), n in calls.items() if of == model}, characters)
+            for model in self._rates
+        )
+
+    def _model_forecast(
+        self, model: Model, calls: Mapping[str, int], characters: Mapping[tuple[Model, str], int]
+    ) -> ModelForecast:
+        rates, n = self._rates[model], sum(calls.values())
+        prompts = sum(characters[model, kind] for kind in calls)
+        received = round(prompts * rates.tokens_per_character)
+        written = round(sum(own * rates.reply(kind).tokens for kind, own in calls.items()))
+        return ModelForecast(
+            name=model.name,
+            judges=model.judges,
+            calls=n,
+            input_characters=prompts,
+            input_tokens=received,
+            output_tokens=written,
+            cost=None if model.price is None else model.price.cost(received, written),
+            price=spell_price(model.price, self._loaded.prices.currency),
+            tokens_per_character=rates.tokens_per_character,
+            reply_tokens=written / n if n else rates.reply("").tokens,
+            latency_s=rates.latency_s,
+            observed=rates.calls,
+        )
+
+    def _notes(self, forecast: Forecast) -> Iterator[str]:
+        """Notes on the basis of the figures, on the agents and on the models."""
+        if forecast.longest_path is None:
+            yield "Who meets whom depends on measured opinions: calls are the most that the runs can make."
+        if self._acted_out < forecast.calls:
+            yield (
+                f"Prompts of {self._acted_out:,} of {forecast.calls:,} calls were made and counted, those of one run "
+                "of each condition; the others follow from how many turns their agents remember."
+            )
+        for model in forecast.models:
+            if model.observed:
+                yield f"{model.label}: lengths and latency are those of {model.observed:,} calls in the store."
+        if not all(model.observed for model in forecast.models):
+            yield "Length of replies and latency are assumed where they are not given (--reply-tokens, --latency)."
+        if forecast.cost:
+            yield "Money: no rebate for cached prompts; reasoning counts as output."
+        limits, tokens = self._loaded.limits, forecast.input_tokens + forecast.output_tokens
+        for name in limits.exceeded_by(Usage(forecast.calls, tokens, forecast.cost or 0.0)):
+            yield f"execution.budget.{name} = {getattr(limits, name):,} will stop the experiment before it is complete."
+        yield from self._loaded.missing
+        if self._unset:
+            yield f"Some runs cannot be set up and count no call: {self._unset[0]}"
+        yield from self._unusual
+        yield from self._loaded.warnings()
+
+
+def _unusual(run: PlannedRun, parts: RunParts) -> Iterator[str]:
+    """Notes on unusual populations and networks."""
+    n, network = len(parts.population), parts.network
+    if network is not None and not network.complete:
+        joined = np.union1d(network.speakers, network.listeners)
+        given = getattr(run.spec.interaction, "network", None)
+        if given is not None and given.kind in ("file", "edges") and joined[-1] + 1 < n:
+            yield f"The network has {joined[-1] + 1} agents and the population {n}."
+        if len(joined) < n:
+            yield f"{n - len(joined)} of {n} agents have no neighbour in the network: they meet nobody."
+    names = {persona.name for persona in parts.population.personas}
+    if len(names) < n and names != {""}:
+        yield f"The set has {len(names)} personas for {n} agents: some agents of a run have the same name."
+    yield from reader_notes(run.spec)

@@ -1,0 +1,105 @@
+"""Progress of long work on standard error, and requests to stop it.
+
+The command line and deliberations both carry out long work, and neither may import the other; what they share stands
+below both, and knows neither stores nor models.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from datetime import timedelta
+from types import FrameType
+from typing import TypeVar
+
+_T = TypeVar("_T")
+#: Seconds between looks at progress, and between lines of it where no bar can be drawn.
+_TICK_S, _TOLD_EVERY_S = 0.1, 30.0
+
+
+@contextmanager
+def shown(*, keep: bool = False) -> Iterator[Callable[[int, int | None, str], None]]:
+    """Progress on standard error: a bar at a terminal, elsewhere a line of text every half minute.
+
+    Parameters
+    ----------
+    keep : bool
+        Whether there is a bar everywhere, in notebooks too, and the last one stays.
+
+    Yields
+    ------
+    callable
+        Shows how much is done, of how much (None while that is not known), and a text.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True, soft_wrap=True)
+    lines = not (keep or console.is_terminal)
+    text = TextColumn("{task.description}", markup=False)
+    columns = (BarColumn(20), TaskProgressColumn(), text, TimeRemainingColumn(compact=True))
+    with Progress(*columns, console=console, transient=not keep, disable=lines) as bars:
+        task = bars.add_task("starting", total=None)
+        due = time.monotonic() + _TOLD_EVERY_S
+
+        def show(done: int, total: int | None, description: str) -> None:
+            nonlocal due
+            bars.update(task, completed=done, total=total, description=description)
+            if lines and time.monotonic() >= due:
+                due = time.monotonic() + _TOLD_EVERY_S
+                left = bars.tasks[0].time_remaining
+                ending = f", {timedelta(seconds=round(left))} left" if left else ""
+                sys.stderr.write(f"{description}{ending}\n")
+
+        yield show
+
+
+@contextmanager
+def stop_requests(said: str) -> Iterator[Callable[[], bool]]:
+    """Take the first SIGINT or SIGTERM as a request to stop while the block lasts; the second raises KeyboardInterrupt.
+
+    Parameters
+    ----------
+    said : str
+        What is said on standard error after the first.
+
+    Yields
+    ------
+    callable
+        Whether to stop.
+    """
+    count, told = 0, False
+
+    def taken(number: int, frame: FrameType | None) -> None:
+        nonlocal count
+        count += 1
+        if count == 2:
+            raise KeyboardInterrupt
+
+    def stopping() -> bool:
+        nonlocal told
+        if count and not told:
+            # Not said in the handler, which may have come in the midst of other output.
+            told = True
+            sys.stderr.write(f"{said}\n")
+        return count > 0
+
+    before = {number: signal.signal(number, taken) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopping
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def attended(future: Future[_T], look: Callable[[], object]) -> _T:
+    """The result of work under way; `look` is called several times a second, for the last time when it is over."""
+    over = False
+    while not over:
+        over = bool(wait([future], timeout=_TICK_S).done)
+        look()
+    return future.result()

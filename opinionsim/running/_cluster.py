@@ -1,0 +1,359 @@
+"""Sweeps on several machines: chunks of runs are carried out by the workers of a Dask cluster, which share a store."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import astuple
+from itertools import count
+from pathlib import Path
+from typing import Any, Self
+
+import opinionsim
+from opinionsim import background
+from opinionsim.errors import BudgetExceeded, OpinionSimError, SpecError
+from opinionsim.llm import Limits, Usage
+from opinionsim.running._context import STOPPED, Context, Progress, Summary, together
+from opinionsim.running._sorting import Pending
+from opinionsim.running._worker import Chunk, carry_out_chunk, stop_sweep
+from opinionsim.specification import Experiment, manifest, own_parts_manifest, require_importable
+from opinionsim.store import shown
+
+#: Chunks for each worker: enough that all workers end at about the same time, few enough that each chunk fills its
+#: slots.
+_CHUNKS_EACH = 4
+#: Seconds to wait for the scheduler, and for a first worker.
+_PATIENCE_S = 10.0
+#: Seconds between repeated requests to workers to stop.
+_TELL_EVERY_S = 1.0
+
+
+class LostError(OpinionSimError):
+    """Chunks were lost with their workers, or with the scheduler."""
+
+    exit_code = 1
+
+
+def check_cluster(experiment: Experiment, url: str, chat_model: object) -> None:
+    """Refuse an experiment that cannot be carried out on several machines.
+
+    Raises
+    ------
+    SpecError
+        If the store is a file, a chat model is given as an object, or only this process has one of the parts.
+    """
+    if not shown(url).startswith("postgres"):
+        raise SpecError(
+            f"--cluster: workers on several machines cannot write the store {shown(url)}, for a SQLite file has one "
+            "writer at a time; give a PostgreSQL database as in --store postgresql+psycopg://USER@HOST/DATABASE"
+        )
+    if chat_model is not None:
+        raise SpecError("cluster: chat_model is an object of this process; name the model in the specification instead")
+    require_importable(own_parts_manifest(cell.spec for cell in experiment.cells))
+
+
+class Cluster:
+    """A Dask cluster, reached through its scheduler; a context manager.
+
+    Parameters
+    ----------
+    address : str
+        Address of the scheduler, ``tcp://HOST:PORT`` or ``tls://HOST:PORT``.
+
+    Attributes
+    ----------
+    n_tasks : int
+        Threads of all workers together.
+
+    Raises
+    ------
+    SpecError
+        If the extra ``cluster`` is not installed, no scheduler answers, there is no worker, or a worker lacks
+        opinionsim or has another version of it.
+
+    Notes
+    -----
+    The coroutines and the client of the scheduler run on the package's event loop.
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            import distributed
+        except ImportError as error:
+            raise SpecError(
+                f"--cluster needs the packages of the extra 'cluster' ({error}); "
+                "install with pip install 'opinionsim[cluster]'"
+            ) from None
+        # Its methods have no types.
+        self._distributed: Any = distributed
+        self._client: Any = None
+        self.n_tasks = 0
+        try:
+            background.run(self._connect(address))
+        except BaseException:
+            self.close()
+            raise
+
+    async def _connect(self, address: str) -> None:
+        try:
+            self._client = self._distributed.Client(
+                address, timeout=_PATIENCE_S, set_as_default=False, asynchronous=True
+            )
+            await self._client
+        except (OSError, ValueError, TypeError) as error:
+            raise SpecError(
+                f"--cluster: no Dask scheduler answers at {address!r} ({error}); valid is the address that "
+                "`dask scheduler` prints, as in tcp://HOST:8786"
+            ) from error
+        try:
+            await self._client.wait_for_workers(1, timeout=_PATIENCE_S)
+        except TimeoutError:
+            raise SpecError(
+                "--cluster: the scheduler has no workers; start some with `dask worker ADDRESS --nthreads 1`"
+            ) from None
+        # A lambda travels by value, so that a worker without the package can say so.
+        versions = await self._client.run(lambda: __import__("opinionsim").__version__, on_error="return")
+        for worker, version in versions.items():
+            if isinstance(version, BaseException):
+                raise SpecError(f"worker {worker} cannot use opinionsim: {version}; install it there")
+            if version != opinionsim.__version__:
+                raise SpecError(
+                    f"worker {worker} has opinionsim {version}, but this is {opinionsim.__version__}; "
+                    "install the same version on every machine"
+                )
+        self.n_tasks = sum((await self._client.nthreads()).values())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the cluster."""
+
+        async def close() -> None:
+            if self._client is not None:
+                await self._client.close()
+
+        background.run(close())
+
+    def listen(self, topic: str, handler: Any) -> None:
+        """Pass workers' events under a topic to ``handler((time, event))``, until the cluster is closed."""
+        self._client.subscribe_topic(topic, handler)
+
+    async def carry_out(self, chunk: Chunk) -> Summary:
+        """Have a worker carry out a chunk; raises as :meth:`call`."""
+        summary: Summary = await self.call(carry_out_chunk, chunk)
+        return summary
+
+    async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function returns that a worker calls.
+
+        Raises
+        ------
+        LostError
+            If the scheduler gave the call up, or is gone.
+        OpinionSimError
+            If a worker could not carry it out.
+        """
+        try:
+            return await self._client.submit(function, *arguments, pure=False)
+        except self._distributed.KilledWorker as error:
+            raise LostError(
+                f"the scheduler gave a chunk of runs up because {error.allowed_failures + 1} workers died over it, "
+                f"the last one {error.last_worker.address}; its log says why, and often it is a lack of memory"
+            ) from None
+        except (self._distributed.CancelledError, self._distributed.client.ClosedClientError, OSError) as error:
+            raise LostError(f"the Dask scheduler is gone ({error}); workers may have finished more runs") from None
+
+    async def stop(self, name: str) -> bool:
+        """Tell all workers to begin nothing more of a sweep; return whether any worker answered."""
+        try:
+            return bool(await self._client.run(stop_sweep, name, on_error="ignore"))
+        except Exception:  # a client whose scheduler is gone raises various errors
+            return False
+
+
+class ClusterExecutor:
+    """Carries out runs on the workers of a cluster, which share a store.
+
+    Parameters
+    ----------
+    context : Context
+        Shared with the runner; its store is a shared one.
+    cluster : Cluster
+        The workers.
+
+    Notes
+    -----
+    As many chunks are under way at a time as workers had threads at the start, at most one a slot; slots are shared
+    out evenly over them. Workers that join later raise no limit. The rest of a budget is shared out evenly over all
+    chunks. Runs that a chunk could not finish within its share go on in a later round of half as many chunks, with what
+    other chunks left, so that in the end the budget is spent as one process would spend it.
+    """
+
+    def __init__(self, context: Context, cluster: Cluster) -> None:
+        slots = context.slots.limit
+        self._cluster = cluster
+        self._context = context
+        self._n_at_once = min(cluster.n_tasks, slots)
+        self._slots_each = slots // self._n_at_once
+        self._name = f"opinionsim-{secrets.token_hex(8)}"
+        self._numbers = count()
+        self._live: dict[int, Progress] = {}
+        self._content: tuple[str, str | None] = ("", None)
+        self.warnings = [
+            f"{self._n_at_once} chunks of runs at a time on the cluster, each with {self._slots_each} calls in flight"
+        ]
+
+    def progress(self) -> Progress:
+        """Progress of the sweep, as far as workers have reported it."""
+        return sum(list(self._live.values()), start=self._context.progress())
+
+    async def carry_out(self, pending: list[Pending]) -> None:
+        """Carry out runs in chunks; a further round follows while a share of the budget was too small for its chunk."""
+        context = self._context
+        # Ids are hashes: in their order, every chunk has runs of all conditions.
+        left = sorted(each.run_id for each in pending)
+        if left:
+            self._content = await context.in_store(self._described)
+            self._cluster.listen(self._name, self._hear)
+        n_chunks = _CHUNKS_EACH * self._n_at_once
+        while left and not context.stopped:
+            made = context.made
+            n_chunks = min(n_chunks, len(left))
+            try:
+                left = await self._round(left, n_chunks)
+            except LostError as error:
+                return await self._lost(left, error)
+            except BudgetExceeded:
+                return await self._end_budget(left)
+            if left and n_chunks == 1 and not context.stopped:
+                return await self._end_budget(left)
+            n_chunks = n_chunks // 2 if context.made > made else 1
+        context.errors.update(dict.fromkeys(left, STOPPED))
+
+    def _described(self) -> tuple[str, str | None]:
+        """The manifest and the price table of the experiment, for workers."""
+        experiment = self._context.experiment
+        prices = experiment.resources.path(experiment.spec.execution.prices)
+        content = json.dumps(manifest(experiment), allow_nan=False)
+        return content, None if prices is None else Path(prices).read_text(encoding="utf-8")
+
+    async def _round(self, run_ids: list[str], n_chunks: int) -> list[str]:
+        """Carry out runs; return those that were not begun, or for which their share of the budget was too small."""
+        context, spending = self._context, self._context.spending
+        # Nothing is reserved beforehand: workers keep to their shares of the rest.
+        reservation = None if spending.budget is None else await spending.budget.reserve(Usage())
+        before = await context.in_store(spending.paid)
+        chunks = await context.in_store(self._chunks, run_ids, n_chunks)
+        queue, left = iter(chunks), set(run_ids)
+        self._live.update((chunk.number, Progress()) for chunk in chunks)
+        try:
+            works = (self._work(queue, left) for _ in range(self._n_at_once))
+            await together(*works, meanwhile=self._stop_workers())
+        except BaseException:
+            await self._cluster.stop(self._name)
+            raise
+        finally:
+            self._live.clear()
+            if reservation is not None:
+                reservation.settle(await context.in_store(spending.paid) - before)
+        return sorted(left)
+
+    async def _work(self, chunks: Iterator[Chunk], left: set[str]) -> None:
+        """Have one chunk after another carried out, and remove runs that have ended from `left`."""
+        context = self._context
+        for chunk in chunks:
+            if context.stopped:
+                return
+            summary = await self._cluster.carry_out(chunk)
+            del self._live[chunk.number]
+            context.count(summary)
+            done = set(chunk.run_ids) - set(summary.errors)
+            context.complete |= done
+            left -= done
+            if not summary.exceeded:
+                context.errors |= summary.errors
+                left -= set(summary.errors)
+
+    def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
+        """Note the progress of a chunk, unless it is over."""
+        told = event[1]
+        if told["chunk"] in self._live:
+            self._live[told["chunk"]] = Progress(**told["progress"])
+
+    async def _stop_workers(self) -> None:
+        """Once the sweep is to stop, tell all workers repeatedly: some may take over a dead worker's chunk later.
+
+        Raises
+        ------
+        LostError
+            If no worker answers.
+        """
+        await self._context.stopping.wait()
+        while await self._cluster.stop(self._name):
+            await asyncio.sleep(_TELL_EVERY_S)
+        raise LostError("no worker is left; the runs they had begun go on from their last stored reply")
+
+    async def _lost(self, run_ids: list[str], error: LostError) -> None:
+        """Settle runs after a loss: those that are not complete get the error."""
+        context = self._context
+        states = await context.in_store(context.store.states, run_ids)
+        context.complete |= {run_id for run_id in run_ids if states[run_id].status == "complete"}
+        for run_id in run_ids:
+            if run_id not in context.complete:
+                context.errors.setdefault(run_id, str(error))
+
+    # -- shares of the budget ------------------------------------------------------------------------------
+
+    def _chunks(self, run_ids: list[str], n: int) -> list[Chunk]:
+        """Runs in `n` chunks, or in fewer if fewer calls are left in the budget."""
+        context = self._context
+        left = context.spending.left()
+        if left.calls is not None:
+            n = max(1, min(n, left.calls))
+        parts = [tuple(run_ids[i::n]) for i in range(n)]
+        return [
+            Chunk(
+                self._name,
+                next(self._numbers),
+                opinionsim.__version__,
+                *self._content,
+                str.__str__(context.store.url),
+                part,
+                self._slots_each,
+                _raised(share, context.spending.paid(part)),
+                context.fresh,
+            )
+            for part, share in zip(parts, left.share(n), strict=True)
+        ]
+
+    async def _end_budget(self, run_ids: list[str]) -> None:
+        """Stop the sweep because the rest of the budget may not suffice for any call."""
+        context, spending = self._context, self._context.spending
+        paid = Usage() if spending.budget is None else spending.budget.paid
+        spent = [
+            f"{getattr(paid, name):,.6g} of {limit:,.6g} {name}"
+            for name in ("calls", "tokens", "money")
+            if (limit := getattr(spending.limits, name)) is not None
+        ]
+        reason = (
+            f"the budget is used up: {', '.join(spent)} paid, and no other call is sure to fit; "
+            "raise execution.budget to go on. What was paid for is kept"
+        )
+        context.heed(BudgetExceeded(reason))
+        for run_id, state in (await context.in_store(context.store.states, run_ids)).items():
+            context.settle(run_id, reason)
+            if state.error:
+                # The error of a worker names its own share of the budget.
+                await context.in_store(context.store.save_error, run_id, reason)
+
+
+def _raised(limits: Limits, paid: Usage) -> Limits:
+    """Limits raised by the usage before."""
+    pairs = zip(astuple(limits), astuple(paid), strict=True)
+    return Limits(*(None if limit is None else limit + amount for limit, amount in pairs))

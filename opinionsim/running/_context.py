@@ -1,0 +1,311 @@
+"""The shared state of a runner's components: experiment, store, results so far, and whether to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import secrets
+import socket
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import astuple, dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+from opinionsim.assembly import LoadedParts, instruments_by_run
+from opinionsim.errors import BudgetExceeded, DamagedError, OpinionSimError
+from opinionsim.llm import Endpoint, Limits, RetryPolicy, RunCalls, Seat, SlotPool
+from opinionsim.measurement import Queues
+from opinionsim.running._spending import Spending
+from opinionsim.simulation import Simulation
+from opinionsim.specification import Experiment, PlannedRun
+from opinionsim.store import Paid, RunRecord, Store
+from opinionsim.streams import digest
+
+_T = TypeVar("_T")
+
+STOPPED = "stopped before it was finished"
+#: Seconds between looks at runs that other workers hold.
+_LOOK_AGAIN_S = 5.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of a sweep at one moment.
+
+    Attributes
+    ----------
+    total, complete, incomplete, open : int
+        Runs in all, complete ones, those that ended incomplete, and those under way.
+    made, answered : int
+        Calls that the model has answered, and calls that the store has answered.
+    in_flight : int
+        Calls waiting for the model now.
+    """
+
+    total: int = 0
+    complete: int = 0
+    incomplete: int = 0
+    open: int = 0
+    made: int = 0
+    answered: int = 0
+    in_flight: int = 0
+
+    def __add__(self, other: Progress) -> Progress:
+        return Progress(*(here + there for here, there in zip(astuple(self), astuple(other), strict=True)))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The result of a sweep.
+
+    Attributes
+    ----------
+    total, complete, already : int
+        Distinct runs in all, complete ones, and those complete before the sweep.
+    errors : dict of str to str
+        Error of each run that is not complete, not fully coded, or no longer agrees with its prompts.
+    stopped : bool
+        Whether the sweep was asked to stop, or its budget stopped it.
+    exceeded : str
+        The limit of the budget that stopped the sweep, in words; empty if none did.
+    made, answered, repeated : int
+        Calls that the model has answered, calls that the store has answered, and failed attempts that were repeated.
+    paid : Paid
+        Calls, tokens and money of these runs on record, those of earlier sweeps included.
+    seconds : float
+        Wall time.
+    causes : dict of str to OpinionSimError
+        The errors as they were raised, of runs that this process carried out.
+    """
+
+    total: int
+    complete: int
+    already: int
+    errors: dict[str, str]
+    stopped: bool
+    exceeded: str
+    made: int
+    answered: int
+    repeated: int
+    paid: Paid
+    seconds: float
+    causes: dict[str, OpinionSimError] = field(default_factory=dict)
+
+
+class Stopped(OpinionSimError):
+    """The sweep was asked to stop."""
+
+    def __init__(self, message: str = STOPPED) -> None:
+        super().__init__(message)
+
+
+class Context:
+    """The shared state of a runner's components: experiment, store, results so far, and whether to stop.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The experiment.
+    store : Store
+        Open for writing.
+    loaded : LoadedParts
+        Models and classifiers of the experiment.
+    max_concurrency : int, optional
+        Calls in flight at most; default that of the specification.
+    fresh : bool
+        Whether to start a run anew when its stored replies answer other prompts than today's.
+    only : collection of str, optional
+        Ids of the runs to carry out; the others stay as they are. Default all.
+    share : Limits, optional
+        Limits of what the runs may have used when they are over. The runs have been registered by another runner, and
+        this one only carries them out: no manifest. Default: the runner registers the runs, and the experiment's budget
+        holds.
+
+    Attributes
+    ----------
+    registers : bool
+        Whether the runner puts the experiment on record.
+    planned, distinct : list of PlannedRun
+        Runs to carry out, and all runs of the experiment, each once.
+    instruments : dict of str to list of Instrument
+        The instruments that read the texts of each run.
+    complete : set of str
+        Ids of runs that are complete and measured.
+    errors : dict of str to str
+        Error of each other run that was settled.
+    causes : dict of str to OpinionSimError
+        The same errors as they were raised, of runs that this process carried out.
+    exceeded : str
+        The limit of the budget that stopped the sweep, in words; empty if none did.
+    defect : Exception or None
+        The first defect of the program that stopped a run.
+    made, answered, repeated : int
+        Calls answered by the model, calls answered by the store, and repeated attempts, of runs that are over.
+    playing : dict of str to Simulation
+        Runs under way.
+    stopping : asyncio.Event
+        Set when nothing more is to be begun.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        store: Store,
+        loaded: LoadedParts,
+        *,
+        max_concurrency: int | None = None,
+        fresh: bool = False,
+        only: Collection[str] | None = None,
+        share: Limits | None = None,
+    ) -> None:
+        self.experiment, self.store, self.loaded, self.fresh = experiment, store, loaded, fresh
+        self.experiment_id = digest(f"experiment:{experiment.spec.name}")
+        self.owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self.distinct = list({run.run_id: run for run in experiment.runs}.values())
+        self.planned = [run for run in self.distinct if only is None or run.run_id in only]
+        self.instruments = instruments_by_run(experiment.runs, loaded)
+        self.slots = SlotPool(max_concurrency or experiment.spec.execution.max_concurrency)
+        self.registers = share is None
+        limited = None if share is None else [run.run_id for run in self.planned]
+        self.spending = Spending(store, self.experiment_id, share or loaded.limits, limited)
+        self.complete: set[str] = set()
+        self.errors: dict[str, str] = {}
+        self.causes: dict[str, OpinionSimError] = {}
+        self.exceeded = ""
+        self.defect: Exception | None = None
+        self.made = self.answered = self.repeated = 0
+        self.playing: dict[str, Simulation] = {}
+        self._calls: set[RunCalls] = set()
+        self.stopping = asyncio.Event()
+        # Store and classifiers block: each has a thread of its own so that dispatch goes on.
+        self._threads = [ThreadPoolExecutor(1, f"opinionsim-{name}") for name in ("store", "open", "measure")]
+        self.queues = Queues(self._threads[2])
+
+    # -- what is going on ----------------------------------------------------------------------------------
+
+    def progress(self) -> Progress:
+        """Progress of the runs of this process; may be called from any thread."""
+        calls = list(self._calls)
+        return Progress(
+            total=len(self.planned),
+            complete=len(self.complete),
+            incomplete=len(self.errors),
+            open=len(self.playing),
+            made=self.made + sum(each.made for each in calls),
+            answered=self.answered + sum(each.answered for each in calls),
+            in_flight=self.slots.in_flight,
+        )
+
+    def doing(self) -> str:
+        """Report of the calls in flight, in one line; may be called from any thread."""
+        runs, calls = len(self._calls), self.slots.in_flight
+        parts = [
+            f"{calls} {'call' if calls == 1 else 'calls'} in flight of {self.slots.limit}, "
+            f"in {runs} {'run' if runs == 1 else 'runs'}"
+        ]
+        waiting = self.slots.waiting().items()
+        parts += [f"{account} waits {math.ceil(seconds)} s for its rate limit" for account, seconds in waiting]
+        parts += ["stopping"] if self.stopped else []
+        return "; ".join(parts)
+
+    def begin(self, planned: PlannedRun, record: RunRecord, answering: Sequence[Endpoint | Seat] = ()) -> RunCalls:
+        """Open the calls of a run; they stop with the sweep, and :meth:`count` adds them up at the end."""
+        execution = planned.spec.execution
+        retry = RetryPolicy(execution.timeout_s, **execution.retry.model_dump())
+        budget = self.spending.budget
+        calls = RunCalls(planned.run_id, record, answering, self.slots, retry=retry, budget=budget)
+        self._calls.add(calls)
+        if self.stopped:
+            calls.stop()
+        return calls
+
+    def count(self, over: RunCalls | Summary) -> None:
+        """Add the calls of a run or chunk that is over."""
+        if isinstance(over, RunCalls):
+            self._calls.discard(over)
+        self.made += over.made
+        self.answered += over.answered
+        self.repeated += over.repeated
+
+    def settle(self, run_id: str, error: object = None) -> None:
+        """Count a run as complete and measured, or note its error."""
+        if error is None:
+            self.complete.add(run_id)
+        else:
+            self.errors[run_id] = str(error)
+            if isinstance(error, OpinionSimError):
+                self.causes[run_id] = error
+
+    # -- stopping ------------------------------------------------------------------------------------------
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing more is to be begun."""
+        return self.stopping.is_set()
+
+    def stop(self) -> None:
+        """Dispatch nothing more; calls in flight run to their end."""
+        self.stopping.set()
+        for simulation in self.playing.values():
+            simulation.engine.stop(Stopped())
+        for calls in self._calls:
+            calls.stop()
+
+    def heed(self, error: OpinionSimError | None) -> None:
+        """Stop the sweep if the error says that the budget is used up."""
+        if isinstance(error, BudgetExceeded):
+            self.exceeded = self.exceeded or str(error)
+            self.stop()
+
+    async def pause(self) -> None:
+        """Wait before another look at runs that other workers hold, or until the sweep is to stop."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.stopping.wait(), _LOOK_AGAIN_S)
+
+    # -- threads -------------------------------------------------------------------------------------------
+
+    async def in_store(self, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Call the store in its thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads[0], partial(function, *arguments))
+
+    async def in_opening(self, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Call the store in the thread for runs that wait to start, so that they need not queue behind other runs."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads[1], partial(function, *arguments))
+
+    async def close(self) -> None:
+        """Wait for the threads to end."""
+        # Not on the loop, which other sweeps and models share: they must not wait for these threads.
+        for thread in self._threads:
+            await asyncio.to_thread(thread.shutdown)
+
+
+def damage(run_id: str, error: DamagedError) -> str:
+    """The message on a damaged record of a run, with the remedy."""
+    return f"run {run_id}: {error}. Take the store from a copy, or start these runs anew with --fresh"
+
+
+async def together(*work: Coroutine[Any, Any, None], meanwhile: Coroutine[Any, Any, None] | None = None) -> None:
+    """Carry out several coroutines at once; the first error ends all of them.
+
+    Parameters
+    ----------
+    *work : coroutine
+        The coroutines.
+    meanwhile : coroutine, optional
+        A coroutine beside them, cancelled when all have ended.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+            if meanwhile is not None:
+                beside = group.create_task(meanwhile)
+                await asyncio.wait(tasks)
+                beside.cancel()
+    except ExceptionGroup as failures:
+        error: Exception = failures
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None

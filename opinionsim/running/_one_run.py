@@ -1,0 +1,319 @@
+"""One run from opening to end: claimed, checked, carried out, measured, concluded; and measuring finished runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from opinionsim.assembly import Recording, RunParts, assemble, opinion_rows, stored_texts
+from opinionsim.errors import DamagedError, JournalMismatch, OpinionSimError, SpecError
+from opinionsim.llm import RunCalls
+from opinionsim.measurement import Author, Measuring, Text
+from opinionsim.messages import Message
+from opinionsim.running._context import STOPPED, Context, Stopped, damage, together
+from opinionsim.running._replay import check_prompts
+from opinionsim.running._skipped_turns import SKIPS, other_skips, skipped_entry, turns_left_out
+from opinionsim.running._sorting import Pending, uncoded
+from opinionsim.simulation import Simulation
+from opinionsim.specification import PlannedRun, own_part_error, with_advice
+from opinionsim.store import HeldElsewhereError, RunRecord, Status
+
+#: Finished runs measured side by side: enough that judges fill the slots.
+_MEASURED_AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A run under a claim, with its record, before its first turn."""
+
+    pending: Pending
+    parts: RunParts
+    record: RunRecord
+
+
+@dataclass(frozen=True)
+class Played:
+    """A run after its last turn, or after an error stopped it."""
+
+    opened: Opened
+    recording: Recording
+    simulation: Simulation
+    measuring: Measuring
+    calls: RunCalls
+    error: OpinionSimError | None
+
+
+# -- opening -----------------------------------------------------------------------------------------------
+
+
+async def open_run(context: Context, pending: Pending) -> Opened | None:
+    """Open a run; return None if it cannot go on, and settle it with the reason.
+
+    Raises
+    ------
+    HeldElsewhereError
+        If another worker holds the run, or has finished it meanwhile.
+    """
+    run_id, store = pending.run_id, context.store
+    if pending.anew:
+        if short := context.spending.promise(pending.calls):
+            reason = (
+                f"run {run_id} is complete and stays as it is: execution.budget.{short} does not suffice to "
+                f"carry it out anew, which takes {pending.calls:,} calls; raise it to go on"
+            )
+            context.settle(run_id, reason)
+            context.exceeded = context.exceeded or reason
+            return None
+        return await open_anew(context, pending)
+    epoch = await context.in_opening(store.claim, run_id, context.owner)
+    if epoch is None:
+        raise HeldElsewhereError(f"run {run_id} is held by somebody else")
+    error: OpinionSimError | str
+    try:
+        record = await context.in_opening(store.record, run_id, epoch, context.experiment_id)
+        return Opened(pending, await _checked(context, pending, record), record)
+    except (DamagedError, JournalMismatch) as changed:
+        if context.fresh:
+            return await open_anew(context, pending)
+        error = damage(run_id, changed) if isinstance(changed, DamagedError) else changed
+    except SpecError as unusable:
+        # A draw that cannot be used, such as a network without an edge, stops its own run only.
+        error = f"run {run_id}: {unusable}"
+    await context.in_store(store.finish, run_id, epoch, "incomplete", str(error))
+    context.settle(run_id, error)
+    return None
+
+
+async def open_anew(context: Context, pending: Pending) -> Opened | None:
+    """Delete the results of a run, and open it again; result and errors are those of :func:`open_run`."""
+    await context.in_opening(context.store.forget, [pending.run_id])
+    pending.anew = False
+    return await open_run(context, pending)
+
+
+async def _checked(context: Context, pending: Pending, record: RunRecord) -> RunParts:
+    """The parts of a run, once its record is checked: models and prompts must be those it was made with."""
+    planned, resources = pending.planned, context.experiment.resources
+    parts = assemble(planned, resources, await _left_out(context, planned, record))
+    if parts.equation is not None:
+        await context.in_opening(parts.equation.work_out)
+    _require_weights(context, pending, parts, record)
+    if pending.changed is not None:
+        # Before any new call: a journal that mixes two wordings could be finished with neither.
+        try:
+            await check_prompts(planned, resources, record.entries)
+        except JournalMismatch as error:
+            raise with_advice(pending.changed, error) from error
+        await context.in_opening(context.store.save_inputs, pending.run_id, *pending.inputs)
+    return parts
+
+
+async def _left_out(context: Context, planned: PlannedRun, record: RunRecord) -> frozenset[int]:
+    """The turns that a run leaves out; taken from its source, and put on record, when it begins.
+
+    Raises
+    ------
+    SpecError
+        If its source is not complete.
+    JournalMismatch
+        If its source skips other turns now, since it was carried out anew.
+    """
+    source, entry = planned.source_id, record.lookup(SKIPS)
+    if source is None:
+        return frozenset()
+    if other := await context.in_opening(other_skips, context.store, planned, entry):
+        raise JournalMismatch(other, "Start these runs anew with --fresh")
+    if entry is None:
+        if (await context.in_opening(context.store.states, [source]))[source].status != "complete":
+            label = planned.spec.interaction.skips.cell  # type: ignore[attr-defined]
+            raise SpecError(
+                f"it leaves out the turns that run {source} of cell {label!r} skipped, and that run is not complete"
+            )
+        entry = skipped_entry(await context.in_opening(context.store.turns, source))
+        record.append(entry)
+    return turns_left_out([entry])
+
+
+def _require_weights(context: Context, pending: Pending, parts: RunParts, record: RunRecord) -> None:
+    """Make sure that local models are those that a run began with: a name can later mean other weights.
+
+    Raises
+    ------
+    JournalMismatch
+        If a model has other contents.
+    """
+    models = [context.loaded.contents(model, pending.planned.spec, parts.pack) for model in parts.models]
+    for entry in record.entries:
+        # Judges have an identity of their own, as parts of instruments.
+        if entry.key.part.startswith("judge") or not entry.model.startswith("hf:"):
+            continue
+        loaded = models[entry.agent]
+        if loaded and loaded.rpartition("@")[2] != entry.model.rpartition("@")[2]:
+            raise JournalMismatch(
+                f"run {pending.run_id}, agent {entry.agent}: its stored replies are those of {entry.model}, and "
+                f"the model loaded now is {loaded}, which has other contents. Give it the former weights again, "
+                "or start these runs anew with --fresh"
+            )
+
+
+# -- carrying out ------------------------------------------------------------------------------------------
+
+
+async def play(context: Context, opened: Opened) -> Played:
+    """Carry out a run to its last turn, or until an error or a request stops it."""
+    planned, parts, record, loaded = opened.pending.planned, opened.parts, opened.record, context.loaded
+    run_id, spec = planned.run_id, planned.spec
+    cast = parts.cast(
+        [loaded.endpoint(model, spec, parts.pack) for model in parts.models],
+        [loaded.client(model, spec, parts.pack).evidence for model in parts.models],
+    )
+    calls = context.begin(planned, record, [member.endpoint for member in cast])
+    authors = [member.author for member in cast]
+    measuring = Measuring(context.instruments[run_id], context.queues, calls, parts.claim, authors)
+    recording = Recording(record, parts, cast, measuring)
+    simulation = Simulation(
+        parts.schedule, cast, calls, measuring=measuring, lookahead=parts.lookahead, witness=recording
+    )
+    error: OpinionSimError | None = Stopped() if context.stopped else None
+    context.playing[run_id] = simulation
+    try:
+        if error is None:
+            recording.attend(simulation)
+            await simulation.run()
+            record.require_all_met()
+    except OpinionSimError as failure:
+        error = failure
+        context.heed(failure)
+    except Exception as failure:
+        # A defect of the program stops this run only; it is raised when all other runs are over.
+        error = own_part_error(spec, failure)
+        if error is None:
+            error = OpinionSimError(f"{type(failure).__name__}: {failure}")
+            context.defect = context.defect or failure
+        await simulation.end(error)
+    finally:
+        del context.playing[run_id]
+    return Played(opened, recording, simulation, measuring, calls, error)
+
+
+# -- concluding --------------------------------------------------------------------------------------------
+
+
+async def conclude(context: Context, played: Played) -> None:
+    """Code the remaining texts of a run, and put its end on record.
+
+    Raises
+    ------
+    HeldElsewhereError
+        If another worker took the run over; it goes on from the calls on record.
+    """
+    run_id, record, error = played.calls.run_id, played.opened.record, played.error
+    # A run is complete even if its texts could not be coded.
+    status: Status = "complete" if error is None else "incomplete"
+    try:
+        coding = played.recording.coding
+        failure = None if coding is None else await coding.end()
+        context.heed(failure)
+        if error is None:
+            texts = {text.site.index: text for text in played.simulation.texts()}
+            error = failure or await _measure(context, record, played.measuring, texts)
+        reason = "" if error is None else str(error)
+        await context.in_store(context.store.finish, run_id, record.epoch, status, reason)
+    finally:
+        context.count(played.calls)
+    context.settle(run_id, error)
+
+
+async def measure_finished(context: Context, runs: list[PlannedRun]) -> None:
+    """Code the uncoded texts of finished runs, several runs at a time."""
+    left = runs
+    while left:
+        queue, held = iter(left), list[PlannedRun]()
+
+        async def work(queue: Iterator[PlannedRun] = queue, held: list[PlannedRun] = held) -> None:
+            for planned in queue:
+                try:
+                    await _measure_again(context, planned)
+                except HeldElsewhereError:
+                    held.append(planned)
+
+        await together(*(work() for _ in range(min(_MEASURED_AT_ONCE, len(left)))))
+        if held and not context.stopped:
+            await context.pause()
+        left = held
+
+
+async def _measure_again(context: Context, planned: PlannedRun) -> None:
+    """Code the uncoded texts of one finished run; a failure does not stop other runs."""
+    run_id, store = planned.run_id, context.store
+    if not await context.in_store(uncoded, context, [run_id]):
+        return context.settle(run_id)
+    if context.stopped:
+        return context.settle(run_id, STOPPED)
+    epoch = await context.in_store(store.claim_complete, run_id, context.owner)
+    if epoch is None:
+        raise HeldElsewhereError(f"run {run_id} is held by somebody else")
+    try:
+        record = await context.in_store(store.record, run_id, epoch, context.experiment_id)
+    except DamagedError as error:
+        context.settle(run_id, damage(run_id, error))
+        return await context.in_store(store.release, run_id, epoch)
+    calls = context.begin(planned, record)
+    try:
+        texts, measuring = await _on_record(context, planned, calls)
+        failure = await _measure(context, record, measuring, texts)
+        if failure is not None and not isinstance(failure, Stopped):
+            await context.in_store(store.save_error, run_id, str(failure))
+        await context.in_store(store.release, run_id, epoch)
+    finally:
+        context.count(calls)
+    context.settle(run_id, failure)
+
+
+async def _on_record(context: Context, planned: PlannedRun, calls: RunCalls) -> tuple[dict[int, Text], Measuring]:
+    """The texts of a finished run, and its instruments, ready to code."""
+    spec, instruments, resources = planned.spec, context.instruments[planned.run_id], context.experiment.resources
+    externals: Mapping[str, Message | str] = {}
+    authors: list[Author] = []
+    if any(each.context for each in instruments):
+        parts = assemble(planned, resources)
+        externals, authors = parts.schedule.externals, [member.author for member in parts.cast()]
+    rows = await context.in_store(context.store.turns, planned.run_id)
+    claim = resources.claim(spec)
+    return stored_texts(rows, externals), Measuring(instruments, context.queues, calls, claim, authors)
+
+
+async def _measure(
+    context: Context, record: RunRecord, measuring: Measuring, texts: Mapping[int, Text]
+) -> OpinionSimError | None:
+    """Code all texts of a run that are not coded yet; return the error that stopped coding, if any.
+
+    Opinions are stored portion by portion; stored ones are never coded again.
+
+    Raises
+    ------
+    HeldElsewhereError
+        If the run has been taken over.
+    """
+    try:
+        for instrument in measuring.instruments:
+            left = partial(context.store.uncoded, about=instrument.about)
+            found = await context.in_store(left, [record.run_id], instrument.instrument_id, instrument.kinds)
+            keys = found.get(record.run_id, [])
+            for start in range(0, len(keys), measuring.portion):
+                portion = keys[start : start + measuring.portion]
+                coded = await measuring.code(instrument, portion, texts.__getitem__)
+                record.add_opinions(opinion_rows(instrument, coded))
+    except HeldElsewhereError:
+        raise
+    except OpinionSimError as failure:
+        context.heed(failure)
+        return failure
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if not context.stopped or (task is not None and task.cancelling()):
+            raise
+        return Stopped()
+    return None

@@ -1,0 +1,151 @@
+"""Putting an experiment on record: its instruments, its runs, and its design."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import NamedTuple
+
+import opinionsim
+from opinionsim.assembly import instrument_row
+from opinionsim.planning import RunCounts, counts_by_run
+from opinionsim.running._context import Context
+from opinionsim.schedules import Structure
+from opinionsim.specification import (
+    ExperimentSpec,
+    PlannedRun,
+    design_id,
+    event_labels,
+    own_parts_code,
+    recorded_manifest,
+)
+from opinionsim.store import DesignRow, ExperimentRun, RunRow
+from opinionsim.streams import canonical_json, digest
+
+
+class Inputs(NamedTuple):
+    """Inputs of a run that its identity leaves out."""
+
+    digest: str
+    """Digest of the texts of its prompts, the version of the package, and `parts`."""
+    wording: str | None
+    """Wording of its prompts; None for an equation."""
+    parts: Mapping[str, str]
+    """Code of the parts of the user's own that can affect the run, by name."""
+
+
+#: Characters of a wording's digest that are shown.
+_SHOWN = 12
+
+
+class Registration:
+    """Puts the experiment of a runner on record; call the methods that write in the store's thread.
+
+    Attributes
+    ----------
+    calls : dict of str to int
+        Expected calls of each run; empty before :meth:`save`.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._inputs: dict[int, Inputs] = {}
+        self.calls: dict[str, int] = {}
+        self._counted: dict[str, RunCounts] = {}
+
+    def save_instruments(self, runs: list[PlannedRun]) -> None:
+        """Put the instruments of runs on record; a changed instrument is refused."""
+        instruments = self._context.instruments
+        found = {each.instrument_id: each for planned in runs for each in instruments[planned.run_id]}
+        for instrument in found.values():
+            self._context.store.save_instrument(instrument_row(instrument))
+
+    def save(self) -> None:
+        """Put the experiment on record: its instruments first, then its runs and its design."""
+        self.save_instruments(self._context.distinct)
+        self._counted = counts_by_run(self._context.experiment, self._context.loaded)
+        self.calls = {run_id: counted.calls for run_id, counted in self._counted.items()}
+        self._context.store.register([self._run_row(planned) for planned in self._context.distinct])
+        self.save_design()
+
+    def save_design(self) -> None:
+        """Put the design on record: runs, specification, and the model identities returned so far."""
+        experiment, store = self._context.experiment, self._context.store
+        topics = {id(planned.cell): experiment.resources.topic(planned.spec.topic) for planned in experiment.runs}
+        runs = tuple(
+            ExperimentRun(
+                planned.run_id,
+                planned.cell.instrument_id,
+                planned.replicate,
+                planned.block,
+                planned.cell.label,
+                planned.cell.axes,
+                {each.instrument_id: tuple(sorted(each.kinds)) for each in planned.cell.instruments},
+                planned.spec.interaction.every_report,
+                planned.spec.counts_cut_off,
+                topics[id(planned.cell)].title,
+            )
+            for planned in experiment.runs
+        )
+        returned = store.models(planned.run_id for planned in self._context.planned).values()
+        models = sorted({model for found in returned for model, _ in found if model})
+        found, spec = recorded_manifest(experiment, models=models), experiment.spec
+        identity = (self._context.experiment_id, spec.name, design_id(experiment))
+        store.save_design(DesignRow(*identity, spec.model_dump(mode="json"), found, runs))
+
+    def inputs(self, planned: PlannedRun) -> Inputs:
+        """The inputs of a run."""
+        key = id(planned.cell)
+        if key not in self._inputs:
+            spec = planned.spec
+            pack = self._context.experiment.resources.pack(spec.pack)
+            unworded = (act for act in spec.acts if act.template not in pack.tasks)
+            own = {act.name: act.text for act in unworded if act.text is not None}
+            content = digest(canonical_json([dict(pack.contents), own]))
+            # A wording is named by the folder of the pack and by the texts that acts bring along.
+            name = "+".join([PurePath(spec.pack).name, *sorted(own)])
+            wording = None if _is_equation(planned) else f"{name}@{content[:_SHOWN]}"
+            parts = own_parts_code(spec)
+            self._inputs[key] = Inputs(digest(canonical_json([opinionsim.__version__, content, parts])), wording, parts)
+        return self._inputs[key]
+
+    def _run_row(self, planned: PlannedRun) -> RunRow:
+        spec, resources = planned.spec, self._context.experiment.resources
+        topic, claim = resources.topic(spec.topic), resources.claim(spec)
+        size = spec.size
+        network = getattr(spec.interaction, "network", None)
+        equation = _is_equation(planned)
+        bare = equation or not spec.interaction.role_play
+        summary = {
+            "seed": spec.seed,
+            "topic": topic.name,
+            "category": topic.category,
+            "framing": "" if claim is None else claim.framing,
+            "claim": "" if claim is None else claim.text,
+            "task": spec.task,
+            "truth": None if claim is None else claim.truth(spec.scale.scale()),
+            "confirmation_bias": None if bare else spec.cognition.confirmation_bias,
+            "memory": None if equation else _memory(spec),
+            "world": None if bare else spec.world,
+            "model": spec.model.label,
+            "interaction": spec.interaction.kind,
+            "network": None if network is None else network.kind,
+            "n_agents": size,
+            "steps": spec.interaction.steps_for(size),
+            "event_steps": "; ".join(event_labels(spec.events)) or None,
+            "dropped_turns": self._counted[planned.run_id].dropped,
+        }
+        evidence = self._context.loaded.evidence(spec, resources.pack(spec.pack))
+        identity = (planned.run_id, planned.replicate, planned.block, evidence, planned.cell.fields)
+        return RunRow(*identity, summary, self.calls[planned.run_id], *self.inputs(planned))
+
+
+def _memory(spec: ExperimentSpec) -> str:
+    """Name of the memory that agents have; `none` in structures whose agents do not remember."""
+    forgets = isinstance(spec.interaction, Structure) and not spec.interaction.remember
+    return "none" if forgets else spec.cognition.memory.name
+
+
+def _is_equation(planned: PlannedRun) -> bool:
+    """Whether the agents of a run follow an equation, so that there are no prompts."""
+    return planned.spec.model.equation is not None

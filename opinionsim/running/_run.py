@@ -1,0 +1,147 @@
+"""Carrying out an experiment from start to end, in this process or by the workers of a cluster."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from langchain_core.language_models import BaseChatModel
+
+from opinionsim import background
+from opinionsim.assembly import LoadedParts
+from opinionsim.errors import SpecError, whole_number
+from opinionsim.running._cluster import Cluster, ClusterExecutor, check_cluster
+from opinionsim.running._context import Context, Summary
+from opinionsim.running._executors import LocalExecutor
+from opinionsim.running._runner import Runner
+from opinionsim.specification import Experiment
+from opinionsim.store import Results, load, open_store
+
+#: Longest wait for a cancelled sweep to end, seconds: a blocked database must not hold it for ever.
+_ABORT_S = 10.0
+
+
+def default_store(experiment: Experiment) -> str:
+    """Address of the default store of an experiment: ``sqlite:///results/NAME.sqlite``."""
+    return f"sqlite:///results/{experiment.spec.name}.sqlite"
+
+
+@contextmanager
+def under_way(
+    experiment: Experiment,
+    store: str | Path | None = None,
+    *,
+    max_concurrency: int | None = None,
+    fresh: bool = False,
+    chat_model: BaseChatModel | None = None,
+    only: Collection[str] | None = None,
+    cluster: str | None = None,
+    loaded: LoadedParts | None = None,
+) -> Iterator[tuple[Runner, Future[Summary]]]:
+    """Carry out an experiment while the block lasts; parameters and errors are those of :func:`run`.
+
+    `loaded` gives models and classifiers that are loaded already, instead of `chat_model`.
+
+    Yields
+    ------
+    (Runner, concurrent.futures.Future)
+        The runner, to watch or to stop by ``background.call_soon(runner.stop)``, and the future of its summary. If
+        the block raises, the sweep is cancelled; otherwise the block's end waits for the sweep.
+    """
+    if not isinstance(experiment, Experiment):
+        raise SpecError(f"an experiment from load_experiment is expected; got {type(experiment).__name__}")
+    if max_concurrency is not None:
+        whole_number("max_concurrency", max_concurrency, 1)
+    url = str(store or default_store(experiment))
+    if cluster is not None:
+        check_cluster(experiment, url, chat_model)
+    loaded = loaded or LoadedParts(experiment, chat_model)
+    ended = threading.Event()
+
+    async def execute(runner: Runner) -> Summary:
+        try:
+            return await runner.execute()
+        finally:
+            ended.set()
+
+    with ExitStack() as closing:
+        workers = None if cluster is None else closing.enter_context(Cluster(cluster))
+        opened = closing.enter_context(open_store(url))
+        context = Context(experiment, opened, loaded, max_concurrency=max_concurrency, fresh=fresh, only=only)
+        runner = Runner(context, LocalExecutor(context) if workers is None else ClusterExecutor(context, workers))
+        future = background.submit(execute(runner))
+        try:
+            yield runner, future
+            future.result()
+        except BaseException:
+            future.cancel()
+            ended.wait(_ABORT_S)
+            raise
+
+
+def run(
+    experiment: Experiment,
+    store: str | Path | None = None,
+    *,
+    max_concurrency: int | None = None,
+    fresh: bool = False,
+    chat_model: BaseChatModel | None = None,
+    only: Collection[str] | None = None,
+    cluster: str | None = None,
+) -> Results:
+    """Carry out an experiment and read its results; running again finishes what is missing.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        From :func:`opinionsim.load_experiment`.
+    store : str or Path, optional
+        Path or address of the store; default ``sqlite:///results/NAME.sqlite``.
+    max_concurrency : int, optional
+        Calls in flight at most; default that of the specification.
+    fresh : bool
+        Whether to start a run anew when its stored replies answer other prompts than today's, as after an edit of a
+        template, or its record is damaged. Other runs stay as they are.
+    chat_model : BaseChatModel, optional
+        A LangChain chat model to use instead of the one the experiment names.
+    only : collection of str, optional
+        Ids of the runs to carry out, for instance ``experiment.pilot``; the others stay as they are. Default all.
+    cluster : str, optional
+        Address of a Dask scheduler, ``tcp://HOST:PORT``, whose workers carry the runs out; needs a store in
+        PostgreSQL and the extra ``cluster``. Default this process.
+
+    Returns
+    -------
+    Results
+        Tidy frames; failed runs have the status ``incomplete`` and their error. A finished run whose stored replies
+        answer other prompts than today's stays ``complete``, with an error.
+
+    Raises
+    ------
+    SpecError
+        If a model or classifier cannot be loaded, or the cluster cannot be used. Nothing has been written then, unless
+        the error is a worker's.
+    StoreError
+        If the store cannot be opened, or is in use by another run.
+    KeyboardInterrupt
+        After an interrupt, once calls in flight have ended and all is on record.
+    """
+    with under_way(
+        experiment,
+        store,
+        max_concurrency=max_concurrency,
+        fresh=fresh,
+        chat_model=chat_model,
+        only=only,
+        cluster=cluster,
+    ) as (runner, future):
+        try:
+            future.result()
+        except KeyboardInterrupt:
+            background.call_soon(runner.stop)
+            future.result()
+            raise
+    return load(str(store or default_store(experiment)), experiment.spec.name)

@@ -1,0 +1,96 @@
+"""The runner of an experiment: carries out all runs together, each exactly once, resumable at any point."""
+
+from __future__ import annotations
+
+import time
+
+from opinionsim.running._context import Context, Progress, Summary, together
+from opinionsim.running._executors import Executor
+from opinionsim.running._one_run import measure_finished
+from opinionsim.running._registration import Registration
+from opinionsim.running._sorting import Pending, sort_out
+
+
+class Runner:
+    """Carries out the runs of an experiment, on one event loop.
+
+    Parameters
+    ----------
+    context : Context
+        The experiment, its store and its models.
+    executor : Executor
+        Carries the runs out; has the same context.
+
+    Attributes
+    ----------
+    warnings : list of str
+        Notes on the models and the executor that a user should read beforehand.
+
+    Notes
+    -----
+    Finished runs are not repeated; unfinished ones go on from their last durable call. A run that fails
+    stops alone.
+    """
+
+    def __init__(self, context: Context, executor: Executor) -> None:
+        self._context = context
+        self._executor = executor
+        self.warnings = [*executor.warnings, *context.loaded.warnings()]
+
+    def progress(self) -> Progress:
+        """Progress of the sweep; may be called from any thread."""
+        return self._executor.progress()
+
+    def stop(self) -> None:
+        """Dispatch nothing more; calls in flight run to their end. To be called on the event loop."""
+        self._context.stop()
+
+    async def _carry_out(self, pending: list[Pending]) -> None:
+        """Carry out runs; those that leave out what others skipped when the others are over."""
+        for waiting in (False, True):
+            if turn := [each for each in pending if (each.planned.source_id is not None) == waiting]:
+                await self._executor.carry_out(turn)
+
+    async def execute(self) -> Summary:
+        """Carry out the runs, and the coding, that are not done yet.
+
+        Returns
+        -------
+        Summary
+            Returned also when runs failed or the sweep was stopped.
+        """
+        began = time.monotonic()
+        context, store = self._context, self._context.store
+        registration = Registration(context)
+        try:
+            store.tell(context.doing)
+            # Before any run is begun anew: what runs have paid counts in any case.
+            await context.in_store(context.spending.open)
+            if context.registers:
+                await context.in_store(registration.save)
+            else:
+                await context.in_store(registration.save_instruments, context.planned)
+            pending, unmeasured = await sort_out(context, registration)
+            beforehand = context.complete | {planned.run_id for planned in unmeasured}
+            await together(self._carry_out(pending), measure_finished(context, unmeasured))
+            if context.registers:
+                await context.in_store(registration.save_design)
+            if context.defect is not None:
+                raise context.defect
+            paid = await context.in_store(store.usage, [planned.run_id for planned in context.planned])
+        finally:
+            await context.close()
+        return Summary(
+            total=len(context.planned),
+            complete=len(context.complete),
+            already=len(context.complete & beforehand),
+            errors=dict(context.errors),
+            causes=dict(context.causes),
+            stopped=context.stopped,
+            exceeded=context.exceeded,
+            made=context.made,
+            answered=context.answered,
+            repeated=context.repeated,
+            paid=paid,
+            seconds=time.monotonic() - began,
+        )

@@ -1,0 +1,146 @@
+"""Sorting the runs of a sweep: finished, damaged, changed, to be measured, to be carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from opinionsim.errors import DamagedError, JournalMismatch, OpinionSimError
+from opinionsim.running._context import STOPPED, Context, damage
+from opinionsim.running._registration import Inputs, Registration
+from opinionsim.running._replay import difference, replay_run
+from opinionsim.running._skipped_turns import SKIPS, other_skips
+from opinionsim.specification import PlannedRun, advice_on_changed_code, with_advice
+from opinionsim.store import RunState
+
+
+@dataclass
+class Pending:
+    """A run that is to be carried out.
+
+    Attributes
+    ----------
+    planned : PlannedRun
+        The run.
+    inputs : Inputs
+        Texts and code from which its prompts are made now.
+    changed : str or None
+        Advice on parts whose code was changed; empty if only other inputs changed, None if none did.
+    anew : bool
+        Whether it is finished, and its results are to be deleted first.
+    calls : int
+        Expected number of calls.
+    """
+
+    planned: PlannedRun
+    inputs: Inputs
+    changed: str | None
+    anew: bool
+    calls: int
+
+    @property
+    def run_id(self) -> str:
+        """Identity of the run."""
+        return self.planned.run_id
+
+
+async def sort_out(context: Context, registration: Registration) -> tuple[list[Pending], list[PlannedRun]]:
+    """Check finished runs, and settle those that need no work.
+
+    Returns
+    -------
+    (list of Pending, list of PlannedRun)
+        Runs still to be carried out, and finished ones still to be measured.
+    """
+    run_ids = [planned.run_id for planned in context.planned]
+    states = await context.in_store(context.store.states, run_ids)
+    finished = [run_id for run_id in run_ids if states[run_id].status == "complete"]
+    damaged = await context.in_store(_damaged, context, finished)
+    unread = await context.in_store(uncoded, context, finished)
+    pending: list[Pending] = []
+    unmeasured: list[PlannedRun] = []
+    anew: set[str] = set()
+    for planned in sorted(context.planned, key=lambda each: each.source_id is not None):
+        run_id, state = planned.run_id, states[planned.run_id]
+        complete = state.status == "complete"
+        if context.stopped:
+            context.settle(run_id, None if complete else STOPPED)
+            continue
+        inputs = registration.inputs(planned)
+        changed = state.inputs != inputs.digest
+        if complete and run_id in damaged:
+            error: str | None = damaged[run_id]
+        elif complete and changed:
+            error = await _disagreement(context, planned, state, inputs)
+        elif complete and planned.source_id is not None:
+            error = await context.in_store(_outdated, context, planned, anew)
+        else:
+            error = None
+        if not complete or (error is not None and context.fresh):
+            anew.add(run_id)
+            calls = registration.calls.get(run_id, 1)
+            code = advice_on_changed_code(state.parts, inputs.parts) if changed else None
+            pending.append(Pending(planned, inputs, code, complete, calls))
+        elif error is not None:
+            context.settle(run_id, error)
+        else:
+            if state.error:
+                await context.in_store(context.store.save_error, run_id, "")
+            if run_id in unread:
+                unmeasured.append(planned)
+            else:
+                context.settle(run_id)
+    return pending, unmeasured
+
+
+def _outdated(context: Context, planned: PlannedRun, anew: Collection[str]) -> str | None:
+    """Why a finished run leaves out other turns than its source skips; None if it does not."""
+    store, source = context.store, planned.source_id
+    if source in anew and context.fresh:
+        return f"run {planned.run_id}: run {source}, whose skipped turns it leaves out, is carried out anew"
+    entry = next((each for each in store.entries(planned.run_id) if each.key == SKIPS), None)
+    other = other_skips(store, planned, entry)
+    return f"{other}, since it was carried out anew. Start these runs anew with --fresh" if other else None
+
+
+def uncoded(context: Context, run_ids: Collection[str]) -> set[str]:
+    """Ids of runs with texts that an instrument has not coded."""
+    groups: dict[tuple[str, frozenset[str], str], list[str]] = {}
+    for run_id in run_ids:
+        for each in context.instruments[run_id]:
+            groups.setdefault((each.instrument_id, each.kinds, each.about), []).append(run_id)
+    return {
+        run_id
+        for (identity, kinds, about), some in groups.items()
+        for run_id in context.store.uncoded(some, identity, kinds, about=about)
+    }
+
+
+def _damaged(context: Context, run_ids: Collection[str]) -> dict[str, str]:
+    """Damage to the records of finished runs, by run id; with `fresh` the whole record is checked."""
+    found: dict[str, str] = {}
+    for run_id in run_ids:
+        try:
+            context.store.require_whole([run_id])
+            if context.fresh:
+                context.store.require_sound(run_id)
+        except DamagedError as error:
+            found[run_id] = damage(run_id, error)
+    return found
+
+
+async def _disagreement(context: Context, planned: PlannedRun, state: RunState, inputs: Inputs) -> str | None:
+    """Why replaying a finished run's stored calls gives another run; None, with its inputs saved, if it does not."""
+    run_id, store = planned.run_id, context.store
+    try:
+        entries = await context.in_store(store.entries, run_id)
+        again = await replay_run(planned, context.experiment.resources, entries)
+        if other := difference(await context.in_store(store.turns, run_id), again):
+            raise JournalMismatch(f"run {run_id}: {other} when it is replayed from its stored calls")
+    except OpinionSimError as error:
+        reason = str(with_advice(advice_on_changed_code(state.parts, inputs.parts), error))
+        if not context.fresh:
+            await context.in_store(store.save_error, run_id, reason)
+        return reason
+    await context.in_store(store.save_inputs, run_id, *inputs)
+    return None

@@ -1,0 +1,212 @@
+"""The cast of a run: who takes part, what each is told apart from the others, and which model plays each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from opinionsim.actors import Cognition, Direction
+from opinionsim.errors import SpecError
+from opinionsim.personas import BARE, Persona, Population
+from opinionsim.prompts import Brief
+from opinionsim.schedules import MODERATOR, Structure, selector_of
+from opinionsim.specification._fields import CognitionSpec, ExperimentSpec
+from opinionsim.specification._members import MODERATOR_NAME, MemberSpec, ModeratorSpec
+from opinionsim.specification._model import ModelSpec
+from opinionsim.surveys import Survey
+
+
+@dataclass(frozen=True)
+class Cast:
+    """The members of a run's cast before it begins.
+
+    Attributes
+    ----------
+    population : Population
+        Persona and assigned opinion of each participant.
+    names : tuple of str, length N
+        Names of the participants.
+    directions : tuple of Direction, length N
+        What each participant is told apart from the others.
+    others : dict of str to Direction
+        The same for the moderator, by role.
+    models : tuple of ModelSpec, length N + number of others
+        The model that plays each member; empty where agents follow an equation.
+    """
+
+    population: Population
+    names: tuple[str, ...]
+    directions: tuple[Direction, ...]
+    others: dict[str, Direction]
+    models: tuple[ModelSpec, ...]
+
+
+def cognition_of(spec: ExperimentSpec) -> Cognition:
+    """How the participants are told to think, and what they are shown of themselves."""
+    own = spec.cognition
+    cognition = Cognition(
+        own.memory.name,
+        own.memory.options,
+        own.token_budget,
+        masked=spec.topic.masked,
+        belief_tense=own.belief_tense,
+        post_words=own.post_words,
+    )
+    if not spec.interaction.role_play:
+        # The bare model: no person, no room, no bias (A12).
+        return replace(cognition, confirmation_bias="none", world="open", persona_shown="none")
+    return replace(
+        cognition, confirmation_bias=own.confirmation_bias, world=spec.world, persona_shown=spec.population.shown
+    )
+
+
+def participant_names(spec: ExperimentSpec, personas: tuple[Persona, ...] = ()) -> tuple[str, ...]:
+    """Names of participants: those of a cast, where they have any, else those of their personas.
+
+    A member of a cast without a name goes by its number, or by the respondent that it plays.
+    """
+    if not spec.cast:
+        return tuple(persona.name for persona in personas)
+    drawn = personas or (BARE,) * len(spec.cast)
+    return tuple(
+        each.name or persona.name or spec.interaction.unnamed(agent)
+        for agent, (each, persona) in enumerate(zip(spec.cast, drawn, strict=True))
+    )
+
+
+def known_participants(spec: ExperimentSpec, personas: Sequence[Persona]) -> tuple[Persona, ...]:
+    """Participants as events can name them: by name, and by attributes, those on record included."""
+    names = participant_names(spec, tuple(personas)) if spec.cast else tuple(persona.name for persona in personas)
+    return tuple(
+        replace(persona, name=name, attributes={**persona.record, **persona.attributes}, record={})
+        for persona, name in zip(personas, names, strict=True)
+    )
+
+
+def cast_of(spec: ExperimentSpec, population: Population, models: Callable[[], tuple[ModelSpec, ...]]) -> Cast:
+    """The cast of a run.
+
+    Parameters
+    ----------
+    spec : ExperimentSpec
+        Specification of the run.
+    population : Population
+        Drawn personas and opinions of the participants.
+    models : callable
+        Assigns the experiment's models to the participants.
+    """
+    names = participant_names(spec, population.personas)
+    if spec.cast:
+        directions = tuple(_direction(spec, each, name) for each, name in zip(spec.cast, names, strict=True))
+        # Others are shown its name; the prompts of the agent itself say who it is by its persona.
+        hidden = tuple(replace(persona, name="") for persona in population.personas)
+        population = Population(hidden, population.opinions)
+        assigned = tuple(each.model or spec.model for each in spec.cast)
+    else:
+        brief = Brief(template=spec.population.template, instructions=_instructions(spec))
+        directions = (Direction(brief),) * len(population)
+        assigned = models()
+    others = {} if spec.moderator is None else {MODERATOR: _moderator(spec.moderator)}
+    if spec.moderator is not None:
+        assigned = (*assigned, spec.moderator.model or spec.model.chat_models[0])
+    return Cast(population, names, directions, others, assigned)  # type: ignore[arg-type]
+
+
+def cast_respondents(spec: ExperimentSpec, survey: Survey, rng: np.random.Generator) -> dict[int, Persona]:
+    """Respondents of a survey that members of a cast play, by agent.
+
+    Members with one query are drawn together, in the order in which queries come; nobody is drawn twice unless the
+    survey says so.
+
+    Raises
+    ------
+    SpecError
+        If too few respondents are left for a query.
+    """
+    weighted = spec.survey is None or spec.survey.weighting == "draw"
+    again = spec.survey is not None and spec.survey.replace
+    wanted: dict[str | None, list[int]] = {}
+    for agent, each in enumerate(spec.cast):
+        if each.drawn:
+            wanted.setdefault(each.query_of(survey), []).append(agent)
+    taken: list[int] = []
+    found: dict[int, Persona] = {}
+    for query, agents in wanted.items():
+        without = () if again else taken
+        try:
+            drawn = survey.draw(len(agents), rng, query, weighted=weighted, replace=again, without=without)
+        except SpecError as error:
+            left = f" once {len(taken)} are taken by members before it" if taken else ""
+            raise SpecError(f"cast.{agents[0]}: {error}{left}") from None
+        taken += drawn.rows.tolist()
+        found.update(zip(agents, drawn.personas.personas, strict=True))
+    return found
+
+
+def cast_personas(spec: ExperimentSpec, drawn: Callable[[int, MemberSpec], Persona]) -> tuple[Persona, ...]:
+    """The personas of a cast: those written out, and those that `drawn` finds in the survey."""
+    return tuple(
+        drawn(agent, each) if each.drawn else BARE if each.persona is None else Persona("", background=each.persona)
+        for agent, each in enumerate(spec.cast)
+    )
+
+
+def _instructions(spec: ExperimentSpec) -> str | None:
+    """The instructions of a structure; None for other interactions."""
+    interaction = spec.interaction
+    return (interaction.instructions or interaction.instructed) if isinstance(interaction, Structure) else None
+
+
+def _direction(spec: ExperimentSpec, each: MemberSpec, name: str) -> Direction:
+    template = each.template or ("anes" if each.drawn else None)
+    brief = Brief(
+        system=each.system,
+        template=template,
+        instructions=each.instructions or _instructions(spec),
+        without=each.without,
+        author=name,
+    )
+    selector: Any = None if each.selector is None else selector_of(each.selector)
+    return Direction(brief, each.task, each.draws, selector)
+
+
+def _moderator(each: ModeratorSpec) -> Direction:
+    brief = Brief(
+        system=each.system,
+        persona=each.persona,
+        values=each.values,
+        instructions=each.instructions,
+        without=each.without,
+        author=MODERATOR_NAME,
+    )
+    return Direction(brief, each.task)
+
+
+def reader_notes(spec: ExperimentSpec) -> Iterator[str]:
+    """Sentences on what a structure or cast does that a reader of its specification may not expect."""
+    interaction = spec.interaction
+    if isinstance(interaction, Structure):
+        if not interaction.remember and spec.cognition.memory != CognitionSpec().memory:
+            yield f"Agents of {interaction.kind!r} do not remember: cognition.memory has no effect without remember."
+        rows = spec.size * (1 + spec.size % 2)
+        if interaction.order == "counterbalanced" and spec.size > 1 and spec.replicates % rows:
+            yield (
+                f"Speaking orders of {spec.size} agents are balanced over {rows} replicates or a multiple; "
+                f"there are {spec.replicates}."
+            )
+    yield from _task_notes(spec)
+
+
+def _task_notes(spec: ExperimentSpec) -> list[str]:
+    """Sentences on members of a cast whose own task takes the place of that of the experiment."""
+    own = [
+        name
+        for name, each in zip(participant_names(spec), spec.cast, strict=True)
+        if each.task not in (None, spec.task)
+    ]
+    if not own or not spec.task:
+        return []
+    return [f"A task of their own takes the place of that of the experiment for {', '.join(own)}."]

@@ -1,0 +1,491 @@
+"""Experiments: specifications with their cells and planned runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from opinionsim.data import data_folder
+from opinionsim.documents import (
+    Document,
+    DocumentModel,
+    KeyPath,
+    is_one_line,
+    read_document,
+    show_value,
+    validate,
+)
+from opinionsim.errors import SpecError
+from opinionsim.measurement import STANCE
+from opinionsim.registry import known
+from opinionsim.specification import _identity
+from opinionsim.specification._checks import Checks
+from opinionsim.specification._fields import ExperimentSpec
+from opinionsim.specification._measurement import ResolvedInstrument
+from opinionsim.specification._overrides import Overrides, apply_overrides, plain_values, replaced, split_path
+from opinionsim.specification._own_parts import require_importable
+from opinionsim.specification._resources import Resources
+from opinionsim.specification._skip_sources import with_sources
+from opinionsim.streams import canonical_json, digest
+
+#: Fields that a sweep may vary.
+_SWEEPABLE = (
+    "seed",
+    "population",
+    "cast",
+    "moderator",
+    "task",
+    "survey",
+    "topic",
+    "cognition",
+    "interaction",
+    "events",
+    "model",
+    "measurement",
+    "prompts",
+    "scale",
+)
+_MAX_RUNS = 1_000_000
+_MAX_PROBLEMS = 20
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of conditions.
+
+    Attributes
+    ----------
+    label : str
+        The values of its axes in words; the name of the experiment if nothing is swept.
+    axes : dict of str to value
+        Value or label of each axis in this cell, by dotted path, in the order of the sweep.
+    spec : ExperimentSpec
+        Specification of its runs, without a sweep.
+    fields : dict
+        Fields that enter the identity of its runs, as JSON values.
+    source : Cell or None
+        The cell whose skipped turns its runs leave out; None where they leave out none.
+    """
+
+    label: str
+    axes: dict[str, Any]
+    spec: ExperimentSpec
+    fields: dict[str, Any] = field(repr=False)
+    source: Cell | None = field(default=None, repr=False)
+
+    @cached_property
+    def instruments(self) -> tuple[ResolvedInstrument, ...]:
+        """Instruments of its runs; cells that share runs may differ in these."""
+        return self.spec.instruments
+
+    @cached_property
+    def instrument_id(self) -> str | None:
+        """Identity of its first instrument of stance, which tables and figures use; None without one."""
+        found = (each for each in self.instruments if each.variable == STANCE and not each.about)
+        return next((each.instrument_id for each in found), None)
+
+    @property
+    def stream_key(self) -> tuple[Any, ...]:
+        """Values of the fields in `independent_over`, which enter the key of its random streams."""
+        return tuple(self.fields.get("independent", {}).values())
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One replicate of a cell.
+
+    Replicates with equal `run_id` are one run: their cells differ only in their instruments.
+
+    Attributes
+    ----------
+    cell : Cell
+        The cell of the run.
+    replicate : int
+        Number of the replicate, from 0.
+    run_id : str
+        Identity: a hash of everything that can affect a prompt, a draw or a model.
+    block : str
+        Name of the set of runs that share random draws.
+    """
+
+    cell: Cell
+    replicate: int
+    run_id: str
+    block: str
+
+    @property
+    def spec(self) -> ExperimentSpec:
+        """The specification of the run."""
+        return self.cell.spec
+
+    @property
+    def stream_key(self) -> tuple[Any, ...]:
+        """Values that enter the key of each random stream, after seed, purpose and replicate."""
+        return self.cell.stream_key
+
+    @property
+    def source_id(self) -> str | None:
+        """Identity of the run whose skipped turns it leaves out; None where it leaves out none."""
+        source = self.cell.source
+        return None if source is None else _identity.run_id(source.spec, source.fields, self.replicate)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A checked experiment: every cell is valid, and all resources have been read.
+
+    Attributes
+    ----------
+    spec : ExperimentSpec
+        The specification. A field that the sweep varies has the value of the first cell.
+    source : Document
+        The document that was read, with overrides applied.
+    resources : Resources
+        Its topics, personas, prompts, messages and networks.
+    cells : tuple of Cell
+        All distinct combinations of conditions, in the order of the sweep.
+    """
+
+    spec: ExperimentSpec
+    source: Document
+    resources: Resources
+    cells: tuple[Cell, ...]
+
+    @cached_property
+    def runs(self) -> tuple[PlannedRun, ...]:
+        """Every replicate of every cell, cell by cell."""
+        return tuple(
+            PlannedRun(
+                cell,
+                replicate,
+                _identity.run_id(cell.spec, cell.fields, replicate),
+                _identity.block(cell.spec, cell.fields, replicate),
+            )
+            for cell in self.cells
+            for replicate in range(cell.spec.replicates)
+        )
+
+    @cached_property
+    def pilot(self) -> frozenset[str]:
+        """Ids of the runs of a pilot: the first replicate of every cell."""
+        return frozenset(run.run_id for run in self.runs if run.replicate == 0)
+
+
+class _Manifest(DocumentModel):
+    """A specification with all its resources, by content."""
+
+    opinionsim_manifest: Literal[1]
+    spec: dict[str, Any]
+    contents: dict[str, Any] = Field(default_factory=dict)
+    environment: dict[str, Any] = Field(default_factory=dict)
+
+
+class _Value(NamedTuple):
+    """One value of a sweep axis."""
+
+    label: Any
+    value: Any
+
+
+class _Axis(NamedTuple):
+    """One axis of a grid."""
+
+    path: str
+    keys: tuple[str, ...]
+    values: list[_Value]
+    place: KeyPath
+
+
+def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides = ()) -> Experiment:
+    """Read and check an experiment.
+
+    Parameters
+    ----------
+    source : str, Path or mapping
+        Path of a specification or manifest, name of an experiment of the package
+        (``chuang2024/tables``), or a specification itself. Relative paths inside it start from its own folder.
+    overrides : mapping or iterable of str
+        Replacements: dotted paths with values, or texts like ``a.b=value`` whose value is YAML. Relative paths of
+        files and folders in them start from the current folder.
+
+    Returns
+    -------
+    Experiment
+        The experiment, with every cell checked.
+
+    Raises
+    ------
+    SpecError
+        If there are problems: one line each, with file, line, field, and what would be valid.
+    """
+    if not isinstance(source, (str, Path, Mapping)):
+        raise SpecError(
+            f"an experiment is loaded from a path, a name or a mapping; got an object of type {type(source).__name__}"
+        )
+    document, resources = _open(source)
+    document = apply_overrides(document, overrides)
+    if _is_classic_sweep(document.value):
+        raise SpecError(
+            f"{document.locate(('model',))}: this is a sweep of a classic model, which opinionsim abm FILE and "
+            "opinionsim.sweeps.load_sweep read; agents of a classic model in an experiment need interaction.kind"
+        )
+    return _build(document, resources)
+
+
+def _is_classic_sweep(data: Mapping[str, Any]) -> bool:
+    """Whether a document names a classic model, and no kind of interaction by which its agents would meet."""
+    model, interaction, swept = (data.get(name) for name in ("model", "interaction", "sweep"))
+    if not isinstance(model, Mapping) or "classic" not in model:
+        return False
+    if swept is not None and (not isinstance(swept, Mapping) or {"interaction", "interaction.kind"} & swept.keys()):
+        return False
+    return interaction is None or (isinstance(interaction, Mapping) and "kind" not in interaction)
+
+
+def require_experiment(value: object) -> None:
+    """Refuse anything but a loaded experiment.
+
+    Raises
+    ------
+    SpecError
+        If `value` is not an Experiment.
+    """
+    if not isinstance(value, Experiment):
+        raise SpecError(
+            f"experiment must be an Experiment, from opinionsim.load_experiment; got a {type(value).__name__}"
+        )
+
+
+def _open(source: str | Path | Mapping[str, Any]) -> tuple[Document, Resources]:
+    """A specification and its resources."""
+    if isinstance(source, Mapping):
+        document, folder = Document(plain_values(source), name="specification"), Path()
+    else:
+        path = _find(source)
+        document, folder = read_document(path), path.parent
+    if "opinionsim_manifest" not in document.value:
+        return document, Resources(folder)
+    manifest = validate(_Manifest, document)
+    parts = manifest.environment.get("parts", {})
+    require_importable({name: told for name, told in parts.items() if not known(str(told["kind"]), name)})
+    contents: Document | dict[str, Any] = document.section("contents") if manifest.contents else {}
+    return document.section("spec"), Resources.from_contents(contents, folder)
+
+
+def _find(source: str | Path) -> Path:
+    """The file of a path or name."""
+    path = Path(source)
+    if path.is_file() or isinstance(source, Path) or path.is_absolute():
+        return path
+    folder = data_folder("experiments")
+    for named in (folder / f"{source}.yaml", folder / source):
+        if named.is_file():
+            return named
+    if path.is_dir():
+        return path
+    names = sorted(file.relative_to(folder).with_suffix("").as_posix() for file in folder.rglob("*.yaml"))
+    raise SpecError(
+        f"{source}: no such file, and no experiment of that name; valid names: {', '.join(names) or 'none'}"
+    )
+
+
+def _build(document: Document, resources: Resources) -> Experiment:
+    """Build the experiment from all distinct cells, or raise all problems."""
+    grids = list(_grids(document))
+    problems: dict[str, None] = {}
+    cells: dict[str, Cell] = {}
+    failing: dict[str, Cell] = {}
+    checked = Checks(resources)
+    for grid in grids:
+        seen: dict[str, str] = {}
+        for values in product(*(axis.values for axis in grid)):
+            try:
+                cell = _cell(document, grid, values, checked)
+            except SpecError as error:
+                problems.update(dict.fromkeys(str(error).split("\n")))
+                if len(problems) > _MAX_PROBLEMS:
+                    break
+                continue
+            measured = [[each.instrument_id, sorted(each.kinds)] for each in cell.instruments]
+            key = canonical_json([cell.spec.seed, cell.fields, measured, cell.spec.counts_cut_off])
+            shared = failing.setdefault(canonical_json([cell.spec.seed, cell.fields]), cell)
+            if shared.spec.ends_runs != cell.spec.ends_runs:
+                problems[
+                    f"{document.locate(grid[0].place[:-1])}: sweep: cells {shared.label!r} and {cell.label!r} stand "
+                    "for the same runs, which one of them ends where the other goes on (then: fail)"
+                ] = None
+            if key in seen:
+                problems[
+                    f"{document.locate(grid[0].place[:-1])}: sweep: cells {seen[key]!r} and {cell.label!r} "
+                    "stand for the same runs; each must differ in its conditions"
+                ] = None
+            seen[key] = cell.label
+            cells.setdefault(key, cell)
+    if problems:
+        lines = list(problems)[:_MAX_PROBLEMS]
+        raise SpecError("\n".join([*lines, *(["and more"] if len(problems) > _MAX_PROBLEMS else [])]))
+    found = tuple(with_sources(list(cells.values())))
+    total = sum(cell.spec.replicates for cell in found)
+    if total > _MAX_RUNS:
+        raise document.error(("replicates",), f"{len(found)} cells make {total} runs; at most {_MAX_RUNS} are possible")
+    sweep = [{axis.path: tuple(value.value for value in axis.values) for axis in grid} for grid in grids]
+    whole = found[0].spec.model_copy(update={"sweep": sweep[0] if len(sweep) == 1 else tuple(sweep)})
+    return Experiment(whole, document, resources, found)
+
+
+def _cell(document: Document, grid: list[_Axis], values: tuple[_Value, ...], checked: Checks) -> Cell:
+    """One checked cell. Places of values are worked out only for a cell with problems."""
+    raw = {key: value for key, value in document.value.items() if key != "sweep"}
+    chosen = sorted(zip(grid, values, strict=True), key=lambda pair: len(pair[0].keys))
+    try:
+        for axis, value in chosen:
+            raw = replaced(raw, axis.keys, value.value)
+    except ValueError as error:
+        raise document.error(axis.place, str(error)) from None
+    try:
+        spec = validate(ExperimentSpec, raw)
+        checked.check(spec, Document(raw))
+    except SpecError:
+        origins = [
+            (
+                axis.keys,
+                f"{document.locate((*axis.place, _index(axis, value)))}: sweep {axis.path}={_spell(value.label)}",
+            )
+            for axis, value in chosen
+        ]
+        located = document.with_value(raw, *origins)
+        checked.check(validate(ExperimentSpec, located), located)
+        raise
+    fields = _identity.run_fields(spec, checked.resources)
+    axes = {axis.path: value.label for axis, value in zip(grid, values, strict=True)}
+    label = ", ".join(f"{path}={_spell(value)}" for path, value in axes.items())
+    return Cell(label or spec.name, axes, spec, fields)
+
+
+def _index(axis: _Axis, value: _Value) -> int:
+    """Position of a value on its axis."""
+    return next(position for position, own in enumerate(axis.values) if own is value)
+
+
+def _spell(label: Any) -> str:
+    return label if isinstance(label, str) else canonical_json(label)
+
+
+def _grids(document: Document) -> Iterator[list[_Axis]]:
+    """The grids of a sweep, each a list of axes; one empty grid if nothing is swept."""
+    sweep = document.value.get("sweep")
+    if sweep in (None, {}, []):
+        yield []
+        return
+    if isinstance(sweep, Mapping):
+        yield _grid(document, ("sweep",), sweep)
+    elif isinstance(sweep, list):
+        for position, grid in enumerate(sweep):
+            place: KeyPath = ("sweep", position)
+            if not isinstance(grid, Mapping) or not grid:
+                raise document.error(place, f"must be a mapping of axes to lists of values; got {show_value(grid)}")
+            yield _grid(document, place, grid)
+    else:
+        raise document.error(
+            ("sweep",), f"must be a mapping of axes to lists of values, or a list of them; got {show_value(sweep)}"
+        )
+
+
+def _grid(document: Document, place: KeyPath, grid: Mapping[Any, Any]) -> list[_Axis]:
+    """The axes of one grid."""
+    axes = [_axis(document, (*place, str(path)), str(path), values) for path, values in grid.items()]
+    size = prod(len(axis.values) for axis in axes)
+    if size > _MAX_RUNS:
+        raise document.error(place, f"has {size} cells; at most {_MAX_RUNS} are possible")
+    return axes
+
+
+def _axis(document: Document, place: KeyPath, path: str, values: Any) -> _Axis:
+    """One axis: a field and the distinct values it takes."""
+    try:
+        keys = split_path(path)
+    except ValueError as error:
+        raise document.error(place, str(error)) from None
+    if keys[0] not in _SWEEPABLE:
+        raise document.error(place, f"cannot be swept; valid are fields under {', '.join(_SWEEPABLE)}")
+    if not isinstance(values, (list, tuple)) or not values:
+        raise document.error(place, f"must be a list of at least one value; got {show_value(values)}")
+    spelled = [_canonical_text(document, (*place, i), value) for i, value in enumerate(values)]
+    for i, value in enumerate(values):
+        if isinstance(value, Mapping) and not is_one_line(str(value.get("label", ""))):
+            raise document.error(
+                (*place, i, "label"),
+                f"must be one line, without line breaks or other control characters; got {value['label']!r}",
+            )
+    found = [_labelled(value) for value in values]
+    if len({_spell(value.label) for value in found}) < len(found):
+        # Values with one kind or name are labelled by their content, unless the user labels them.
+        found = [
+            own if isinstance(value, Mapping) and "label" in value else _Value(_plain_label(own.value), own.value)
+            for own, value in zip(found, values, strict=True)
+        ]
+    seen: set[tuple[str, str]] = set()
+    for position, (value, text) in enumerate(zip(found, spelled, strict=True)):
+        marks = {("value", text), ("label", _spell(value.label))}
+        if marks & seen:
+            raise document.error((*place, position), f"repeats the value or label {_spell(value.label)!r}")
+        seen |= marks
+    return _Axis(path, keys, found, place)
+
+
+def _canonical_text(document: Document, place: KeyPath, value: Any) -> str:
+    """The canonical text of an axis value, without its label."""
+    try:
+        return canonical_json(_identity.canonical(_labelled(value).value))
+    except (TypeError, ValueError):
+        raise document.error(
+            place, f"must be a finite number, text, list or mapping; got {show_value(value)}"
+        ) from None
+
+
+def _labelled(value: Any) -> _Value:
+    """An axis value with its label: its own label, kind or name, those of the entries of a list, or its content.
+
+    ``{label: ..., value: ...}`` labels a value that is no mapping, such as a list or a long text.
+    """
+    if isinstance(value, (list, tuple)) and all(isinstance(each, Mapping) and "kind" in each for each in value):
+        return _Value(" + ".join(map(_entry_label, value)) or "none", value)
+    if not isinstance(value, Mapping):
+        return _Value(_plain_label(value), value)
+    if value.keys() == {"label", "value"}:
+        return _Value(_plain_label(str(value["label"])), value["value"])
+    content = {key: child for key, child in value.items() if key != "label"}
+    label = value.get("label", content.get("kind", content.get("name", content.get("classic"))))
+    return _Value(_plain_label(str(label)) if label is not None else _plain_label(content), content)
+
+
+def _entry_label(entry: Mapping[str, Any]) -> str:
+    """Label of an entry of a list: its kind, and its step if it has one."""
+    step = f" at {_plain_label(entry['step'])}" if "step" in entry else ""
+    return f"{_plain_label(entry['kind'])}{step}"
+
+
+def _plain_label(value: Any) -> Any:
+    """A scalar or one-line text as it is; any other value as JSON."""
+    if value is None or isinstance(value, (int, float, bool)) or (isinstance(value, str) and is_one_line(value)):
+        return value
+    try:
+        return canonical_json(_identity.canonical(value))
+    except (TypeError, ValueError):
+        return show_value(value)
+
+
+def design_id(experiment: Experiment) -> str:
+    """Identity of a design: a hash of its cells and instruments, without replicates, labels and budget."""
+    cells = {
+        canonical_json([run.spec.seed, run.cell.fields, sorted(each.instrument_id for each in run.cell.instruments)])
+        for run in experiment.runs
+    }
+    return digest(canonical_json(sorted(cells)))

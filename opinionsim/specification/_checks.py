@@ -1,0 +1,333 @@
+"""Checks of the specification of one run and of all that it refers to, before any call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from opinionsim.actors import Direction, conditions_of_others
+from opinionsim.documents import Document, KeyPath, fields_at, spell_path
+from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.llm import own_model
+from opinionsim.personas import BARE, PersonaSet, Population, draw_population
+from opinionsim.prompts import Brief
+from opinionsim.registry import NamedPart, find
+from opinionsim.schedules import MODERATOR, PARTICIPANT, Setting
+from opinionsim.specification._cast import cast_of, cast_personas, cast_respondents, cognition_of, known_participants
+from opinionsim.specification._equations import check_equation
+from opinionsim.specification._events import EventError, check_events
+from opinionsim.specification._fields import ExperimentSpec, conflicts
+from opinionsim.specification._identity import RUN_FIELDS
+from opinionsim.specification._members import MemberSpec
+from opinionsim.specification._own_parts import naming_own_part
+from opinionsim.specification._resources import Resources, is_path
+from opinionsim.specification._survey import draws_personas, draws_respondents, uses_survey
+from opinionsim.streams import canonical_json
+from opinionsim.surveys import Survey
+
+#: Fields that `independent_over` may name.
+_SEPARATING = tuple(dict.fromkeys(path.split(".")[0] for path in RUN_FIELDS))
+#: Fields of coding, on which no run depends.
+_MEASURED = tuple(("measurement", field) for field in ("classifier", "texts", "instruments", "metrics"))
+
+
+class Checks:
+    """Checks specifications against everything they refer to; equal populations are checked once."""
+
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
+        self._populations: dict[str, str] = {}
+        #: Values of each condition of the cells so far, by prompt pack.
+        self._told: dict[str, dict[str, dict[Any, None]]] = {}
+
+    def check(self, spec: ExperimentSpec, document: Document) -> None:
+        """Raise one error with all problems of a specification of one run whose fields are each valid.
+
+        Raises
+        ------
+        SpecError
+            One line a problem.
+        """
+        found = list(_parts(spec))
+        with nullcontext() if found else naming_own_part(spec):
+            found = found or [*conflicts(spec), *self._separating(spec, document)] or list(self._references(spec))
+        if found:
+            lines = [(keys, line) for keys, problem in found for line in problem.split("\n")]
+            raise SpecError("\n".join(str(_placed(document, keys, line)) for keys, line in lines))
+
+    def _separating(self, spec: ExperimentSpec, document: Document) -> Iterator[tuple[KeyPath, str]]:
+        """Entries of `independent_over` that name no field of a run."""
+        for position, path in enumerate(spec.independent_over):
+            place: KeyPath = ("independent_over", position)
+            keys = tuple(path.split("."))
+            if keys[0] not in _SEPARATING or keys[:2] in _MEASURED:
+                yield place, f"{path!r} is no field of a run; valid are fields under {', '.join(RUN_FIELDS)}"
+                continue
+            for depth, key in enumerate(keys):
+                valid = fields_at(ExperimentSpec, keys[:depth], document.value)
+                if valid and key not in valid:
+                    yield (
+                        place,
+                        f"{path!r} is no field of a run; valid after {'.'.join(keys[:depth])}: {', '.join(valid)}",
+                    )
+                    break
+
+    def _references(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+        """References that cannot be found, or do not fit."""
+        try:
+            topic = self.resources.topic(spec.topic)
+        except SpecError as error:
+            yield ("topic",), str(error)
+        else:
+            try:
+                topic.claim(spec.topic.framing)
+            except SpecError as error:
+                yield ("topic", "framing"), str(error)
+        yield from self._cast(spec) if spec.cast else self._population(spec)
+        unbound = list(_attempt(("prompts",), lambda: self._wording(spec)))
+        yield from unbound or self._briefs(spec)
+        yield from self._events(spec)
+        interaction, size = spec.interaction, spec.size
+        messages = getattr(interaction, "messages", None)
+        if messages is not None:
+            yield from _attempt(("interaction", "messages"), lambda: self.resources.messages(messages))
+        setting = Setting(size, np.random.default_rng, messages=self.resources.messages, names=self._names(spec) or ())
+        yield from _attempt(("interaction",), lambda: interaction.check(setting))
+        network = getattr(interaction, "network", None)
+        if network is not None:
+            yield from _attempt(
+                ("interaction", "network"), lambda: network.check(size, self.resources.network, self._names(spec))
+            )
+        if spec.model.equation is not None:
+            yield from _attempt(("model",), lambda: check_equation(spec))
+        if metrics := spec.measurement.metrics:
+            # Metrics import pandas, which few specifications need.
+            from opinionsim.metrics import check_metrics
+
+            yield from _attempt(("measurement", "metrics"), lambda: check_metrics(metrics, spec.scale.scale()))
+
+    def _wording(self, spec: ExperimentSpec) -> None:
+        """Check what the run uses of its prompt pack, and that cells which differ in a condition differ in words."""
+        pack, cognition = self.resources.pack(spec.pack), cognition_of(spec)
+        if spec.model.equation is not None:
+            return
+        # Agents without memory need no wording of one.
+        keeps = any(act.memory != "none" for act in spec.acts)
+        pack.bind(spec.acts, cognition.remembering.templates if keeps else (), **cognition.conditions)
+        if spec.moderator is not None:
+            pack.bind(spec.acts, **conditions_of_others(cognition.masked))
+        told = self._told.setdefault(spec.pack, {})
+        for name, value in cognition.conditions.items():
+            values = told.setdefault(name, {})
+            if values and value not in values:
+                pack.check_effects(spec.acts, {name: (*values, value)}, **cognition.conditions)
+            values[value] = None
+
+    def _briefs(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+        """Texts that members of the cast are addressed with and the prompt pack does not have."""
+        if spec.model.equation is not None:
+            return
+        pack = self.resources.pack(spec.pack)
+        automatic = spec.moderator is not None and spec.moderator.automatic
+        try:
+            claim = self.resources.claim(spec)
+        except SpecError:  # an error of its own
+            return
+
+        def address(direction: Direction, role: str = PARTICIPANT) -> None:
+            task = spec.task if direction.task is None else direction.task
+            pack.for_agent(
+                scale=spec.scale.scale(), world="open", claim=claim, task=task, brief=direction.brief, role=role
+            )
+            if role == MODERATOR and automatic and claim is None and not task.strip():
+                raise SpecError("task: is needed and missing: a moderator writes its own instructions for a task")
+
+        population = Population.bare(len(spec.cast) or 1)
+        cast = cast_of(spec, population, tuple)
+        shared = getattr(spec.interaction, "instructions", None)
+        if shared is not None:
+            # Told once, and not of every agent that has them.
+            unusable = list(
+                _attempt(("interaction", "instructions"), partial(address, Direction(Brief(instructions=shared), "T")))
+            )
+            yield from unusable
+            if unusable:
+                return
+        for place, direction in enumerate(cast.directions[: len(spec.cast) or 1]):
+            where: KeyPath = ("cast", place) if spec.cast else ("population",)
+            yield from _attempt(where, partial(address, direction))
+        for role, direction in cast.others.items():
+            yield from _attempt((role,), partial(address, direction, role))
+            if automatic and pack.named is None:
+                yield (role, "automatic"), f"needs a prompt pack with texts.yaml; {spec.pack!r} has none"
+
+    def _cast(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+        """Members of a cast whom no respondent of the survey matches."""
+        if not uses_survey(spec):
+            return
+        unread = list(_attempt(("survey",), lambda: self.resources.survey(spec)))
+        yield from unread
+        for place, each in enumerate(spec.cast if not unread else ()):
+            if each.drawn:
+                survey = self.resources.survey(spec)
+                field = "query" if each.group is None else "group"
+                found = list(_attempt(("cast", place, field), partial(_match, survey, each)))
+                yield from found
+                if found:
+                    return
+        if not unread:
+            yield from _attempt(("cast",), lambda: cast_respondents(spec, self.resources.survey(spec), _any_rng()))
+
+    def _events(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+        """The first event to nobody, or with texts that cannot be read."""
+        if not spec.events or spec.population.continuous:
+            return
+        size = spec.size
+        try:
+            if spec.cast:
+                given = cast_personas(spec, lambda agent, member: BARE)
+            else:
+                given = self.resources.candidates(spec).personas
+        except SpecError:  # an error of its own
+            return
+        players = known_participants(spec, given if spec.interaction.role_play else Population.bare(size).personas)
+        # Agents have the personas in their order, each as often as the others, or these are drawn.
+        known = players * (size // len(players)) if size % len(players) == 0 else players
+        try:
+            check_events(spec.events, known, size, self.resources.messages)
+        except EventError as error:
+            yield error.keys, error.problem
+
+    def _names(self, spec: ExperimentSpec) -> tuple[str, ...] | None:
+        """Names that a network may use; None where personas cannot be read, which is an error of its own."""
+        try:
+            return self.resources.names(spec)
+        except SpecError:
+            return None
+
+    def _population(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+        """Problems of personas: not found, off the scale, without attributes, or not fit for the initial opinions."""
+        population = spec.population
+        if draws_respondents(spec):
+            unread = list(_attempt(("survey",), lambda: self.resources.survey(spec)))
+            yield from unread
+            if unread:
+                return
+        try:
+            personas = self.resources.candidates(spec)
+        except SpecError as error:
+            yield ("population", "query" if draws_respondents(spec) else "personas"), str(error)
+            return
+        points = spec.scale.points
+        # The package's sets have opinions on five points and serve every scale: opinions off the scale are allowed.
+        own = draws_personas(spec) or not isinstance(population.personas, str) or is_path(population.personas)
+        for persona in personas.personas if own and population.initial_opinions != "none" else ():
+            if persona.opinion is not None and persona.opinion not in points:
+                yield (
+                    ("population", "personas"),
+                    f"the opinion {persona.opinion} of persona {persona.name!r} is not on the scale; "
+                    f"valid: {', '.join(map(str, points))}",
+                )
+                return
+        bare = [persona.name for persona in personas.personas if not persona.attributes]
+        if population.shown == "demographics" and bare:
+            yield (
+                ("population", "shown"),
+                f"'demographics' needs attributes for every persona; {bare[0]!r} has none; valid: full, name, none",
+            )
+        if draws_personas(spec):
+            if unfit := list(_attempt(("population", "size"), lambda: self.resources.drawn(spec, _any_rng()))):
+                yield from unfit
+                return
+            without = sum(persona.opinion is None for persona in personas.personas)
+            if population.initial_opinions == "personas" and without:
+                yield (
+                    ("population", "initial_opinions"),
+                    f"'personas' needs an opinion for everybody who can be drawn; {without} of "
+                    f"{len(personas.personas)} have none",
+                )
+                return
+        survey = None if spec.survey is None else spec.survey.model_dump(mode="json")
+        key = canonical_json([population.model_dump(mode="json"), spec.scale.points, survey])
+        if key not in self._populations:
+            self._populations[key] = _drawing_problem(spec, personas)
+        if self._populations[key]:
+            yield ("population", "initial_opinions"), self._populations[key]
+        else:
+            role_play = spec.interaction.role_play
+            players = personas.personas if role_play else Population.bare(1).personas
+            for keys, problem in spec.model.problems(players, population.size):
+                yield ("model", *keys), problem
+
+
+def _match(survey: Survey, member: MemberSpec) -> None:
+    """Raise a SurveyError if no respondent matches a member of a cast."""
+    survey.matching(member.query_of(survey))
+
+
+def _parts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    """Problems of parts: they do not exist, or do not take their options."""
+    if spec.model.equation is None:
+        yield from _attempt(("cognition", "memory"), partial(spec.cognition.memory.found, "memory"))
+        yield from _attempt(("cognition", "selector"), partial(spec.cognition.selector.found, "selector"))
+        for number, member in enumerate(spec.cast):
+            if member.selector is not None:
+                yield from _attempt(("cast", number, "selector"), partial(member.selector.found, "selector"))
+        for model in spec.chat_models:
+            if own_model(model.name):
+                yield from _attempt(("model", "name"), partial(find, "chat_model", model.name))
+    measurement = spec.measurement
+    classifiers: dict[KeyPath, NamedPart | None] = {("classifier",): measurement.classifier}
+    for i, each in enumerate(measurement.instruments):
+        classifiers["instruments", i, "classifier"] = each.classifier
+    for place, classifier in classifiers.items():
+        if classifier is not None:
+            yield from _attempt(("measurement", *place), partial(classifier.found, "classifier"))
+    for i, metric in enumerate(measurement.metrics):
+        yield from _attempt(("measurement", "metrics", i), partial(metric.found, "metric"))
+
+
+def _drawing_problem(spec: ExperimentSpec, personas: PersonaSet) -> str:
+    """Why a population cannot be drawn; empty when it can."""
+    if spec.population.continuous:
+        return ""
+    try:
+        draw_population(
+            personas,
+            spec.size,
+            scale=spec.scale.scale(),
+            initial_opinions=spec.population.distribution,
+            assignment=spec.population.assignment,
+            opinions_rng=_any_rng(),
+            assignment_rng=_any_rng(),
+        )
+    except SpecError as error:
+        return str(error)
+    return ""
+
+
+def _any_rng() -> np.random.Generator:
+    """A random stream where only it counts whether a draw is possible."""
+    return np.random.default_rng(0)
+
+
+def _attempt(keys: KeyPath, ask: Callable[[], object]) -> Iterator[tuple[KeyPath, str]]:
+    """The problem that `ask` raises, if it raises one."""
+    try:
+        ask()
+    except (SpecError, MeasurementError) as error:
+        yield keys, str(error)
+
+
+def _placed(document: Document, keys: KeyPath, problem: str) -> SpecError:
+    """An error about a field; if the problem begins with the name of the field or of one inside it, that field."""
+    field = rf"(?:{re.escape(spell_path(keys))}|{re.escape(str(keys[-1]))}(?=:))"
+    named = re.match(rf"{field}((?:\.\w+)*):? (?=\S)", problem)
+    if named is None:
+        return document.error(keys, problem)
+    return document.error((*keys, *named[1].split(".")[1:]), problem[named.end() :])

@@ -1,0 +1,186 @@
+"""Runs whose agents follow an equation: a classic model on the schedule, network and opinions of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from opinionsim.classic import (
+    Process,
+    RecordedActor,
+    Setup,
+    check_opinions,
+    find_model,
+    meeting_actors,
+    set_up,
+)
+from opinionsim.engine import Actor
+from opinionsim.errors import SpecError
+from opinionsim.networks import Network
+from opinionsim.schedules import AdaptiveSchedule, AnySchedule, Snapshots
+from opinionsim.specification._fields import ExperimentSpec
+
+
+@dataclass(frozen=True, eq=False)
+class Equation:
+    """A classic model as the agents of one run.
+
+    Attributes
+    ----------
+    setup : Setup
+        The model, its parameters, and the network.
+    opinions : ndarray (N,)
+        Initial opinions.
+    seed, replicate : int
+        Root and replicate of the random streams.
+    moments : tuple of int or None
+        Steps of the run at which a step of the model ends; None where agents meet by the schedule of the run.
+    """
+
+    setup: Setup
+    opinions: np.ndarray
+    seed: int
+    replicate: int
+    moments: tuple[int, ...] | None
+
+    @cached_property
+    def _record(self) -> np.ndarray:
+        """Initial opinions and those after every step of the model, (steps + 1, N)."""
+        process = Process(self.setup, self.opinions, self.seed, self.replicate)
+        return np.concatenate([self.opinions[None], process.advance(len(self.moments or ()))])
+
+    def work_out(self) -> None:
+        """Compute the trajectory in advance, which takes time; blocks."""
+        if self.moments is not None:
+            _ = self._record
+
+    def actors(self) -> Sequence[Actor]:
+        """The actor of each agent, before its first turn."""
+        if self.moments is None:
+            return meeting_actors(self.setup, self.opinions, self.seed, self.replicate)
+        steps = (0, *self.moments)
+        return [RecordedActor(agent, steps, values.tolist()) for agent, values in enumerate(self._record.T)]
+
+
+def equation_of(
+    spec: ExperimentSpec,
+    seed: int,
+    replicate: int,
+    network: Network | None,
+    opinions: Sequence[float | None],
+    schedule: AnySchedule | None,
+) -> tuple[Equation, AnySchedule]:
+    """A classic model as the agents of one run, and the schedule by which they state their opinions.
+
+    Parameters
+    ----------
+    spec : ExperimentSpec
+        The specification of the run, whose model is a classic one.
+    seed, replicate : int
+        Root and replicate of the random streams.
+    network : Network or None
+        Ties between agents; None where all agents hear all.
+    opinions : sequence of float
+        Initial opinions.
+    schedule : StaticSchedule or AdaptiveSchedule or None
+        Schedule of the interaction, as for language-model agents; None for the native one of the model.
+
+    Raises
+    ------
+    SpecError
+        If the model is unknown, or cannot be carried out like this.
+    """
+    size = spec.size
+    joined = Network.of(size) if network is None else network
+    setup = _set_up(spec, joined)
+    values = check_opinions(setup.model, np.array(opinions, dtype=float), size, setup.range)
+    if schedule is not None and setup.model.update is not None:
+        return Equation(setup, values, seed, replicate, None), schedule
+    if schedule is None:
+        steps = spec.interaction.steps_for(size)
+        moments = tuple(range(1, steps + 1))
+    else:
+        steps, moments = schedule.steps, _model_steps(schedule, size)
+    return Equation(setup, values, seed, replicate, moments), Snapshots(size, steps, moments)
+
+
+def _model_steps(schedule: AnySchedule, size: int) -> tuple[int, ...]:
+    """Steps of the schedule after which as many updates have happened as in 1, 2, ... steps of the model."""
+    if isinstance(schedule, AdaptiveSchedule):
+        return ()
+    updates = np.bincount([turn.step for turn in schedule.turns() if turn.reads], minlength=schedule.steps + 1)
+    done = np.cumsum(updates)
+    ends = np.searchsorted(done, size * np.arange(1, done[-1] // size + 1))
+    # A step with more updates than agents ends several steps of the model; they count as one.
+    return tuple(dict.fromkeys(ends.tolist()))
+
+
+def check_equation(spec: ExperimentSpec) -> None:
+    """Refuse a classic model that cannot be carried out as specified.
+
+    Parameters
+    ----------
+    spec : ExperimentSpec
+        The specification of a run, whose model is a classic one.
+
+    Raises
+    ------
+    SpecError
+        If it cannot; names the field.
+    """
+    setup = _set_up(spec, Network.of(max(2, spec.size)))
+    model = setup.model
+    kind = spec.interaction.kind
+    if model.states == "two" and len(spec.scale.points) != 2:
+        raise SpecError(
+            f"model.classic: {model.name} knows two opinions, and the scale has {len(spec.scale.points)} points; give "
+            "scale: {points: [-1, 1]}"
+        )
+    if model.states == "two" and spec.population.continuous:
+        raise SpecError(
+            f"population.initial_opinions: {model.name} knows two opinions, and "
+            f"{spec.population.initial_opinions!r} draws any between; give another distribution, such as uniform"
+        )
+    if model.update is None and spec.interaction.adaptive:
+        raise SpecError(
+            f"interaction.kind: {kind!r} needs agents that meet in pairs; those of {model.name} do not; "
+            "valid: native, dyadic, broadcast"
+        )
+
+
+def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
+    named = spec.model.equation
+    if named is None:
+        raise SpecError("model: is no classic model")
+    try:
+        model = find_model(named.classic)
+    except SpecError as error:
+        raise SpecError(f"model.classic: {error}") from None
+    if model.states == "traits":
+        raise SpecError(
+            f"model.classic: agents of {model.name} hold several traits, which are no opinion on a scale; "
+            f"simulate it with opinionsim abm {model.name}, or opinionsim.classic.simulate"
+        )
+    if model.ties is not None:
+        raise SpecError(
+            f"model.classic: {model.name} moves ties, which runs of a specification do not record for classic models; "
+            "simulate it with opinionsim abm or osim.classic.simulate"
+        )
+    settings = named.parameters
+    if model.update is not None and not spec.interaction.native:
+        given = [name for name in settings if name in model.schemes]
+        if given:
+            raise SpecError(
+                f"model.parameters.{given[0]}: interaction kind {spec.interaction.kind!r} says who meets whom and "
+                "when; leave it out, or use kind: native"
+            )
+    scale = spec.scale.scale()
+    # Interactions without this option never draw an agent without neighbours.
+    isolates = getattr(spec.interaction, "isolates", "keep")
+    try:
+        return set_up(model, network, span=(scale.lowest, scale.highest), settings=settings, isolates=isolates)
+    except SpecError as error:
+        raise SpecError(f"model.parameters: {error}") from None

@@ -1,0 +1,520 @@
+"""The experiment specification: its fields and their meaning."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Discriminator, Field, Tag
+
+from opinionsim.documents import DocumentModel, KeyPath
+from opinionsim.opinions import OpinionScale
+from opinionsim.registry import NamedPart
+from opinionsim.schedules import (
+    INSTRUCT,
+    MAX_SIZE,
+    MAX_STEPS,
+    MODERATE,
+    PROBE,
+    SELF_REPORT,
+    ActSpec,
+    InteractionField,
+    ReportsInteraction,
+    acts_with,
+)
+from opinionsim.specification._events import EventSpec, event_conflicts
+from opinionsim.specification._measurement import (
+    ClassifierSpec,
+    MeasurementSpec,
+    ResolvedInstrument,
+    ScaleSpec,
+    distinct,
+)
+from opinionsim.specification._members import MODERATOR_NAME, MemberSpec, ModeratorSpec
+from opinionsim.specification._model import AnyModelSpec, ModelSpec
+from opinionsim.specification._survey import SurveySpec, survey_conflicts
+
+#: Largest integer every store keeps exactly.
+_MAX_INT = 2**63 - 1
+
+
+class CountsSpec(DocumentModel):
+    """Initial opinions given point by point."""
+
+    counts: dict[int, Annotated[int, Field(ge=0)]] = Field(min_length=1)
+    """Number of agents that start at each scale point; sums to population.size."""
+
+
+class PopulationSpec(DocumentModel):
+    """The agents and their initial opinions."""
+
+    personas: str | dict[str, Any] = "chuang2024"
+    """Name of a persona set of the package, path of a persona file (YAML, JSON or CSV), or the set itself; `survey`
+    draws respondents of the survey, and `{margins: ...}` persons from given margins, for each run anew."""
+    size: int = Field(10, ge=1, le=MAX_SIZE)
+    """Number of agents N."""
+    initial_opinions: (
+        Literal[
+            "uniform",
+            "skewed-positive",
+            "skewed-negative",
+            "all-positive",
+            "all-negative",
+            "personas",
+            "none",
+            "continuous",
+            "normal",
+        ]
+        | CountsSpec
+    ) = "uniform"
+    """Distribution of initial opinions; `personas` takes those of the persona file, `none` gives nobody one,
+    `{counts: ...}` gives numbers of agents. Classic models also have `continuous`, uniform between the ends of the
+    scale, and `normal`."""
+    assignment: Literal["fixed", "random", "latin-square"] = "fixed"
+    """Assignment of initial opinions to agents: as the file pairs them, a permutation for each replicate, or a balanced
+    rotation."""
+    shown: Literal["full", "demographics", "name", "none"] = "full"
+    """Part of its persona that an agent is told."""
+    template: str | None = Field(None, min_length=1)
+    """Persona template of structures: a name of the prompt pack, or a text that holds ${persona}. Null takes its
+    default."""
+    query: str | None = Field(None, min_length=1)
+    """Respondents of the survey from whom to draw: comparisons of variables with their original values."""
+
+    @property
+    def continuous(self) -> bool:
+        """Whether initial opinions are real numbers, which only agents of classic models hold."""
+        return self.initial_opinions in ("continuous", "normal")
+
+    @property
+    def distribution(self) -> Any:
+        """Name of the distribution of initial opinions, or number of agents at each scale point."""
+        return self.initial_opinions if isinstance(self.initial_opinions, str) else self.initial_opinions.counts
+
+
+class NamedTopicSpec(DocumentModel):
+    """A topic, by name."""
+
+    definition: ClassVar[None] = None
+
+    name: str = Field(min_length=1)
+    """Name of the topic."""
+    file: str | None = Field(None, min_length=1)
+    """Path of a topics file; null takes the topics of the package."""
+    framing: str | None = None
+    """Side of the topic that the claim affirms; null takes `falsehood`, or the only side there is."""
+    masked: bool = True
+    """Whether agents know the subject as an unnamed theory ("theory XYZ"); otherwise the claim is put plainly."""
+
+
+class InlineTopicSpec(DocumentModel):
+    """A topic written out in the specification."""
+
+    definition: dict[str, Any]
+    """The topic, with the fields it would have in a topics file."""
+    framing: str | None = None
+    """Side of the topic that the claim affirms; null takes `falsehood`, or the only side there is."""
+    masked: bool = True
+    """Whether agents know the subject as an unnamed theory ("theory XYZ"); otherwise the claim is put plainly."""
+
+
+class CognitionSpec(DocumentModel):
+    """Memory and bias of the agents."""
+
+    memory: NamedPart = Field(default_factory=lambda: NamedPart(name="cumulative"))
+    """Memory: `cumulative`, `reflective`, `reflective-as-run`, `none`, or one of your own; a name, or a
+    mapping with name and options."""
+    token_budget: int | None = Field(None, ge=1, le=_MAX_INT)
+    """Most tokens of memory in a prompt; the oldest events are left out first. Null sets no limit."""
+    confirmation_bias: Literal["none", "weak", "strong"] = "none"
+    """Instruction to favour messages that agree with the agent's belief."""
+    world: Literal["closed", "open"] | None = None
+    """`closed` tells agents that only the other agents can inform them. Null is closed for a population, and open for a
+    cast, which is told no more than it says."""
+    belief_tense: Literal["present", "past"] = "present"
+    """Wording of the initial belief: a phrase without a verb, or a sentence in the past tense."""
+    post_words: int | None = Field(60, ge=1, le=_MAX_INT)
+    """Most words that agents are asked to write in a post, or in a response on a topic. Null says nothing of length."""
+    draws: int = Field(1, ge=1, le=100)
+    """Replies drawn for each answer; `selector` picks the one that counts. Off-record answers have one draw."""
+    selector: NamedPart = Field(default_factory=lambda: NamedPart(name="first"))
+    """Selector of one of several replies: `first`, `shortest`, `longest`, or one of your own."""
+
+
+class BudgetSpec(DocumentModel):
+    """Limits on the usage of an experiment, over all its calls on record. Null sets no limit."""
+
+    calls: int | None = Field(None, ge=0, le=_MAX_INT)
+    """Replies of models."""
+    tokens: int | None = Field(None, ge=0, le=_MAX_INT)
+    """Tokens in and out."""
+    money: float | None = Field(None, ge=0)
+    """Money in the currency of the price table."""
+
+
+class RetrySpec(DocumentModel):
+    """Repetition of calls that fail in passing."""
+
+    transient: int = Field(5, ge=0, le=1000)
+    """Further tries after time-outs, lost connections and server errors."""
+    rate_limited: int = Field(20, ge=0, le=1000)
+    """Further tries after a provider's "too many requests"."""
+    first_wait_s: float = Field(0.5, gt=0)
+    """Longest wait before the first further try, in seconds; it doubles with every further try."""
+    longest_wait_s: float = Field(60.0, gt=0)
+    """Longest wait before any further try, in seconds, unless the provider asks for more."""
+
+
+class ExecutionSpec(DocumentModel):
+    """How runs are carried out. No field changes a result, and each may change between invocations."""
+
+    max_concurrency: int = Field(64, ge=1, le=MAX_SIZE)
+    """Model calls in flight at once, over all runs."""
+    timeout_s: float = Field(120.0, gt=0)
+    """Longest wait for one reply, in seconds."""
+    lookahead: int | None = Field(None, ge=0, le=MAX_STEPS)
+    """Steps that may be started beyond the first unfinished one; null sets no limit."""
+    budget: BudgetSpec = Field(default_factory=BudgetSpec)
+    """Limits that stop the experiment before a call could exceed them."""
+    prices: str | None = Field(None, min_length=1)
+    """Path of a price table; null takes that of the package."""
+    retry: RetrySpec = Field(default_factory=RetrySpec)
+    """Repetition of calls that fail in passing."""
+
+
+def _topic_form(value: Any) -> str:
+    """Whether a topic is written out or named."""
+    written_out = "definition" in value if isinstance(value, dict) else getattr(value, "definition", None) is not None
+    return "inline" if written_out else "named"
+
+
+TopicSpec = Annotated[
+    Annotated[NamedTopicSpec, Tag("named")] | Annotated[InlineTopicSpec, Tag("inline")], Discriminator(_topic_form)
+]
+
+
+def _no_topic() -> InlineTopicSpec:
+    """The topic of a classic model whose specification names none."""
+    claims = {"high": "the position at the high end of the scale is right"}
+    return InlineTopicSpec(
+        definition={"name": "none", "title": "No topic", "category": "none", "claims": claims, "accepted": None}
+    )
+
+
+#: What is coded of a moderator that decides by values, unless an instrument of that variable is listed.
+_VERDICT = ResolvedInstrument(
+    "verdict",
+    ClassifierSpec(name="stated", options={"after": "Verdict"}),
+    OpinionScale((-1, 0, 1), ("rejected", "undecided", "accepted")),
+    frozenset({"moderation"}),
+)
+
+
+class ExperimentSpec(DocumentModel):
+    """An experiment: one run, or a sweep of them, each repeated `replicates` times."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
+    """Name of the experiment: letters, digits, dots, hyphens and underscores."""
+    description: str = ""
+    """Purpose of the experiment."""
+    seed: int = Field(0, ge=0, le=_MAX_INT)
+    """Root of all randomness."""
+    replicates: int = Field(1, ge=1, le=MAX_SIZE)
+    """Runs of each cell."""
+    population: PopulationSpec = Field(default_factory=PopulationSpec)
+    """The agents and their initial opinions."""
+    survey: SurveySpec | None = None
+    """The survey from which respondents are drawn."""
+    cast: Annotated[tuple[MemberSpec, ...], Field(strict=False, max_length=MAX_SIZE)] = ()
+    """The agents one by one, in the place of a population."""
+    moderator: ModeratorSpec | None = None
+    """A moderator, who reads all posts and answers once they are given; null for none."""
+    task: str = ""
+    """What agents are asked to do, in words. Beside a topic it stands in every prompt; in the place of one, nothing is
+    coded unless an instrument says what."""
+    topic: TopicSpec = Field(default_factory=_no_topic)
+    """The topic of opinions; classic models need none, and other agents none that have a task."""
+    cognition: CognitionSpec = Field(default_factory=CognitionSpec)
+    """Memory and bias of the agents."""
+    interaction: InteractionField
+    """The order of turns, and the messages that agents read."""
+    events: tuple[EventSpec, ...] = ()
+    """What happens from outside: messages, zealots, media, and agents that leave or join."""
+    model: AnyModelSpec = Field(default_factory=ModelSpec)
+    """The chat model that plays the agents; a list of models with shares; a model for each value of an attribute; or a
+    classic model."""
+    measurement: MeasurementSpec = Field(default_factory=MeasurementSpec)
+    """How opinions are coded from texts."""
+    prompts: str | None = Field(None, min_length=1)
+    """Prompt pack: `default`, `deliberation`, or the path of a folder. Null takes `deliberation` for structures, and
+    `default` for other interactions."""
+    scale: ScaleSpec = Field(default_factory=ScaleSpec)
+    """The opinion scale."""
+    execution: ExecutionSpec = Field(default_factory=ExecutionSpec)
+    """How runs are carried out; changes no result."""
+    sweep: dict[str, tuple[Any, ...]] | tuple[dict[str, tuple[Any, ...]], ...] = Field(default_factory=dict)
+    """Grid of axes: dotted paths of fields of a run, each with its values; a list is a union of grids."""
+    independent_over: Annotated[tuple[str, ...], AfterValidator(distinct)] = ()
+    """Dotted paths of fields whose values get independent random draws; cells that differ elsewhere share theirs."""
+
+    @property
+    def size(self) -> int:
+        """Number of participants N."""
+        return len(self.cast) or self.population.size
+
+    @property
+    def pack(self) -> str:
+        """The prompt pack."""
+        return self.interaction.prompts if self.prompts is None else self.prompts
+
+    @property
+    def has_topic(self) -> bool:
+        """Whether opinions are about a claim; a task alone has none."""
+        return self.model.equation is not None or self.topic != _no_topic()
+
+    @property
+    def world(self) -> Literal["closed", "open"]:
+        """Whether agents are told that only the other agents can inform them."""
+        return self.cognition.world or ("open" if self.cast else "closed")
+
+    @property
+    def chat_models(self) -> tuple[ModelSpec, ...]:
+        """All chat models that may play a member of the cast; none where agents follow an equation."""
+        own = [each.model for each in self.cast]
+        if self.moderator is not None:
+            own.append(self.moderator.model)
+        shared = () if self.cast and None not in own else self.model.chat_models
+        found: list[ModelSpec] = []
+        for each in (*shared, *own):
+            # Not by slices of all: a cast of thousands has few models.
+            if each is not None and each not in found:
+                found.append(each)
+        return tuple(found)
+
+    @property
+    def instruments(self) -> tuple[ResolvedInstrument, ...]:
+        """The instruments of a run, that of `classifier` first; for a classic model one that reads its numbers."""
+        if self.model.equation is not None:
+            return (self.measurement.stance(ClassifierSpec(name="exact"), self.scale.scale()),)
+        found = list(self.measurement.wanted(self.scale.scale(), unasked=self.has_topic))
+        decides = self.moderator is not None and self.moderator.values is not None
+        if decides and not any(each.variable == _VERDICT.variable for each in found):
+            found.insert(len(found) - len(self.measurement.instruments), _VERDICT)
+        return tuple(found)
+
+    @property
+    def counts_cut_off(self) -> bool:
+        """Whether tables and figures count opinions coded from texts that were cut off."""
+        return any(model.replies.truncated.then == "measure" for model in self.chat_models)
+
+    @property
+    def ends_runs(self) -> list[list[str]]:
+        """Conditions in which a reply ends its run, for each chat model."""
+        return [
+            [name for name in ("refused", "empty", "truncated") if getattr(model.replies, name).then == "fail"]
+            for model in self.chat_models
+        ]
+
+    @property
+    def acts(self) -> list[ActSpec]:
+        """The acts of a run's turns; none where agents follow an equation."""
+        if self.model.equation is not None:
+            return []
+        asked = ((self.measurement.probe, PROBE), (self.measurement.self_report, SELF_REPORT))
+        moderating = () if self.moderator is None else (MODERATE, *((INSTRUCT,) if self.moderator.automatic else ()))
+        questions = (act for each, act in asked if each.before or each.after)
+        acts = acts_with(self.interaction.acts, [event.kind for event in self.events])
+        return [*acts.values(), *moderating, *questions]
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of a specification file, sweep included.
+
+    Returns
+    -------
+    dict
+        Draft 2020-12. Fields that a sweep supplies are nevertheless listed as required.
+    """
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **ExperimentSpec.model_json_schema(),
+        "title": "opinionsim experiment",
+    }
+
+
+def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    """Conflicts between fields that are each valid.
+
+    Parameters
+    ----------
+    spec : ExperimentSpec
+        Specification of one run.
+
+    Yields
+    ------
+    (KeyPath, str)
+        The field, and the problem.
+    """
+    size, interaction = spec.size, spec.interaction
+    if size < interaction.smallest:
+        problem = f"must be at least {interaction.smallest} for interaction kind {interaction.kind!r}; got {size}"
+        yield (("cast",) if spec.cast else ("population", "size")), problem
+    else:
+        for keys, problem in interaction.conflicts(size):
+            yield ("interaction", *keys), problem
+    equation = None if spec.model.equation is None else spec.model.equation.classic
+    yield from event_conflicts(spec.events, interaction, size, equation)
+    if getattr(interaction, "remember", False) and spec.cognition.memory.name == "none":
+        yield ("interaction", "remember"), "needs a memory; cognition.memory is none"
+    yield from _agent_conflicts(spec)
+    yield from _cast_conflicts(spec)
+    yield from survey_conflicts(spec)
+    if not isinstance(counts := spec.population.distribution, str):
+        yield from _count_conflicts(counts, size, spec.scale.points)
+    questions = (spec.measurement.probe, spec.measurement.self_report)
+    silent = isinstance(interaction, ReportsInteraction) and not interaction.reports
+    if silent and not any(each.before or each.after for each in questions):
+        yield (
+            ("interaction", "reports"),
+            "0 leaves nothing to ask; give a number, or measurement.probe or measurement.self_report",
+        )
+    for name in ("probe", "self_report"):
+        asked = getattr(spec.measurement, name)
+        turns = (asked.before + asked.after) * size
+        if turns > MAX_STEPS:
+            problem = f"makes {turns} turns for population.size = {size}; at most {MAX_STEPS} are possible"
+            yield ("measurement", name), problem
+    if spec.cognition.draws == 1 and spec.cognition.selector.name != "first":
+        yield ("cognition", "selector"), "has no effect with one draw; give cognition.draws as well"
+    for name in dict.fromkeys(model.name for model in spec.chat_models):
+        if name != "scripted" and spec.has_topic and spec.measurement.takes_lexicon_for_granted:
+            yield (
+                ("measurement", "classifier"),
+                f"must be named when the model is not 'scripted'; got model {name!r}{_meant(name)} and no classifier",
+            )
+            break
+    yield from _instrument_conflicts(spec)
+    yield from _budget_conflicts(spec)
+
+
+def _instrument_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    """Repeated instruments, unused texts, and variables that a schedule needs and no instrument measures."""
+    wanted = spec.instruments
+    offset = len(wanted) - len(spec.measurement.instruments)
+    seen: dict[str, int] = {}
+    for position, each in enumerate(wanted):
+        if each.instrument_id in seen:
+            yield (
+                ("measurement", "instruments", position - offset),
+                f"is the instrument of {each.variable!r} by {each.classifier.name!r} once more; two of one variable "
+                "must differ in classifier, options, scale or context, and kinds of text go into one list",
+            )
+        seen[each.instrument_id] = position
+    if spec.measurement.leaves_texts_unused:
+        yield (
+            ("measurement", "texts"),
+            "has no effect beside a listed instrument of stance; name the kinds of text there, or give classifier",
+        )
+    variables = {each.variable for each in wanted if not each.about}
+    for variable in spec.interaction.needs:
+        if variable not in variables:
+            yield (
+                ("measurement", "instruments"),
+                f"interaction kind {spec.interaction.kind!r} acts on {variable!r}, which no instrument measures; "
+                f"measured are {', '.join(sorted(variables)) or 'none'}",
+            )
+
+
+def _agent_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    """Fields that fit only chat models, or only classic models."""
+    interaction, equation = spec.interaction, spec.model.equation
+    if equation is not None:
+        if "equations" not in interaction.played_by:
+            problem = f"{interaction.kind!r} needs a chat model; got the classic model {equation.classic!r}"
+            yield ("interaction", "kind"), problem
+        if spec.population.initial_opinions == "none":
+            yield (
+                ("population", "initial_opinions"),
+                f"'none' is for chat models; {equation.classic!r} starts with some",
+            )
+        return
+    if interaction.needs_task and not spec.has_topic and not spec.task:
+        own = [each.task for each in spec.cast]
+        if not own or None in own:
+            yield ("topic",), "is required and missing; give a topic, or a task"
+    if "chat models" not in interaction.played_by:
+        problem = f"{interaction.kind!r} is for classic models: give model: {{classic: NAME}}, or another kind"
+        yield ("interaction", "kind"), problem
+    counted = {model.replies.truncated.then for model in spec.chat_models} - {"fail"}
+    if len(counted) > 1:
+        yield ("model",), "replies.truncated.then: one model says missing and another measure; tables need one rule"
+    if spec.population.continuous:
+        yield (
+            ("population", "initial_opinions"),
+            f"{spec.population.initial_opinions!r} is for classic models; agents of a chat model hold points of the "
+            "scale",
+        )
+
+
+def _cast_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    """Problems of a cast and a moderator, and of fields that they take the place of."""
+    for place, each in enumerate(spec.cast):
+        yield from ((("cast", place, *keys), problem) for keys, problem in each.conflicts())
+    names = Counter(each.name or spec.interaction.unnamed(agent) for agent, each in enumerate(spec.cast))
+    if spec.moderator is not None and spec.cast:
+        names[MODERATOR_NAME] += 1
+    for name, number in names.items():
+        if number > 1:
+            yield ("cast",), f"{name!r} is the name of two agents; names must be distinct"
+    if not spec.cast and "cast" in spec.model_fields_set and "population" not in spec.model_fields_set:
+        yield ("cast",), "must list at least one agent; leave it out for a population"
+    if spec.cast and spec.population != PopulationSpec():
+        yield ("population",), "cannot stand beside cast, which lists the agents themselves"
+    if spec.task and not spec.task.strip():
+        yield ("task",), "must have a character in it that is no white space; leave it out for none"
+    equation = spec.model.equation is not None
+    for field in ("cast", "moderator", "task"):
+        if equation and getattr(spec, field):
+            yield (field,), f"is for chat models; got the classic model {spec.model.label!r}"
+    if spec.cast and not isinstance(spec.model, ModelSpec) and not equation:
+        yield ("model",), "of a cast must be one chat model; give members models of their own"
+    if spec.cast and not spec.interaction.role_play:
+        yield ("interaction", "kind"), f"{spec.interaction.kind!r} has nobody play a person; it takes no cast"
+    if spec.moderator is not None:
+        yield from ((("moderator", *keys), problem) for keys, problem in spec.moderator.conflicts())
+        if spec.interaction.adaptive or spec.interaction.native:
+            yield ("moderator",), f"needs turns that are known beforehand; {spec.interaction.kind!r} has others"
+
+
+def _budget_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    """Limits that cannot be kept because the longest reply is not known."""
+    budget = spec.execution.budget
+    for field in ("tokens", "money"):
+        if getattr(budget, field) is not None and any(model.max_tokens is None for model in spec.chat_models):
+            yield (
+                ("execution", "budget", field),
+                "needs model.max_tokens: a call is made only when the longest reply would be within the budget",
+            )
+
+
+def _meant(name: str) -> str:
+    """A hint on a name without a provider: a misspelled 'scripted', or a name of the user's own."""
+    if ":" in name:
+        return ""
+    close = get_close_matches(name.lower(), ["scripted"])
+    return " (did you mean 'scripted'?)" if close else " (a name of your own, neither 'scripted' nor 'provider:model')"
+
+
+def _count_conflicts(counts: Mapping[int, int], size: int, points: tuple[int, ...]) -> Iterator[tuple[KeyPath, str]]:
+    """Initial counts off the scale, or with a sum other than the population size."""
+    where: KeyPath = ("population", "initial_opinions", "counts")
+    for value in counts:
+        if value not in points:
+            yield (
+                (*where, str(value)),
+                f"opinion {value} is not on the scale; valid: {', '.join(map(str, points))}",
+            )
+    if sum(counts.values()) != size:
+        yield where, f"must sum to population.size = {size}; the sum is {sum(counts.values())}"

@@ -1,0 +1,196 @@
+"""The identity of runs."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from opinionsim.opinions import OpinionScale
+from opinionsim.schedules import Setting
+from opinionsim.specification._events import event_identity
+from opinionsim.specification._fields import ExperimentSpec
+from opinionsim.specification._own_parts import own_parts_of
+from opinionsim.specification._resources import Resources
+from opinionsim.specification._survey import draws_personas, uses_survey
+from opinionsim.streams import canonical_json, digest
+
+#: Raised when the meaning of a field or default changes, so that old runs are not taken for new ones.
+_VERSION = 1
+
+#: Fields of a specification that are part of a run's identity, wholly or in part.
+RUN_FIELDS = (
+    "population",
+    "cast",
+    "moderator",
+    "task",
+    "survey",
+    "topic",
+    "cognition",
+    "interaction",
+    "events",
+    "model",
+    "measurement.probe",
+    "measurement.self_report",
+    "prompts",
+    "scale",
+)
+
+
+def canonical(value: Any) -> Any:
+    """JSON values in canonical form: lists for tuples, text for keys, 1 for 1.0."""
+    if isinstance(value, dict):
+        return {str(key): canonical(child) for key, child in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [canonical(child) for child in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value
+
+
+def _stated(model: Any, *without: str) -> dict[str, Any]:
+    """Fields of a model that differ from their defaults."""
+    stated: dict[str, Any] = model.model_dump(mode="json", exclude_defaults=True, exclude=set(without))
+    return stated
+
+
+def _population_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
+    """Identity fields of a population; personas enter by the content that prompts can show, not by file name."""
+    fields = _stated(spec.population, "personas")
+    if not isinstance(counts := spec.population.distribution, str):
+        fields["initial_opinions"] = {str(value): count for value, count in counts.items() if count}
+    if draws_personas(spec):
+        return _stated(spec.population) | fields
+    personas = [
+        [persona.name, persona.opinion, list(persona.attributes.items()), persona.background]
+        for persona in resources.personas(spec.population).personas
+    ]
+    return {**fields, "personas": digest(canonical_json(personas))}
+
+
+def _cognition_fields(spec: ExperimentSpec) -> dict[str, Any]:
+    """Identity fields of cognition; the world is left out where it is the usual one."""
+    fields = _stated(spec.cognition, "world")
+    return fields if spec.world == ("open" if spec.cast else "closed") else {**fields, "world": spec.world}
+
+
+def _cast_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
+    """Identity fields of the population or the cast, the moderator and the task."""
+    fields: dict[str, Any] = {"task": spec.task} if spec.task else {}
+    if spec.moderator is not None:
+        fields["moderator"] = {**spec.moderator.identity(), "role": "moderator"}
+    if spec.cast:
+        return {**fields, "cast": [each.identity() for each in spec.cast]}
+    return {**fields, "population": _population_fields(spec, resources)}
+
+
+def _survey_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
+    """Identity fields of a survey from which respondents are drawn; it enters by what can reach a prompt or a draw."""
+    if not uses_survey(spec) or spec.survey is None:
+        return {}
+    return {**_stated(spec.survey, "file", "mapping"), "content": resources.survey(spec).identity}
+
+
+def _interaction_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
+    """Identity fields of an interaction; network and messages enter by content."""
+    size = spec.size
+    names = resources.names(spec) if spec.cast else None
+    setting = Setting(size, np.random.default_rng, messages=resources.messages, names=names or ())
+    fields = spec.interaction.identity(setting)
+    network = getattr(spec.interaction, "network", None)
+    if network is not None and network.kind != "complete":
+        fields["network"] = network.identity(size, resources.network, resources.names(spec))
+    return fields
+
+
+def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
+    """The resolved fields that can affect a prompt, a draw or a model, without defaults.
+
+    Parameters
+    ----------
+    spec : ExperimentSpec
+        Specification of one run.
+    resources : Resources
+        Its topics, personas, messages and networks.
+
+    Returns
+    -------
+    dict
+        JSON values. Files enter by content, so renaming a file changes nothing. A prompt pack enters by the name of
+        its folder: an edited template is then compared with the prompts on record, and reported.
+    """
+    claim = resources.claim(spec)
+    topic = None if claim is None else {"name": claim.topic, "framing": claim.framing, "claim": claim.text}
+    fields: dict[str, Any] = {
+        **_cast_fields(spec, resources),
+        "survey": _survey_fields(spec, resources),
+        "topic": {} if topic is None else {**topic, "masked": spec.topic.masked},
+        "interaction": _interaction_fields(spec, resources),
+        "cognition": _cognition_fields(spec),
+        "model": spec.model.identity(),
+        "measurement": {"probe": _stated(spec.measurement.probe)},
+    }
+    if spec.events:
+        fields["events"] = event_identity(spec.events, resources.messages)
+    if spec.pack != "default":
+        fields["prompts"] = PurePath(spec.pack).name or spec.pack
+    if asked := _stated(spec.measurement.self_report):
+        fields["measurement"]["self_report"] = asked
+    scale = spec.scale.scale()
+    if scale != OpinionScale():
+        fields["scale"] = {"points": scale.points, "labels": scale.labels}
+    if spec.interaction.needs:
+        fields["measurement"]["needs"] = {
+            each.variable: each.instrument_id
+            # The first of several instruments of a variable counts: reversed, it is written last.
+            for each in reversed(spec.instruments)
+            if each.variable in spec.interaction.needs and not each.about
+        }
+    if versions := {name: part.version for name, part in own_parts_of(spec).items() if part.version}:
+        fields["versions"] = versions
+    if spec.independent_over:
+        fields["independent"] = {path: value_at(fields, spec, path) for path in spec.independent_over}
+    found = canonical(fields)
+    return {key: value for key, value in found.items() if value not in ({}, {"probe": {}})}
+
+
+def value_at(fields: dict[str, Any], spec: ExperimentSpec, path: str) -> Any:
+    """The resolved value at a dotted path; the specified value where the resolved fields lack the path."""
+    for tree in (fields, spec.model_dump(mode="json")):
+        node: Any = tree
+        for key in path.split("."):
+            node = node.get(key) if isinstance(node, dict) else None
+        if node is not None:
+            return canonical(node)
+    return None
+
+
+def run_id(spec: ExperimentSpec, fields: dict[str, Any], replicate: int) -> str:
+    """Identity of a run: 24 hexadecimal characters.
+
+    Parameters
+    ----------
+    spec : ExperimentSpec
+        Specification of one run; only its seed is read.
+    fields : dict
+        Result of :func:`run_fields`.
+    replicate : int
+        From 0.
+    """
+    return digest(canonical_json([_VERSION, spec.seed, replicate, fields]))
+
+
+def block(spec: ExperimentSpec, fields: dict[str, Any], replicate: int) -> str:
+    """Name of the set of runs that share random draws.
+
+    Returns
+    -------
+    str
+        Seed, replicate and the values of `independent_over`, as in ``seed=1/replicate=0/topic.name=palms``.
+    """
+    parts = [f"seed={spec.seed}", f"replicate={replicate}"]
+    for path, value in fields.get("independent", {}).items():
+        plain = isinstance(value, (str, int, float, type(None)))
+        parts.append(f"{path}={value if plain else digest(canonical_json(value))}")
+    return "/".join(parts)

@@ -1,0 +1,182 @@
+"""The fields of a specification on measurement: instruments, questions and scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import AfterValidator, Field, model_validator
+
+from opinionsim.documents import DocumentModel
+from opinionsim.measurement import SELF_REPORT, STANCE, instrument_id
+from opinionsim.opinions import OpinionScale
+from opinionsim.registry import NamedPart, find
+from opinionsim.schedules import MAX_STEPS
+
+_Item = TypeVar("_Item")
+
+#: Largest integer every store keeps exactly.
+_MAX_INT = 2**63 - 1
+
+
+def distinct(items: tuple[_Item, ...]) -> tuple[_Item, ...]:
+    """Refuse repeated entries."""
+    repeated = [item for position, item in enumerate(items) if item in items[:position]]
+    if repeated:
+        raise ValueError(f"entries must be distinct; {repeated[0]!r} is given twice")
+    return items
+
+
+class ClassifierSpec(NamedPart):
+    """A classifier and its options."""
+
+
+class ProbeSpec(DocumentModel):
+    """Off-record questions, which agents do not remember."""
+
+    before: int = Field(0, ge=0, le=MAX_STEPS)
+    """Number of questions to each agent before the first step."""
+    after: int = Field(0, ge=0, le=MAX_STEPS)
+    """Number of questions to each agent after the last step."""
+
+
+class ScaleSpec(DocumentModel):
+    """The opinion scale."""
+
+    points: tuple[Annotated[int, Field(ge=-_MAX_INT, le=_MAX_INT)], ...] = Field((-2, -1, 0, 1, 2), min_length=2)
+    """Opinion values, strictly increasing."""
+    labels: Annotated[tuple[str, ...], AfterValidator(distinct)] = ()
+    """One verbal anchor for each point, lowest first; the package has defaults for 2, 3, 4, 5 and 7 points."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> ScaleSpec:
+        if any(later <= earlier for earlier, later in zip(self.points, self.points[1:], strict=False)):
+            raise ValueError(f"points must be strictly increasing; got {list(self.points)}")
+        if self.labels and len(self.labels) != len(self.points):
+            raise ValueError(f"labels must give one label for each of the {len(self.points)} points")
+        if not self.labels and len(self.points) not in (2, 3, 4, 5, 7):
+            raise ValueError(f"labels must be given for {len(self.points)} points; defaults exist for 2, 3, 4, 5 and 7")
+        return self
+
+    def scale(self) -> OpinionScale:
+        """The scale as an object."""
+        return OpinionScale(self.points, self.labels)
+
+
+@dataclass(frozen=True)
+class ResolvedInstrument:
+    """An instrument as a specification resolves it, before its classifier is loaded.
+
+    Attributes
+    ----------
+    variable : str
+        The variable that it measures.
+    classifier : ClassifierSpec
+        The classifier that reads the texts.
+    scale : OpinionScale
+        The scale of its opinions.
+    kinds : frozenset of str
+        Kinds of text it reads.
+    context : bool
+        Whether the classifier is told the author's persona and assigned opinion, and the messages it had read.
+    about : str
+        ``reads`` if each text is coded together with each message that its author read; else empty.
+    """
+
+    variable: str
+    classifier: ClassifierSpec
+    scale: OpinionScale
+    kinds: frozenset[str]
+    context: bool = False
+    about: str = ""
+
+    @property
+    def instrument_id(self) -> str:
+        """Identity of the instrument."""
+        name = find("classifier", self.classifier.name).identity
+        return instrument_id(
+            self.variable, name, self.classifier.options, self.scale, context=self.context, about=self.about
+        )
+
+
+_Kinds = Annotated[tuple[Literal["post", "report", "response", "probe", "moderation"], ...], AfterValidator(distinct)]
+#: Kinds of text that are coded where a specification names none.
+_USUAL: tuple[Literal["report", "post", "response"], ...] = ("report", "post", "response")
+
+
+class InstrumentSpec(DocumentModel):
+    """An instrument: a variable, and the classifier that measures it in texts."""
+
+    variable: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=60)
+    """Variable that it measures: `stance`, or a name of your own, in lower case."""
+    classifier: ClassifierSpec
+    """Name of the classifier, or a mapping with name and options."""
+    scale: ScaleSpec | None = None
+    """Scale of its opinions; null takes the scale of the experiment."""
+    texts: _Kinds = Field(_USUAL, min_length=1)
+    """Kinds of text that are coded."""
+    context: bool = False
+    """Whether the classifier is told the author's persona and assigned opinion, and the messages it had read."""
+    about: Literal["reads"] | None = None
+    """`reads` codes each text together with each message that its author read; null codes it by itself."""
+
+
+class MeasurementSpec(DocumentModel):
+    """How opinions and other variables are coded from texts."""
+
+    classifier: ClassifierSpec | None = Field(default_factory=lambda: ClassifierSpec(name="lexicon"))
+    """Classifier of stance: its name, or a mapping with name and options. Null measures no stance."""
+    texts: _Kinds = Field(_USUAL, min_length=1)
+    """Kinds of text whose stance is coded."""
+    instruments: Annotated[tuple[InstrumentSpec, ...], Field(strict=False)] = ()
+    """Further instruments. One of stance replaces `classifier` and `texts` if `classifier` is not given."""
+    probe: ProbeSpec = Field(default_factory=ProbeSpec)
+    """Off-record questions to every agent, answered in its own words; answers are coded like other texts."""
+    self_report: ProbeSpec = Field(default_factory=ProbeSpec)
+    """Off-record questions to every agent, answered with a point of the scale; no classifier codes the answers."""
+    metrics: Annotated[tuple[NamedPart, ...], Field(strict=False)] = ()
+    """Metrics of final opinions in tables, beside bias and diversity; `opinionsim list metrics` lists them."""
+
+    @property
+    def takes_lexicon_for_granted(self) -> bool:
+        """Whether the default classifier codes stance because the specification names none."""
+        return "classifier" not in self.model_fields_set and not self._lists_stance
+
+    @property
+    def leaves_texts_unused(self) -> bool:
+        """Whether `texts` is given although a listed instrument of stance replaces it."""
+        return self._lists_stance and "texts" in self.model_fields_set and "classifier" not in self.model_fields_set
+
+    @property
+    def _lists_stance(self) -> bool:
+        return any(each.variable == STANCE for each in self.instruments)
+
+    def stance(self, classifier: ClassifierSpec, scale: OpinionScale) -> ResolvedInstrument:
+        """The instrument of stance from `classifier` and `texts`."""
+        return ResolvedInstrument(STANCE, classifier, scale, self._with_questions(self.texts))
+
+    def wanted(self, scale: OpinionScale, *, unasked: bool = True) -> tuple[ResolvedInstrument, ...]:
+        """All instruments: that of `classifier` first, then the listed ones.
+
+        Parameters
+        ----------
+        scale : OpinionScale
+            The scale of the experiment.
+        unasked : bool
+            Whether stance is measured where the specification names no classifier, as it is of a topic.
+        """
+        named = "classifier" in self.model_fields_set
+        short = self.classifier if named or (unasked and not self._lists_stance) else None
+        found = [] if short is None else [self.stance(short, scale)]
+        for each in self.instruments:
+            own = scale if each.scale is None else each.scale.scale()
+            first = each.variable == STANCE and not any(other.variable == STANCE for other in found)
+            kinds = self._with_questions(each.texts) if first else frozenset(each.texts)
+            found.append(ResolvedInstrument(each.variable, each.classifier, own, kinds, each.context, each.about or ""))
+        return tuple(found)
+
+    def _with_questions(self, texts: Iterable[str]) -> frozenset[str]:
+        """Kinds of text whose stance is coded: those named, and the answers to off-record questions."""
+        asked = {"probe": self.probe, SELF_REPORT: self.self_report}
+        return frozenset({*texts, *(kind for kind, each in asked.items() if each.before or each.after)})

@@ -1,0 +1,134 @@
+"""The fields of a specification that list the agents of a run one by one, and its moderator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from opinionsim.documents import DocumentModel, KeyPath, is_one_line
+from opinionsim.registry import NamedPart
+from opinionsim.specification._model import ModelSpec
+from opinionsim.surveys import Survey
+
+#: Query of a survey that every respondent matches.
+ANYBODY = "all"
+#: Name of the moderator in results, and where others are shown its messages.
+MODERATOR_NAME = "Moderator"
+
+
+def _one_line(text: str) -> str:
+    """Refuse blank names and line breaks, which would garble prompts and tables."""
+    if not text.strip() or not is_one_line(text):
+        raise ValueError("must be one line with a character in it, without control characters")
+    return text.strip()
+
+
+def _not_blank(text: str) -> str:
+    """Refuse texts that say nothing."""
+    if not text.strip():
+        raise ValueError("must have a character in it that is no white space")
+    return text
+
+
+_Text = Annotated[str, AfterValidator(_not_blank)]
+
+
+class MemberSpec(DocumentModel):
+    """One agent of a cast. It plays nobody unless it has a system text, persona, query or group."""
+
+    name: Annotated[str, AfterValidator(_one_line)] | None = None
+    """Name under which others are shown its answers; null names it by its number, `Agent 0`."""
+    system: _Text | None = None
+    """Its whole system message; ${task} stands for its task."""
+    persona: _Text | None = None
+    """The person it plays, in words."""
+    query: _Text | None = None
+    """Query of the survey from whose matching respondents its persona is drawn; `all` matches everybody."""
+    group: _Text | None = None
+    """Group that the survey's mapping names, such as an ideology, in the place of a query."""
+    template: _Text | None = None
+    """Persona template: a name of the prompt pack, or a text that holds ${persona}. Null takes the pack's default, or
+    its template for respondents of a survey."""
+    without: tuple[str, ...] = ()
+    """Ideals of deliberation that are left out of its persona template and instructions."""
+    task: _Text | None = None
+    """Its own task, in the place of that of the experiment."""
+    instructions: _Text | None = None
+    """Its own instructions when it is shown answers: a name of the prompt pack, or a text that holds
+    ${previous_responses}."""
+    model: ModelSpec | None = None
+    """Chat model that plays it; null takes that of the experiment."""
+    draws: Annotated[int, Field(ge=1, le=100)] | None = None
+    """Replies drawn for each answer; null takes those of cognition."""
+    selector: NamedPart | None = None
+    """Selector of one of several replies; null takes that of cognition."""
+
+    def query_of(self, survey: Survey) -> str | None:
+        """The query of the respondents that it can be; None for all.
+
+        Raises
+        ------
+        SurveyError
+            If the survey's mapping has no such group.
+        """
+        if self.group is not None:
+            return survey.group(self.group)
+        return None if self.query == ANYBODY else self.query
+
+    @property
+    def drawn(self) -> bool:
+        """Whether its persona is drawn from the survey."""
+        return self.query is not None or self.group is not None
+
+    def conflicts(self) -> Iterator[tuple[KeyPath, str]]:
+        """Fields that do not go together."""
+        who = [name for name in ("system", "persona", "query", "group") if getattr(self, name) is not None]
+        if len(who) > 1:
+            yield (who[1],), f"cannot stand beside {who[0]}; give one of system, persona, query and group"
+        if self.template is not None and (self.system is not None or not who):
+            yield ("template",), "has no effect without a persona, query or group"
+        if self.selector is not None and (self.draws or 0) < 2:
+            yield ("selector",), "has no effect with one draw; give draws as well"
+        if (self.draws or 1) > 1 and self.selector is None:
+            yield ("draws",), f"{self.draws} replies need a selector of one of them; `first` takes the first"
+
+    def identity(self) -> dict[str, Any]:
+        """Fields that differ from their defaults."""
+        stated = self.model_dump(mode="json", exclude_defaults=True, exclude={"model"})
+        return stated if self.model is None else {**stated, "model": self.model.identity()}
+
+
+class ModeratorSpec(DocumentModel):
+    """A moderator, who reads all answers once they are given, and answers last."""
+
+    persona: _Text | None = None
+    """Its system message: a name of the prompt pack, or a text; ${task} stands for the task. Null sends none."""
+    system: _Text | None = None
+    """Its whole system message, in the place of a persona; ${task} stands for the task."""
+    automatic: bool = False
+    """Whether it first writes instructions for itself from the task."""
+    values: _Text | None = None
+    """Values by which alone it accepts or rejects what the task asks for, or leaves it undecided."""
+    without: tuple[str, ...] = ()
+    """Ideals of deliberation that are left out of its texts."""
+    instructions: _Text | None = None
+    """Instructions on the answers: a name of the prompt pack, or a text that holds ${previous_responses}. Null takes
+    `default`, and `verdict` with values."""
+    task: _Text | None = None
+    """Its own task; null takes that of the experiment. It is shown the task once: in its system message where that
+    holds ${task}, else with the answers."""
+    model: ModelSpec | None = None
+    """Chat model that plays it; null takes that of the experiment."""
+
+    def conflicts(self) -> Iterator[tuple[KeyPath, str]]:
+        """Fields that do not go together."""
+        who = [name for name in ("persona", "system", "automatic", "values") if getattr(self, name)]
+        if len(who) > 1:
+            yield (who[1],), f"cannot stand beside {who[0]}; give one of persona, system, automatic and values"
+
+    def identity(self) -> dict[str, Any]:
+        """Fields that differ from their defaults."""
+        stated = self.model_dump(mode="json", exclude_defaults=True, exclude={"model"})
+        return stated if self.model is None else {**stated, "model": self.model.identity()}

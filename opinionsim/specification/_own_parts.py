@@ -1,0 +1,128 @@
+"""Parts of the user's own in an experiment, and their code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from traceback import extract_tb
+from typing import Any
+
+from opinionsim.errors import JournalMismatch, OpinionSimError, ScheduleError, SpecError
+from opinionsim.llm import own_model
+from opinionsim.registry import Part, find
+from opinionsim.specification._fields import ExperimentSpec
+
+
+def own_parts_of(spec: ExperimentSpec) -> dict[str, Part]:
+    """Parts of the user's own that can affect a run, by name."""
+    network = getattr(spec.interaction, "network", None)
+    parts = [find("interaction", spec.interaction.kind)]
+    parts += [] if network is None else [find("network", network.kind)]
+    if spec.model.equation is None:
+        parts += [find("memory", spec.cognition.memory.name), find("selector", spec.cognition.selector.name)]
+        parts += [find("selector", each.selector.name) for each in spec.cast if each.selector is not None]
+        parts += [find("chat_model", each.name) for each in spec.chat_models if own_model(each.name)]
+        needed = (each for each in spec.instruments if each.variable in spec.interaction.needs)
+        parts += [find("classifier", each.classifier.name) for each in needed]
+    return {part.name: part for part in parts if part.outside}
+
+
+def measuring_parts(spec: ExperimentSpec) -> dict[str, Part]:
+    """Classifiers and metrics of the user's own, by name."""
+    parts = [find("classifier", each.classifier.name) for each in spec.instruments]
+    parts += [find("metric", each.name) for each in spec.measurement.metrics]
+    return {part.name: part for part in parts if part.outside}
+
+
+@contextmanager
+def naming_own_part(spec: ExperimentSpec) -> Iterator[None]:
+    """Name the part of the user's own that an exception came from, in a run that has one; others pass unchanged."""
+    try:
+        yield
+    except ScheduleError as error:
+        if spec.interaction.kind in own_parts_of(spec):
+            raise ScheduleError(f"interaction {spec.interaction.kind}: {error}") from error
+        raise
+    except OpinionSimError:
+        raise
+    except Exception as error:
+        if (found := own_part_error(spec, error)) is None:
+            raise
+        raise found from error
+
+
+def own_part_error(spec: ExperimentSpec, error: Exception) -> SpecError | None:
+    """The error of a run that has parts of the user's own, with the last line of theirs; None if it has none."""
+    parts = own_parts_of(spec)
+    if not parts:
+        return None
+    files = {getattr(sys.modules.get(part.target.__module__), "__file__", None): name for name, part in parts.items()}
+    places = [(files[each.filename], each) for each in extract_tb(error.__traceback__) if each.filename in files]
+    said = f"{type(error).__name__}: {error}"
+    if places:
+        name, place = places[-1]
+        return SpecError(f"{name} failed in {place.filename}:{place.lineno} with {said}")
+    which = "is" if len(parts) == 1 else "are"
+    return SpecError(f"a run failed with {said}; of your own in it {which} {', '.join(parts)}")
+
+
+def own_parts_code(spec: ExperimentSpec) -> dict[str, str]:
+    """Code of the parts of the user's own that can affect a run, by name."""
+    return {name: part.code for name, part in own_parts_of(spec).items()}
+
+
+def own_parts_manifest(specs: Iterable[ExperimentSpec]) -> dict[str, dict[str, Any]]:
+    """Entries of a manifest on parts of the user's own: kind, version, code, and whether they can be imported."""
+    parts = {name: part for spec in specs for name, part in (own_parts_of(spec) | measuring_parts(spec)).items()}
+    return {
+        name: {"kind": part.kind, "version": part.version, "code": part.code, "importable": part.importable}
+        for name, part in sorted(parts.items())
+    }
+
+
+def require_same_code(parts: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse parts whose code differs from that in a manifest.
+
+    Parameters
+    ----------
+    parts : mapping
+        Result of :func:`own_parts_manifest`.
+
+    Raises
+    ------
+    SpecError
+        If a part differs or no other process can import it; names the part.
+    """
+    require_importable(parts)
+    for name, told in parts.items():
+        code = find(str(told["kind"]), name).code
+        if code != told["code"]:
+            raise SpecError(f"the code of {name} is {code} here, and {told['code']} where the experiment was started")
+
+
+def require_importable(parts: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise a SpecError if no other process can import one of the parts, given as by :func:`own_parts_manifest`."""
+    for name, told in parts.items():
+        if not told["importable"]:
+            raise SpecError(
+                f"{name} is a part that only the process that made it has; move it into a module, where others can "
+                "import it as package.module:Name"
+            )
+
+
+def advice_on_changed_code(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """Advice on the parts of the user's own whose code has changed; empty if there are none."""
+    changed = [name for name, code in now.items() if before.get(name, code) != code]
+    if not changed:
+        return ""
+    which = "it has" if len(changed) == 1 else "they have"
+    return (
+        f"The code of {', '.join(changed)} was changed since; undo the change, start these runs anew with --fresh, "
+        f"or raise the version {which} in @opinionsim.part, which makes them other runs"
+    )
+
+
+def with_advice(changed: str, error: OpinionSimError) -> OpinionSimError:
+    """A mismatch with advice on changed code added; without advice, and for other errors, the same error."""
+    return JournalMismatch(error.problem, changed) if changed and isinstance(error, JournalMismatch) else error

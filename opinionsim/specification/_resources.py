@@ -1,0 +1,412 @@
+"""Resources of a specification: topics, personas, surveys, prompt packs, messages and networks.
+
+Each is read once: from the package's data, a file, or the contents of a manifest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from pydantic import Field
+
+from opinionsim.data import data_folder
+from opinionsim.documents import Document, DocumentModel, read_document, read_text, validate
+from opinionsim.errors import SpecError
+from opinionsim.networks import Network, build_network
+from opinionsim.personas import Persona, PersonaSet, load_personas, parse_personas
+from opinionsim.prompts import BUILT_IN_PACKS, PromptPack, load_pack
+from opinionsim.specification._cast import participant_names
+from opinionsim.specification._fields import ExperimentSpec, PopulationSpec, TopicSpec
+from opinionsim.specification._survey import draws_personas, draws_respondents, margins_of
+from opinionsim.surveys import TABLE_SUFFIXES, Survey, from_margins, load_survey, with_each_value
+from opinionsim.topics import Claim, Topic, load_topics, parse_topic
+
+_Loaded = TypeVar("_Loaded")
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+#: Key of the package's topics in contents: they are in several files.
+_PACKAGE = "package"
+
+
+class _Graph(DocumentModel):
+    """A network by content."""
+
+    directed: bool = False
+    edges: tuple[tuple[int, int], ...] = Field(min_length=1)
+    weights: tuple[float, ...] | None = None
+    labels: tuple[str | None, ...] | None = None
+
+
+class _Contents(DocumentModel):
+    """All resources by content; the key is the reference as the specification spells it."""
+
+    personas: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    topics: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
+    prompts: dict[str, dict[str, str]] = Field(default_factory=dict)
+    messages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    networks: dict[str, _Graph] = Field(default_factory=dict)
+    surveys: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
+
+
+class _Messages(DocumentModel):
+    """A file of messages."""
+
+    messages: tuple[str, ...] = Field(min_length=1)
+    source: str = ""
+    licence: str = ""
+
+
+class Resources:
+    """Reads the resources of specifications, and keeps them.
+
+    Parameters
+    ----------
+    folder : str or Path or None
+        Folder from which relative paths start; None for the current folder.
+    """
+
+    def __init__(self, folder: str | Path | None = None) -> None:
+        self._folder = Path(folder) if folder is not None else Path()
+        self._pinned = _Contents()
+        self._personas: dict[str, PersonaSet] = {}
+        self._topics: dict[str, Topic] = {}
+        self._topic_files: dict[str, dict[str, Topic]] = {}
+        self._used_topics: dict[str, dict[str, Topic]] = {}
+        self._packs: dict[str, PromptPack] = {}
+        self._messages: dict[str, tuple[str, ...]] = {}
+        self._networks: dict[str, Network] = {}
+        self._surveys: dict[tuple[str, str], Survey] = {}
+        self._candidates: dict[str, PersonaSet] = {}
+
+    @classmethod
+    def from_contents(
+        cls, contents: Document | Mapping[str, Any], folder: str | Path | None = None, *, name: str = "contents"
+    ) -> Resources:
+        """Resources taken from contents, and read from files only where these lack them.
+
+        Parameters
+        ----------
+        contents : Document or mapping
+            Result of :meth:`contents`.
+        folder : str or Path or None
+            Folder from which relative paths start.
+        name : str
+            Name of a bare mapping in errors.
+
+        Raises
+        ------
+        SpecError
+            If the contents are not of that form.
+        """
+        resources = cls(folder)
+        resources._pinned = validate(_Contents, contents, name)
+        return resources
+
+    def path(self, reference: str | None) -> str | None:
+        """Path of a file that a specification names; None for None."""
+        return None if reference is None else str(self._folder / reference)
+
+    def contents(self) -> dict[str, Any]:
+        """All resources asked for so far, as JSON values; the order of keys matters.
+
+        Returns
+        -------
+        dict
+            Contents with which :meth:`from_contents` gives the same resources without any file.
+        """
+        return {
+            "personas": {reference: _personas_content(found) for reference, found in self._personas.items()},
+            "topics": {
+                reference: {name: _topic_content(topic) for name, topic in found.items()}
+                for reference, found in self._used_topics.items()
+            },
+            "prompts": {reference: dict(pack.contents) for reference, pack in self._packs.items()},
+            "messages": {reference: list(found) for reference, found in self._messages.items()},
+            "networks": {reference: _network_content(network) for reference, network in self._networks.items()},
+            "surveys": self._survey_contents(),
+        }
+
+    def personas(self, population: PopulationSpec) -> PersonaSet:
+        """The personas that a population names or writes out.
+
+        Raises
+        ------
+        SpecError
+            If there is no such set or file, or it is not valid.
+        """
+        reference = population.personas
+        if not isinstance(reference, str):
+            return parse_personas(reference, "population.personas")
+        return _once(self._personas, reference, self._find_personas)
+
+    def candidates(self, spec: ExperimentSpec) -> PersonaSet:
+        """All personas that an agent of a run can play.
+
+        Returns
+        -------
+        PersonaSet
+            The set that the population names or writes out; all respondents of whom its query is true; or, for
+            margins, persons who have among them each value that can be drawn.
+
+        Raises
+        ------
+        SpecError
+            If there is no such set, file or respondent, or it is not valid.
+        """
+        if (given := margins_of(spec)) is not None:
+            return with_each_value(given.margins, given.seed)
+        if draws_respondents(spec):
+            survey, query = self.survey(spec), spec.population.query
+            return _once(self._candidates, f"{survey.identity} {query}", lambda _: survey.personas(query))
+        return self.personas(spec.population)
+
+    def drawn(self, spec: ExperimentSpec, rng: np.random.Generator) -> PersonaSet:
+        """The personas of one run: drawn from the survey or from margins, else all that there are.
+
+        Raises
+        ------
+        SpecError
+            As for :meth:`candidates`, and if there are fewer respondents than agents.
+        """
+        population = spec.population
+        if (given := margins_of(spec)) is not None:
+            return from_margins(given.margins, population.size, rng, given.seed)
+        if spec.survey is None or not draws_respondents(spec):
+            return self.personas(population)
+        weighted, again = spec.survey.weighting == "draw", spec.survey.replace
+        survey = self.survey(spec)
+        return survey.draw(population.size, rng, population.query, weighted=weighted, replace=again).personas
+
+    def survey(self, spec: ExperimentSpec) -> Survey:
+        """The survey of a specification.
+
+        Raises
+        ------
+        SpecError
+            If it names none, or the file or mapping cannot be found or is not valid.
+        """
+        if spec.survey is None:
+            raise SpecError("survey is required and missing: give survey: {file: ..., mapping: ...}")
+        reference = spec.survey.file, spec.survey.mapping
+        if reference not in self._surveys:
+            self._surveys[reference] = self._find_survey(*reference)
+        return self._surveys[reference]
+
+    def _find_survey(self, file: str, mapping: str) -> Survey:
+        content = self._pinned.surveys.get(file, {}).get(mapping)
+        if content is not None:
+            return Survey.from_content(content, f"survey {file}")
+        found, chosen = (str(self._path(name)) if is_path(name) else name for name in (file, mapping))
+        return load_survey(found, chosen)
+
+    def _survey_contents(self) -> dict[str, Any]:
+        """All surveys asked for, by file and mapping."""
+        found: dict[str, Any] = {}
+        for (file, mapping), survey in self._surveys.items():
+            found.setdefault(file, {})[mapping] = survey.content()
+        return found
+
+    def names(self, spec: ExperimentSpec) -> tuple[str, ...] | None:
+        """Names of the agents that a network or graph may name, in their order: none where each run draws its own.
+
+        None where agents play nobody.
+
+        Raises
+        ------
+        SpecError
+            If there is no such persona set, or it is not valid.
+        """
+        if spec.cast:
+            return participant_names(spec)
+        if spec.population.continuous or not spec.interaction.role_play:
+            return None
+        if draws_personas(spec):
+            return ()
+        return tuple(persona.name for persona in self.personas(spec.population).personas)
+
+    def _find_personas(self, reference: str) -> PersonaSet:
+        if reference in self._pinned.personas:
+            return parse_personas(self._pinned.personas[reference], f"personas {reference}")
+        if is_path(reference):
+            return load_personas(self._path(reference))
+        folder = data_folder("personas")
+        file = folder / f"{reference}.yaml"
+        if not file.is_file():
+            raise SpecError(
+                f"unknown persona set {reference!r}; valid: {_names(folder)}, or the path of a .yaml or .csv file"
+            )
+        return load_personas(file)
+
+    def topic(self, spec: TopicSpec) -> Topic:
+        """The topic a specification names or writes out.
+
+        Raises
+        ------
+        SpecError
+            If there is no such file or topic, or it is not valid.
+        """
+        if spec.definition is not None:
+            return parse_topic(spec.definition, "topic.definition")
+        reference = spec.file or _PACKAGE
+        topic = self._named_topic(reference, spec.name)
+        self._used_topics.setdefault(reference, {})[spec.name] = topic
+        return topic
+
+    def claim(self, spec: ExperimentSpec) -> Claim | None:
+        """The claim that opinions of a run are about; None where agents have a task and no topic.
+
+        Raises
+        ------
+        SpecError
+            As :meth:`topic`, or if the topic has no such side.
+        """
+        return self.topic(spec.topic).claim(spec.topic.framing) if spec.has_topic else None
+
+    def _named_topic(self, reference: str, name: str) -> Topic:
+        used = self._used_topics.get(reference, {})
+        if name in used:
+            return used[name]
+        pinned = self._pinned.topics.get(reference, {})
+        if name in pinned:
+            return parse_topic(pinned[name], f"topic {name}")
+        topics = _once(self._topic_files, reference, self._find_topics)
+        if name not in topics:
+            raise SpecError(f"topic.name: unknown topic {name!r}; valid: {', '.join(topics)}")
+        return topics[name]
+
+    def _find_topics(self, reference: str) -> dict[str, Topic]:
+        if reference != _PACKAGE:
+            try:
+                return load_topics(self._path(reference))
+            except SpecError as error:
+                raise SpecError("\n".join(f"topic.file: {line}" for line in str(error).split("\n"))) from None
+        topics: dict[str, Topic] = {}
+        for file in sorted(data_folder("topics").glob("*.yaml")):
+            for name, topic in load_topics(file).items():
+                if name in topics:
+                    raise SpecError(f"{file}: topic {name!r} is already defined by another file of the folder")
+                topics[name] = topic
+        return topics
+
+    def pack(self, prompts: str) -> PromptPack:
+        """The prompt pack called `prompts`: a built-in one or a folder.
+
+        Raises
+        ------
+        SpecError
+            If there is no such pack, or it is not valid.
+        """
+        return _once(self._packs, prompts, self._find_pack)
+
+    def _find_pack(self, reference: str) -> PromptPack:
+        if reference in self._pinned.prompts:
+            return PromptPack.from_contents(reference, self._pinned.prompts[reference])
+        return load_pack(reference if reference in BUILT_IN_PACKS else self._path(reference))
+
+    def messages(self, given: str | tuple[str, ...]) -> tuple[str, ...]:
+        """Messages from outside: as given, or read from the file that is named.
+
+        Raises
+        ------
+        SpecError
+            If the file is missing or unreadable, or holds no message.
+        """
+        return given if not isinstance(given, str) else _once(self._messages, given, self._find_messages)
+
+    def _find_messages(self, reference: str) -> tuple[str, ...]:
+        if reference in self._pinned.messages:
+            return self._pinned.messages[reference]
+        path = self._path(reference)
+        if path.suffix in _SUFFIXES:
+            document = read_document(path)
+            found = validate(_Messages, document).messages
+            for position, text in enumerate(found):
+                if not text.strip():
+                    raise document.error(("messages", position), "must not be blank")
+            return found
+        messages = tuple(line.strip() for line in read_text(path).splitlines() if line.strip())
+        if not messages:
+            raise SpecError(f"{path}: holds no message; one a line is expected")
+        return messages
+
+    def network(self, reference: str) -> Network:
+        """The network in a file, on the agents that it names.
+
+        Raises
+        ------
+        SpecError
+            If the file is missing or no network.
+        """
+        return _once(self._networks, reference, self._find_network)
+
+    def _find_network(self, reference: str) -> Network:
+        pinned = self._pinned.networks.get(reference)
+        if pinned is None:
+            return build_network({"kind": "file", "path": str(self._path(reference))}, where="interaction.network")
+        edges = {"edges": np.array(pinned.edges), "weights": pinned.weights, "directed": pinned.directed}
+        size = None if pinned.labels is None else len(pinned.labels)
+        found = build_network(edges, size, where="interaction.network")
+        return replace(found, labels=pinned.labels)
+
+    def _path(self, reference: str) -> Path:
+        """A path of the specification, relative to its folder."""
+        return self._folder / reference
+
+
+def _once(cache: dict[str, _Loaded], reference: str, find: Callable[[str], _Loaded]) -> _Loaded:
+    """The value of a reference, found at the first request and kept."""
+    if reference not in cache:
+        cache[reference] = find(reference)
+    return cache[reference]
+
+
+def is_path(reference: str) -> bool:
+    """Whether a reference means a file and not a name: it has a folder or a suffix."""
+    return "/" in reference or "\\" in reference or reference.endswith((*_SUFFIXES, *TABLE_SUFFIXES))
+
+
+def _names(folder: Path) -> str:
+    """Names of the data files in a folder."""
+    return ", ".join(sorted(file.stem for file in folder.glob("*.yaml"))) or "none"
+
+
+def _personas_content(found: PersonaSet) -> dict[str, Any]:
+    return {
+        "name": found.name,
+        "source": found.source,
+        "licence": found.licence,
+        "card": found.card,
+        "personas": [_persona_content(persona) for persona in found.personas],
+    }
+
+
+def _persona_content(persona: Persona) -> dict[str, Any]:
+    return {
+        "name": persona.name,
+        "opinion": persona.opinion,
+        "attributes": dict(persona.attributes),
+        "background": persona.background,
+    }
+
+
+def _topic_content(topic: Topic) -> dict[str, Any]:
+    return {
+        "name": topic.name,
+        "title": topic.title,
+        "category": topic.category,
+        "claims": dict(topic.claims),
+        "accepted": topic.accepted,
+        "sensitive": topic.sensitive,
+        "source": topic.source,
+    }
+
+
+def _network_content(network: Network) -> dict[str, Any]:
+    pairs, weights = network.edges
+    stated = {} if weights is None else {"weights": weights.tolist()}
+    called = {} if network.labels is None else {"labels": list(network.labels)}
+    return {"directed": network.directed, "edges": pairs.tolist(), **stated, **called}

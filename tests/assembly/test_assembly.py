@@ -1,0 +1,83 @@
+"""Populations as assembled for the replicates of an experiment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from opinionsim.assembly import assemble
+from opinionsim.registry import built_in
+from opinionsim.specification import json_schema, load_experiment
+
+
+@pytest.mark.parametrize(
+    ("size", "initial"), [(5, "uniform"), (7, "uniform"), (10, "skewed-positive"), (12, "personas")]
+)
+def test_a_latin_square_gives_every_agent_every_place_once(size: int, initial: str) -> None:
+    """Also where personas are sampled or repeated, and where opinions do not divide evenly."""
+    experiment = load_experiment(
+        {
+            "name": "square",
+            "replicates": size,
+            "topic": {"name": "global-warming"},
+            "population": {"size": size, "initial_opinions": initial, "assignment": "latin-square"},
+            "interaction": {"kind": "dyadic", "steps": 1},
+        }
+    )
+    populations = [assemble(run, experiment.resources).population for run in experiment.runs]
+    assert all(population.personas == populations[0].personas for population in populations)
+    held = [Counter(population.opinions[agent] for population in populations) for agent in range(size)]
+    assert all(counts == held[0] for counts in held)
+    assert held[0] == Counter(populations[0].opinions)
+
+
+INTERACTIONS = [
+    {"kind": "dyadic", "steps": 2},
+    {"kind": "broadcast", "steps": 2},
+    {"kind": "similarity", "steps": 2},
+    {"kind": "bounded-confidence", "steps": 2, "confidence": 1.0},
+    {"kind": "rewiring", "steps": 2, "tolerance": 1.0, "network": "ring"},
+    *({"kind": "feed", "steps": 2, "ranking": ranking} for ranking in ("similarity", "recency", "random")),
+    {"kind": "independent", "reports": 2},
+    {"kind": "remembered", "steps": 2},
+    {"kind": "no-role-play", "reports": 2},
+    {"kind": "external", "steps": 2, "messages": ["Hello."]},
+    {"kind": "chain", "cycles": 2},
+    {"kind": "ensemble", "own": True, "cycles": 2},
+    {"kind": "graph", "edges": [[0, 1], [0, 2], [1, 3], [2, 3]]},
+    {"kind": "rounds", "network": "ring"},
+    {"kind": "debate", "cycles": 2},
+    {"kind": "interview", "questions": ["Who are you?"]},
+    {"kind": "instruct", "marker": "Moderator instructions:"},
+]
+
+
+@pytest.mark.parametrize("interaction", INTERACTIONS, ids=lambda each: each["kind"] + each.get("ranking", ""))
+@pytest.mark.parametrize("asked", [{}, {"probe": {"before": 1}, "self_report": {"after": 1}}], ids=["plain", "asked"])
+def test_what_is_known_of_a_schedule_beforehand_is_what_it_declares(
+    interaction: dict[str, Any], asked: dict[str, Any]
+) -> None:
+    """Identity and the check of prompts rest on the specification, for no schedule is drawn by then."""
+    experiment = load_experiment(
+        {
+            "name": "known",
+            "topic": {"name": "global-warming"},
+            "population": {"size": 2 if interaction["kind"] == "debate" else 4},
+            "interaction": interaction,
+            "measurement": asked,
+        }
+    )
+    (run,) = experiment.runs
+    schedule = assemble(run, experiment.resources).schedule
+    assert tuple(schedule.needs) == run.spec.interaction.needs
+    assert {act.name for act in run.spec.acts} == set(schedule.acts)
+
+
+def test_every_interaction_is_among_them() -> None:
+    kinds = {each["kind"] for each in INTERACTIONS}
+    assert kinds == set(built_in("interaction")) - {"native"}
+    defined = json_schema()["$defs"]
+    forms = [defined.get(form.get("$ref", "").rpartition("/")[2], form) for form in defined["Interaction"]["anyOf"]]
+    assert {form["properties"]["kind"].get("const") for form in forms} == kinds | {"native", None}

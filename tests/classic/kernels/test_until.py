@@ -1,0 +1,248 @@
+"""Runs that end at an event: criteria of rest against brute force, times, and what cannot come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from opinionsim import metrics
+from opinionsim.classic import Batch, Setup, find_model, set_up, simulate, transition
+from opinionsim.errors import SpecError
+from opinionsim.networks import Network
+
+#: Opinions on a grid so coarse that distances of exactly epsilon are common.
+_GRID = st.integers(0, 20).map(lambda place: place / 20)
+
+
+def _rests(setup: Setup, opinions: np.ndarray) -> bool:
+    """Whether a run from these opinions has ended before its first step."""
+    return bool(Batch(setup, opinions[None], 0, machine=False).advance(0)[0] == 0)
+
+
+@st.composite
+def _networks(draw: st.DrawFn) -> Network:
+    n = draw(st.integers(2, 7))
+    pairs = list(combinations(range(n), 2))
+    edges = draw(st.lists(st.sampled_from(pairs), min_size=1, unique=True))
+    return Network.of(n) if draw(st.booleans()) else Network.from_edges(edges, n)
+
+
+def _opinions(network: Network, values: st.SearchStrategy[float]) -> st.SearchStrategy[np.ndarray]:
+    return st.lists(values, min_size=network.n, max_size=network.n).map(np.array)
+
+
+def _ties(network: Network) -> list[tuple[int, int]]:
+    """Pairs (listener, speaker)."""
+    if network.complete:
+        return [(i, j) for i, j in product(range(network.n), repeat=2) if i != j]
+    return list(zip(network.listeners.tolist(), network.speakers.tolist(), strict=True))
+
+
+def _confined(network: Network, opinions: np.ndarray, epsilon: np.ndarray, width: int) -> bool:
+    """The criterion of bounded confidence, from the definition; `width` in twentieths."""
+    graph = nx.Graph()
+    graph.add_nodes_from(range(network.n))
+    exact = [Fraction(round(20 * value), 20) for value in opinions]
+    reach = [Fraction(round(20 * value), 20) for value in epsilon]
+    active = [(i, j) for i, j in _ties(network) if abs(exact[i] - exact[j]) <= reach[i]]
+    graph.add_edges_from(active)
+    ends = {}
+    for part in nx.connected_components(graph):
+        values = [exact[agent] for agent in part]
+        ends |= dict.fromkeys(part, (min(values), max(values)))
+    if any(ends[i][1] - ends[i][0] > min(reach[i], Fraction(width, 20)) for i, _ in active):
+        return False
+    apart = [(i, j) for i, j in _ties(network) if not nx.has_path(graph, i, j)]
+    return not any(max(ends[i][0] - ends[j][1], ends[j][0] - ends[i][1]) <= reach[i] for i, j in apart)
+
+
+@given(st.data())
+def test_bounded_confidence_is_at_rest_where_its_definition_says(data: st.DataObject) -> None:
+    network = data.draw(_networks())
+    opinions = data.draw(_opinions(network, _GRID))
+    one = data.draw(st.booleans())
+    epsilon = data.draw(st.integers(1, 12)) / 20 if one else data.draw(_opinions(network, _GRID))
+    width = data.draw(st.integers(1, 20))
+    # A little more than the width, so that rounding has no say in what is as wide.
+    until = {"frozen": width / 20 + 1e-9}
+    setup = set_up(find_model("deffuant"), network, settings={"epsilon": epsilon}, until=until, isolates="keep")
+    assert _rests(setup, opinions) == _confined(network, opinions, np.broadcast_to(epsilon, network.n), width)
+
+
+@pytest.mark.parametrize("n", [200, 3000])
+@pytest.mark.parametrize("width", [0.03, 1.0])
+def test_blocks_of_many_agents(n: int, width: float) -> None:
+    rng = np.random.default_rng(n)
+    for epsilon in (0.05, 0.11, 0.4):
+        setup = set_up(find_model("deffuant"), Network.of(n), settings={"epsilon": epsilon}, until={"frozen": width})
+        for _ in range(20):
+            middles = rng.random(3)
+            # Blocks of about the width that is looked for, so that it decides.
+            around = min(epsilon, width) * rng.choice([0.4, 0.6])
+            opinions = np.clip(rng.choice(middles, n) + rng.uniform(-around, around, n), 0, 1)
+            ranked = np.sort(opinions)
+            blocks = np.split(ranked, np.flatnonzero(np.diff(ranked) > epsilon) + 1)
+            expected = max(block[-1] - block[0] for block in blocks) <= min(epsilon, width)
+            assert bool(Batch(setup, opinions[None], 0).advance(0)[0] == 0) == expected
+
+
+_CLUSTERS = ["clusters", "effective_clusters", "largest_cluster"]
+
+
+@pytest.mark.parametrize("network", ["complete", {"kind": "watts-strogatz", "k": 6, "p": 0.1}])
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, [0.4] * 30 + [1.0] * 30])
+def test_clusters_at_rest_are_those_of_longer_runs(network: Any, epsilon: Any) -> None:
+    common = {"network": network, "n": 60, "seed": 2, "replicates": 4, "epsilon": epsilon, "record_every": 20_000}
+    ended = simulate("deffuant", steps=20_000, until="frozen", **common)
+    longer = simulate("deffuant", steps=int(ended.ended.max()) + 2000, **common)
+    assert (ended.ended >= 0).all()
+    # Two agents of the longer run that are still apart are so by the gap of the run that has ended.
+    gap = {} if ended.delta is None else {"delta": ended.delta}
+    for name, counts in ended.metrics(_CLUSTERS).items():
+        np.testing.assert_array_equal(counts, metrics.compute_metrics(longer.final, [name], **gap)[name])
+    assert longer.delta is None
+    if (network, epsilon) == ("complete", 1.0):
+        # All are one cluster at once, however far apart.
+        assert (ended.ended == 0).all()
+        assert ended.metrics(["clusters"])["clusters"].tolist() == [1] * 4
+
+
+def test_clusters_may_be_asked_to_be_narrow() -> None:
+    common = {"n": 60, "seed": 2, "replicates": 4, "epsilon": 0.1, "record_every": 20_000}
+    found = simulate("deffuant", steps=20_000, until={"frozen": 0.005}, **common)
+    gaps = np.diff(np.sort(found.final, axis=1), axis=1)
+    assert ((gaps <= 0.005) | (gaps > 0.1)).all()
+    # On a network plain `frozen` asks for it, and a width as wide as the range does not.
+    ring = Network.from_edges([(0, 1), (1, 2), (2, 3)], 4)
+    for until, wide in (("frozen", False), ({"frozen": 1}, True)):
+        setup = set_up(find_model("deffuant"), ring, settings={"epsilon": 0.2}, until=until)
+        assert _rests(setup, np.array([0.5, 0.55, 0.5, 0.52])) == wide
+        assert _rests(setup, np.array([0.5, 0.505, 0.5, 0.502]))
+
+
+def test_metrics_of_ones_own_keep_their_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gaps.py").write_text(
+        "import opinionsim as osim\n"
+        "@osim.part('metric', version=1)\n"
+        "def own(opinions, delta=0.01):\n"
+        "    return osim.metrics.clusters(opinions, delta)\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    found = simulate("deffuant", 50, steps=3, seed=1, epsilon=0.3, until="frozen")
+    alone = found.metrics(["gaps:own"])["gaps:own"]
+    beside = found.metrics(["gaps:own", "clusters"])
+    assert alone == beside["gaps:own"] > beside["clusters"]
+
+
+def _copies_for_ever(network: Network, states: np.ndarray, q: int, ties: str) -> dict[str, bool]:
+    """Whether each rule of two states may still change somebody, by going through all panels."""
+    heard: list[list[int]] = [[] for _ in range(network.n)]
+    for i, j in _ties(network):
+        heard[i].append(j)
+    voter = any(states[i] != states[j] for i, j in _ties(network))
+    panels = {i: list(combinations(own, min(q, len(own)))) for i, own in enumerate(heard) if own}
+    qvoter = any(all(states[j] != states[i] for j in panel) for i, drawn in panels.items() for panel in drawn)
+    majority = False
+    for i, own in enumerate(heard):
+        for panel in combinations(own, min(q - 1, len(own))) if own else []:
+            group = [states[i], *(states[j] for j in panel)]
+            decided = 2 * sum(group) != len(group) or ties != "keep"
+            majority |= decided and 0 < sum(group) < len(group)
+    return {"voter": voter, "q-voter": qvoter, "majority": majority}
+
+
+@given(st.data(), st.integers(2, 4), st.sampled_from(["keep", "random", "bias"]))
+def test_rules_of_two_states_are_at_rest_where_no_panel_changes_anybody(data: st.DataObject, q: int, ties: str) -> None:
+    network = data.draw(_networks())
+    states = data.draw(_opinions(network, st.sampled_from([0.0, 1.0])))
+    goes_on = _copies_for_ever(network, states, q, ties)
+    settings: dict[str, dict[str, Any]] = {
+        "voter": {},
+        "q-voter": {"q": q, "repetition": False},
+        "majority": {"r": q, "ties": ties},
+    }
+    for name, own in settings.items():
+        setup = set_up(find_model(name), network, settings=own, until="frozen", isolates="keep")
+        assert _rests(setup, states) != goes_on[name], name
+    repeated = set_up(find_model("q-voter"), network, settings={"q": q}, until="frozen", isolates="keep")
+    assert _rests(repeated, states) != goes_on["voter"]
+
+
+def test_a_run_that_has_ended_stays_where_it_is_recorded() -> None:
+    found = simulate("voter", 20, steps=500, seed=2, replicates=4, until="consensus")
+    assert (found.ended >= 0).all()
+    assert len(found.times) == found.ended.max() + 1
+    for run, end in enumerate(found.ended):
+        assert (found.opinions[run, end:] == found.opinions[run, end]).all()
+        assert len(set(found.opinions[run, end])) == 1
+    late = simulate("voter", 20, steps=3, seed=2, replicates=4, until="consensus")
+    assert (late.ended == -1).all()
+    assert len(late.times) == 4
+
+
+def test_small_changes_end_a_run_of_averages() -> None:
+    found = simulate("degroot", {"kind": "ring"}, n=10, steps=10_000, seed=1, until={"change": 1e-6})
+    steps = np.abs(np.diff(found.opinions[0], axis=0)).max(axis=1)
+    assert found.ended[0] == len(steps)
+    assert steps[-1] <= 1e-6 < steps[-2]
+    agreed = simulate("degroot", {"kind": "ring"}, n=10, steps=10_000, seed=1, until={"consensus": 0.01})
+    spread = np.ptp(agreed.opinions[0], axis=1)
+    assert spread[-1] <= 0.01 < spread[-2]
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        ("lorenz", {"until": "frozen"}, "until: frozen cannot come with lorenz"),
+        ("q-voter", {"until": "frozen", "independence": 0.1}, "independence above 0"),
+        ("q-voter", {"until": "frozen", "anticonformity": 0.1}, "anticonformity above 0"),
+        ("deffuant", {"until": {"change": 1e-3}}, "change is no sign of rest where random pairs meet"),
+        ("deffuant", {"until": "asleep"}, "until must name the event that ends a run; got 'asleep'"),
+        ("deffuant", {"until": {"change": 0}}, "change must be a number above 0"),
+        ("degroot", {"until": {"change": "small"}}, "change must be a number above 0"),
+        ("degroot", {"until": {"consensus": -1.0}}, "consensus must be a number of at least 0"),
+        ("deffuant", {"until": "frozen", "epsilon": 1e-9}, "an epsilon of at least 2.4e-07 on this range; got 1e-09"),
+        ("deffuant", {"until": "frozen", "initial": [[0.1, 0.2]] * 5}, "known of single numbers alone"),
+        ("voter", {"until": "consensus", "initial": [0, 1, 0, 1, 1], "zealot": [1, 0, 0, 1, 0]},
+         "agents 0 and 3 never change, and differ at the start"),
+        ("deffuant", {"until": "frozen", "pairs": [[0, 1]], "steps": None}, "until has no effect on pairs"),
+        ("deffuant", {"until": {"frozen": 0}}, "frozen must be a number above 0"),
+        ("deffuant", {"until": "frozen", "mu": 1}, "mu is 1 and both change: agents exchange opinions"),
+        ("voter", {"until": {"frozen": 0.1}}, "frozen takes no width with voter: at rest nothing moves"),
+    ],
+)  # fmt: skip
+def test_events_that_cannot_come_are_refused(model: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        simulate(model, **{"n": 5, "steps": 10, **options})
+
+
+@pytest.mark.parametrize("n", [11, 51, 101, 201])
+@pytest.mark.parametrize("places", [(1, 10), (3, 20), (1, 5), (1, 4), (3, 10)])
+@pytest.mark.parametrize("threshold", ["<=", "<"])
+def test_evenly_spaced_agents_meet_as_rational_numbers_do(n: int, places: tuple[int, int], threshold: str) -> None:
+    """Pairs at exactly epsilon are judged as their fractions are, by kernels and by the one-step view."""
+    exact, reach = [Fraction(agent, n - 1) for agent in range(n)], Fraction(*places)
+    opinions, epsilon = np.linspace(0, 1, n), places[0] / places[1]
+    near = _within(reach, threshold)
+    pairs = [(i, j) for i in range(n) for j in range(n) if i != j]
+    expected = np.array([near(abs(exact[i] - exact[j])) for i, j in pairs])
+    own, said = opinions[[i for i, _ in pairs]], opinions[[j for _, j in pairs]]
+    moved = transition("deffuant", own, said, epsilon=epsilon, threshold=threshold).values[:, 0] != own
+    np.testing.assert_array_equal(moved, expected)
+    step = simulate("hegselmann-krause", n, opinions, 1, epsilon=epsilon, threshold=threshold).final[0]
+    means = [np.mean([float(b) for b in exact if near(abs(a - b)) or a == b]) for a in exact]
+    np.testing.assert_allclose(step, means, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(step + step[::-1], 1.0, rtol=0, atol=1e-13)
+
+
+def _within(reach: Fraction, threshold: str) -> Callable[[Fraction], bool]:
+    return (lambda distance: distance <= reach) if threshold == "<=" else (lambda distance: distance < reach)

@@ -1,0 +1,192 @@
+"""Runs with replies that are no answers: what is asked again, what is counted, and how it is tabulated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+from langchain_core.messages import AIMessage
+
+from opinionsim.analysis import missing_tables, tables
+from opinionsim.errors import SpecError
+from opinionsim.llm import GivenReplies
+from opinionsim.messages import ChatMessage
+from opinionsim.running import replay
+from opinionsim.specification import load_experiment
+from opinionsim.store import Results
+from tests.support.running import SMALL, carry_out, changed, finished
+
+TRUE = "I strongly believe that Theory XYZ is true."
+CUT = AIMessage("I strongly reject Theory XYZ, and", response_metadata={"finish_reason": "length"})
+REFUSAL = AIMessage("", additional_kwargs={"refusal": "I won't write that."})
+SPEC = changed(
+    SMALL,
+    interaction__steps=12,
+    model={"name": "given"},
+    measurement={"classifier": "lexicon", "texts": ["report", "post"]},
+)
+REPORT = "Now that you have read"
+
+
+def _carried_out(spec: dict[str, Any], reply: Any) -> Results:
+    return finished(spec, model=GivenReplies(reply))
+
+
+def _cut_reports(prompt: list[ChatMessage]) -> str | AIMessage:
+    return CUT if REPORT in prompt[-1].content else TRUE
+
+
+def _tabulated(results: Results) -> list[Any]:
+    frames = (results.runs, results.opinions, results.agents)
+    return [*tables(results.runs, results.metrics), *missing_tables(*frames, results.turns)]
+
+
+def test_what_is_cut_off_is_coded_and_counts_only_where_the_specification_says_so() -> None:
+    results = _carried_out(SPEC, _cut_reports)
+    reports = results.opinions[results.opinions["kind"] == "report"]
+    assert set(reports["condition"]) == {"truncated"}
+    assert reports["value"].isna().all()
+    assert set(reports["coded"]) == {-2.0}
+    # Each was asked for twice, the second time with double the length.
+    calls = results.calls[results.calls["act"] == "review"]
+    assert calls["condition"].tolist() == ["truncated"] * len(calls)
+    assert len(calls) == 2 * len(reports)
+
+    counting = changed(SPEC, model__replies={"truncated": {"then": "measure"}})
+    summary, again = carry_out(counting, "s.sqlite", GivenReplies([]))
+    assert (summary.made, summary.complete) == (0, 1)
+    assert set(again.runs["run_id"]) == set(results.runs["run_id"])
+    counted = again.opinions[again.opinions["kind"] == "report"]
+    assert counted["value"].tolist() == counted["coded"].tolist() == [-2.0] * len(reports)
+    pd.testing.assert_frame_equal(again.turns, results.turns)
+    assert [each.difference for each in replay(again)] == [""]
+
+
+def test_tables_stand_with_and_without_what_was_cut_off() -> None:
+    def reply(prompt: list[ChatMessage]) -> str | AIMessage:
+        cut = REPORT in prompt[-1].content and any("2nd post" in message.content for message in prompt)
+        return CUT if cut else TRUE
+
+    made = _tabulated(_carried_out(SPEC, reply))
+    main, missing, doubtful = made
+    assert [each.name for each in made] == ["", "missing", "doubtful"]
+    assert 0 < missing.frame["truncated_rate"].iloc[0] < 1
+    assert doubtful.header[0][1:] == ("as tabulated", "", "cut-off counted", "")
+    assert doubtful.frame["bias"].iloc[0] == main.frame["bias"].iloc[0] == 2.0
+    assert doubtful.frame["bias cut-off counted"].iloc[0] < 2.0
+    counting = changed(SPEC, model__replies={"truncated": {"then": "measure"}})
+    _, results = carry_out(counting, "s.sqlite", GivenReplies([]))
+    main, _, doubtful = _tabulated(results)
+    assert doubtful.header[0][3] == "cut-off left out"
+    assert main.frame["bias"].iloc[0] < doubtful.frame["bias cut-off left out"].iloc[0] == 2.0
+
+
+def test_a_run_that_fails_of_a_cut_off_reply_goes_on_when_the_rule_is_changed() -> None:
+    failing = changed(SPEC, model__replies={"truncated": {"reask": 1, "then": "fail"}})
+    summary, _ = carry_out(failing, "s.sqlite", GivenReplies(_cut_reports))
+    assert "the reply was truncated" in next(iter(summary.errors.values()))
+    summary, results = carry_out(SPEC, "s.sqlite", GivenReplies(_cut_reports))
+    assert summary.complete == 1
+    assert set(results.turns.loc[results.turns["kind"] == "report", "condition"]) == {"truncated"}
+
+
+def test_models_of_one_cell_agree_on_what_counts() -> None:
+    models = [{"name": "a", "share": 1}, {"name": "b", "share": 1, "replies": {"truncated": {"then": "measure"}}}]
+    with pytest.raises(SpecError, match=r"model: replies.truncated.then: one model says missing and another measure"):
+        load_experiment(changed(SPEC, model=models))
+
+
+def test_a_question_refused_at_first_is_asked_again_and_counted() -> None:
+    refused: set[str] = set()
+
+    def reply(prompt: list[ChatMessage]) -> str | AIMessage:
+        if prompt[-1].content in refused or REPORT in prompt[-1].content:
+            return TRUE
+        refused.add(prompt[-1].content)
+        return REFUSAL
+
+    results = _carried_out(SPEC, reply)
+    posts = results.turns[results.turns["kind"] == "post"]
+    assert set(posts["condition"]) == {"answered"}
+    first = (posts["first_condition"] == "refused").sum()
+    assert first == len(refused) == (results.calls["condition"] == "refused").sum()
+    _, missing, heard = _tabulated(results)
+    assert missing.name == "missing"
+    assert heard.name == "heard"
+    sides = ("negative", "neutral", "positive", "unmeasured")
+    assert sum(heard.frame[f"n_{side}_at_first"].iloc[0] for side in sides) == first
+    assert sum(heard.frame[f"n_{side}_refused"].iloc[0] for side in sides) == 0
+    assert heard.frame["intended"].iloc[0] == heard.frame["delivered"].iloc[0] == 2.0
+
+
+def test_unequal_exposure_is_told_below_the_table() -> None:
+    spec = changed(
+        SPEC,
+        replicates=2,
+        model__replies={"refused": {"reask": 0}},
+        sweep={"cognition.confirmation_bias": ["none", "weak"]},
+    )
+
+    def reply(prompt: list[ChatMessage]) -> str | AIMessage:
+        biased = any("more likely to believe" in message.content for message in prompt)
+        silent = any(name in prompt[0].content for name in ("Benjamin Lee", "Ethan Wilson", "Maya Jackson"))
+        return REFUSAL if biased and silent and "Your post:" in prompt[-1].content else TRUE
+
+    results = _carried_out(spec, reply)
+    main, missing, *_ = _tabulated(results)
+    by_bias = missing.frame.set_index("confirmation_bias")
+    rate = by_bias.loc["weak", "unheard_rate"]
+    assert 0.05 < rate == by_bias.loc["weak", "skipped_rate"]
+    assert by_bias.loc["none", ["unheard_rate", "skipped_rate"]].tolist() == [0.0, 0.0]
+    told = f"Of the messages to be read, nobody received {rate:.1%} under falsehood, weak, cumulative, but 0.0% under"
+    assert any(note.startswith(told) for note in main.notes)
+
+
+def test_a_failed_reflection_is_counted() -> None:
+    def reply(prompt: list[ChatMessage]) -> str | AIMessage:
+        return REFUSAL if "moment to reflect" in prompt[-1].content else TRUE
+
+    results = _carried_out(changed(SPEC, cognition={"memory": "reflective"}), reply)
+    assert results.turns["failed_reflections"].tolist() == [1] * len(results.turns)
+    _, missing = _tabulated(results)
+    assert missing.frame["n_failed_reflections"].iloc[0] == len(results.turns)
+    assert set(results.metrics["n_failed_reflections"]) == {len(results.turns)}
+
+
+def test_flags_are_on_record_and_the_text_stands() -> None:
+    note = f"{TRUE}\n\n(Note: I am an AI and wrote this post as the character; it is not my own view.)"
+    results = _carried_out(SPEC, lambda prompt: TRUE if REPORT in prompt[-1].content else note)
+    posts = results.turns[results.turns["kind"] == "post"]
+    assert set(posts["message"]) == {note}
+    assert set(posts["flag"]) == {"note"}
+    assert set(results.calls.loc[results.calls["act"] == "write", "flag"]) == {"note"}
+    assert set(results.turns.loc[results.turns["kind"] == "report", "flag"]) == {""}
+
+
+def test_runs_in_which_everything_was_skipped_stand_in_the_tables() -> None:
+    spec = changed(SPEC, replicates=2, sweep={"topic.framing": ["falsehood", "truth"]})
+
+    def reply(prompt: list[ChatMessage]) -> str | AIMessage:
+        denied = "ellipsoid" in prompt[0].content
+        return REFUSAL if denied and "Your post:" in prompt[-1].content else TRUE
+
+    results = _carried_out(spec, reply)
+    main, missing, *_ = _tabulated(results)
+    by_framing = missing.frame.set_index("framing")
+    assert by_framing["skipped_rate"].to_dict() == {"falsehood": 0.0, "truth": 1.0}
+    assert by_framing["n_measured"].to_dict() == {"falsehood": by_framing.loc["falsehood", "n_measured"], "truth": 0}
+    assert by_framing["n_sparse"].to_dict()["truth"] == 2
+    assert by_framing.loc["truth", ["bias_low", "bias_high"]].tolist() == [-2.0, 2.0]
+    assert any(note.startswith("Of the messages to be read, nobody received 100.0% under truth") for note in main.notes)
+
+
+def test_cells_that_share_runs_agree_on_what_ends_them_and_may_count_differently() -> None:
+    rules = {"model.replies.truncated.then": ["missing", "measure"]}
+    summary, results = carry_out(changed(SPEC, sweep=rules), "s.sqlite", GivenReplies(_cut_reports))
+    assert (summary.total, summary.complete) == (1, 1)
+    counted = results.opinions[results.opinions["kind"] == "report"].groupby("cell")["value"].count()
+    assert counted.to_dict()["model.replies.truncated.then=missing"] == 0
+    assert counted.to_dict()["model.replies.truncated.then=measure"] == 12
+    with pytest.raises(SpecError, match="which one of them ends where the other goes on"):
+        load_experiment(changed(SPEC, sweep={"model.replies.truncated.then": ["missing", "fail"]}))
