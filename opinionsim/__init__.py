@@ -6,113 +6,40 @@ the standard library.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim import classic, deliberation, metrics, networks, plots
-    from opinionsim.analysis import transcript
-    from opinionsim.classifiers import load_classifier
-    from opinionsim.errors import (
-        BudgetExceeded,
-        MeasurementError,
-        ModelCallError,
-        OpinionSimError,
-        ScheduleError,
-        SpecError,
-        StoreError,
-        SurveyError,
+    from opinionsim import (
+        classic as classic,
+        deliberation as deliberation,
+        metrics as metrics,
+        networks as networks,
+        plots as plots,
     )
-    from opinionsim.llm import GivenReplies, load_chat_model
-    from opinionsim.model import OpinionModel, PersonaAgent
-    from opinionsim.opinions import OpinionScale
-    from opinionsim.personas import Persona, Population
-    from opinionsim.planning import plan
-    from opinionsim.registry import part
-    from opinionsim.running import run
-    from opinionsim.specification import load_experiment
-    from opinionsim.store import Results, follow, load
-    from opinionsim.topics import Claim, Topic
+    from opinionsim.analysis import transcript as transcript
+    from opinionsim.classifiers import load_classifier as load_classifier
+    from opinionsim.errors import (
+        BudgetExceeded as BudgetExceeded,
+        MeasurementError as MeasurementError,
+        ModelCallError as ModelCallError,
+        OpinionSimError as OpinionSimError,
+        ScheduleError as ScheduleError,
+        SpecError as SpecError,
+        StoreError as StoreError,
+        SurveyError as SurveyError,
+    )
+    from opinionsim.llm import GivenReplies as GivenReplies, load_chat_model as load_chat_model
+    from opinionsim.model import OpinionModel as OpinionModel, PersonaAgent as PersonaAgent
+    from opinionsim.opinions import OpinionScale as OpinionScale
+    from opinionsim.personas import Persona as Persona, Population as Population
+    from opinionsim.planning import plan as plan
+    from opinionsim.registry import part as part
+    from opinionsim.running import run as run
+    from opinionsim.specification import load_experiment as load_experiment
+    from opinionsim.store import Results as Results, follow as follow, load as load
+    from opinionsim.topics import Claim as Claim, Topic as Topic
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "BudgetExceeded",
-    "Claim",
-    "GivenReplies",
-    "MeasurementError",
-    "ModelCallError",
-    "OpinionModel",
-    "OpinionScale",
-    "OpinionSimError",
-    "Persona",
-    "PersonaAgent",
-    "Population",
-    "Results",
-    "ScheduleError",
-    "SpecError",
-    "StoreError",
-    "SurveyError",
-    "Topic",
-    "__version__",
-    "classic",
-    "deliberation",
-    "follow",
-    "load",
-    "load_chat_model",
-    "load_classifier",
-    "load_experiment",
-    "metrics",
-    "networks",
-    "part",
-    "plan",
-    "plots",
-    "run",
-    "transcript",
-]
-
-#: The modules that hold the public names; those without any are public names themselves.
-_HOMES: dict[str, tuple[str, ...]] = {
-    "analysis": ("transcript",),
-    "classic": (),
-    "classifiers": ("load_classifier",),
-    "deliberation": (),
-    "errors": (
-        "BudgetExceeded",
-        "MeasurementError",
-        "ModelCallError",
-        "OpinionSimError",
-        "ScheduleError",
-        "SpecError",
-        "StoreError",
-        "SurveyError",
-    ),
-    "llm": ("GivenReplies", "load_chat_model"),
-    "metrics": (),
-    "model": ("OpinionModel", "PersonaAgent"),
-    "networks": (),
-    "opinions": ("OpinionScale",),
-    "personas": ("Persona", "Population"),
-    "plots": (),
-    "planning": ("plan",),
-    "registry": ("part",),
-    "running": ("run",),
-    "specification": ("load_experiment",),
-    "store": ("Results", "follow", "load"),
-    "topics": ("Claim", "Topic"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return import_module(f"{__name__}.{name}")
-    for home, names in _HOMES.items():
-        if name in names:
-            value = getattr(import_module(f"{__name__}.{home}"), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = on_first_use(__name__)

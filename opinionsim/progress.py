@@ -1,4 +1,4 @@
-"""Progress of long work on standard error, and requests to stop it.
+"""How progress is shown on standard error, in words that each command gives; and requests to stop.
 
 The command line and deliberations both carry out long work, and neither may import the other; what they share stands
 below both, and knows neither stores nor models.

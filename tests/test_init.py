@@ -37,24 +37,31 @@ def test_the_probe_sees_what_a_name_loads(checkout: Path) -> None:
     assert "numpy" in _modules_after("import opinionsim; opinionsim.OpinionScale", checkout)
 
 
-@pytest.mark.parametrize("name", sorted(set(opinionsim.__all__) - {"__version__"}))
-def test_every_public_name_resolves(name: str) -> None:
-    value = getattr(opinionsim, name)
-    homes = [home for home, names in opinionsim._HOMES.items() if name in names]
-    if homes:
-        assert value is getattr(import_module(f"opinionsim.{homes[0]}"), name)
-    else:
-        assert value is import_module(f"opinionsim.{name}")
-
-
-def test_type_checkers_see_the_same_names(checkout: Path) -> None:
+@pytest.mark.parametrize("name", opinionsim.__all__)
+def test_every_public_name_is_the_object_of_its_home(name: str, checkout: Path) -> None:
     tree = ast.parse((checkout / "opinionsim" / "__init__.py").read_text(encoding="utf-8"))
-    (block,) = (node for node in tree.body if isinstance(node, ast.If))
-    seen = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert seen == set(opinionsim.__all__) - {"__version__"}
+    (home,) = (
+        node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and name in {each.asname for each in node.names}
+    )
+    found = import_module(f"opinionsim.{name}") if home == "opinionsim" else getattr(import_module(str(home)), name)
+    assert getattr(opinionsim, name) is found
 
 
-def test_names_are_listed_and_unknown_ones_refused() -> None:
-    assert set(opinionsim.__all__) <= set(dir(opinionsim))
+@pytest.mark.parametrize("room", ["", ".analysis", ".classic", ".classifiers", ".llm", ".store", ".testing"])
+def test_names_of_a_room_are_listed_and_all_of_them_resolve(room: str) -> None:
+    module = import_module(f"opinionsim{room}")
+    assert len(module.__all__) > 5
+    assert set(module.__all__) <= set(dir(module))
+    assert all(getattr(module, name) is not None for name in module.__all__)
+
+
+def test_homes_of_names_and_a_star_are_loaded_too(checkout: Path) -> None:
+    assert "pandas" not in _modules_after("import opinionsim; opinionsim.topics.load_topics", checkout)
+    assert "pandas" in _modules_after("from opinionsim import *; run, plots.trajectories", checkout)
+
+
+def test_unknown_names_are_refused() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = opinionsim.nothing  # type: ignore[attr-defined]

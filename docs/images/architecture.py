@@ -178,7 +178,7 @@ def main() -> None:
     draw_graph(rows[1], turns, length, len(turns))
     draw_flow(rows[2])
     path = Path(__file__).with_suffix(".png")
-    figure.savefig(path, dpi=130, metadata={"Software": "opinionsim"})
+    figure.savefig(path, dpi=115, metadata={"Software": "opinionsim"})
 
 
 if __name__ == "__main__":

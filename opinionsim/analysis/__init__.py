@@ -5,8 +5,9 @@ Names are loaded on first use: a transcript needs no pandas.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.analysis._missing import missing_tables as missing_tables
@@ -21,13 +22,4 @@ if TYPE_CHECKING:
     from opinionsim.analysis._transcript import transcript as transcript
     from opinionsim.analysis._verdicts import verdict_table as verdict_table
 
-
-_HOMES = {"transcript": "_transcript", "missing_tables": "_missing", "verdict_table": "_verdicts"}
-_HOMES |= dict.fromkeys(("Table", "further_table", "table", "table1", "table2", "tables"), "_tables")
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name from its module on first use (PEP 562)."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = on_first_use(__name__)

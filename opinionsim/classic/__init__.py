@@ -1,13 +1,13 @@
 """Classic opinion dynamics on any network: the models of the field, compiled, seeded, with every scheme explicit.
 
 To add a model, write a module with its parameters, its update and its transition, and name it in the registry;
-the contract suite then tests it, and the documentation lists it.
+the contract suite then tests it, and the documentation lists it. Names that load mesa, pandas or the engine of
+language models are loaded on first use.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opinionsim.classic._initial import draw_initial as draw_initial, draw_opinions as draw_opinions
 from opinionsim.classic._lorenz_agents import follower_network as follower_network, lorenz_agents as lorenz_agents
@@ -29,19 +29,11 @@ from opinionsim.classic.models._linear import (
     friedkin_johnsen_equilibrium as friedkin_johnsen_equilibrium,
     influence_matrix as influence_matrix,
 )
+from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.classic._actors import RecordedActor as RecordedActor, meeting_actors as meeting_actors
     from opinionsim.classic._mesa import ClassicOpinionModel as ClassicOpinionModel, OpinionAgent as OpinionAgent
     from opinionsim.classic.points._sweep import sweep as sweep
 
-
-#: Names whose modules load mesa, pandas or the engine of language models, and are loaded when asked for.
-_LATER = {"ClassicOpinionModel": "_mesa", "OpinionAgent": "_mesa", "RecordedActor": "_actors",
-          "meeting_actors": "_actors", "sweep": "points._sweep"}  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+__getattr__, __dir__ = on_first_use(__name__)

@@ -1,9 +1,11 @@
-"""Classifiers, which code texts on a scale."""
+"""Classifiers, which code texts on a scale.
+
+Classifiers themselves are loaded on first use.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opinionsim.classifiers._base import (
     AskingClassifier as AskingClassifier,
@@ -15,6 +17,7 @@ from opinionsim.classifiers._base import (
 )
 from opinionsim.classifiers._closed import is_abstention as is_abstention, parse_closed as parse_closed
 from opinionsim.classifiers._registry import load_classifier as load_classifier
+from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.classifiers._calibration import (
@@ -26,19 +29,4 @@ if TYPE_CHECKING:
     from opinionsim.classifiers._flan_t5 import FlanT5Classifier as FlanT5Classifier
     from opinionsim.classifiers._lexicon import LexiconClassifier as LexiconClassifier
 
-
-#: Names that are imported only when used, and their modules.
-_LATER = {
-    "Calibration": "_calibration",
-    "ChatClassifier": "_chat",
-    "FlanT5Classifier": "_flan_t5",
-    "LexiconClassifier": "_lexicon",
-    "fit_calibration": "_calibration",
-    "load_calibration": "_calibration",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = on_first_use(__name__)

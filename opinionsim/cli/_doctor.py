@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import platform
+import re
 import shutil
 from importlib import metadata
 from pathlib import Path
@@ -17,33 +18,8 @@ from opinionsim.cli._console import aligned, say, say_json
 from opinionsim.cli._options import AsJson
 from opinionsim.errors import OpinionSimError
 
-_PACKAGES = (
-    "filelock",
-    "jinja2",
-    "langchain-core",
-    "matplotlib",
-    "mesa",
-    "networkx",
-    "numba",
-    "numpy",
-    "pandas",
-    "pydantic",
-    "pyyaml",
-    "rich",
-    "scipy",
-    "sqlalchemy",
-    "typer",
-)
-#: Packages of each extra.
-_EXTRAS = {
-    "llm": ("langchain", "langchain-openai", "openai", "aiohttp"),
-    "local": ("torch", "transformers", "sentencepiece"),
-    "postgres": ("psycopg",),
-    "cluster": ("distributed",),
-    "surveys": ("pyarrow", "pyreadstat"),
-    "networks": ("igraph",),
-    "parquet": ("pyarrow",),
-}
+#: The package that a requirement names, and the extra it belongs to.
+_REQUIREMENT = re.compile(r"([\w.-]+)(?:.*extra == \W(\w+))?")
 #: LangChain packages of further providers.
 _PROVIDERS = (
     "langchain-anthropic",
@@ -83,11 +59,12 @@ def doctor(
     ] = False,
 ) -> None:
     """Check the installation: versions, extras, data, tracing, keys, hardware, and where results go."""
+    packages = _packages()
     found = {
         "opinionsim": opinionsim.__version__,
         "python": platform.python_version(),
-        "packages": {name: _installed(name) for name in _PACKAGES},
-        "extras": {extra: {name: _installed(name) for name in names} for extra, names in _EXTRAS.items()},
+        "packages": packages.pop("", {}),
+        "extras": packages,
         "providers": {name: _installed(name) for name in _PROVIDERS},
         "data": {kind: _data(kind) for kind in _DATA},
         "tracing": {name: _is_on(os.environ.get(name, "")) for name in _TRACING},
@@ -107,6 +84,16 @@ def doctor(
         say("\n" + ("\n".join(f"PROBLEM: {problem}" for problem in problems) or "No problem found."))
     if problems:
         raise typer.Exit(OpinionSimError.exit_code)
+
+
+def _packages() -> dict[str, dict[str, str | None]]:
+    """Versions of what the package requires, under no name, and of what each of its extras does."""
+    found: dict[str, dict[str, str | None]] = {}
+    for requirement in metadata.requires("opinionsim") or ():
+        name, extra = _REQUIREMENT.match(requirement).groups("")  # type: ignore[union-attr]
+        if extra != "all":
+            found.setdefault(extra, {})[name] = _installed(name)
+    return found
 
 
 def _installed(package: str) -> str | None:

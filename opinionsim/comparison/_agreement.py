@@ -1,4 +1,4 @@
-"""How well answers stand in for those of respondents, item by item, against simple baselines."""
+"""How well answers stand in for those of respondents, item by item, beside baselines of the same answers."""
 
 from __future__ import annotations
 

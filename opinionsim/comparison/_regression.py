@@ -1,4 +1,4 @@
-"""Multinomial regression, the least that agents should beat in guessing what a respondent answers."""
+"""Multinomial regression by itself, the least that agents should beat in guessing what a respondent answers."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@ Names are loaded on first use, because reading a store needs the journal's recor
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from opinionsim.lazy import on_first_use
 from opinionsim.llm._journal import (
     Entry as Entry,
     EntryKey as EntryKey,
@@ -41,24 +41,4 @@ if TYPE_CHECKING:
     )
     from opinionsim.llm._seat import Person as Person, Seat as Seat
 
-
-_HOME = {
-    **dict.fromkeys(("Budget", "Limits", "Usage"), "_budget"),
-    **dict.fromkeys(("CallSite", "Endpoint", "RetryPolicy", "ReplayOnly", "RunCalls"), "_caller"),
-    **dict.fromkeys(("ASKED_AGAIN", "ReplyPolicy", "Treatment"), "_policy"),
-    "GivenReplies": "_given",
-    **dict.fromkeys(("Person", "Seat"), "_seat"),
-    **dict.fromkeys(("Price", "PriceTable", "load_prices"), "_prices"),
-    **dict.fromkeys(("ModelClient", "load_chat_model"), "_models"),
-    "own_model": "_own",
-    **dict.fromkeys(("ParsedReply", "read_reply"), "_reply"),
-    **dict.fromkeys(("planning", "warnings_for"), "_providers"),
-    **dict.fromkeys(("PRESETS", "ScriptedChatModel", "ScriptedParameters", "latent"), "_scripted"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name from its module on first use (PEP 562)."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+__getattr__, __dir__ = on_first_use(__name__)

@@ -1,4 +1,4 @@
-"""Queues that feed classifiers that compute: one an instrument, shared by all runs of a process."""
+"""Queues that feed classifiers that compute: texts wait for a full batch, or a time, one queue an instrument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forecasts of an experiment."""
+"""Making a forecast: calls are counted by dry runs, then priced and timed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields of a specification that list the agents of a run one by one, and its moderator."""
+"""The moderator and the agents of a run, one by one, as fields of a specification."""
 
 from __future__ import annotations
 

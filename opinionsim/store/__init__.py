@@ -5,9 +5,9 @@ Frames are loaded on first use: writing and following a store need no pandas.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from opinionsim.lazy import on_first_use
 from opinionsim.store._address import shown as shown
 from opinionsim.store._claims import HeldElsewhereError as HeldElsewhereError
 from opinionsim.store._following import Event as Event, Follower as Follower, follow as follow
@@ -36,9 +36,4 @@ from opinionsim.store._workers import EXPIRY_S as EXPIRY_S
 if TYPE_CHECKING:
     from opinionsim.store._frames import COLUMNS as COLUMNS, FRAMES as FRAMES
 
-
-def __getattr__(name: str) -> Any:
-    """Load the definitions of frames on first use (PEP 562)."""
-    if name in ("COLUMNS", "FRAMES"):
-        return getattr(import_module(f"{__name__}._frames"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = on_first_use(__name__)

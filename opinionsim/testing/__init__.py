@@ -5,8 +5,9 @@ Names are loaded when first used: the suites need pytest, the clock does not.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.testing._classic import ClassicModelContract as ClassicModelContract
@@ -21,23 +22,4 @@ if TYPE_CHECKING:
         who_saw_what as who_saw_what,
     )
 
-
-_HOME = {
-    "ClassicModelContract": "_classic",
-    "ClassifierContract": "_classifiers",
-    "NumberedReplies": "_structures",
-    "PromptPackContract": "_prompts",
-    "ScheduleContract": "_schedules",
-    "StructureContract": "_structures",
-    "VirtualClockLoop": "_clock",
-    "play": "_structures",
-    "run_virtual": "_clock",
-    "who_saw_what": "_structures",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name from its module on first use (PEP 562)."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+__getattr__, __dir__ = on_first_use(__name__)

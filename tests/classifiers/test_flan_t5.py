@@ -535,7 +535,7 @@ def test_a_missing_package_names_the_extra(package: str, monkeypatch: pytest.Mon
         ({"model": 7}, "model must be text; got 7"),
         ({"revision": 1234}, "revision must be text; got 1234"),
         ({"weights": 1234}, "weights must be text; got 1234"),
-        ({"prompt": "gone.j2"}, "gone.j2: cannot be read"),
+        ({"prompt": "gone.j2"}, "prompt: gone.j2: no such file"),
         ({"calibration": "gone.json"}, "gone.json: no such file"),
         ({"temperature": 0.5}, "unknown option 'temperature'"),
     ],
