@@ -387,7 +387,9 @@ def described(target: Any) -> tuple[str, str, dict[str, list[str]]]:
 
     An item is ``- Name: text``, whose further lines are indented; several may have one name. Line ends are spaces.
     """
-    first, _, rest = (inspect.getdoc(target) or "").strip().partition("\n")
+    # Without docstrings (python -OO) classes would show texts that Python or their bases make.
+    text = "" if sys.flags.optimize > 1 else inspect.getdoc(target) or ""
+    first, _, rest = text.strip().partition("\n")
     items: dict[str, list[str]] = {}
     for name, text in _ITEM.findall(rest):
         items.setdefault(name, []).append(" ".join(text.split()))

@@ -57,6 +57,29 @@ def test_names_of_a_room_are_listed_and_all_of_them_resolve(room: str) -> None:
     assert all(getattr(module, name) is not None for name in module.__all__)
 
 
+def test_names_that_are_loaded_on_first_use_are_all_exported(checkout: Path) -> None:
+    for module in (checkout / "opinionsim").rglob("__init__.py"):
+        tree = ast.parse(module.read_text(encoding="utf-8"))
+        if "on_first_use" not in {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}:
+            continue
+        blocks = [node for node in tree.body if isinstance(node, ast.If)]
+        imported = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
+        assert imported
+        assert all(alias.asname == alias.name for node in imported for alias in node.names), module
+
+
+def test_without_docstrings_models_go_by_their_names(checkout: Path) -> None:
+    code = "import opinionsim.classic as c; m = c.find_model('voter'); print(repr((m.title, m.summary)))"
+    done = subprocess.run(
+        [sys.executable, "-OO", "-c", code],
+        env={"PYTHONPATH": str(checkout)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "('voter', '')\n"
+
+
 def test_homes_of_names_and_a_star_are_loaded_too(checkout: Path) -> None:
     assert "pandas" not in _modules_after("import opinionsim; opinionsim.topics.load_topics", checkout)
     assert "pandas" in _modules_after("from opinionsim import *; run, plots.trajectories", checkout)

@@ -315,8 +315,8 @@ class ClassicModel:
 
     @property
     def title(self) -> str:
-        """Name in the literature."""
-        return self._told[0].removesuffix(".")
+        """Name in the literature; where docstrings were stripped (python -OO), that of the specification."""
+        return self._told[0].removesuffix(".") or self.name
 
     @property
     def summary(self) -> str:

@@ -168,6 +168,8 @@ def _of_table(source: str, text: str | None, claim: str | None, identity: str | 
 
     name, content = _content(source)
     content = content.lstrip("\r\n")
+    if "\n" not in content:
+        content = content.replace("\r", "\n")
     # Texts hold separators as well: that of the header counts.
     separator = max(_SEPARATORS, key=content.partition("\n")[0].count)
     # With this engine, and without its own way with blank lines, what is missing differs from what is empty.
@@ -188,7 +190,7 @@ def _of_table(source: str, text: str | None, claim: str | None, identity: str | 
     if table.empty:
         raise SpecError(f"{name}: holds no row below its header")
     if short := table.index[table.isna().any(axis=1)].tolist():
-        raise SpecError(f"{name}: row {short[0]} below the header has fewer columns than it")
+        raise SpecError(f"{name}: row {short[0]} below the header has fewer columns than the header")
     table.columns = pd.Index(header)
     ids = table.index if identity is None else table[identity]
     claims = (

@@ -11,7 +11,8 @@ from opinionsim.schedules._turns import AnySchedule, Schedule, TieChange, tie_ch
 class Wrapped(Schedule):
     """Base of schedules around another: they declare what it declares, but for what they say themselves.
 
-    `closing` names turns by number, and wrappers number turns anew: each that keeps them apart says what becomes of it.
+    `closing` names turns by number, and most wrappers number turns anew, so that it is not passed on; a wrapper that
+    can say the new numbers defines it.
     """
 
     def __init__(self, schedule: AnySchedule) -> None:

@@ -263,6 +263,16 @@ def test_classify_codes_each_text_once_a_claim(invoke: Invoke) -> None:
     assert found == [("1", "tea is healthy"), ("1", "tea is bad"), ("2", "tea is healthy"), ("2", "tea is bad")]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_classify_reads_any_line_ends(invoke: Invoke, end: str) -> None:
+    rows = end.join(["n,t", "1,Tea is healthy.", '2,"Tea, I think, is bad."', ""])
+    result = invoke("classify", "-", "--text", "t", "--id", "n", "--claim", "tea is bad", "--json", text=rows)
+    assert [(row["id"], row["text"]) for row in json.loads(result.stdout)] == [
+        ("1", "Tea is healthy."),
+        ("2", "Tea, I think, is bad."),
+    ]
+
+
 def test_classify_counts_empty_texts_and_no_blank_lines(invoke: Invoke) -> None:
     result = invoke("classify", "-", "--text", "t", "--claim", "tea is bad", text='\n\nt\n""\n\n \nNA\n\n')
     assert [identity for identity, _, _ in _coded(result)] == ["1", "2", "3"]
