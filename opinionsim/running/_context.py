@@ -281,8 +281,8 @@ class Context:
     async def close(self) -> None:
         """Wait for the threads to end."""
         # Not on the loop, which other sweeps and models share: they must not wait for these threads.
-        for each in (*self._threads, self.spending):
-            await asyncio.to_thread(each.shutdown)
+        for close in (*(thread.shutdown for thread in self._threads), self.spending.close):
+            await asyncio.to_thread(close)
 
 
 def damage(run_id: str, error: DamagedError) -> str:

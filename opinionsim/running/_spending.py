@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 from opinionsim.errors import SpecError
 from opinionsim.llm import Budget, Call, Limits, SharedBudget, Usage
@@ -39,7 +40,12 @@ class Spending:
     """
 
     def __init__(
-        self, store: Store, experiment_id: str, limits: Limits, owner: str, pause: Callable[[], Awaitable[None]]
+        self,
+        store: Store,
+        experiment_id: str,
+        limits: Limits,
+        owner: str,
+        pause: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
         self.limits = limits
         self.budget: Budget | None = None
@@ -74,7 +80,7 @@ class Spending:
         """End the reservation of a call that cost nothing."""
         self._thread.submit(self._store.release_call, call)
 
-    def shutdown(self) -> None:
+    def close(self) -> None:
         """Wait until all reservations that were to end have ended."""
         self._thread.shutdown()
 

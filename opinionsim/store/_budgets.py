@@ -16,10 +16,6 @@ _TOTALS, _HELD = _schema.totals, _schema.reservations
 _KEY = tuple_(*_HELD.primary_key)
 
 
-def _is(call: Call) -> ColumnElement[bool]:
-    return _KEY.in_([call])
-
-
 def reserve(
     connection: Connection, experiment_id: str, owner: str, call: Call, worst: Usage, limits: Limits
 ) -> tuple[bool, Usage]:
@@ -49,11 +45,13 @@ def reserve(
     paid : Usage
         What is paid.
     """
-    _schema.insert_new(connection, _TOTALS, [(experiment_id, 0, 0, 0.0)])
-    total = select(*_TOTALS.c[1:]).where(_TOTALS.c.experiment_id == experiment_id)
-    paid = Usage(*connection.execute(total.with_for_update()).one())
+    total = select(*_TOTALS.c[1:]).where(_TOTALS.c.experiment_id == experiment_id).with_for_update()
+    if (row := connection.execute(total).first()) is None:
+        _schema.insert_new(connection, _TOTALS, [(experiment_id, 0, 0, 0.0)])
+        row = connection.execute(total).one()
+    paid = Usage(*row)
     sums = [func.coalesce(func.sum(column), 0) for column in (_HELD.c.tokens, _HELD.c.money)]
-    others = select(func.count(), *sums).where(_HELD.c.experiment_id == experiment_id, call != _KEY)
+    others = select(func.count(), *sums).where(_HELD.c.experiment_id == experiment_id, _KEY.not_in([call]))
     held = Usage(*connection.execute(others.where(_HELD.c.owner.in_(live(connection)))).one())
     if limits.exceeded_by(paid + held + worst):
         return False, paid
@@ -63,7 +61,7 @@ def reserve(
 
 def release(connection: Connection, call: Call) -> None:
     """End the reservation of a call that cost nothing."""
-    connection.execute(delete(_HELD).where(call == _KEY))
+    connection.execute(delete(_HELD).where(_KEY.in_([call])))
 
 
 def settle(connection: Connection, entries: Sequence[tuple[str, str, Entry]]) -> None:
