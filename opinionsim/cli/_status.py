@@ -197,7 +197,7 @@ def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:
         say("\nRuns that were cut off go on from their last reply when the experiment is run again.")
     for each in found:
         if lost := each["calls_left_behind"]:
-            were = "1 call was" if lost == 1 else f"{lost:,} calls were"
+            were = "1 call was" if lost == 1 else f"up to {lost:,} calls were"
             say(f"\n{each['experiment']}: {were} in flight when a worker ended; what is asked again may be paid twice.")
     coding = sum(each["being_coded"] for each in found)
     if coding:
