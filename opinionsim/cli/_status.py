@@ -44,8 +44,8 @@ def status(
         designs = opened.designs()
         states = opened.states()
         alive = opened.under_way(states)
-        spent = opened.spending()
-        found = [_standing(opened, own, states, alive, spent) for own in _by_experiment(designs)]
+        spent, lost = opened.spending(), opened.left_behind()
+        found = [_standing(opened, own, states, alive, spent, lost) for own in _by_experiment(designs)]
         listed = [_run_list(opened, own, alive) for own in _by_experiment(designs)] if runs else []
     if as_json:
         say_json(found)
@@ -78,6 +78,7 @@ def _standing(
     states: Mapping[str, RunState],
     alive: Collection[str],
     spent: Mapping[str, Paid],
+    lost: Mapping[str, int],
 ) -> dict[str, Any]:
     """Numbers of an experiment's runs by state, over all designs and for each, and what the experiment has used."""
     experiment = designs[0]
@@ -91,6 +92,7 @@ def _standing(
         "errors": {run_id: states[run_id].error for run_id in run_ids if run_id in states and states[run_id].error}
         | {f"{row.point_id}/{row.replicate}": row.error for row in opened.failed_points(_point_ids(designs))},
         **dict(zip(_USED, paid or (0, 0, 0, 0.0), strict=False)),
+        "calls_left_behind": lost.get(experiment.experiment_id, 0),
         "models": models_of(opened, run_ids),
         "designs": [
             {
@@ -193,6 +195,10 @@ def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:
         say(f"\nTo follow the runs that are under way: opinionsim watch {spelled(store)}")
     if any(each["cut_off"] for each in found):
         say("\nRuns that were cut off go on from their last reply when the experiment is run again.")
+    for each in found:
+        if lost := each["calls_left_behind"]:
+            were = "1 call was" if lost == 1 else f"up to {lost:,} calls were"
+            say(f"\n{each['experiment']}: {were} in flight when a worker ended; what is asked again may be paid twice.")
     coding = sum(each["being_coded"] for each in found)
     if coding:
         say(f"\nOpinions are being added to {coding:,} complete {'run' if coding == 1 else 'runs'}.")

@@ -18,7 +18,13 @@ from opinionsim.llm._journal import (
 from opinionsim.llm._slots import Lane as Lane, SlotPool as SlotPool
 
 if TYPE_CHECKING:
-    from opinionsim.llm._budget import Budget as Budget, Limits as Limits, Usage as Usage
+    from opinionsim.llm._budget import (
+        Budget as Budget,
+        Call as Call,
+        Limits as Limits,
+        SharedBudget as SharedBudget,
+        Usage as Usage,
+    )
     from opinionsim.llm._caller import (
         CallSite as CallSite,
         Endpoint as Endpoint,

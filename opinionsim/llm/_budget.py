@@ -7,6 +7,7 @@ import math
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import Protocol
 
 from opinionsim.errors import BudgetExceeded, SpecError
 from opinionsim.messages import ChatMessage, Prompt
@@ -69,23 +70,30 @@ class Limits:
         limits = (("calls", self.calls), ("tokens", self.tokens), ("money", self.money))
         return [name for name, limit in limits if limit is not None and getattr(usage, name) > limit]
 
-    def share(self, n: int) -> list[Limits]:
-        """Shares for `n` workers that do not see each other, as equal as whole calls and tokens allow.
 
-        The shares add up to the whole, so the workers together keep the limits. A worker that needs less than its
-        share leaves the rest unspent.
+#: A call as everybody knows it: its run and its key in the journal.
+Call = tuple[str, int, str, int]
+
+
+class Tally(Protocol):
+    """What all processes that spend under one name have paid and reserved, kept where all of them see it."""
+
+    async def reserve(self, call: Call, worst: Usage) -> tuple[bool, Usage]:
+        """Reserve the most a call may cost if that, what is paid and what is reserved exceed no limit.
+
+        Returns
+        -------
+        reserved : bool
+            Whether it was. The reservation ends when the reply is on record, or is released.
+        paid : Usage
+            What all processes have paid so far.
         """
-        if n < 1:
-            raise SpecError(f"a budget is shared by at least 1 worker; got {n}")
-        money = None if self.money is None else self.money / n
-        return [
-            Limits(calls, tokens, money)
-            for calls, tokens in zip(_portions(self.calls, n), _portions(self.tokens, n), strict=True)
-        ]
 
+    def release(self, call: Call) -> None:
+        """End the reservation of a call that cost nothing, soon and without waiting for it."""
 
-def _portions(whole: int | None, n: int) -> list[int | None]:
-    return [None if whole is None else whole // n + (i < whole % n) for i in range(n)]
+    async def pause(self) -> None:
+        """Wait before the next look at what others hold; raises CancelledError where no call is to be made any more."""
 
 
 class Budget:
@@ -131,7 +139,7 @@ class Budget:
         left = {name: max(limit - getattr(self._paid, name), 0) for name, limit in limited if limit is not None}
         return Limits(**left)
 
-    async def reserve(self, worst: Usage) -> Reservation:
+    async def reserve(self, worst: Usage, call: Call) -> Reservation:
         """Reserve the most a call may cost, as soon as the limits leave room for it.
 
         Waits while calls in flight may still leave that room by costing less than was reserved for them.
@@ -140,6 +148,8 @@ class Budget:
         ----------
         worst : Usage
             The most the call may cost.
+        call : tuple
+            The call.
 
         Returns
         -------
@@ -152,10 +162,10 @@ class Budget:
             If there can never be room; names the limit, what is paid and what the call may cost.
         """
         if self.limited and (self._waiting or not self._fits(worst)):
-            await self._queue(worst)
+            await self._queue(worst, call)
         else:
             self._open(worst)
-        return Reservation(self, worst)
+        return Reservation(self, worst, call)
 
     def _fits(self, worst: Usage) -> bool:
         return not self.limits.exceeded_by(self._paid + self._reserved + worst)
@@ -165,15 +175,15 @@ class Budget:
         if self.limited:
             self._reserved += worst
 
-    def _close(self, worst: Usage, actual: Usage) -> None:
+    def _close(self, call: Call, worst: Usage, actual: Usage | None) -> None:
         self._in_flight -= 1
-        self._paid += actual
+        self._paid += actual or Usage()
         if self.limited:
             # Sums of money are rounded; with no call in flight, exactly nothing is reserved.
             self._reserved = self._reserved - worst if self._in_flight else Usage()
             self._serve()
 
-    async def _queue(self, worst: Usage) -> None:
+    async def _queue(self, worst: Usage, call: Call) -> None:
         """Wait in the queue for room; on return the reservation is open."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((worst, waiter))
@@ -182,7 +192,7 @@ class Budget:
             await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-                self._close(worst, Usage())
+                self._close(call, worst, None)
             else:
                 # The next call in the queue may fit.
                 self._serve()
@@ -213,14 +223,53 @@ class Budget:
         return BudgetExceeded(f"the budget is used up: {'; '.join(parts)}. What was paid for is kept")
 
 
+class SharedBudget(Budget):
+    """A budget that several processes spend: what counts is what all of them have paid and reserved.
+
+    Parameters
+    ----------
+    limits, paid
+        As of :class:`Budget`.
+    tally : Tally
+        Shared by all processes.
+
+    Notes
+    -----
+    A call waits while only what others hold for calls in flight keeps it from fitting. Waiting calls of one process are
+    served in order of arrival.
+    """
+
+    def __init__(self, limits: Limits, paid: Usage, tally: Tally) -> None:
+        super().__init__(limits, paid)
+        self._tally = tally
+        self._turn = asyncio.Lock()
+
+    async def reserve(self, worst: Usage, call: Call) -> Reservation:
+        """Reserve the most a call may cost; see :meth:`Budget.reserve`."""
+        async with self._turn:
+            while True:
+                reserved, self._paid = await self._tally.reserve(call, worst)
+                if reserved:
+                    return Reservation(self, worst, call)
+                if self.limits.exceeded_by(self._paid + worst):
+                    raise self._exceeded(worst)
+                await self._tally.pause()
+
+    def _close(self, call: Call, worst: Usage, actual: Usage | None) -> None:
+        # A reply ends its reservation when it is on record, and counts from then on.
+        if actual is None:
+            self._tally.release(call)
+
+
 class Reservation:
     """The most one call in flight may cost, until it is settled or cancelled; made by :meth:`Budget.reserve`."""
 
-    __slots__ = ("_budget", "_open", "_worst")
+    __slots__ = ("_budget", "_call", "_open", "_worst")
 
-    def __init__(self, budget: Budget, worst: Usage) -> None:
+    def __init__(self, budget: Budget, worst: Usage, call: Call) -> None:
         self._budget = budget
         self._worst = worst
+        self._call = call
         self._open = True
 
     def settle(self, actual: Usage) -> None:
@@ -228,13 +277,13 @@ class Reservation:
         if not self._open:
             raise RuntimeError("a reservation is settled once, and not after it was cancelled")
         self._open = False
-        self._budget._close(self._worst, actual)
+        self._budget._close(self._call, self._worst, actual)
 
     def cancel(self) -> None:
         """Return the reservation: the call cost nothing. Does nothing when it is settled or cancelled already."""
         if self._open:
             self._open = False
-            self._budget._close(self._worst, Usage())
+            self._budget._close(self._call, self._worst, None)
 
 
 def _shown(amount: float) -> str:

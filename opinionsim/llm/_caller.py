@@ -337,7 +337,7 @@ class RunCalls:
             if self._budget is None:
                 return await self._call(question, asked)
             worst = asked.worst(question.prompt, asked.longest(question.cut_off))
-            reservation = await self._budget.reserve(worst)
+            reservation = await self._budget.reserve(worst, (self.run_id, *question.key))
             try:
                 reply, latency_s = await self._call(question, asked)
                 reservation.settle(_used(asked, reply, worst))

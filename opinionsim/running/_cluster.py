@@ -6,7 +6,6 @@ import asyncio
 import json
 import secrets
 from collections.abc import Callable, Iterator
-from dataclasses import astuple
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -14,7 +13,6 @@ from typing import Any, Self
 import opinionsim
 from opinionsim import background
 from opinionsim.errors import BudgetExceeded, OpinionSimError, SpecError
-from opinionsim.llm import Limits, Usage
 from opinionsim.running._context import STOPPED, Context, Progress, Summary, together
 from opinionsim.running._sorting import Pending
 from opinionsim.running._worker import Chunk, carry_out_chunk, stop_sweep
@@ -190,9 +188,7 @@ class ClusterExecutor:
     Notes
     -----
     As many chunks are under way at a time as workers had threads at the start, at most one a slot; slots are shared
-    out evenly over them. Workers that join later raise no limit. The rest of a budget is shared out evenly over all
-    chunks. Runs that a chunk could not finish within its share go on in a later round of half as many chunks, with what
-    other chunks left, so that in the end the budget is spent as one process would spend it.
+    out evenly over them. Workers that join later raise no limit. All workers spend one budget.
     """
 
     def __init__(self, context: Context, cluster: Cluster) -> None:
@@ -214,27 +210,31 @@ class ClusterExecutor:
         return sum(list(self._live.values()), start=self._context.progress())
 
     async def carry_out(self, pending: list[Pending]) -> None:
-        """Carry out runs in chunks; a further round follows while a share of the budget was too small for its chunk."""
+        """Carry out runs in chunks."""
         context = self._context
         # Ids are hashes: in their order, every chunk has runs of all conditions.
         left = sorted(each.run_id for each in pending)
-        if left:
-            self._content = await context.in_store(self._described)
-            self._cluster.listen(self._name, self._hear)
-        n_chunks = _CHUNKS_EACH * self._n_at_once
-        while left and not context.stopped:
-            made = context.made
-            n_chunks = min(n_chunks, len(left))
-            try:
-                left = await self._round(left, n_chunks)
-            except LostError as error:
-                return await self._lost(left, error)
-            except BudgetExceeded:
-                return await self._end_budget(left)
-            if left and n_chunks == 1 and not context.stopped:
-                return await self._end_budget(left)
-            n_chunks = n_chunks // 2 if context.made > made else 1
-        context.errors.update(dict.fromkeys(left, STOPPED))
+        if not left or context.stopped:
+            context.errors.update(dict.fromkeys(left, STOPPED))
+            return
+        self._content = await context.in_store(self._described)
+        self._cluster.listen(self._name, self._hear)
+        chunks = self._chunks(left)
+        queue, undone = iter(chunks), set(left)
+        self._live.update((chunk.number, Progress()) for chunk in chunks)
+        try:
+            works = (self._work(queue, undone) for _ in range(self._n_at_once))
+            await together(*works, meanwhile=self._stop_workers())
+        except LostError as error:
+            await self._cluster.stop(self._name)
+            await self._lost(left, error)
+        except BaseException:
+            await self._cluster.stop(self._name)
+            raise
+        else:
+            context.errors.update(dict.fromkeys(undone, context.exceeded or STOPPED))
+        finally:
+            self._live.clear()
 
     def _described(self) -> tuple[str, str | None]:
         """The manifest and the price table of the experiment, for workers."""
@@ -243,29 +243,8 @@ class ClusterExecutor:
         content = json.dumps(manifest(experiment), allow_nan=False)
         return content, None if prices is None else Path(prices).read_text(encoding="utf-8")
 
-    async def _round(self, run_ids: list[str], n_chunks: int) -> list[str]:
-        """Carry out runs; return those that were not begun, or for which their share of the budget was too small."""
-        context, spending = self._context, self._context.spending
-        # Nothing is reserved beforehand: workers keep to their shares of the rest.
-        reservation = None if spending.budget is None else await spending.budget.reserve(Usage())
-        before = await context.in_store(spending.paid)
-        chunks = await context.in_store(self._chunks, run_ids, n_chunks)
-        queue, left = iter(chunks), set(run_ids)
-        self._live.update((chunk.number, Progress()) for chunk in chunks)
-        try:
-            works = (self._work(queue, left) for _ in range(self._n_at_once))
-            await together(*works, meanwhile=self._stop_workers())
-        except BaseException:
-            await self._cluster.stop(self._name)
-            raise
-        finally:
-            self._live.clear()
-            if reservation is not None:
-                reservation.settle(await context.in_store(spending.paid) - before)
-        return sorted(left)
-
-    async def _work(self, chunks: Iterator[Chunk], left: set[str]) -> None:
-        """Have one chunk after another carried out, and remove runs that have ended from `left`."""
+    async def _work(self, chunks: Iterator[Chunk], undone: set[str]) -> None:
+        """Have one chunk after another carried out, and remove runs that have ended from `undone`."""
         context = self._context
         for chunk in chunks:
             if context.stopped:
@@ -273,12 +252,11 @@ class ClusterExecutor:
             summary = await self._cluster.carry_out(chunk)
             del self._live[chunk.number]
             context.count(summary)
-            done = set(chunk.run_ids) - set(summary.errors)
-            context.complete |= done
-            left -= done
-            if not summary.exceeded:
-                context.errors |= summary.errors
-                left -= set(summary.errors)
+            context.complete |= set(chunk.run_ids) - set(summary.errors)
+            context.errors |= summary.errors
+            undone -= set(chunk.run_ids)
+            if summary.exceeded:
+                context.heed(BudgetExceeded(summary.exceeded))
 
     def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
         """Note the progress of a chunk, unless it is over."""
@@ -308,15 +286,10 @@ class ClusterExecutor:
             if run_id not in context.complete:
                 context.errors.setdefault(run_id, str(error))
 
-    # -- shares of the budget ------------------------------------------------------------------------------
-
-    def _chunks(self, run_ids: list[str], n: int) -> list[Chunk]:
-        """Runs in `n` chunks, or in fewer if fewer calls are left in the budget."""
+    def _chunks(self, run_ids: list[str]) -> list[Chunk]:
+        """Runs in chunks, a few for each worker."""
         context = self._context
-        left = context.spending.left()
-        if left.calls is not None:
-            n = max(1, min(n, left.calls))
-        parts = [tuple(run_ids[i::n]) for i in range(n)]
+        n = min(_CHUNKS_EACH * self._n_at_once, len(run_ids))
         return [
             Chunk(
                 self._name,
@@ -324,36 +297,9 @@ class ClusterExecutor:
                 opinionsim.__version__,
                 *self._content,
                 str.__str__(context.store.url),
-                part,
+                tuple(run_ids[i::n]),
                 self._slots_each,
-                _raised(share, context.spending.paid(part)),
                 context.fresh,
             )
-            for part, share in zip(parts, left.share(n), strict=True)
+            for i in range(n)
         ]
-
-    async def _end_budget(self, run_ids: list[str]) -> None:
-        """Stop the sweep because the rest of the budget may not suffice for any call."""
-        context, spending = self._context, self._context.spending
-        paid = Usage() if spending.budget is None else spending.budget.paid
-        spent = [
-            f"{getattr(paid, name):,.6g} of {limit:,.6g} {name}"
-            for name in ("calls", "tokens", "money")
-            if (limit := getattr(spending.limits, name)) is not None
-        ]
-        reason = (
-            f"the budget is used up: {', '.join(spent)} paid, and no other call is sure to fit; "
-            "raise execution.budget to go on. What was paid for is kept"
-        )
-        context.heed(BudgetExceeded(reason))
-        for run_id, state in (await context.in_store(context.store.states, run_ids)).items():
-            context.settle(run_id, reason)
-            if state.error:
-                # The error of a worker names its own share of the budget.
-                await context.in_store(context.store.save_error, run_id, reason)
-
-
-def _raised(limits: Limits, paid: Usage) -> Limits:
-    """Limits raised by the usage before."""
-    pairs = zip(astuple(limits), astuple(paid), strict=True)
-    return Limits(*(None if limit is None else limit + amount for limit, amount in pairs))

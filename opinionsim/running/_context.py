@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from opinionsim.assembly import LoadedParts, instruments_by_run
 from opinionsim.errors import BudgetExceeded, DamagedError, OpinionSimError
-from opinionsim.llm import Endpoint, Limits, RetryPolicy, RunCalls, Seat, SlotPool
+from opinionsim.llm import Endpoint, RetryPolicy, RunCalls, Seat, SlotPool
 from opinionsim.measurement import Queues
 from opinionsim.running._spending import Spending
 from opinionsim.simulation import Simulation
@@ -29,6 +29,8 @@ _T = TypeVar("_T")
 STOPPED = "stopped before it was finished"
 #: Seconds between looks at runs that other workers hold.
 _LOOK_AGAIN_S = 5.0
+#: Seconds between two looks at whether calls of other workers have left room in the budget.
+_ASK_AGAIN_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -119,15 +121,11 @@ class Context:
         Whether to start a run anew when its stored replies answer other prompts than today's.
     only : collection of str, optional
         Ids of the runs to carry out; the others stay as they are. Default all.
-    share : Limits, optional
-        Limits of what the runs may have used when they are over. The runs have been registered by another runner, and
-        this one only carries them out: no manifest. Default: the runner registers the runs, and the experiment's budget
-        holds.
+    registers : bool
+        Whether the runner puts the experiment on record; otherwise another one has, and this one only carries runs out.
 
     Attributes
     ----------
-    registers : bool
-        Whether the runner puts the experiment on record.
     planned, distinct : list of PlannedRun
         Runs to carry out, and all runs of the experiment, each once.
     instruments : dict of str to list of Instrument
@@ -159,7 +157,7 @@ class Context:
         max_concurrency: int | None = None,
         fresh: bool = False,
         only: Collection[str] | None = None,
-        share: Limits | None = None,
+        registers: bool = True,
     ) -> None:
         self.experiment, self.store, self.loaded, self.fresh = experiment, store, loaded, fresh
         self.experiment_id = digest(f"experiment:{experiment.spec.name}")
@@ -168,9 +166,8 @@ class Context:
         self.planned = [run for run in self.distinct if only is None or run.run_id in only]
         self.instruments = instruments_by_run(experiment.runs, loaded)
         self.slots = SlotPool(max_concurrency or experiment.spec.execution.max_concurrency)
-        self.registers = share is None
-        limited = None if share is None else [run.run_id for run in self.planned]
-        self.spending = Spending(store, self.experiment_id, share or loaded.limits, limited)
+        self.registers = registers
+        self.spending = Spending(store, self.experiment_id, loaded.limits, self.owner, self._pause_call)
         self.complete: set[str] = set()
         self.errors: dict[str, str] = {}
         self.causes: dict[str, OpinionSimError] = {}
@@ -265,6 +262,12 @@ class Context:
         with suppress(TimeoutError):
             await asyncio.wait_for(self.stopping.wait(), _LOOK_AGAIN_S)
 
+    async def _pause_call(self) -> None:
+        """Wait before a call looks again whether it may be made; no call is made once the sweep is to stop."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.stopping.wait(), _ASK_AGAIN_S)
+            raise asyncio.CancelledError
+
     # -- threads -------------------------------------------------------------------------------------------
 
     async def in_store(self, function: Callable[..., _T], *arguments: Any) -> _T:
@@ -278,8 +281,8 @@ class Context:
     async def close(self) -> None:
         """Wait for the threads to end."""
         # Not on the loop, which other sweeps and models share: they must not wait for these threads.
-        for thread in self._threads:
-            await asyncio.to_thread(thread.shutdown)
+        for close in (*(thread.shutdown for thread in self._threads), self.spending.close):
+            await asyncio.to_thread(close)
 
 
 def damage(run_id: str, error: DamagedError) -> str:

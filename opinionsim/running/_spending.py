@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
 from opinionsim.errors import SpecError
-from opinionsim.llm import Budget, Limits, Usage
+from opinionsim.llm import Budget, Call, Limits, SharedBudget, Usage
 from opinionsim.store import Paid, Store
 
 
 class Spending:
     """The money, tokens and calls that an experiment has used and may use, as far as they are limited.
+
+    Limits hold over all designs of the experiment, and over all workers that share its store.
 
     Parameters
     ----------
@@ -20,8 +26,10 @@ class Spending:
         Identity of the experiment.
     limits : Limits
         Limits of the usage.
-    run_ids : collection of str, optional
-        Runs to which the limits apply; default the whole experiment, with the runs of its other designs.
+    owner : str
+        The worker that spends.
+    pause : callable
+        Waits before another look at what other workers hold; raises CancelledError once the sweep is to stop.
 
     Attributes
     ----------
@@ -32,13 +40,21 @@ class Spending:
     """
 
     def __init__(
-        self, store: Store, experiment_id: str, limits: Limits, run_ids: Collection[str] | None = None
+        self,
+        store: Store,
+        experiment_id: str,
+        limits: Limits,
+        owner: str,
+        pause: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
         self.limits = limits
         self.budget: Budget | None = None
+        self.pause = pause
         self._store = store
         self._experiment_id = experiment_id
-        self._run_ids = run_ids
+        self._owner = owner
+        #: Reservations in a shared store wait for no other work with it.
+        self._thread = ThreadPoolExecutor(1, "opinionsim-budget")
         #: Calls left in the budget at the start, less those promised to runs that begin anew.
         self._unpromised: int | None = None
 
@@ -51,15 +67,29 @@ class Spending:
             As :meth:`paid`.
         """
         if self.limits != Limits():
-            self.budget = Budget(self.limits, self.paid(self._run_ids))
+            paid = self.paid()
+            self.budget = SharedBudget(self.limits, paid, self) if self._store.shared else Budget(self.limits, paid)
             self._unpromised = self.budget.remaining().calls
+
+    async def reserve(self, call: Call, worst: Usage) -> tuple[bool, Usage]:
+        """Reserve the most a call may cost, beside what all workers have paid and reserved; see `Tally`."""
+        reserved = partial(self._store.reserve, self._experiment_id, self._owner, call, worst, self.limits)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, reserved)
+
+    def release(self, call: Call) -> None:
+        """End the reservation of a call that cost nothing."""
+        self._thread.submit(self._store.release_call, call)
+
+    def close(self) -> None:
+        """Wait until all reservations that were to end have ended."""
+        self._thread.shutdown()
 
     def left(self) -> Limits:
         """The rest of each limit."""
         return Limits() if self.budget is None else self.budget.remaining()
 
-    def paid(self, run_ids: Collection[str] | None = None) -> Usage:
-        """Usage of runs on record, zero if nothing is limited; by default of the experiment, over all its designs.
+    def paid(self) -> Usage:
+        """Usage of the experiment on record, over all its designs; zero if nothing is limited.
 
         Raises
         ------
@@ -68,10 +98,7 @@ class Spending:
         """
         if self.limits == Limits():
             return Usage()
-        if run_ids is None:
-            paid = self._store.spending().get(self._experiment_id, Paid(0, 0, 0, 0.0))
-        else:
-            paid = self._store.usage(run_ids)
+        paid = self._store.spending().get(self._experiment_id, Paid(0, 0, 0, 0.0))
         self._require_counts(paid.uncounted)
         return Usage(paid.calls, paid.input_tokens + paid.output_tokens, paid.cost)
 

@@ -14,7 +14,6 @@ import opinionsim
 from opinionsim import background
 from opinionsim.assembly import LoadedParts
 from opinionsim.errors import OpinionSimError, SpecError
-from opinionsim.llm import Limits
 from opinionsim.running._context import Context, Summary
 from opinionsim.running._executors import LocalExecutor
 from opinionsim.running._runner import Runner
@@ -47,8 +46,6 @@ class Chunk:
         The runs to carry out.
     slots : int
         Calls in flight at most.
-    limits : Limits
-        Limits of what these runs may have used in all when they are over, earlier usage included.
     fresh : bool
         Whether runs that no longer agree with their stored calls start anew.
     """
@@ -61,7 +58,6 @@ class Chunk:
     store: str
     run_ids: tuple[str, ...]
     slots: int
-    limits: Limits
     fresh: bool
 
     def __repr__(self) -> str:
@@ -108,7 +104,7 @@ def carry_out_chunk(chunk: Chunk) -> Summary:
         with open_store(chunk.store) as store:
             only, slots = frozenset(chunk.run_ids), chunk.slots
             context = Context(
-                experiment, store, loaded, max_concurrency=slots, fresh=chunk.fresh, only=only, share=chunk.limits
+                experiment, store, loaded, max_concurrency=slots, fresh=chunk.fresh, only=only, registers=False
             )
             runner = Runner(context, LocalExecutor(context))
             future = background.submit(_executed(chunk.sweep, runner))

@@ -89,7 +89,7 @@ class Claims:
                 )
         for some in _schema.chunks(wanted):
             _schema.insert_new(connection, _schema.ledger, _queries.spent(connection, some))
-            for table in _PRODUCED:
+            for table in (*_PRODUCED, _schema.reservations):
                 connection.execute(delete(table).where(table.c.run_id.in_(some)))
         for run_id, run in _locked(connection, wanted).items():
             anew: dict[str, Any] = {"epoch": run.epoch + 1, "generation": run.generation + 1, "recorded": 0}

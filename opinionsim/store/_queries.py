@@ -26,7 +26,7 @@ from opinionsim.store._rows import (
 )
 
 #: The finish reason of prompts that a provider refused to answer.
-_FILTERED = "content_filter"
+FILTERED = "content_filter"
 #: Tables whose rows are numbered together.
 NUMBERED = (_schema.turns, _schema.ties, _schema.opinions)
 #: Length of the part of a turn in which the model of one instrument is asked: ``judge.`` and the beginning of its id.
@@ -257,7 +257,7 @@ def require_prompts(connection: Connection, prompt_ids: Iterable[str]) -> None:
 def _used(call: Any) -> list[ColumnElement[Any]]:
     """Number of calls, number of calls without a count of tokens, and sums of tokens and money."""
     untold = or_(
-        call.input_tokens.is_(None) & (call.finish_reason != _FILTERED),
+        call.input_tokens.is_(None) & (call.finish_reason != FILTERED),
         call.input_tokens.is_not(None) & call.output_tokens.is_(None),
     )
     sums = [func.coalesce(func.sum(column), 0) for column in (call.input_tokens, call.output_tokens, call.cost)]

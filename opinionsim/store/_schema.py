@@ -188,6 +188,12 @@ ledger = _table(
     "experiment_id run_id generation:int",
     "calls:int uncounted:int input_tokens:int output_tokens:int cost:float forgotten_at:float",
 )
+#: What each experiment has paid in all, where several workers spend: for its calls in the journal and the ledger.
+totals = _table("totals", "experiment_id", "calls:int tokens:int money:float", sealed=False)
+#: The most that calls in flight may cost, where several workers spend. A row ends with the reply on record.
+reservations = _table(
+    "reservations", "run_id turn:int part attempt:int", "experiment_id owner tokens:int money:float", sealed=False
+)
 #: `context` is 0 or 1.
 instruments = _table(
     "instruments",
@@ -386,13 +392,15 @@ def _insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.
     return sqlite.insert(table)
 
 
-def upsert(connection: Connection, table: Table, rows: Sequence[Sequence[Any]]) -> None:
-    """Insert rows, each of all columns in order; where the key exists, replace every other column."""
+def upsert(connection: Connection, table: Table, rows: Sequence[Sequence[Any]], *, adding: bool = False) -> None:
+    """Insert rows, each of all columns in order; where the key exists, replace every other column, or add to it."""
     if not rows:
         return
     statement = _insert(connection, table)
     names = [column.name for column in table.columns]
-    values = {column.name: statement.excluded[column.name] for column in table.columns if not column.primary_key}
+    given = statement.excluded
+    others = [column for column in table.columns if not column.primary_key]
+    values = {column.name: column + given[column.name] if adding else given[column.name] for column in others}
     statement = statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=values)
     connection.execute(statement, [dict(zip(names, row, strict=True)) for row in rows])
 

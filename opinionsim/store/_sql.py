@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import Connection
 
 from opinionsim.errors import StoreError
-from opinionsim.store import _files, _measured, _points, _postgres, _record, _schema, _stored
+from opinionsim.store import _budgets, _files, _measured, _points, _postgres, _record, _schema, _stored
 from opinionsim.store._address import parse
 from opinionsim.store._claims import Claims, last_number, require_epoch, set_run
 from opinionsim.store._database import Database, as_store_error
@@ -21,6 +21,9 @@ from opinionsim.store._record import RunRecord
 from opinionsim.store._rows import DesignRow, InstrumentRow, PointRow, RunRow, Status
 from opinionsim.store._workers import Heartbeat
 from opinionsim.store._writer import Writer
+
+if TYPE_CHECKING:
+    from opinionsim.llm import Call, Limits, Usage
 
 _T = TypeVar("_T")
 
@@ -237,6 +240,39 @@ class Store(StoreReader):
         """Set the function that gives, at every sign of life, one line on what is being done; readers see the line."""
         if self._heartbeat is not None:
             self._heartbeat.tell(doing)
+
+    # Budgets of several workers
+
+    def reserve(self, experiment_id: str, owner: str, call: Call, worst: Usage, limits: Limits) -> tuple[bool, Usage]:
+        """Reserve the most a call may cost, if that fits beside what all workers have paid and hold.
+
+        The reservation ends with the reply on record, with :meth:`release_call`, or when the worker counts as dead.
+
+        Parameters
+        ----------
+        experiment_id : str
+            Who pays.
+        owner : str
+            The worker that holds the call's run.
+        call : tuple
+            Run, turn, part and attempt.
+        worst : Usage
+            The most the call may cost.
+        limits : Limits
+            Limits of everything that the experiment pays.
+
+        Returns
+        -------
+        reserved : bool
+            Whether it was reserved.
+        paid : Usage
+            What is paid.
+        """
+        return self._write(lambda connection: _budgets.reserve(connection, experiment_id, owner, call, worst, limits))
+
+    def release_call(self, call: Call) -> None:
+        """End the reservation of a call that cost nothing."""
+        self._write(lambda connection: _budgets.release(connection, call))
 
     # What a run leads to
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, extract, func, literal, select
+from sqlalchemy import ColumnElement, Connection, Select, delete, exists, extract, func, literal, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from opinionsim.errors import StoreError
@@ -86,21 +86,21 @@ class Heartbeat:
         connection.execute(delete(_schema.workers).where(_schema.workers.c.owner.in_(sorted(self._owners))))
 
 
+def live(connection: Connection) -> Select[tuple[str]]:
+    """The owners that have given a sign of life that has not expired."""
+    workers = _schema.workers
+    return select(workers.c.owner).where(workers.c.heartbeat_at > _now(connection) - EXPIRY_S)
+
+
 def lives(connection: Connection, owner: str) -> bool:
     """Whether an owner has given a sign of life that has not expired."""
-    workers = _schema.workers
-    recent = select(workers.c.owner).where(
-        workers.c.owner == owner, workers.c.heartbeat_at > _now(connection) - EXPIRY_S
-    )
-    return bool(connection.scalar(select(exists(recent))))
+    return bool(connection.scalar(select(exists(live(connection).where(_schema.workers.c.owner == owner)))))
 
 
 def doing(connection: Connection) -> list[str]:
     """Lines of the live owners on what they are doing, sorted."""
-    workers = _schema.workers
-    recent = workers.c.heartbeat_at > _now(connection) - EXPIRY_S
-    statement = select(workers.c.doing).where(recent, workers.c.doing != "")
-    return sorted(connection.scalars(statement))
+    doing = _schema.workers.c.doing
+    return sorted(connection.scalars(live(connection).with_only_columns(doing).where(doing != "")))
 
 
 def _beat(connection: Connection, owners: list[str], doing: str) -> None:

@@ -12,11 +12,12 @@ from sqlalchemy import Connection, Table
 
 from opinionsim.errors import StoreError
 from opinionsim.messages import text_id
-from opinionsim.store import _schema, _stored
+from opinionsim.store import _budgets, _schema, _stored
 from opinionsim.store._claims import current_epochs
 from opinionsim.store._database import Database, reason
 
 if TYPE_CHECKING:
+    from opinionsim.llm import Entry
     from opinionsim.messages import Prompt
     from opinionsim.store._record import RunRecord
 
@@ -229,6 +230,7 @@ class Writer:
         epochs = current_epochs(connection, {item.record.run_id for item in batch})
         rows: dict[Table, list[tuple[Any, ...]]] = {}
         texts = Texts(self._known)
+        paid: list[tuple[str, str, Entry]] = []
         for item in batch:
             run = item.record
             if epochs.get(run.run_id) != run.epoch:
@@ -241,9 +243,13 @@ class Writer:
                     run.refuse(error)
                 else:
                     rows.setdefault(item.table, []).append(made)
+                    if item.table is _schema.journal and item.content.source == "model":
+                        paid.append((run.payer, run.run_id, item.content))
         _schema.insert_texts(connection, texts.texts)
         # Workers share prompts, too: one order for all.
         _schema.insert_new(connection, _schema.prompts, [texts.prompts[key] for key in sorted(texts.prompts)])
         for table, own in rows.items():
             _schema.insert_new(connection, table, own)
+        if self._database.shared and paid:
+            _budgets.settle(connection, paid)
         return texts

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from opinionsim.errors import BudgetExceeded, SpecError
-from opinionsim.llm import Budget, Limits, Usage
-from opinionsim.llm._budget import bound_tokens
+from opinionsim.llm import Budget, Call, Limits, SharedBudget, Usage
+from opinionsim.llm._budget import Reservation, bound_tokens
 from opinionsim.messages import ChatMessage
 from opinionsim.testing import run_virtual
 
@@ -31,12 +31,19 @@ def play(story: Story) -> Story:
 
 
 ONE = Usage(1, 100, 1.0)
+ZERO = Usage()
+CALL = ("run", 0, "reply", 0)
+
+
+def reserve(budget: Budget, worst: Usage) -> Coroutine[Any, Any, Reservation]:
+    """A reservation for a call that no other is told from."""
+    return budget.reserve(worst, CALL)
 
 
 @play
 async def test_what_is_settled_is_paid_and_what_is_cancelled_is_not() -> None:
     budget = Budget(Limits(10, 1000, 10.0), Usage(1, 5, 0.5))
-    first, second = await budget.reserve(ONE), await budget.reserve(ONE)
+    first, second = await reserve(budget, ONE), await reserve(budget, ONE)
     assert budget.paid == Usage(1, 5, 0.5)
     first.settle(Usage(1, 40, 0.25))
     second.cancel()
@@ -53,7 +60,7 @@ async def test_what_is_settled_is_paid_and_what_is_cancelled_is_not() -> None:
 async def test_without_limits_everything_is_let_through_and_counted() -> None:
     budget = Budget()
     assert not budget.limited
-    reservations = [await budget.reserve(Usage(10**9, 10**12, 1e9)) for _ in range(3)]
+    reservations = [await reserve(budget, Usage(10**9, 10**12, 1e9)) for _ in range(3)]
     for reservation in reservations:
         reservation.settle(ONE)
     assert budget.paid == Usage(3, 300, 3.0)
@@ -77,7 +84,7 @@ def test_who_cannot_be_served_is_told_what_to_raise(limits: Limits, paid: Usage,
 
 
 async def _reserve(budget: Budget, worst: Usage = ONE) -> None:
-    await budget.reserve(worst)
+    await reserve(budget, worst)
 
 
 def test_all_limits_in_the_way_are_named() -> None:
@@ -90,8 +97,8 @@ def test_all_limits_in_the_way_are_named() -> None:
 @play
 async def test_a_call_waits_for_room_that_calls_in_flight_may_leave() -> None:
     budget = Budget(Limits(tokens=150))
-    first = await budget.reserve(ONE)
-    second = asyncio.create_task(budget.reserve(ONE))
+    first = await reserve(budget, ONE)
+    second = asyncio.create_task(reserve(budget, ONE))
     await asyncio.sleep(1)
     assert not second.done()
     first.settle(Usage(1, 50, 0.0))
@@ -102,7 +109,7 @@ async def test_a_call_waits_for_room_that_calls_in_flight_may_leave() -> None:
 @play
 async def test_a_call_gives_up_when_calls_in_flight_have_used_the_room() -> None:
     budget = Budget(Limits(tokens=150))
-    first = await budget.reserve(ONE)
+    first = await reserve(budget, ONE)
     waiting = [asyncio.create_task(_reserve(budget)) for _ in range(3)]
     await asyncio.sleep(1)
     first.settle(Usage(1, 51, 0.0))
@@ -113,19 +120,19 @@ async def test_a_call_gives_up_when_calls_in_flight_have_used_the_room() -> None
 @play
 async def test_a_call_that_never_fits_is_told_at_once() -> None:
     budget = Budget(Limits(tokens=150))
-    await budget.reserve(ONE)
+    await reserve(budget, ONE)
     with pytest.raises(BudgetExceeded):
-        await budget.reserve(Usage(1, 151, 0.0))
+        await reserve(budget, Usage(1, 151, 0.0))
 
 
 @play
 async def test_small_calls_do_not_overtake_a_large_one() -> None:
     budget = Budget(Limits(tokens=100))
-    first = await budget.reserve(Usage(1, 60))
+    first = await reserve(budget, Usage(1, 60))
     order: list[str] = []
 
     async def call(name: str, tokens: int) -> None:
-        (await budget.reserve(Usage(1, tokens))).cancel()
+        (await reserve(budget, Usage(1, tokens))).cancel()
         order.append(name)
 
     tasks = [asyncio.create_task(call("large", 90)), asyncio.create_task(call("small", 10))]
@@ -139,7 +146,7 @@ async def test_small_calls_do_not_overtake_a_large_one() -> None:
 @play
 async def test_whoever_stands_behind_one_that_gave_up_is_served() -> None:
     budget = Budget(Limits(tokens=100))
-    await budget.reserve(Usage(1, 60))
+    await reserve(budget, Usage(1, 60))
     large = asyncio.create_task(_reserve(budget, Usage(1, 90)))
     small = asyncio.create_task(_reserve(budget, Usage(1, 40)))
     await asyncio.sleep(1)
@@ -152,8 +159,8 @@ async def test_whoever_stands_behind_one_that_gave_up_is_served() -> None:
 @play
 async def test_room_handed_to_one_that_is_cancelled_goes_on() -> None:
     budget = Budget(Limits(tokens=100))
-    first = await budget.reserve(ONE)
-    second, third = (asyncio.create_task(budget.reserve(ONE)) for _ in range(2))
+    first = await reserve(budget, ONE)
+    second, third = (asyncio.create_task(reserve(budget, ONE)) for _ in range(2))
     await asyncio.sleep(1)
     first.cancel()
     second.cancel()
@@ -166,11 +173,11 @@ async def test_room_handed_to_one_that_is_cancelled_goes_on() -> None:
 @play
 async def test_a_call_that_costs_more_than_reserved_counts_in_full() -> None:
     budget = Budget(Limits(tokens=150))
-    (await budget.reserve(ONE)).settle(Usage(1, 200, 0.0))
+    (await reserve(budget, ONE)).settle(Usage(1, 200, 0.0))
     assert budget.paid.tokens == 200
     assert budget.remaining() == Limits(tokens=0)
     with pytest.raises(BudgetExceeded, match="200 of 150 paid"):
-        await budget.reserve(Usage(1, 0))
+        await reserve(budget, Usage(1, 0))
 
 
 # Amounts that have no exact binary form, so that sums are rounded.
@@ -203,7 +210,7 @@ def test_no_limit_is_exceeded_and_nobody_waits_for_ever(limits: Limits, paid: Us
         async def job(start: float, worst: Usage, share: float, lasts: float, fails: bool) -> str:
             await asyncio.sleep(start)
             try:
-                reservation = await budget.reserve(worst)
+                reservation = await reserve(budget, worst)
             except BudgetExceeded:
                 # Certain: nothing that could still be returned would have made room.
                 assert limits.exceeded_by(budget.paid + worst)
@@ -234,7 +241,7 @@ def test_no_limit_is_exceeded_and_nobody_waits_for_ever(limits: Limits, paid: Us
         # Nothing stays reserved: all that is left can be had.
         left = budget.remaining()
         if not limits.exceeded_by(budget.paid):
-            await budget.reserve(Usage(left.calls or 0, left.tokens or 0, math.nextafter(left.money or 0.0, 0.0)))
+            await reserve(budget, Usage(left.calls or 0, left.tokens or 0, math.nextafter(left.money or 0.0, 0.0)))
 
     run_virtual(story())
 
@@ -246,26 +253,56 @@ def test_limits_are_numbers_from_zero(name: str, value: float) -> None:
         Limits(**{name: value})  # type: ignore[arg-type]
 
 
-@given(limits_of, st.integers(1, 20))
-def test_shares_add_up_and_are_as_equal_as_can_be(limits: Limits, n: int) -> None:
-    parts = limits.share(n)
-    assert len(parts) == n
-    for name in ("calls", "tokens"):
-        whole, portions = getattr(limits, name), [getattr(part, name) for part in parts]
-        if whole is None:
-            assert set(portions) == {None}
-        else:
-            assert sum(portions) == whole
-            assert max(portions) - min(portions) <= 1
-    if limits.money is None:
-        assert {part.money for part in parts} == {None}
-    else:
-        assert sum(part.money or 0.0 for part in parts) == pytest.approx(limits.money)
+# --- several processes ------------------------------------------------------------------------------------------
 
 
-def test_a_budget_is_shared_by_somebody() -> None:
-    with pytest.raises(SpecError, match="at least 1 worker; got 0"):
-        Limits().share(0)
+class Shared:
+    """A tally as a shared database keeps it; what a call cost counts when its reply is on record."""
+
+    def __init__(self, limits: Limits, paid: Usage = ZERO) -> None:
+        self.limits, self.paid = limits, paid
+        self.held: dict[Call, Usage] = {}
+        self.pauses = 0
+
+    async def reserve(self, call: Call, worst: Usage) -> tuple[bool, Usage]:
+        await asyncio.sleep(0.001)
+        fits = not self.limits.exceeded_by(sum(self.held.values(), self.paid + worst))
+        if fits:
+            self.held[call] = worst
+        return fits, self.paid
+
+    def release(self, call: Call) -> None:
+        del self.held[call]
+
+    def record(self, call: Call, actual: Usage) -> None:
+        del self.held[call]
+        self.paid += actual
+
+    async def pause(self) -> None:
+        self.pauses += 1
+        await asyncio.sleep(0.2)
+
+
+@play
+async def test_budgets_of_two_processes_are_one() -> None:
+    tally = Shared(Limits(calls=3))
+    one, other = (SharedBudget(tally.limits, Usage(), tally) for _ in range(2))
+    calls = [("run", turn, "reply", 0) for turn in range(4)]
+    first, second = await one.reserve(ONE, calls[0]), await other.reserve(ONE, calls[1])
+    await one.reserve(ONE, calls[2])
+    waiting = asyncio.create_task(other.reserve(ONE, calls[3]))
+    await asyncio.sleep(1)
+    assert tally.pauses == 5
+    assert not waiting.done()
+    second.cancel()
+    await waiting
+    first.settle(ONE)
+    assert set(tally.held) == {calls[0], calls[2], calls[3]}
+    for call in list(tally.held):
+        tally.record(call, ONE)
+    with pytest.raises(BudgetExceeded, match="calls: 3 of 3 paid"):
+        await other.reserve(ONE, calls[1])
+    assert other.remaining() == Limits(calls=0)
 
 
 # --- how many tokens a prompt may have ------------------------------------------------------------------------

@@ -242,7 +242,7 @@ def test_a_budget_is_kept_and_spent(url: str, address: str, slots: int) -> None:
     limited = changed(SWEEP, execution={"budget": {"calls": 31}, "max_concurrency": slots})
     summary = ended(limited, url, cluster=address)
     assert (summary.made, summary.stopped) == (31, True)
-    assert "31 of 31 calls paid" in summary.exceeded
+    assert "calls: 31 of 31 paid" in summary.exceeded
     assert summary.complete + len(summary.errors) == 8
     with open_store(url, write=False) as store:
         assert store.usage(store.states()).calls == 31

@@ -1,0 +1,53 @@
+"""One budget over several workers that share a database."""
+
+from __future__ import annotations
+
+import pytest
+
+from opinionsim.running import Summary, under_way
+from opinionsim.specification import load_experiment
+from opinionsim.store import open_store
+from tests.support.postgres import Server
+from tests.support.provider import StubProvider
+from tests.support.provider_replies import scripted_reply
+from tests.support.running import SMALL, assert_same, changed, ended, loaded
+
+SWEEP = changed(
+    SMALL,
+    replicates=3,
+    sweep={"cognition.confirmation_bias": ["none", "strong"]},
+    measurement={"classifier": "lexicon"},
+)
+
+
+def side_by_side(spec: dict[str, object], url: str) -> tuple[Summary, Summary]:
+    """How two workers end that carry out an experiment at the same time."""
+    experiment = load_experiment(spec)
+    with under_way(experiment, url) as (_, one), under_way(experiment, url) as (_, other):
+        return one.result(), other.result()
+
+
+@pytest.mark.parametrize("budget", [{"calls": 31}, {"tokens": 9000}])
+def test_two_workers_spend_one_budget_to_its_end(
+    budget: dict[str, int], postgres: Server, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    url = postgres.database(str(tmp_path))
+    ((limit, most),) = budget.items()
+    with StubProvider(scripted_reply()) as stub:
+        model = {"name": "openai:stub", "max_tokens": 40, "options": {"base_url": stub.base_url}}
+        spec = changed(SWEEP, model=model, execution={"budget": budget, "max_concurrency": 5})
+        summaries = side_by_side(spec, url)
+        with open_store(url, write=False) as store:
+            (paid,) = store.spending().values()
+        used = paid.calls if limit == "calls" else paid.input_tokens + paid.output_tokens
+        assert sum(summary.made for summary in summaries) == paid.calls == sum(stub.served.values())
+        assert all(summary.stopped for summary in summaries)
+        assert all(f"{limit}: {used:,} of {most:,} paid" in summary.exceeded for summary in summaries)
+        assert used == most if limit == "calls" else most - 2000 < used <= most
+        assert [summary.made for summary in side_by_side(spec, url)] == [0, 0]
+        free = changed(spec, execution={"max_concurrency": 5})
+        assert [summary.complete for summary in side_by_side(free, url)] == [6, 6]
+        assert stub.paid_twice == {}
+        ended(free, "whole.sqlite")
+    assert_same(loaded(url), loaded("whole.sqlite"))
