@@ -43,7 +43,7 @@ class Database:
         Closes the connections and frees the lock.
     present : callable
         Raises StoreError where the database that was opened was deleted or replaced.
-    committed : callable
+    settled : callable
         Called after each write transaction, before the next begins; raises nothing.
     """
 
@@ -56,7 +56,7 @@ class Database:
     patience_s: float
     closing: ExitStack
     present: Callable[[], None] = lambda: None
-    committed: Callable[[], None] = lambda: None
+    settled: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         # Where one writer works at a time, a lock queues the threads of this process better than the database does.
@@ -98,7 +98,7 @@ class Database:
                     with self.writing.begin() as connection:
                         found = work(connection)
                         self.present()
-                    self.committed()
+                    self.settled()
                 return found
             except SQLAlchemyError as error:
                 if time.monotonic() + wait > until or not self.passes(error):

@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -43,43 +44,43 @@ def open_for_writing(given: Path) -> Database:
         _log.require_file(path, given)
         if not path.exists():
             undo.callback(_remove, path)
-        is_store = _log.size_of(path) > 0 and _is_store(path, given)
+        with ExitStack() as checking:
+            is_store = _log.size_of(path) > 0 and _is_store(path, given, checking)
         engine = _engine(path, "mode=rwc", read_only=False)
         closing.callback(engine.dispose)
         _use_wal(engine)
-        log = _log.Log(path, engine)
+        log = _log.Log(path, _connected(path, "mode=rw", read_only=False))
+        closing.callback(log.close)
+        event.listen(engine, "begin", log.renew)
         writing = engine.execution_options(write=True)
         if not is_store:
             with writing.begin() as connection:
                 create(connection)
-        log.bring_in()
-        closing.callback(_bring_in, log)
+        log.tend()
         undo.pop_all()
-        return _database(given, path, engine, writing, closing.pop_all(), log.committed)
+        return _database(given, engine, writing, closing.pop_all(), present=_Present(given, path), settled=log.tend)
 
 
-def _is_store(path: Path, given: Path) -> bool:
+def _is_store(path: Path, given: Path, closing: ExitStack) -> bool:
     """Whether a locked file holds a store, read with its log but so that neither is changed."""
-    mode = _reading_mode(path, given, alone=True)
-    has_log = _log.require_own(path, given, mode)
-    engine = _engine(path, mode, read_only=True)
-    try:
-        with engine.connect() as connection:
-            is_store = holds_store(connection, f"the file {given}")
-            if is_store and not has_log and _log.warn_unclean(path, given):
-                # A part of a lost log may have been brought in: on half of a change nothing must be built.
-                found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
-                if found != "ok":
-                    raise StoreError(f"the store {given} is damaged without its log ({found}); take it from a copy")
-    finally:
-        engine.dispose()
+    engine, has_log = _examined(path, given, closing, alone=True)
+    with engine.connect() as connection:
+        is_store = holds_store(connection, f"the file {given}")
+        if is_store and not has_log and _log.warn_unclean(path, given):
+            # A part of a lost log may have been brought in: on half of a change nothing must be built.
+            found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+            if found != "ok":
+                raise StoreError(f"the store {given} is damaged without its log ({found}); take it from a copy")
     return is_store
 
 
-def _bring_in(log: _log.Log) -> None:
-    # Where that fails, the next process that writes the store does it.
-    with suppress(SQLAlchemyError, sqlite3.Error):
-        log.bring_in(_log.CLEAN)
+def _examined(path: Path, given: Path, closing: ExitStack, *, alone: bool) -> tuple[Engine, bool]:
+    """Connections that only read a file, whose log is its own, and whether there was a log."""
+    mode = _reading_mode(path, given, alone=alone)
+    has_log = _log.require_own(path, given, mode)
+    engine = _engine(path, mode, read_only=True)
+    closing.callback(engine.dispose)
+    return engine, has_log
 
 
 def open_for_reading(given: Path) -> Database:
@@ -92,39 +93,31 @@ def open_for_reading(given: Path) -> Database:
             _log.require_file(path, given)
             raise StoreError(f"there is no store at {given}; check the path, or run an experiment to make one")
         _log.require_file(path, given)
-        mode = _reading_mode(path, given)
         closing.callback(_tidy, path)
-        has_log = _log.require_own(path, given, mode)
-        engine = _engine(path, mode, read_only=True)
-        closing.callback(engine.dispose)
+        engine, has_log = _examined(path, given, closing, alone=False)
         with engine.connect() as connection:
             require_store(connection, f"the file {given}")
         if not has_log and not is_written(given):
             _log.warn_unclean(path, given)
-        return _database(given, path, engine, None, closing.pop_all())
+        return _database(given, engine, None, closing.pop_all())
 
 
 def copy(given: Path, target: Path) -> None:
     """Copy a store, also while it is written, into a file that does not exist yet; a failure leaves nothing behind."""
-    with closing(open_for_reading(given)) as source, as_store_error(f"cannot copy the store {given} to {target}"):
+    with ExitStack() as closing, as_store_error(f"cannot copy the store {given} to {target}"), ExitStack() as undo:
+        source = open_for_reading(given)
+        closing.callback(source.close)
         path = _resolved(target)
         if path.exists():
             raise StoreError(f"{target} exists already; give another name for the copy")
-        with ExitStack() as undo, ExitStack() as freeing:
-            _make_folders(path.parent, undo)
-            lock = _lock(path, target)
-            freeing.callback(_free, lock, _identity(lock.lock_file))
-            _log.require_file(path, target)
-            # Under another name until it is whole: a copy that is cut off never passes for a store.
-            partial = path.with_name(f".{path.name}.{os.getpid()}.copying")
-            undo.callback(_remove, partial)
-            reading = source.reading.raw_connection()
-            try:
-                _log.copy(reading.driver_connection, partial)
-            finally:
-                reading.close()
-            partial.replace(path)
-            undo.pop_all()
+        _make_folders(path.parent, undo)
+        # Under another name until it is whole: a copy that is cut off never passes for a store.
+        part = path.with_name(f".{path.name}.{os.getpid()}")
+        undo.callback(_remove, part)
+        with source.reading.connect() as connection:
+            _log.copy(connection.connection.driver_connection, part)
+        part.replace(path)
+        undo.pop_all()
 
 
 def is_written(given: Path) -> bool:
@@ -149,26 +142,10 @@ def is_written(given: Path) -> bool:
 
 
 def _database(
-    given: Path,
-    path: Path,
-    reading: Engine,
-    writing: Engine | None,
-    closing: ExitStack,
-    committed: Callable[[], None] = lambda: None,
+    given: Path, reading: Engine, writing: Engine | None, closing: ExitStack, **hooks: Callable[[], None]
 ) -> Database:
-    url = f"sqlite:///{given}"
-    present = _Present(given, path) if writing is not None else lambda: None
-    return Database(
-        url,
-        reading,
-        writing,
-        shared=False,
-        passes=_passes,
-        patience_s=PATIENCE_S,
-        closing=closing,
-        present=present,
-        committed=committed,
-    )
+    url, limits = f"sqlite:///{given}", {"passes": _passes, "patience_s": PATIENCE_S}
+    return Database(url, reading, writing, shared=False, closing=closing, **limits, **hooks)
 
 
 class _Present:
@@ -251,20 +228,20 @@ def _tidy(path: Path) -> None:
 
 
 def _engine(path: Path, mode: str, *, read_only: bool) -> Engine:
-    uri = f"{path.as_uri()}?{mode}"
-
-    def connect() -> sqlite3.Connection:
-        # Transactions are begun by the listener below: the driver's own would start them too late, after reads.
-        connection = sqlite3.connect(
-            uri, uri=True, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
-        )
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("PRAGMA query_only=ON" if read_only else "PRAGMA wal_autocheckpoint=0")
-        return connection
-
+    connect = partial(_connected, path, mode, read_only=read_only)
     engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def _connected(path: Path, mode: str, *, read_only: bool) -> sqlite3.Connection:
+    # Transactions are begun by the listener below: the driver's own would start them too late, after reads.
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?{mode}", uri=True, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+    )
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA query_only=ON" if read_only else "PRAGMA wal_autocheckpoint=0")
+    return connection
 
 
 def _begin(connection: Connection) -> None:

@@ -18,12 +18,12 @@ import logging
 import secrets
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, Engine, event
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Connection
 
 from opinionsim.errors import StoreError
 
@@ -148,11 +148,11 @@ def _give_number(connection: sqlite3.Connection, kind: int, before: int) -> int:
 
 def copy(source: sqlite3.Connection, target: Path) -> None:
     """Copy file and log into a new file, which gets a number of its own and is marked clean."""
-    with closing(sqlite3.connect(target, isolation_level=None)) as connection:
+    with closing(sqlite3.connect(target)) as connection:
         source.backup(connection)
-        connection.execute("BEGIN IMMEDIATE")
-        _give_number(connection, CLEAN, 0)
-        connection.execute("COMMIT")
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            _give_number(connection, CLEAN, 0)
 
 
 class Log:
@@ -162,77 +162,57 @@ class Log:
     ----------
     path : Path
         The file.
-    engine : Engine
-        Its connections, which do not bring the log in themselves.
+    own : sqlite3.Connection
+        A connection to it for the log alone; no connection brings the log in by itself.
     """
 
-    def __init__(self, path: Path, engine: Engine) -> None:
-        self._log, self._engine = log_of(path), engine
+    def __init__(self, path: Path, own: sqlite3.Connection) -> None:
+        self._log, self._own = log_of(path), own
         #: Number of the file since the log was last emptied; the transaction that finds it replaces it.
         self._emptied: int | None = None
         self._next = 0.0
-        event.listen(engine, "begin", self._renew)
 
-    def _renew(self, connection: Connection) -> None:
-        """Give the first transaction after the log was emptied a number of its own."""
-        if self._emptied is None or not connection.get_execution_options().get("write"):
-            return
-        raw = connection.connection.driver_connection
-        number = raw.execute("PRAGMA user_version").fetchone()[0]
-        if number == self._emptied:
-            _give_number(raw, _WORKING, number)
+    def renew(self, connection: Connection) -> None:
+        """Give the file another number in the first transaction after the log was emptied."""
+        if self._emptied is not None and connection.get_execution_options().get("write"):
+            raw: Any = connection.connection.driver_connection
+            if raw.execute("PRAGMA user_version").fetchone()[0] == self._emptied:
+                _give_number(raw, _WORKING, self._emptied)
 
-    def committed(self) -> None:
-        """Bring the log in where it has grown long, after a transaction; where that fails, try again later."""
+    def tend(self) -> None:
+        """Bring the log in where it has grown long, between two transactions; where that fails, try again later."""
         if (self._emptied is None or size_of(self._log) > LIMIT) and time.monotonic() >= self._next:
-            try:
-                emptied = self.bring_in()
-            except (SQLAlchemyError, sqlite3.Error):
-                # The transaction is safe in the log; if the disk is full, the next one says so.
-                emptied = False
-            if not emptied:
-                self._next = time.monotonic() + _AGAIN_S
+            # What was written is safe in the log; if the disk is full, the next transaction says so.
+            with suppress(sqlite3.Error):
+                if self._bring_in(_EMPTIED, _WAIT_MS):
+                    return
+            self._next = time.monotonic() + _AGAIN_S
 
-    def bring_in(self, kind: int = _EMPTIED) -> bool:
+    def close(self) -> None:
+        """Bring the log in and mark the file clean; where that fails, the next writer of the store does it."""
+        with closing(self._own), suppress(sqlite3.Error):
+            self._bring_in(CLEAN, _LAST_WAIT_MS)
+
+    def _bring_in(self, kind: int, wait_ms: int) -> bool:
         """Copy the log into the file, give the file a number by itself, and empty the log.
 
-        Parameters
-        ----------
-        kind : int
-            Kind of the number.
-
-        Returns
-        -------
-        bool
-            False where a reader still needs the log. All is as safe as before, and the log goes on.
+        False where a reader still needs the log: all is as safe as before, and the log goes on.
         """
-        raw = self._engine.raw_connection()
-        try:
-            connection = raw.driver_connection
-            (patience,) = connection.execute("PRAGMA busy_timeout").fetchone()
-            connection.execute(f"PRAGMA busy_timeout={_LAST_WAIT_MS if kind == CLEAN else _WAIT_MS}")
-            try:
-                return self._bring_in(connection, kind)
-            finally:
-                connection.execute(f"PRAGMA busy_timeout={patience}")
-        finally:
-            raw.close()
-
-    def _bring_in(self, connection: sqlite3.Connection, kind: int) -> bool:
+        self._own.execute(f"PRAGMA busy_timeout={wait_ms}")
+        if not self._copied():
+            return False
         # A number of its own only now: the same number on a file that holds all of the log and on one that holds a part
         # of it would let a copy of the latter pass for the former.
-        if not _copied(connection):
-            return False
-        connection.execute("BEGIN IMMEDIATE")
-        number = _give_number(connection, kind, connection.execute("PRAGMA user_version").fetchone()[0])
-        connection.execute("COMMIT")
-        if not _copied(connection):
+        with self._own:
+            self._own.execute("BEGIN IMMEDIATE")
+            before = self._own.execute("PRAGMA user_version").fetchone()[0]
+            number = _give_number(self._own, kind, before)
+        if not self._copied():
             return False
         self._emptied = number
         return True
 
-
-def _copied(connection: sqlite3.Connection) -> bool:
-    """Copy the log into the file and empty it; whether all of it was copied, so that the next row may begin it anew."""
-    _, written, copied = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    return bool(0 <= written == copied)
+    def _copied(self) -> bool:
+        """Copy the log into the file and empty it; whether all was copied, so that the next row may begin it anew."""
+        _, written, copied = self._own.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return bool(0 <= written == copied)
