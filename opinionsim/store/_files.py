@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 from filelock import BaseFileLock, FileLock, Timeout
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -115,7 +115,8 @@ def copy(given: Path, target: Path) -> None:
         part = path.with_name(f".{path.name}.{os.getpid()}")
         undo.callback(_remove, part)
         with source.reading.connect() as connection:
-            _log.copy(connection.connection.driver_connection, part)
+            raw: Any = connection.connection.driver_connection
+            _log.copy(raw, part)
         part.replace(path)
         undo.pop_all()
 
@@ -141,11 +142,11 @@ def is_written(given: Path) -> bool:
     return False
 
 
-def _database(
-    given: Path, reading: Engine, writing: Engine | None, closing: ExitStack, **hooks: Callable[[], None]
-) -> Database:
-    url, limits = f"sqlite:///{given}", {"passes": _passes, "patience_s": PATIENCE_S}
-    return Database(url, reading, writing, shared=False, closing=closing, **limits, **hooks)
+def _database(given: Path, reading: Engine, writing: Engine | None, closing: ExitStack, **hooks: Any) -> Database:
+    url = f"sqlite:///{given}"
+    return Database(
+        url, reading, writing, shared=False, passes=_passes, patience_s=PATIENCE_S, closing=closing, **hooks
+    )
 
 
 class _Present:

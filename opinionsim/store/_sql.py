@@ -73,11 +73,14 @@ def copy_store(source: str, target: str) -> None:
         If one of them is a PostgreSQL database, the source is no store, or the copy exists already or cannot be
         written. A failure leaves nothing behind.
     """
-    places = [parse(url) for url in (source, target)]
-    for place in places:
-        if not isinstance(place, Path):
-            raise StoreError(f"{place} is a database, and only stores in files are copied; copy it with pg_dump")
-    _files.copy(*places)
+    _files.copy(_file(source), _file(target))
+
+
+def _file(url: str) -> Path:
+    place = parse(url)
+    if not isinstance(place, Path):
+        raise StoreError(f"{place} is a database, and only stores in files are copied; copy it with pg_dump")
+    return place
 
 
 class Store(StoreReader):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -44,16 +45,17 @@ class State(NamedTuple):
     file: bytes
     log: bytes | None
     held: dict[str, str]
-    closed: bool
+    session: str
+    closed: bool = False
 
 
 def _log(path: Path) -> Path:
     return path.with_name(path.name + "-wal")
 
 
-def _state(path: Path, held: dict[str, str], *, closed: bool = False) -> State:
+def _state(path: Path, held: dict[str, str], session: str) -> State:
     log = _log(path)
-    return State(path.read_bytes(), log.read_bytes() if log.exists() else None, dict(held), closed)
+    return State(path.read_bytes(), log.read_bytes() if log.exists() else None, dict(held), session)
 
 
 def _put(path: Path, file: bytes, log: bytes | None) -> None:
@@ -98,9 +100,9 @@ def _session(path: Path, draws: np.random.Generator, held: dict[str, str], name:
                 held[run_id] = f"{name} {number} " + "y" * int(draws.choice((10, 3000)))
                 store.save_error(run_id, held[run_id])
             if draws.random() < 0.4:
-                found.append(_state(path, held))
+                found.append(_state(path, held, name))
         reading.close()
-    return [*found, _state(path, held, closed=True)]
+    return [*found, _state(path, held, name)._replace(closed=True)]
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -134,10 +136,12 @@ def test_a_file_is_read_with_its_own_log_and_with_no_other(
             assert found == state.held or not state.closed
     for number in range(25):
         # The file of one state beside the log of another.
-        file, log = (states[place] for place in draws.permutation(len(states))[:2])
+        first, second = draws.permutation(len(states))[:2]
+        file, log = states[first], states[second]
         place = tmp_path / f"put{number}" / "a.sqlite"
         _put(place, file.file, log.log)
-        if not log.log:
+        if not log.log or (file.session == log.session and first > second):
+            # A log copied before its file is the one state that is not told in every case.
             continue
         try:
             found, said = _held(place, write=bool(number % 2)), ""
@@ -323,3 +327,11 @@ def test_a_store_closed_beside_a_long_reader_keeps_its_log(tmp_path: Path, monke
     assert _replies(path) == 10
     assert _replies(path, write=True) == 10
     assert [each.name for each in tmp_path.iterdir()] == ["a.sqlite"]
+
+
+def test_a_killed_store_in_a_folder_that_cannot_be_written(dead: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert _replies(dead) == 200
+    dead.with_name("a.sqlite-shm").unlink()
+    with pytest.raises(StoreError, match=r"only be read together with its log a\.sqlite-wal, which needs a folder"):
+        open_store(str(dead), write=False)
