@@ -14,7 +14,7 @@ store = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_m
 
 @store.callback()
 def _store() -> None:
-    """Copy a store."""
+    """Copy a store, at any time."""
 
 
 @store.command()
