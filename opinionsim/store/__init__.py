@@ -30,7 +30,7 @@ from opinionsim.store._rows import (
     TieRow as TieRow,
     TurnRow as TurnRow,
 )
-from opinionsim.store._sql import Store as Store, open_store as open_store
+from opinionsim.store._sql import Store as Store, copy_store as copy_store, open_store as open_store
 from opinionsim.store._workers import EXPIRY_S as EXPIRY_S
 
 if TYPE_CHECKING:

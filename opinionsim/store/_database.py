@@ -43,6 +43,8 @@ class Database:
         Closes the connections and frees the lock.
     present : callable
         Raises StoreError where the database that was opened was deleted or replaced.
+    settled : callable
+        Called after each write transaction, before the next begins; raises nothing.
     """
 
     url: str
@@ -54,6 +56,7 @@ class Database:
     patience_s: float
     closing: ExitStack
     present: Callable[[], None] = lambda: None
+    settled: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         # Where one writer works at a time, a lock queues the threads of this process better than the database does.
@@ -91,9 +94,11 @@ class Database:
         wait = _FIRST_WAIT_S
         while True:
             try:
-                with self._turn, self.writing.begin() as connection:
-                    found = work(connection)
-                    self.present()
+                with self._turn:
+                    with self.writing.begin() as connection:
+                        found = work(connection)
+                        self.present()
+                    self.settled()
                 return found
             except SQLAlchemyError as error:
                 if time.monotonic() + wait > until or not self.passes(error):

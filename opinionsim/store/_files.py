@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 from filelock import BaseFileLock, FileLock, Timeout
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -15,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from opinionsim.errors import StoreError
+from opinionsim.store import _log
 from opinionsim.store._address import VALID
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._version import create, holds_store, require_store
@@ -38,19 +41,46 @@ def open_for_writing(given: Path) -> Database:
         _make_folders(path.parent, undo)
         lock = _lock(path, given)
         closing.callback(_free, lock, _identity(lock.lock_file))
+        _log.require_file(path, given)
         if not path.exists():
             undo.callback(_remove, path)
+        with ExitStack() as checking:
+            is_store = _log.size_of(path) > 0 and _is_store(path, given, checking)
         engine = _engine(path, "mode=rwc", read_only=False)
         closing.callback(engine.dispose)
-        with engine.connect() as connection:
-            is_store = holds_store(connection, f"the file {given}")
         _use_wal(engine)
+        log = _log.Log(path, _connected(path, "mode=rw", read_only=False))
+        closing.callback(log.close)
+        event.listen(engine, "begin", log.renew)
         writing = engine.execution_options(write=True)
         if not is_store:
             with writing.begin() as connection:
                 create(connection)
+        log.tend()
         undo.pop_all()
-        return _database(given, path, engine, writing, closing.pop_all())
+        return _database(given, engine, writing, closing.pop_all(), present=_Present(given, path), settled=log.tend)
+
+
+def _is_store(path: Path, given: Path, closing: ExitStack) -> bool:
+    """Whether a locked file holds a store, read with its log but so that neither is changed."""
+    engine, has_log = _examined(path, given, closing, alone=True)
+    with engine.connect() as connection:
+        is_store = holds_store(connection, f"the file {given}")
+        if is_store and not has_log and _log.warn_unclean(path, given):
+            # A part of a lost log may have been brought in: on half of a change nothing must be built.
+            found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+            if found != "ok":
+                raise StoreError(f"the store {given} is damaged without its log ({found}); take it from a copy")
+    return is_store
+
+
+def _examined(path: Path, given: Path, closing: ExitStack, *, alone: bool) -> tuple[Engine, bool]:
+    """Connections that only read a file, whose log is its own, and whether there was a log."""
+    mode = _reading_mode(path, given, alone=alone)
+    has_log = _log.require_own(path, given, mode)
+    engine = _engine(path, mode, read_only=True)
+    closing.callback(engine.dispose)
+    return engine, has_log
 
 
 def open_for_reading(given: Path) -> Database:
@@ -60,12 +90,35 @@ def open_for_reading(given: Path) -> Database:
         if not path.is_file():
             if path.is_dir():
                 raise StoreError(f"the store {given} is a folder; {VALID}")
+            _log.require_file(path, given)
             raise StoreError(f"there is no store at {given}; check the path, or run an experiment to make one")
-        engine = _engine(path, _reading_mode(path), read_only=True)
-        closing.callback(engine.dispose)
+        _log.require_file(path, given)
+        closing.callback(_tidy, path)
+        engine, has_log = _examined(path, given, closing, alone=False)
         with engine.connect() as connection:
             require_store(connection, f"the file {given}")
-        return _database(given, path, engine, None, closing.pop_all())
+        if not has_log and not is_written(given):
+            _log.warn_unclean(path, given)
+        return _database(given, engine, None, closing.pop_all())
+
+
+def copy(given: Path, target: Path) -> None:
+    """Copy a store, also while it is written, into a file that does not exist yet; a failure leaves nothing behind."""
+    with ExitStack() as closing, as_store_error(f"cannot copy the store {given} to {target}"), ExitStack() as undo:
+        source = open_for_reading(given)
+        closing.callback(source.close)
+        path = _resolved(target)
+        if path.exists():
+            raise StoreError(f"{target} exists already; give another name for the copy")
+        _make_folders(path.parent, undo)
+        # Under another name until it is whole: a copy that is cut off never passes for a store.
+        part = path.with_name(f".{path.name}.{os.getpid()}")
+        undo.callback(_remove, part)
+        with source.reading.connect() as connection:
+            raw: Any = connection.connection.driver_connection
+            _log.copy(raw, part)
+        part.replace(path)
+        undo.pop_all()
 
 
 def is_written(given: Path) -> bool:
@@ -89,11 +142,10 @@ def is_written(given: Path) -> bool:
     return False
 
 
-def _database(given: Path, path: Path, reading: Engine, writing: Engine | None, closing: ExitStack) -> Database:
+def _database(given: Path, reading: Engine, writing: Engine | None, closing: ExitStack, **hooks: Any) -> Database:
     url = f"sqlite:///{given}"
-    present = _Present(given, path) if writing is not None else lambda: None
     return Database(
-        url, reading, writing, shared=False, passes=_passes, patience_s=PATIENCE_S, closing=closing, present=present
+        url, reading, writing, shared=False, passes=_passes, patience_s=PATIENCE_S, closing=closing, **hooks
     )
 
 
@@ -147,33 +199,50 @@ def _resolved(given: Path) -> Path:
     return path
 
 
-def _reading_mode(path: Path) -> str:
-    """SQLite's options for reading.
+def _reading_mode(path: Path, given: Path, *, alone: bool = False) -> str:
+    """SQLite's options for reading; `alone` where no other process writes the file.
 
-    A connection that may not write leaves its shared-memory files behind. A reader therefore opens the file
-    for writing and then forbids itself to write, unless the folder cannot be written.
+    A connection that may write brings the log in when it closes, whosever it is, even if it has forbidden itself to
+    write. One that may not write needs a log and an index of it, and makes them where they are absent; without either
+    the file is read by itself.
     """
-    if os.access(path.parent, os.W_OK):
-        return "mode=rw"
-    return "mode=ro" if path.with_name(path.name + "-wal").exists() else "mode=ro&immutable=1"
+    log, index = _log.log_of(path), path.with_name(path.name + "-shm")
+    may_write = os.access(path.parent, os.W_OK)
+    if not _log.size_of(log) and (alone or not (may_write or (log.exists() and index.exists()))):
+        return "mode=ro&immutable=1"
+    if not may_write and not index.exists():
+        raise StoreError(
+            f"the store {given} can only be read together with its log {log.name}, which needs a folder that can be "
+            "written; copy both of them into one"
+        )
+    return "mode=ro"
+
+
+def _tidy(path: Path) -> None:
+    """Remove the empty log and the index that reading needs, unless another process has the store open."""
+    log = _log.log_of(path)
+    with suppress(OSError, sqlite3.Error):
+        if log.stat().st_size == 0 and os.access(path.parent, os.W_OK):
+            # The last connection that may write removes them; of an empty log it brings nothing in.
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True)) as connection:
+                connection.execute("SELECT 1 FROM sqlite_master").fetchall()
 
 
 def _engine(path: Path, mode: str, *, read_only: bool) -> Engine:
-    uri = f"{path.as_uri()}?{mode}"
-
-    def connect() -> sqlite3.Connection:
-        # Transactions are begun by the listener below: the driver's own would start them too late, after reads.
-        connection = sqlite3.connect(
-            uri, uri=True, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
-        )
-        connection.execute("PRAGMA synchronous=NORMAL")
-        if read_only:
-            connection.execute("PRAGMA query_only=ON")
-        return connection
-
+    connect = partial(_connected, path, mode, read_only=read_only)
     engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def _connected(path: Path, mode: str, *, read_only: bool) -> sqlite3.Connection:
+    # Transactions are begun by the listener below: the driver's own would start them too late, after reads.
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?{mode}", uri=True, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+    )
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA query_only=ON" if read_only else "PRAGMA wal_autocheckpoint=0")
+    return connection
 
 
 def _begin(connection: Connection) -> None:
@@ -205,8 +274,8 @@ def _remove_folder(folder: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    for name in (path.name, path.name + "-wal", path.name + "-shm", path.name + "-journal"):
-        path.with_name(name).unlink(missing_ok=True)
+    for end in ("", "-wal", "-shm", "-journal"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
 
 
 def _lock(path: Path, given: Path) -> BaseFileLock:

@@ -60,6 +60,32 @@ def open_store(url: str, *, write: bool = True) -> Store:
     return Store(_postgres.open_for_writing(place) if write else _postgres.open_for_reading(place))
 
 
+def copy_store(source: str, target: str) -> None:
+    """Copy a store in a file, at any time: while a run writes it, and with its log where a run was killed.
+
+    Parameters
+    ----------
+    source : str
+        Address of a store in a file, as for :func:`open_store`.
+    target : str
+        Address of the copy: a file that does not exist yet. Its folders are made.
+
+    Raises
+    ------
+    StoreError
+        If one of them is a PostgreSQL database, the source is no store, or the copy exists already or cannot be
+        written. A failure leaves nothing behind.
+    """
+    _files.copy(_file(source), _file(target))
+
+
+def _file(url: str) -> Path:
+    place = parse(url)
+    if not isinstance(place, Path):
+        raise StoreError(f"{place} is a database, and only stores in files are copied; copy it with pg_dump")
+    return place
+
+
 class Store(StoreReader):
     """Designs, runs, journals, messages and opinions of any number of experiments; threads may share it.
 

@@ -10,7 +10,7 @@ from opinionsim.errors import StoreError
 from opinionsim.store._schema import TABLES, schema_version
 
 #: Raised whenever a table changes.
-VERSION = 5
+VERSION = 6
 
 
 def create(connection: Connection) -> None:
