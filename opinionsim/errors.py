@@ -5,9 +5,12 @@ Each derives from :class:`OpinionSimError` and has a message for the user and an
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Integral
+from types import FrameType
 from typing import Any
 
 
@@ -27,6 +30,33 @@ class OpinionSimError(Exception):
     """
 
     exit_code = 2
+
+
+class Interrupt(KeyboardInterrupt):
+    """A Ctrl-C, as the handler of its signal raises it; code of the user's own raises KeyboardInterrupt at most."""
+
+    @classmethod
+    def taken(cls, number: int, frame: FrameType | None) -> None:
+        """The handler of the signal."""
+        raise cls
+
+
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether an exception is a Ctrl-C, or came of one that code of the user's own caught.
+
+    Under Python's own handler, as in a script or notebook, every KeyboardInterrupt of the main thread is taken for one.
+    """
+    alike: type[BaseException] = Interrupt
+    main = threading.current_thread() is threading.main_thread()
+    if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        alike = KeyboardInterrupt
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, alike):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
 
 
 class SpecError(OpinionSimError):

@@ -11,10 +11,12 @@ import json
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
+from traceback import walk_tb
+from types import CodeType
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import (
@@ -29,8 +31,9 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from opinionsim.documents import DocumentModel
-from opinionsim.errors import OpinionSimError, SpecError, meant
+from opinionsim.errors import Interrupt, OpinionSimError, SpecError, is_interrupt, meant
 from opinionsim.provenance import code_of
+from opinionsim.redaction import redacted
 
 _Target = TypeVar("_Target")
 
@@ -170,25 +173,88 @@ class Part:
             return self.target(*arguments, **given, **options)
 
 
-@contextmanager
-def blamed(part: Part) -> Iterator[None]:
-    """Name the part of the user's own in an exception that it raises; errors of this package pass unchanged."""
-    try:
-        yield
-    except OpinionSimError:
-        raise
-    except Exception as error:
-        if not part.outside:
-            raise
-        words = KINDS[part.kind].words
-        raise SpecError(f"{words} {part.name} failed with {type(error).__name__}: {error}") from error
-
-
 #: Parts by kind and name, and by ``id`` of the marked object: an attribute would be inherited by subclasses.
 _BY_NAME: dict[str, dict[str, Part]] = {kind: {} for kind in KINDS}
 _BY_TARGET: dict[int, Part] = {}
 #: Kinds whose home has been imported.
 _LOADED: set[str] = set()
+
+
+# -- what code of the user's own raises ------------------------------------------------------------------------------
+
+#: What such code may raise, a request to end the process included. It ends no more than its run, and :func:`raised`
+#: puts it into words.
+RAISED = (Exception, SystemExit, KeyboardInterrupt)
+
+
+def raised(error: BaseException, *, placed: bool = True) -> str:
+    """An exception of code of the user's own in words: its kind, its message without credentials, and its part.
+
+    Parameters
+    ----------
+    error : BaseException
+        One of :data:`RAISED`.
+    placed : bool
+        Whether the part is named.
+
+    Raises
+    ------
+    Interrupt
+        Where the exception is, or came of, a Ctrl-C.
+    """
+    if is_interrupt(error):
+        raise Interrupt from error
+    found = part_at(error) if placed else None
+    said = redacted(f"{type(error).__name__}: {error}".removesuffix(": "))
+    return said if found is None else f"{said} (in {found[0].name}, {found[1]})"
+
+
+def part_at(error: BaseException) -> tuple[Part, str] | None:
+    """The part of the user's own that an exception came from, with file and line; None where it came from none."""
+    return part_among((frame.f_code, line) for frame, line in walk_tb(error.__traceback__))
+
+
+def part_among(calls: Iterable[tuple[CodeType, int | None]]) -> tuple[Part, str] | None:
+    """The part of the user's own that the innermost of some calls belongs to, with file and line; None without one.
+
+    Parameters
+    ----------
+    calls : iterable of (code, int or None)
+        Code and line of each call, outermost first.
+    """
+    files: dict[str | None, list[Part]] = {}
+    for each in (each for each in _BY_TARGET.values() if each.outside):
+        files.setdefault(getattr(sys.modules.get(each.target.__module__), "__file__", None), []).append(each)
+    found = None
+    for code, line in calls:
+        for each in files.get(code.co_filename, ()):
+            its_own = f"{code.co_qualname}.".startswith(f"{each.target.__qualname__}.")
+            # A module may hold several parts, and functions that are none of them.
+            if its_own or found is None or found[0] not in files[code.co_filename]:
+                found = each, f"{code.co_filename}:{line}"
+    return found
+
+
+@contextmanager
+def contained() -> Iterator[None]:
+    """Keep code of the user's own from ending the process: what would is a SpecError that names the part."""
+    try:
+        yield
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise SpecError(f"code of your own raised {raised(error)}") from error
+
+
+@contextmanager
+def blamed(part: Part) -> Iterator[None]:
+    """Name the part of the user's own in whatever it raises; errors of this package pass unchanged."""
+    try:
+        yield
+    except OpinionSimError:
+        raise
+    except RAISED as error:
+        if not part.outside:
+            raise
+        raise SpecError(f"{KINDS[part.kind].words} {part.name} failed with {raised(error)}") from error
 
 
 def part(kind: str, *, name: str = "", version: int | str = 0) -> Callable[[_Target], _Target]:
@@ -335,8 +401,8 @@ def _imported(kind: str, reference: str) -> Part:
         # What a module prints is no part of a command's output.
         with redirect_stdout(sys.stderr):
             target: Any = import_module(module)
-    except (Exception, SystemExit) as error:
-        raise SpecError(f"{reference}: cannot import {module!r}: {type(error).__name__}: {error}") from error
+    except RAISED as error:
+        raise SpecError(f"{reference}: cannot import {module!r}: {raised(error)}") from error
     for name in qualname.split("."):
         try:
             target = getattr(target, name)
@@ -450,7 +516,8 @@ class KindModel(DocumentModel):
         if not (isinstance(found.target, type) and issubclass(found.target, cls)):
             home = KINDS[cls.part_kind].home
             raise _at_kind(f"{kind} must be a class that inherits {home}.{cls.__name__}", kind)
-        return found.target.model_validate_json(json.dumps({**value, "kind": found.name}))
+        with contained():
+            return found.target.model_validate_json(json.dumps({**value, "kind": found.name}))
 
     def stated(self, *without: str) -> dict[str, Any]:
         """The kind and the fields that differ from their defaults, as JSON values."""

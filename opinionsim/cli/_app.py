@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
+import time
 import traceback
+from contextlib import suppress
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -12,12 +16,14 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import opinionsim
-from opinionsim.cli._console import complain
-from opinionsim.errors import OpinionSimError
+from opinionsim.cli._console import complain, note
+from opinionsim.errors import Interrupt, OpinionSimError, is_interrupt
 
 #: Exit codes after an interrupt, and after the reader of standard output went away.
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
+#: Seconds that threads of others are given to end: those of a pool end once the interpreter does.
+_GRACE_S = 1.0
 
 #: Commands by their heading in the help: module and function of each, and the first line of its docstring.
 _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
@@ -97,8 +103,13 @@ class _Group(TyperGroup):
             sys.stdout.flush()
         except OpinionSimError as error:
             raise self._failed(ctx, str(error), error.exit_code) from None
-        except KeyboardInterrupt:
-            raise self._failed(ctx, "interrupted", _INTERRUPTED) from None
+        except (SystemExit, KeyboardInterrupt) as error:
+            if is_interrupt(error):
+                raise self._failed(ctx, "interrupted", _INTERRUPTED) from None
+            from opinionsim.registry import raised
+
+            said = f"code of your own raised {raised(error)}; it ends no command"
+            raise self._failed(ctx, said, OpinionSimError.exit_code) from None
         except BrokenPipeError:
             # Nobody reads any more: the interpreter's last flush must not fail.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -111,7 +122,9 @@ class _Group(TyperGroup):
     def _failed(self, ctx: Any, message: str, code: int) -> typer.Exit:
         """Print the message of an error; with ``--debug`` also its traceback."""
         if ctx.params.get("debug"):
-            traceback.print_exc()
+            from opinionsim.redaction import redacted
+
+            sys.stderr.write(redacted(traceback.format_exc()))
         complain(message)
         return typer.Exit(code)
 
@@ -184,4 +197,38 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # Replies of models may hold characters that the terminal's encoding lacks.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    app(prog_name="opinionsim")
+    signal.signal(signal.SIGINT, Interrupt.taken)
+    code: Any = 1
+    try:
+        app(prog_name="opinionsim")
+    except SystemExit as ending:
+        code = ending.code
+        raise
+    finally:
+        if _foreign():
+            threading.Thread(target=_end_beside_threads, args=(code,), daemon=True).start()
+
+
+def _foreign() -> list[threading.Thread]:
+    """Threads of others for which Python would wait at its end."""
+    threads = (each for each in threading.enumerate() if not each.daemon and each is not threading.main_thread())
+    return [each for each in threads if not each.name.startswith("opinionsim")]
+
+
+def _end_beside_threads(code: Any) -> None:
+    """End the process beside threads of others that have not ended by themselves, and name them; all is stored."""
+    from opinionsim.registry import part_among
+
+    time.sleep(_GRACE_S)
+    for thread in _foreign():
+        frame, calls = sys._current_frames().get(thread.ident or 0), []
+        while frame is not None:
+            calls.append((frame.f_code, frame.f_lineno))
+            frame = frame.f_back
+        found = part_among(reversed(calls))
+        where = "" if found is None else f" of {found[0].name}, in {found[1]}"
+        note(f"ended beside the thread {thread.name!r}{where}, which was still running; make it daemon=True, or join it")
+    if _foreign():
+        with suppress(OSError):
+            sys.stdout.flush()
+        os._exit(code if isinstance(code, int) else int(code is not None))

@@ -14,6 +14,7 @@ from opinionsim.engine._graph import Node, TurnGraph
 from opinionsim.engine._outcomes import TurnOutcomes
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import ChatMessage, Message, Parse, Reading, Reply
+from opinionsim.registry import RAISED, contained
 from opinionsim.schedules import PARTICIPANT, AdaptiveSchedule, AnySchedule, Turn, check_schedule, n_members
 
 
@@ -108,8 +109,9 @@ class Engine:
             self._spawn(self._pull(self.schedule.decide(self._outcomes)))
             return
         try:
-            for turn in self.schedule.turns():
-                self._take(turn)
+            with contained():
+                for turn in self.schedule.turns():
+                    self._take(turn)
         except Exception as error:
             self.stop(error)
             raise
@@ -240,7 +242,11 @@ class Engine:
             if not self._stopping:
                 self.stop(asyncio.CancelledError())
         elif (error := task.exception()) is not None:
-            self.stop(error)
+            try:
+                with contained():
+                    raise error
+            except RAISED as failure:
+                self.stop(failure)
 
     async def _perform(self, node: Node) -> None:
         turn, witness = node.turn, self._witness

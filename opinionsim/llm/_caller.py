@@ -31,6 +31,7 @@ from opinionsim.llm._reply import ParsedReply, read_reply, withheld
 from opinionsim.llm._seat import Seat
 from opinionsim.llm._slots import Lane, SlotPool, Verdict
 from opinionsim.messages import AS_IS, ChatMessage, Prompt, Reading, Reply
+from opinionsim.registry import RAISED, raised
 from opinionsim.streams import call_seed
 
 #: The finish reason on record where a provider refused the prompt with an error instead of a reply.
@@ -363,8 +364,8 @@ class RunCalls:
             raise ModelCallError("the seat was given up before there was an answer") from None
         except OpinionSimError:
             raise
-        except Exception as error:  # a person's interface may raise anything
-            raise ModelCallError(f"the seat failed with {type(error).__name__}: {error}") from error
+        except RAISED as error:  # a person's interface may raise anything
+            raise ModelCallError(f"the seat failed with {raised(error)}") from error
         finally:
             answer.cancel()
         return answer.result(), clock() - began
@@ -535,7 +536,7 @@ class _Verdict(NamedTuple):
     """Whether a rejected reply that is no answer ends the run."""
     nothing: bool = False
     """Whether nothing of an answer is left to publish."""
-    failure: Exception | SystemExit | None = None
+    failure: BaseException | None = None
     """Error of a `parse` that failed; raised after the journal has the reply, which was paid for."""
 
 
@@ -547,8 +548,8 @@ def _parsed(reading: Reading, part: str, text: str) -> _Verdict:
         return _Verdict("accepted", decision=reading.parse(part, text, reading.received))
     except Rejected as rejected:
         return _Verdict("rejected", str(rejected), nothing=isinstance(rejected, NothingSaid))
-    except (Exception, SystemExit) as error:  # a parse is a function of the user's
-        return _Verdict("unparsed", f"parse failed with {type(error).__name__}: {error}", failure=error)
+    except RAISED as error:  # a parse is a function of the user's
+        return _Verdict("unparsed", f"parse failed with {raised(error)}", failure=error)
 
 
 def _as_read(reply: ParsedReply, reading: Reading, part: str) -> ParsedReply:

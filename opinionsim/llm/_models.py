@@ -34,9 +34,10 @@ from opinionsim.llm._providers import (
     provider_of,
     seeding,
 )
-from opinionsim.llm._redaction import redacted
 from opinionsim.llm._scripted import ScriptedChatModel
 from opinionsim.messages import ChatMessage, Prompt
+from opinionsim.redaction import redacted
+from opinionsim.registry import raised
 
 _MESSAGE_TYPES: dict[str, type[BaseMessage]] = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
 _VALID = (
@@ -298,7 +299,7 @@ class ModelClient:
 
 def _contained(error: BaseException) -> ModelCallError:
     """The error of one call that stands for one that would end more than the call."""
-    return ModelCallError(f"the chat model raised {type(error).__name__}{f'({error})' if str(error) else ''}")
+    return ModelCallError(f"the chat model raised {raised(error)}")
 
 
 def _name(provider: str, model: BaseChatModel) -> str:

@@ -140,7 +140,7 @@ class Context:
         The same errors as they were raised, of runs that this process carried out.
     exceeded : str
         The limit of the budget that stopped the sweep, in words; empty if none did.
-    defect : Exception or None
+    defect : BaseException or None
         The first defect of the program that stopped a run.
     made, answered, repeated : int
         Calls answered by the model, calls answered by the store, and repeated attempts, of runs that are over.
@@ -175,7 +175,7 @@ class Context:
         self.errors: dict[str, str] = {}
         self.causes: dict[str, OpinionSimError] = {}
         self.exceeded = ""
-        self.defect: Exception | None = None
+        self.defect: BaseException | None = None
         self.made = self.answered = self.repeated = 0
         self.playing: dict[str, Simulation] = {}
         self._calls: set[RunCalls] = set()
