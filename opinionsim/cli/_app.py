@@ -227,7 +227,7 @@ def _end_beside_threads(code: Any) -> None:
             frame = frame.f_back
         found = part_among(reversed(calls))
         where = "" if found is None else f" of {found[0].name}, in {found[1]}"
-        note(f"ended beside the thread {thread.name!r}{where}, which was still running; make it daemon=True, or join it")
+        note(f"ended beside the thread {thread.name!r}{where}, which ran; join it, or make it daemon=True")
     if _foreign():
         with suppress(OSError):
             sys.stdout.flush()

@@ -170,6 +170,10 @@ class RunCalls:
         Time-outs and repetitions.
     budget : Budget, optional
         Shared with all other runs; default none.
+    longest_prompt : int, optional
+        Most characters of a prompt, and of a reply that prompts may have to show; default no limit.
+    names_steps : bool
+        Whether errors name the step of a turn: in a structure it says nothing that the turn does not.
 
     Attributes
     ----------
@@ -186,6 +190,8 @@ class RunCalls:
         *,
         retry: RetryPolicy | None = None,
         budget: Budget | None = None,
+        longest_prompt: int | None = None,
+        names_steps: bool = True,
     ) -> None:
         self.run_id = run_id
         self.journal = journal
@@ -193,6 +199,8 @@ class RunCalls:
         self._slots = slots
         self._retry = retry or RetryPolicy()
         self._budget = budget
+        self._longest_prompt = longest_prompt
+        self._names_steps = names_steps
         self.made = 0
         self.answered = 0
         self.repeated = 0
@@ -243,7 +251,7 @@ class RunCalls:
         Raises
         ------
         ModelCallError
-            If the call fails or no attempt is acceptable; names run, step and agent.
+            If the call fails, no attempt is acceptable, or prompt or reply is too long; names run, turn and agent.
         ScheduleError
             If `parse` fails with an error of its own; names turn and part. The reply is kept.
         BudgetExceeded
@@ -265,6 +273,7 @@ class RunCalls:
                 self.answered += 1
                 verdict = self._read_again(entry, turn, reading)
             else:
+                self._require_short(turn, prompt.characters, "the prompt")
                 question = _Question(key, prompt, priority, asked, missing[True])
                 reply, latency_s = await self._reply(turn, question)
                 reply = _as_read(reply, reading, part)
@@ -297,10 +306,12 @@ class RunCalls:
                 await asyncio.sleep(0)
             if verdict.failure is not None:
                 raise ScheduleError(
-                    f"{self._place(turn)}, turn {turn.index}, part {part!r}: {verdict.reason}. "
+                    f"{self._place(turn)}, part {part!r}: {verdict.reason}. "
                     "The reply is kept; raise opinionsim.errors.Rejected for one that cannot be used"
                 ) from verdict.failure
             if verdict.verdict == "accepted":
+                # A prompt that shows it would be longer still.
+                self._require_short(turn, len(entry.text), "the reply, which is kept,")
                 return Reply(entry.text, entry.condition, verdict.decision)
             if entry.condition != "answered":
                 missing[entry.condition == "truncated"] += 1
@@ -487,8 +498,17 @@ class RunCalls:
         if record.seed is not None and record.seed != call_seed(self.run_id, *record.key):
             raise JournalMismatch(f"{self._place(turn)}: the journal is that of another run; give each its own")
 
+    def _require_short(self, turn: CallSite, characters: int, what: str) -> None:
+        """Refuse to go on with more characters than a prompt may have."""
+        if self._longest_prompt is not None and characters > self._longest_prompt:
+            raise ModelCallError(
+                f"{self._place(turn)}: {what} has {characters:,} characters, and execution.max_prompt_characters is "
+                f"{self._longest_prompt:,}; raise it to go on"
+            )
+
     def _place(self, turn: CallSite) -> str:
-        return f"run {self.run_id}, step {turn.step}, agent {turn.agent} ({turn.act})"
+        step = f"step {turn.step}, " if self._names_steps else ""
+        return f"run {self.run_id}, {step}turn {turn.index}, agent {turn.agent} ({turn.act})"
 
 
 def _finish(waiter: asyncio.Future[None]) -> None:

@@ -19,6 +19,7 @@ from opinionsim.errors import BudgetExceeded, DamagedError, OpinionSimError
 from opinionsim.llm import Endpoint, Limits, RetryPolicy, RunCalls, Seat, SlotPool
 from opinionsim.measurement import Queues
 from opinionsim.running._spending import Spending
+from opinionsim.schedules import Structure
 from opinionsim.simulation import Simulation
 from opinionsim.specification import Experiment, PlannedRun
 from opinionsim.store import Paid, RunRecord, Store
@@ -216,7 +217,16 @@ class Context:
         execution = planned.spec.execution
         retry = RetryPolicy(execution.timeout_s, **execution.retry.model_dump())
         budget = self.spending.budget
-        calls = RunCalls(planned.run_id, record, answering, self.slots, retry=retry, budget=budget)
+        calls = RunCalls(
+            planned.run_id,
+            record,
+            answering,
+            self.slots,
+            retry=retry,
+            budget=budget,
+            longest_prompt=execution.max_prompt_characters,
+            names_steps=not isinstance(planned.spec.interaction, Structure),
+        )
         self._calls.add(calls)
         if self.stopped:
             calls.stop()
