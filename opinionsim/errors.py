@@ -46,17 +46,11 @@ def is_interrupt(error: BaseException | None) -> bool:
 
     Under Python's own handler, as in a script or notebook, every KeyboardInterrupt of the main thread is taken for one.
     """
-    alike: type[BaseException] = Interrupt
     main = threading.current_thread() is threading.main_thread()
-    if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        alike = KeyboardInterrupt
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        if isinstance(error, alike):
-            return True
-        seen.add(id(error))
+    untold = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    while error is not None and not isinstance(error, KeyboardInterrupt if untold else Interrupt):
         error = error.__cause__ or error.__context__
-    return False
+    return error is not None
 
 
 class SpecError(OpinionSimError):

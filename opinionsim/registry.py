@@ -16,7 +16,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
 from traceback import walk_tb
-from types import CodeType
+from types import FrameType
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import (
@@ -33,7 +33,8 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from opinionsim.documents import DocumentModel
 from opinionsim.errors import Interrupt, OpinionSimError, SpecError, is_interrupt, meant
 from opinionsim.provenance import code_of
-from opinionsim.redaction import redacted
+from opinionsim.redaction import HIDDEN, redacted
+from opinionsim.streams import canonical_json, digest
 
 _Target = TypeVar("_Target")
 
@@ -211,37 +212,40 @@ def raised(error: BaseException, *, placed: bool = True) -> str:
 
 def part_at(error: BaseException) -> tuple[Part, str] | None:
     """The part of the user's own that an exception came from, with file and line; None where it came from none."""
-    return part_among((frame.f_code, line) for frame, line in walk_tb(error.__traceback__))
+    return part_among(walk_tb(error.__traceback__))
 
 
-def part_among(calls: Iterable[tuple[CodeType, int | None]]) -> tuple[Part, str] | None:
+def part_among(calls: Iterable[tuple[FrameType, int]]) -> tuple[Part, str] | None:
     """The part of the user's own that the innermost of some calls belongs to, with file and line; None without one.
 
     Parameters
     ----------
-    calls : iterable of (code, int or None)
-        Code and line of each call, outermost first.
+    calls : iterable of (frame, int)
+        Each call with its line, outermost first.
     """
-    files: dict[str | None, list[Part]] = {}
-    for each in (each for each in _BY_TARGET.values() if each.outside):
-        files.setdefault(getattr(sys.modules.get(each.target.__module__), "__file__", None), []).append(each)
     found = None
-    for code, line in calls:
-        for each in files.get(code.co_filename, ()):
-            its_own = f"{code.co_qualname}.".startswith(f"{each.target.__qualname__}.")
+    for frame, line in calls:
+        for each in (each for each in _BY_TARGET.values() if each.outside):
             # A module may hold several parts, and functions that are none of them.
-            if its_own or found is None or found[0] not in files[code.co_filename]:
-                found = each, f"{code.co_filename}:{line}"
+            its_own = f"{frame.f_code.co_qualname}.".startswith(f"{each.target.__qualname__}.")
+            if frame.f_globals.get("__name__") == each.target.__module__ and (its_own or found is None):
+                found = each, f"{frame.f_code.co_filename}:{line}"
     return found
+
+
+def ordinary(error: BaseException) -> BaseException:
+    """The error of one run for what code of the user's own raised to end the process; any other as it is."""
+    ends = isinstance(error, SystemExit | KeyboardInterrupt)
+    return SpecError(f"code of your own raised {raised(error)}") if ends else error
 
 
 @contextmanager
 def contained() -> Iterator[None]:
-    """Keep code of the user's own from ending the process: what would is a SpecError that names the part."""
+    """Keep code of the user's own from ending the process: what would is an :func:`ordinary` error."""
     try:
         yield
     except (SystemExit, KeyboardInterrupt) as error:
-        raise SpecError(f"code of your own raised {raised(error)}") from error
+        raise ordinary(error) from error
 
 
 @contextmanager
@@ -584,6 +588,39 @@ def secret_in(options: Mapping[str, Any], *, strict: bool = False) -> str:
         if signed_in and (strict or ":" in signed_in[1]):
             return f"{name}: an address must hold no user or password"
     return ""
+
+
+#: Options of chat models whose values reach a provider and may be credentials, also inside a dotted path; their
+#: digests; and the characters of the shortest value that is not shown either: shorter ones stand in ordinary text.
+_UNKEPT = re.compile(r"(^|\.)default_(headers|query)(\.|$)")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{24}")
+_SHORTEST_HIDDEN = 4
+
+
+def kept(value: Any, *, within: bool = False) -> Any:
+    """JSON values as identities, stores and manifests have them: with digests of the values that must not be kept.
+
+    Parameters
+    ----------
+    value : JSON value
+        Values of ``default_headers`` and ``default_query`` in it are replaced by their digests, and left out of
+        messages from now on; digests stay.
+    within : bool
+        Whether it stands among those.
+    """
+    if isinstance(value, Mapping):
+        return {name: kept(each, within=within or bool(_UNKEPT.search(str(name)))) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [kept(each, within=within) for each in value]
+    if not within or value is None or is_digest(value):
+        return value
+    HIDDEN.update(text for text in (str(value),) if len(text) >= _SHORTEST_HIDDEN)
+    return f"sha256:{digest(canonical_json(value))}"
+
+
+def is_digest(value: Any) -> bool:
+    """Whether a value stands for one that was not kept."""
+    return isinstance(value, str) and bool(_DIGEST.fullmatch(value))
 
 
 def _no_secrets(options: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "errors lazy",
         "streams",
         "documents",
-        "background compilation data evidence progress provenance redaction",
+        "background compilation data evidence progress provenance redaction spreadsheets",
         "registry",
         "messages opinions",
         "topics",

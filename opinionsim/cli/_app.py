@@ -198,37 +198,27 @@ def main() -> None:
         # Replies of models may hold characters that the terminal's encoding lacks.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     signal.signal(signal.SIGINT, Interrupt.taken)
-    code: Any = 1
+    ending = SystemExit(1)
     try:
         app(prog_name="opinionsim")
-    except SystemExit as ending:
-        code = ending.code
+    except SystemExit as error:
+        ending = error
         raise
     finally:
-        if _foreign():
-            threading.Thread(target=_end_beside_threads, args=(code,), daemon=True).start()
+        threading.Thread(target=_end_beside_threads, args=(ending,), daemon=True).start()
 
 
-def _foreign() -> list[threading.Thread]:
-    """Threads of others for which Python would wait at its end."""
-    threads = (each for each in threading.enumerate() if not each.daemon and each is not threading.main_thread())
-    return [each for each in threads if not each.name.startswith("opinionsim")]
-
-
-def _end_beside_threads(code: Any) -> None:
-    """End the process beside threads of others that have not ended by themselves, and name them; all is stored."""
+def _end_beside_threads(ending: SystemExit) -> None:
+    """End the process beside threads of others, for which Python would wait, and name them; all is stored by then."""
     from opinionsim.registry import part_among
 
     time.sleep(_GRACE_S)
-    for thread in _foreign():
-        frame, calls = sys._current_frames().get(thread.ident or 0), []
-        while frame is not None:
-            calls.append((frame.f_code, frame.f_lineno))
-            frame = frame.f_back
-        found = part_among(reversed(calls))
+    others = [each for each in threading.enumerate() if not (each.daemon or each.name.startswith("opinionsim"))]
+    for thread in others[1:]:  # the first is the main thread
+        found = part_among(reversed([*traceback.walk_stack(sys._current_frames()[thread.ident or 0])]))
         where = "" if found is None else f" of {found[0].name}, in {found[1]}"
-        note(f"ended beside the thread {thread.name!r}{where}, which ran; join it, or make it daemon=True")
-    if _foreign():
+        note(f"ended beside the thread {thread.name!r}{where}, which was still running; join it, or make it a daemon")
+    if others[1:]:
         with suppress(OSError):
             sys.stdout.flush()
-        os._exit(code if isinstance(code, int) else int(code is not None))
+        os._exit(ending.code if isinstance(ending.code, int) else int(ending.code is not None))

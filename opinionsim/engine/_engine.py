@@ -14,7 +14,7 @@ from opinionsim.engine._graph import Node, TurnGraph
 from opinionsim.engine._outcomes import TurnOutcomes
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import ChatMessage, Message, Parse, Reading, Reply
-from opinionsim.registry import RAISED, contained
+from opinionsim.registry import contained, ordinary
 from opinionsim.schedules import PARTICIPANT, AdaptiveSchedule, AnySchedule, Turn, check_schedule, n_members
 
 
@@ -242,11 +242,7 @@ class Engine:
             if not self._stopping:
                 self.stop(asyncio.CancelledError())
         elif (error := task.exception()) is not None:
-            try:
-                with contained():
-                    raise error
-            except RAISED as failure:
-                self.stop(failure)
+            self.stop(ordinary(error))
 
     async def _perform(self, node: Node) -> None:
         turn, witness = node.turn, self._witness

@@ -170,13 +170,13 @@ class RunCalls:
         Time-outs and repetitions.
     budget : Budget, optional
         Shared with all other runs; default none.
-    longest_prompt : int, optional
-        Most characters of a prompt, and of a reply that prompts may have to show; default no limit.
-    names_steps : bool
-        Whether errors name the step of a turn: in a structure it says nothing that the turn does not.
 
     Attributes
     ----------
+    longest_prompt : float
+        Most characters of a prompt, and of a reply that prompts may have to show; no limit until it is set.
+    names_steps : bool
+        Whether errors name the step of a turn, which in a structure says nothing that the turn does not.
     made, answered, repeated : int
         So far: replies of models, replies found in the journal, and failed attempts that were repeated.
     """
@@ -190,8 +190,6 @@ class RunCalls:
         *,
         retry: RetryPolicy | None = None,
         budget: Budget | None = None,
-        longest_prompt: int | None = None,
-        names_steps: bool = True,
     ) -> None:
         self.run_id = run_id
         self.journal = journal
@@ -199,8 +197,7 @@ class RunCalls:
         self._slots = slots
         self._retry = retry or RetryPolicy()
         self._budget = budget
-        self._longest_prompt = longest_prompt
-        self._names_steps = names_steps
+        self.longest_prompt, self.names_steps = float("inf"), True
         self.made = 0
         self.answered = 0
         self.repeated = 0
@@ -430,7 +427,7 @@ class RunCalls:
                 return message
             except StoreError:
                 raise
-            except Exception as error:
+            except RAISED as error:
                 if isinstance(error, TimeoutError) and limit.expired():
                     return Failure("transient", f"no reply within {self._retry.timeout_s:g} s")
                 failure = classify_failure(error, networked=endpoint.networked)
@@ -500,14 +497,12 @@ class RunCalls:
 
     def _require_short(self, turn: CallSite, characters: int, what: str) -> None:
         """Refuse to go on with more characters than a prompt may have."""
-        if self._longest_prompt is not None and characters > self._longest_prompt:
-            raise ModelCallError(
-                f"{self._place(turn)}: {what} has {characters:,} characters, and execution.max_prompt_characters is "
-                f"{self._longest_prompt:,}; raise it to go on"
-            )
+        if characters > self.longest_prompt:
+            allowed = f"execution.max_prompt_characters is {self.longest_prompt:,}; raise it to go on"
+            raise ModelCallError(f"{self._place(turn)}: {what} has {characters:,} characters, and {allowed}")
 
     def _place(self, turn: CallSite) -> str:
-        step = f"step {turn.step}, " if self._names_steps else ""
+        step = f"step {turn.step}, " if self.names_steps else ""
         return f"run {self.run_id}, {step}turn {turn.index}, agent {turn.agent} ({turn.act})"
 
 

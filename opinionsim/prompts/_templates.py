@@ -76,29 +76,14 @@ def render(place: str, template: Template, context: Mapping[str, Any]) -> str:
         If rendering fails; the message names pack, file and line.
     """
     try:
-        try:
-            return template.render(context).strip()
-        except OverflowError:
-            # Rarely is a reply so long that the characters of what is given are worth counting.
-            before = _most.set(LONGEST + _characters(context))
-            try:
-                return template.render(context).strip()
-            finally:
-                _most.reset(before)
+        _most.set(LONGEST + _weight([*context.values()]))
+        return template.render(context).strip()
     except Exception as error:  # a template is a user's program: any exception may come out of it
         own = str(template.name)
         files = [(frame.filename, frame.lineno) for frame in extract_tb(error.__traceback__)]
         known = (f for f in reversed(files) if f[0] == own or PurePath(f[0]).suffix == SUFFIX)
         where = _location(place, *next(known, (own, None)))
         raise SpecError(f"{where}: the template cannot be rendered: {error or type(error).__name__}") from None
-
-
-def _characters(value: Any) -> int:
-    """Characters of a text, or of the texts in a list or mapping."""
-    if isinstance(value, str):
-        return len(value)
-    within = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-    return sum(map(_characters, within))
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,9 +273,11 @@ def _check_arguments(name: str, values: tuple[Any, ...]) -> None:
 
 
 def _weight(value: Any) -> int:
-    """Characters of a text, or of the texts in a list, and one for any other item."""
+    """Characters of a text, or of the texts in a list or mapping, and one for any other item."""
     if isinstance(value, str | bytes):
         return len(value)
+    if isinstance(value, dict):
+        value = [*value.values()]
     return sum(max(_weight(each), 1) for each in value) if isinstance(value, list | tuple) else 1
 
 

@@ -217,16 +217,9 @@ class Context:
         execution = planned.spec.execution
         retry = RetryPolicy(execution.timeout_s, **execution.retry.model_dump())
         budget = self.spending.budget
-        calls = RunCalls(
-            planned.run_id,
-            record,
-            answering,
-            self.slots,
-            retry=retry,
-            budget=budget,
-            longest_prompt=execution.max_prompt_characters,
-            names_steps=not isinstance(planned.spec.interaction, Structure),
-        )
+        calls = RunCalls(planned.run_id, record, answering, self.slots, retry=retry, budget=budget)
+        calls.longest_prompt = execution.max_prompt_characters
+        calls.names_steps = not isinstance(planned.spec.interaction, Structure)
         self._calls.add(calls)
         if self.stopped:
             calls.stop()

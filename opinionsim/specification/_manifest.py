@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import opinionsim
+from opinionsim.registry import kept
 from opinionsim.specification._cells import Experiment
 from opinionsim.specification._fields import ExperimentSpec
 from opinionsim.specification._overrides import split_path
@@ -33,7 +34,7 @@ def manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str,
     return recorded_manifest(experiment, models=models)
 
 
-def recorded_manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str, Any]:
+def recorded_manifest(experiment: Experiment, *, models: Sequence[str] = (), whole: bool = False) -> dict[str, Any]:
     """The manifest of an experiment as a store keeps it, even if only this process has some of its parts.
 
     Parameters
@@ -42,6 +43,8 @@ def recorded_manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> 
         The experiment.
     models : sequence of str
         Identities that chat models returned with their replies.
+    whole : bool
+        Whether values of ``default_headers`` and ``default_query`` stand in it; else their digests do.
 
     Returns
     -------
@@ -53,7 +56,7 @@ def recorded_manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> 
     """
     return {
         "opinionsim_manifest": 1,
-        "spec": _unswept(experiment),
+        "spec": _unswept(experiment) if whole else kept(_unswept(experiment)),
         "contents": experiment.resources.contents(),
         "environment": {
             "opinionsim": opinionsim.__version__,
