@@ -38,7 +38,7 @@ def write_export(results: Results, folder: Path, kind: FileKind = FileKind.csv) 
     r"""Write every frame as CSV or Parquet, and the manifest as JSON; on failure none of them.
 
     Characters that no such file can hold (half a surrogate pair, NUL) are written as ``\udXXX`` and ``\x00``. In
-    CSV, texts that a spreadsheet would run get an apostrophe, which :func:`opinionsim.spreadsheets.read_csv` takes away.
+    CSV, texts that a spreadsheet would run get an apostrophe; :func:`opinionsim.spreadsheets.read_csv` takes it away.
 
     Parameters
     ----------
