@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Integral
-from types import FrameType
 from typing import Any
 
 
@@ -36,7 +35,7 @@ class Interrupt(KeyboardInterrupt):
     """A Ctrl-C, as the handler of its signal raises it; code of the user's own raises KeyboardInterrupt at most."""
 
     @classmethod
-    def taken(cls, number: int, frame: FrameType | None) -> None:
+    def taken(cls, *_: object) -> None:
         """The handler of the signal."""
         raise cls
 

@@ -50,7 +50,7 @@ def redacted(text: str) -> str:
     Left out are the values of environment variables that are named like credentials (of at least 8 characters, also
     in the form addresses give them), passwords of addresses in any variable, user and query string of every address
     in the text, what a word such as ``api_key`` or ``Bearer`` introduces, and what looks like a key, its middle
-    masked or not. So are those of :data:`HIDDEN`.
+    masked or not. So are those of :data:`HIDDEN` (of at least 4).
     """
     for secret in sorted(set(_secrets()), key=len, reverse=True):
         text = text.replace(secret, "***")
@@ -61,7 +61,7 @@ def redacted(text: str) -> str:
 
 def _secrets() -> Iterator[str]:
     """Every literal value that must not be shown."""
-    for part in tuple(HIDDEN):
+    for part in (each for each in tuple(HIDDEN) if len(each) >= _SHORTEST // 2):
         yield from {part, quote(part, safe=""), *_in_base64(part)}
     for name, value in os.environ.items():
         if _CREDENTIAL.search(name):

@@ -235,17 +235,7 @@ def part_among(calls: Iterable[tuple[FrameType, int]]) -> tuple[Part, str] | Non
 
 def ordinary(error: BaseException) -> BaseException:
     """The error of one run for what code of the user's own raised to end the process; any other as it is."""
-    ends = isinstance(error, SystemExit | KeyboardInterrupt)
-    return SpecError(f"code of your own raised {raised(error)}") if ends else error
-
-
-@contextmanager
-def contained() -> Iterator[None]:
-    """Keep code of the user's own from ending the process: what would is an :func:`ordinary` error."""
-    try:
-        yield
-    except (SystemExit, KeyboardInterrupt) as error:
-        raise ordinary(error) from error
+    return SpecError(f"code of your own raised {raised(error)}") if isinstance(error, RAISED[1:]) else error
 
 
 @contextmanager
@@ -520,8 +510,7 @@ class KindModel(DocumentModel):
         if not (isinstance(found.target, type) and issubclass(found.target, cls)):
             home = KINDS[cls.part_kind].home
             raise _at_kind(f"{kind} must be a class that inherits {home}.{cls.__name__}", kind)
-        with contained():
-            return found.target.model_validate_json(json.dumps({**value, "kind": found.name}))
+        return found.target.model_validate_json(json.dumps({**value, "kind": found.name}))
 
     def stated(self, *without: str) -> dict[str, Any]:
         """The kind and the fields that differ from their defaults, as JSON values."""
@@ -590,11 +579,10 @@ def secret_in(options: Mapping[str, Any], *, strict: bool = False) -> str:
     return ""
 
 
-#: Options of chat models whose values reach a provider and may be credentials, also inside a dotted path; their
-#: digests; and the characters of the shortest value that is not shown either: shorter ones stand in ordinary text.
+#: Options of chat models whose values reach a provider and may be credentials, also inside a dotted path, and
+#: their digests.
 _UNKEPT = re.compile(r"(^|\.)default_(headers|query)(\.|$)")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{24}")
-_SHORTEST_HIDDEN = 4
 
 
 def kept(value: Any, *, within: bool = False) -> Any:
@@ -614,7 +602,7 @@ def kept(value: Any, *, within: bool = False) -> Any:
         return [kept(each, within=within) for each in value]
     if not within or value is None or is_digest(value):
         return value
-    HIDDEN.update(text for text in (str(value),) if len(text) >= _SHORTEST_HIDDEN)
+    HIDDEN.add(str(value))
     return f"sha256:{digest(canonical_json(value))}"
 
 

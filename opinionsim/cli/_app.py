@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 import traceback
-from contextlib import suppress
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -22,8 +21,6 @@ from opinionsim.errors import Interrupt, OpinionSimError, is_interrupt
 #: Exit codes after an interrupt, and after the reader of standard output went away.
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
-#: Seconds that threads of others are given to end: those of a pool end once the interpreter does.
-_GRACE_S = 1.0
 
 #: Commands by their heading in the help: module and function of each, and the first line of its docstring.
 _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
@@ -106,10 +103,9 @@ class _Group(TyperGroup):
         except (SystemExit, KeyboardInterrupt) as error:
             if is_interrupt(error):
                 raise self._failed(ctx, "interrupted", _INTERRUPTED) from None
-            from opinionsim.registry import raised
+            from opinionsim.registry import ordinary
 
-            said = f"code of your own raised {raised(error)}; it ends no command"
-            raise self._failed(ctx, said, OpinionSimError.exit_code) from None
+            raise self._failed(ctx, str(ordinary(error)), OpinionSimError.exit_code) from None
         except BrokenPipeError:
             # Nobody reads any more: the interpreter's last flush must not fail.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -210,15 +206,9 @@ def main() -> None:
 
 def _end_beside_threads(ending: SystemExit) -> None:
     """End the process beside threads of others, for which Python would wait, and name them; all is stored by then."""
-    from opinionsim.registry import part_among
-
-    time.sleep(_GRACE_S)
-    others = [each for each in threading.enumerate() if not (each.daemon or each.name.startswith("opinionsim"))]
-    for thread in others[1:]:  # the first is the main thread
-        found = part_among(reversed([*traceback.walk_stack(sys._current_frames()[thread.ident or 0])]))
-        where = "" if found is None else f" of {found[0].name}, in {found[1]}"
-        note(f"ended beside the thread {thread.name!r}{where}, which was still running; join it, or make it a daemon")
-    if others[1:]:
-        with suppress(OSError):
-            sys.stdout.flush()
+    time.sleep(1.0)  # the threads of a pool end once the interpreter does
+    others = [each for each in threading.enumerate() if not (each.daemon or each.name.startswith("opinionsim"))][1:]
+    for thread in others:  # the first of all is the main thread
+        note(f"ended beside the thread {thread.name!r}, which was still running; join it, or make it a daemon")
+    if others:
         os._exit(ending.code if isinstance(ending.code, int) else int(ending.code is not None))

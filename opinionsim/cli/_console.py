@@ -29,10 +29,7 @@ _NARROWEST = 20
 
 def clean(text: str) -> str:
     """A text with control, bidirectional and zero-width characters spelled out; line ends and tabs stay."""
-    return _CONTROL.sub(
-        lambda found: found[0].encode("unicode_escape").decode() if found[0] != "\r" else "\\x0d",
-        text.replace("\r\n", "\n"),
-    )
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
 
 
 def say(text: str = "") -> None:

@@ -14,7 +14,7 @@ from opinionsim.engine._graph import Node, TurnGraph
 from opinionsim.engine._outcomes import TurnOutcomes
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import ChatMessage, Message, Parse, Reading, Reply
-from opinionsim.registry import contained, ordinary
+from opinionsim.registry import RAISED, ordinary
 from opinionsim.schedules import PARTICIPANT, AdaptiveSchedule, AnySchedule, Turn, check_schedule, n_members
 
 
@@ -109,12 +109,11 @@ class Engine:
             self._spawn(self._pull(self.schedule.decide(self._outcomes)))
             return
         try:
-            with contained():
-                for turn in self.schedule.turns():
-                    self._take(turn)
-        except Exception as error:
-            self.stop(error)
-            raise
+            for turn in self.schedule.turns():
+                self._take(turn)
+        except RAISED as error:
+            self.stop(ordinary(error))
+            raise ordinary(error) from error.__cause__
         self._exhausted = True
         self.graph.set_priorities()
         self._ready(node for node in self._nodes if node.waiting == 0)

@@ -129,8 +129,7 @@ def classify_failure(error: BaseException, *, networked: bool = False) -> Failur
     retry_after_s = None
     if kind in ("rate-limited", "transient"):
         retry_after_s = next((seconds for each in chain if (seconds := _retry_after_s(each)) is not None), None)
-    found = part_at(error)
-    where = "" if found is None else f" (in {found[0].name}, {found[1]})"
+    where = "" if (found := part_at(error)) is None else f" (in {found[0].name}, {found[1]})"
     return Failure(kind, _reason(chain, networked) + where, retry_after_s)
 
 

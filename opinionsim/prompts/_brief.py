@@ -126,20 +126,18 @@ def told_by(brief: Brief, texts: Texts | None, role: str, task: str, place: str,
         _filled(system, values),
         _split(frame, _PERSONA, values),
         _split(wanted, _RESPONSES, values),
-        _put(texts.automatic, values),
+        fill(texts.automatic, values),
         moderates and f"${{{_TASK}}}" in system,
     )
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
-    """A template with its values; the task, where it holds one, must not be blank."""
+    """A template with its values; the task, where it holds one, must not be blank.
+
+    The full stop behind a placeholder is left out where the value ends a sentence itself.
+    """
     if not values[_TASK].strip() and f"${{{_TASK}}}" in template:
         raise SpecError(f"task: is needed and missing: the text {show_value(template)} holds ${{{_TASK}}}")
-    return _put(template, values)
-
-
-def _put(template: str, values: Mapping[str, str]) -> str:
-    """A template with its values, without the full stop behind a value that ends a sentence itself."""
     ended = {name for name, value in values.items() if value.rstrip().endswith((".", "!", "?"))}
     return fill(_STOPPED.sub(lambda found: found[1] if found[2] in ended else found[0], template), values)
 

@@ -18,7 +18,7 @@ from opinionsim.llm import Limits, Usage
 from opinionsim.running._context import STOPPED, Context, Progress, Summary, together
 from opinionsim.running._sorting import Pending
 from opinionsim.running._worker import Chunk, carry_out_chunk, stop_sweep
-from opinionsim.specification import Experiment, own_parts_manifest, recorded_manifest, require_importable
+from opinionsim.specification import Experiment, manifest, own_parts_manifest, require_importable
 from opinionsim.store import shown
 
 #: Chunks for each worker: enough that all workers end at about the same time, few enough that each chunk fills its
@@ -240,7 +240,7 @@ class ClusterExecutor:
         """The manifest and the price table of the experiment, for workers."""
         experiment = self._context.experiment
         prices = experiment.resources.path(experiment.spec.execution.prices)
-        content = json.dumps(recorded_manifest(experiment, whole=True), allow_nan=False)
+        content = json.dumps(manifest(experiment), allow_nan=False)
         return content, None if prices is None else Path(prices).read_text(encoding="utf-8")
 
     async def _round(self, run_ids: list[str], n_chunks: int) -> list[str]:

@@ -90,7 +90,7 @@ class Registration:
         )
         returned = store.models(planned.run_id for planned in self._context.planned).values()
         models = sorted({model for found in returned for model, _ in found if model})
-        found, spec = recorded_manifest(experiment, models=models), experiment.spec
+        found, spec = kept(recorded_manifest(experiment, models=models)), experiment.spec
         identity = (self._context.experiment_id, spec.name, design_id(experiment))
         store.save_design(DesignRow(*identity, kept(spec.model_dump(mode="json")), found, runs))
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import opinionsim
-from opinionsim.registry import kept
 from opinionsim.specification._cells import Experiment
 from opinionsim.specification._fields import ExperimentSpec
 from opinionsim.specification._overrides import split_path
@@ -34,7 +33,7 @@ def manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str,
     return recorded_manifest(experiment, models=models)
 
 
-def recorded_manifest(experiment: Experiment, *, models: Sequence[str] = (), whole: bool = False) -> dict[str, Any]:
+def recorded_manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str, Any]:
     """The manifest of an experiment as a store keeps it, even if only this process has some of its parts.
 
     Parameters
@@ -43,8 +42,6 @@ def recorded_manifest(experiment: Experiment, *, models: Sequence[str] = (), who
         The experiment.
     models : sequence of str
         Identities that chat models returned with their replies.
-    whole : bool
-        Whether values of ``default_headers`` and ``default_query`` stand in it; else their digests do.
 
     Returns
     -------
@@ -52,11 +49,12 @@ def recorded_manifest(experiment: Experiment, *, models: Sequence[str] = (), who
         JSON values: ``opinionsim_manifest`` (version 1), ``spec`` as resolved, ``contents`` (prompt packs,
         personas, topics, messages and networks), and ``environment`` (versions, git state, model
         identities, code of parts of the user's own). A file with the manifest can be run like a specification and
-        gives equal tables.
+        gives equal tables. It holds the values of ``default_headers`` and ``default_query``; stores and exports have
+        their digests (:func:`opinionsim.registry.kept`).
     """
     return {
         "opinionsim_manifest": 1,
-        "spec": _unswept(experiment) if whole else kept(_unswept(experiment)),
+        "spec": _unswept(experiment),
         "contents": experiment.resources.contents(),
         "environment": {
             "opinionsim": opinionsim.__version__,
