@@ -17,6 +17,7 @@ from opinionsim.messages import EMPTY_PROMPT, SPOKEN, Ask, ChatMessage, Message,
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population
 from opinionsim.prompts import AgentPrompts, Brief, Conditions, PromptPack
+from opinionsim.registry import RAISED, raised
 from opinionsim.schedules import (
     PARTICIPANT,
     ActSpec,
@@ -289,8 +290,8 @@ async def _draw(spec: ActSpec, ask: Callable[..., Awaitable[Reply]], said: Calla
         chosen = 0 if spec.selector is None else spec.selector(texts)
     except OpinionSimError:
         raise
-    except Exception as error:  # a selector is a function of the user's
-        raise ScheduleError(f"the selector of act {spec.name!r} failed with {type(error).__name__}: {error}") from error
+    except RAISED as error:  # a selector is a function of the user's
+        raise ScheduleError(f"the selector of act {spec.name!r} failed with {raised(error)}") from error
     try:
         return replies[position(chosen, texts)]
     except ValueError as error:

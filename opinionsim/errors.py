@@ -5,6 +5,8 @@ Each derives from :class:`OpinionSimError` and has a message for the user and an
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Integral
@@ -27,6 +29,27 @@ class OpinionSimError(Exception):
     """
 
     exit_code = 2
+
+
+class Interrupt(KeyboardInterrupt):
+    """A Ctrl-C, as the handler of its signal raises it; code of the user's own raises KeyboardInterrupt at most."""
+
+    @classmethod
+    def taken(cls, *_: object) -> None:
+        """The handler of the signal."""
+        raise cls
+
+
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether an exception is a Ctrl-C, or came of one that code of the user's own caught.
+
+    Under Python's own handler, as in a script or notebook, every KeyboardInterrupt of the main thread is taken for one.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    untold = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    while error is not None and not isinstance(error, KeyboardInterrupt if untold else Interrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 class SpecError(OpinionSimError):

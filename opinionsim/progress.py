@@ -16,6 +16,8 @@ from datetime import timedelta
 from types import FrameType
 from typing import TypeVar
 
+from opinionsim.errors import Interrupt
+
 _T = TypeVar("_T")
 #: Seconds between looks at progress, and between lines of it where no bar can be drawn.
 _TICK_S, _TOLD_EVERY_S = 0.1, 30.0
@@ -60,7 +62,7 @@ def shown(*, keep: bool = False) -> Iterator[Callable[[int, int | None, str], No
 
 @contextmanager
 def stop_requests(said: str) -> Iterator[Callable[[], bool]]:
-    """Take the first SIGINT or SIGTERM as a request to stop while the block lasts; the second raises KeyboardInterrupt.
+    """Take the first SIGINT or SIGTERM as a request to stop while the block lasts; the second raises Interrupt.
 
     Parameters
     ----------
@@ -78,7 +80,7 @@ def stop_requests(said: str) -> Iterator[Callable[[], bool]]:
         nonlocal count
         count += 1
         if count == 2:
-            raise KeyboardInterrupt
+            raise Interrupt
 
     def stopping() -> bool:
         nonlocal told

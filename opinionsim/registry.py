@@ -11,10 +11,12 @@ import json
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
+from traceback import walk_tb
+from types import FrameType
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import (
@@ -29,8 +31,10 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from opinionsim.documents import DocumentModel
-from opinionsim.errors import OpinionSimError, SpecError, meant
+from opinionsim.errors import Interrupt, OpinionSimError, SpecError, is_interrupt, meant
 from opinionsim.provenance import code_of
+from opinionsim.redaction import HIDDEN, redacted
+from opinionsim.streams import canonical_json, digest
 
 _Target = TypeVar("_Target")
 
@@ -170,25 +174,81 @@ class Part:
             return self.target(*arguments, **given, **options)
 
 
-@contextmanager
-def blamed(part: Part) -> Iterator[None]:
-    """Name the part of the user's own in an exception that it raises; errors of this package pass unchanged."""
-    try:
-        yield
-    except OpinionSimError:
-        raise
-    except Exception as error:
-        if not part.outside:
-            raise
-        words = KINDS[part.kind].words
-        raise SpecError(f"{words} {part.name} failed with {type(error).__name__}: {error}") from error
-
-
 #: Parts by kind and name, and by ``id`` of the marked object: an attribute would be inherited by subclasses.
 _BY_NAME: dict[str, dict[str, Part]] = {kind: {} for kind in KINDS}
 _BY_TARGET: dict[int, Part] = {}
 #: Kinds whose home has been imported.
 _LOADED: set[str] = set()
+
+
+# -- what code of the user's own raises ------------------------------------------------------------------------------
+
+#: What such code may raise, a request to end the process included. It ends no more than its run, and :func:`raised`
+#: puts it into words.
+RAISED = (Exception, SystemExit, KeyboardInterrupt)
+
+
+def raised(error: BaseException, *, placed: bool = True) -> str:
+    """An exception of code of the user's own in words: its kind, its message without credentials, and its part.
+
+    Parameters
+    ----------
+    error : BaseException
+        One of :data:`RAISED`.
+    placed : bool
+        Whether the part is named.
+
+    Raises
+    ------
+    Interrupt
+        Where the exception is, or came of, a Ctrl-C.
+    """
+    if is_interrupt(error):
+        raise Interrupt from error
+    found = part_at(error) if placed else None
+    said = redacted(f"{type(error).__name__}: {error}".removesuffix(": "))
+    return said if found is None else f"{said} (in {found[0].name}, {found[1]})"
+
+
+def part_at(error: BaseException) -> tuple[Part, str] | None:
+    """The part of the user's own that an exception came from, with file and line; None where it came from none."""
+    return part_among(walk_tb(error.__traceback__))
+
+
+def part_among(calls: Iterable[tuple[FrameType, int]]) -> tuple[Part, str] | None:
+    """The part of the user's own that the innermost of some calls belongs to, with file and line; None without one.
+
+    Parameters
+    ----------
+    calls : iterable of (frame, int)
+        Each call with its line, outermost first.
+    """
+    found = None
+    for frame, line in calls:
+        for each in (each for each in _BY_TARGET.values() if each.outside):
+            # A module may hold several parts, and functions that are none of them.
+            its_own = f"{frame.f_code.co_qualname}.".startswith(f"{each.target.__qualname__}.")
+            if frame.f_globals.get("__name__") == each.target.__module__ and (its_own or found is None):
+                found = each, f"{frame.f_code.co_filename}:{line}"
+    return found
+
+
+def ordinary(error: BaseException) -> BaseException:
+    """The error of one run for what code of the user's own raised to end the process; any other as it is."""
+    return SpecError(f"code of your own raised {raised(error)}") if isinstance(error, RAISED[1:]) else error
+
+
+@contextmanager
+def blamed(part: Part) -> Iterator[None]:
+    """Name the part of the user's own in whatever it raises; errors of this package pass unchanged."""
+    try:
+        yield
+    except OpinionSimError:
+        raise
+    except RAISED as error:
+        if not part.outside:
+            raise
+        raise SpecError(f"{KINDS[part.kind].words} {part.name} failed with {raised(error)}") from error
 
 
 def part(kind: str, *, name: str = "", version: int | str = 0) -> Callable[[_Target], _Target]:
@@ -335,8 +395,8 @@ def _imported(kind: str, reference: str) -> Part:
         # What a module prints is no part of a command's output.
         with redirect_stdout(sys.stderr):
             target: Any = import_module(module)
-    except (Exception, SystemExit) as error:
-        raise SpecError(f"{reference}: cannot import {module!r}: {type(error).__name__}: {error}") from error
+    except RAISED as error:
+        raise SpecError(f"{reference}: cannot import {module!r}: {raised(error)}") from error
     for name in qualname.split("."):
         try:
             target = getattr(target, name)
@@ -519,6 +579,38 @@ def secret_in(options: Mapping[str, Any], *, strict: bool = False) -> str:
         if signed_in and (strict or ":" in signed_in[1]):
             return f"{name}: an address must hold no user or password"
     return ""
+
+
+#: Options of chat models whose values reach a provider and may be credentials, also inside a dotted path, and
+#: their digests.
+_UNKEPT = re.compile(r"(^|\.)default_(headers|query)(\.|$)")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{24}")
+
+
+def kept(value: Any, *, within: bool = False) -> Any:
+    """JSON values as identities, stores and manifests have them: with digests of the values that must not be kept.
+
+    Parameters
+    ----------
+    value : JSON value
+        Values of ``default_headers`` and ``default_query`` in it are replaced by their digests, and left out of
+        messages from now on; digests stay.
+    within : bool
+        Whether it stands among those.
+    """
+    if isinstance(value, Mapping):
+        return {name: kept(each, within=within or bool(_UNKEPT.search(str(name)))) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [kept(each, within=within) for each in value]
+    if not within or value is None or is_digest(value):
+        return value
+    HIDDEN.add(str(value))
+    return f"sha256:{digest(canonical_json(value))}"
+
+
+def is_digest(value: Any) -> bool:
+    """Whether a value stands for one that was not kept."""
+    return isinstance(value, str) and bool(_DIGEST.fullmatch(value))
 
 
 def _no_secrets(options: dict[str, Any]) -> dict[str, Any]:

@@ -327,7 +327,7 @@ def test_a_failed_call_stops_the_run_keeps_what_arrived_and_is_made_good_by_a_re
             assert await _run(engine, None) == expected
         except ModelCallError as failure:
             error = failure
-        assert error is None or re.search(r"run run, step \d+, agent \d", str(error))
+        assert error is None or re.search(r"run run, step \d+, turn \d+, agent \d", str(error))
         # Every reply that arrived is in the journal; nothing was imputed for the ones that failed.
         assert all(row in expected for row in _rows(engine))
         kept = {record.seed for record in journal.records}

@@ -299,7 +299,9 @@ def test_a_reply_that_cannot_be_used_stops_the_run_with_its_place_and_reason() -
     acts = named(replace(VOTE, after="stop"), WRITE)
     turns = [Turn(0, 1, 0, "write"), Turn(1, 2, 1, "vote"), Turn(2, 3, 0, "write", (1,))]
     run = Run(Listed(2, *turns, acts=acts), Client(says={"1": "Who?"}))
-    words = r"run run, step 2, agent 1 \(vote\): none of 2 replies was acceptable; the last one: it is a question"
+    words = (
+        r"run run, step 2, turn 1, agent 1 \(vote\): none of 2 replies was acceptable; the last one: it is a question"
+    )
     with pytest.raises(ModelCallError, match=words):
         run_virtual(run.whole())
     assert run.published == [0]
@@ -308,7 +310,7 @@ def test_a_reply_that_cannot_be_used_stops_the_run_with_its_place_and_reason() -
 def test_a_parse_that_breaks_stops_the_run_and_is_made_good_by_a_mended_one() -> None:
     turns = [Turn(0, 1, 0, "vote"), Turn(1, 2, 1, "write", (0,))]
     run = Run(Listed(2, *turns, acts=named(WRITE, VOTE)), Client(says={"0": "nobody"}))
-    with pytest.raises(ScheduleError, match=r"run run, step 1, agent 0 \(vote\), turn 0, part 'reply': parse failed"):
+    with pytest.raises(ScheduleError, match=r"run run, step 1, turn 0, agent 0 \(vote\), part 'reply': parse failed"):
         run_virtual(run.whole())
     acts = named(WRITE, replace(VOTE, parse=lambda part, text, received: len(text)))
     again = carried_out(Run(Listed(2, *turns, acts=acts), journal=run.journal))

@@ -113,7 +113,7 @@ def test_what_fails_in_the_background_stops_the_run(horizon: int | None) -> None
         run = Run(_noted(9), Gone(lambda prompt: 3.5 if prompt == "1" else 1.0), horizon=horizon)
         run.engine.start()
         await run.engine.wait_step(1)
-        words = r"run run, step 1, agent 1 \(note\): PermissionError: the provider is gone"
+        words = r"run run, step 1, turn \d+, agent 1 \(note\): PermissionError: the provider is gone"
 
         async def move_on() -> None:
             for step in range(2, 10):

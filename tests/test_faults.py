@@ -216,9 +216,9 @@ def test_fail_ends_the_run_whose_reply_is_no_answer(stub: StubProvider) -> None:
     assert {*rejected["run_id"]} == {*summary.errors}
     for run_id, error in summary.errors.items():
         mine = rejected[rejected["run_id"] == run_id]
-        places = mine["step"].astype(str) + mine["agent"].map(", agent {} (".format)
+        places = mine["turn"].astype(str) + mine["agent"].map(", agent {} (".format)
         assert any(
-            f"step {place}" in error and error.endswith(f"the reply was {condition}")
+            f"turn {place}" in error and error.endswith(f"the reply was {condition}")
             for place, condition in zip(places, mine["condition"], strict=True)
         )
     assert set(calls.loc[calls["verdict"] == "accepted", "condition"]) == {"answered"}

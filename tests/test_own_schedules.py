@@ -100,7 +100,7 @@ def test_a_parse_that_wants_to_end_the_process_ends_its_run_only() -> None:
     act = ActSpec("say", "say", "post", text="Say.", parse=leave)
     with (
         _model(Listed((0, "say", ()), acts=named(act)), lambda prompt: "Yes.") as model,
-        pytest.raises(ScheduleError, match=r"turn 0, part 'reply': parse failed with SystemExit: 3"),
+        pytest.raises(ScheduleError, match=r"turn 0, agent \d \(\w+\), part 'reply': parse failed with SystemExit: 3"),
     ):
         model.run()
 

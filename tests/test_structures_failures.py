@@ -93,7 +93,7 @@ def test_a_model_that_raises_ends_the_run_with_an_error_that_names_the_turn_and_
     failed, model = _chain(position, PermissionError("no such account"))
     act = position if position in ("instruct", "moderate") else "respond"
     error = failed.runs["error"].item()
-    assert re.search(rf"step 1, agent {AGENTS[position]} \({act}\): PermissionError: no such account", error)
+    assert re.search(rf"run \w+, turn \d, agent {AGENTS[position]} \({act}\): PermissionError: no such account", error)
     paid = len(failed.calls)
     assert all(text.strip() for _, text in _published(failed).values()), "nothing is imputed"
     mended, healthy = _chain("nowhere", "")
@@ -139,7 +139,7 @@ def test_under_then_fail_it_ends_the_run(position: str, condition: str) -> None:
     model = {"name": "numbered", "replies": {condition: {"reask": 1, "then": "fail"}}}
     results, asked = _chain(position, REFUSED if condition == "refused" else AIMessage(""), model=model)
     error = results.runs["error"].item()
-    assert re.search(rf"step 1, agent {AGENTS[position]} \((respond|moderate)\): ", error)
+    assert re.search(rf"run \w+, turn \d, agent {AGENTS[position]} \((respond|moderate)\): ", error)
     assert condition in error
     assert asked._asked.count(position) == 2 * (1 + (position == "Ben")), "asked once more, for each draw"
 
@@ -165,7 +165,7 @@ def test_a_judge_that_names_no_reply_is_asked_again_and_ends_the_run(fault: Any)
     if fault == "One. ":  # beside the number it names
         assert error == ""
         return
-    assert "step 1, agent 1 (respond): none of 3 replies was acceptable; the last one: " in error
+    assert "turn 1, agent 1 (respond): none of 3 replies was acceptable; the last one: " in error
     assert model._asked.count("select") == 3
     assert (results.calls["part"] == "select").sum() == 3
     assert _chain("nowhere", "")[0].runs["status"].item() == "complete"
@@ -183,7 +183,7 @@ def test_instructions_are_asked_for_ten_times_and_then_the_run_ends(reply: str, 
     results, model = _chain("instruct", AIMessage(reply))
     error = results.runs["error"].item()
     assert re.search(
-        r"step 1, agent 3 \(instruct\): none of 10 replies was acceptable; the last one: .*" + reason, error
+        r"run \w+, turn \d, agent 3 \(instruct\): none of 10 replies was acceptable; the last one: .*" + reason, error
     )
     assert model._asked.count("instruct") == 10
     mended, again = _chain("nowhere", "")

@@ -14,6 +14,7 @@ import pandas as pd
 from opinionsim.errors import SpecError
 from opinionsim.evidence import KINDS, evidence_statement, played_by, validation_statement
 from opinionsim.metrics import condition_axes, condition_metrics, one_wording, order_levels, wording_statement
+from opinionsim.spreadsheets import write_csv
 
 _TABLE_AXES = ("framing", "confirmation_bias")
 #: Units of standard errors, in words.
@@ -93,7 +94,7 @@ class Table:
         target = Path(path)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            self.frame.to_csv(target, index=False)
+            write_csv(self.frame, target)
         except OSError as error:
             raise SpecError(f"cannot write the table to {target}: {error.strerror}") from error
         return target

@@ -8,6 +8,7 @@ from dataclasses import replace
 from opinionsim.assembly._loaded import LoadedParts
 from opinionsim.measurement import Estimate, Instrument, Text
 from opinionsim.messages import Message, as_message
+from opinionsim.registry import kept
 from opinionsim.schedules import Turn
 from opinionsim.specification import PlannedRun
 from opinionsim.store import InstrumentRow, OpinionRow, TurnRow
@@ -39,7 +40,7 @@ def instrument_row(instrument: Instrument) -> InstrumentRow:
         instrument.instrument_id,
         instrument.variable,
         instrument.name or classifier.name,
-        classifier.options,
+        kept(classifier.options),
         scale.points,
         scale.labels,
         instrument.context,

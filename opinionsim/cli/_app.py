@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
+import time
 import traceback
 from importlib import import_module
 from typing import Annotated, Any
@@ -12,8 +15,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import opinionsim
-from opinionsim.cli._console import complain
-from opinionsim.errors import OpinionSimError
+from opinionsim.cli._console import complain, note
+from opinionsim.errors import Interrupt, OpinionSimError, is_interrupt
 
 #: Exit codes after an interrupt, and after the reader of standard output went away.
 _INTERRUPTED = 130
@@ -98,8 +101,12 @@ class _Group(TyperGroup):
             sys.stdout.flush()
         except OpinionSimError as error:
             raise self._failed(ctx, str(error), error.exit_code) from None
-        except KeyboardInterrupt:
-            raise self._failed(ctx, "interrupted", _INTERRUPTED) from None
+        except (SystemExit, KeyboardInterrupt) as error:
+            if is_interrupt(error):
+                raise self._failed(ctx, "interrupted", _INTERRUPTED) from None
+            from opinionsim.registry import ordinary
+
+            raise self._failed(ctx, str(ordinary(error)), OpinionSimError.exit_code) from None
         except BrokenPipeError:
             # Nobody reads any more: the interpreter's last flush must not fail.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -112,7 +119,9 @@ class _Group(TyperGroup):
     def _failed(self, ctx: Any, message: str, code: int) -> typer.Exit:
         """Print the message of an error; with ``--debug`` also its traceback."""
         if ctx.params.get("debug"):
-            traceback.print_exc()
+            from opinionsim.redaction import redacted
+
+            sys.stderr.write(redacted(traceback.format_exc()))
         complain(message)
         return typer.Exit(code)
 
@@ -188,4 +197,22 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # Replies of models may hold characters that the terminal's encoding lacks.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    app(prog_name="opinionsim")
+    signal.signal(signal.SIGINT, Interrupt.taken)
+    ending = SystemExit(1)
+    try:
+        app(prog_name="opinionsim")
+    except SystemExit as error:
+        ending = error
+        raise
+    finally:
+        threading.Thread(target=_end_beside_threads, args=(ending,), daemon=True).start()
+
+
+def _end_beside_threads(ending: SystemExit) -> None:
+    """End the process beside threads of others, for which Python would wait, and name them; all is stored by then."""
+    time.sleep(1.0)  # the threads of a pool end once the interpreter does
+    others = [each for each in threading.enumerate() if not (each.daemon or each.name.startswith("opinionsim"))][1:]
+    for thread in others:  # the first of all is the main thread
+        note(f"ended beside the thread {thread.name!r}, which was still running; join it, or make it a daemon")
+    if others:
+        os._exit(ending.code if isinstance(ending.code, int) else int(ending.code is not None))

@@ -14,6 +14,7 @@ import typer
 from opinionsim.cli._console import note
 from opinionsim.cli._options import AsJson, assignments, own_modules
 from opinionsim.errors import SpecError
+from opinionsim.spreadsheets import unescaped, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,7 +127,7 @@ def classify(
         rows = coded.astype(object).where(coded.notna(), None).to_dict(orient="records")
         written = json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     else:
-        written = coded.to_csv(index=False, lineterminator="\n")
+        written = write_csv(coded, lineterminator="\n") or ""
     if output is None:
         sys.stdout.write(written)
     else:
@@ -179,7 +180,7 @@ def _of_table(source: str, text: str | None, claim: str | None, identity: str | 
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise SpecError(f"{name}: not a readable CSV: {error}") from None
     header = [column.strip() for column in table.iloc[0].fillna("")]
-    table = table[1:]
+    table = table[1:].map(unescaped)
     valid = f"its columns are {', '.join(header)}"
     if text is None:
         raise SpecError(f"{name}: is a CSV; name the column of the texts with --text; {valid}")

@@ -16,16 +16,20 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Characters that move a cursor or switch a terminal's state; texts of models and users may hold them.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+#: Characters that move a cursor, switch a terminal's state, turn the direction of a line, or cannot be seen; texts of
+#: models and users may hold them.
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
+)
 
 #: Fewest columns of a folded text.
 _NARROWEST = 20
 
 
 def clean(text: str) -> str:
-    """A text with control characters spelled out; line ends and tabs stay."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text.replace("\r\n", "\n"))
+    """A text with control, bidirectional and zero-width characters spelled out; line ends and tabs stay."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
 
 
 def say(text: str = "") -> None:
@@ -34,8 +38,9 @@ def say(text: str = "") -> None:
 
 
 def say_json(value: Any) -> None:
-    """Write a value to standard output as JSON."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    """Write a value to standard output as JSON, with the characters that :func:`clean` spells out as its escapes."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write(_CONTROL.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
 
 
 def stderr() -> Console:

@@ -25,6 +25,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write to.")] = Path("results/demo"),
 ) -> None:
     """Run a small experiment, print its table and draw its figures; needs no key and no network."""
+    from opinionsim.errors import Interrupt
     from opinionsim.specification import load_experiment
     from opinionsim.store import load
 
@@ -33,7 +34,7 @@ def demo(
     # Results of an earlier version of the package are replaced.
     summary = carry_out(experiment, url, fresh=True)
     if summary.stopped:
-        raise KeyboardInterrupt
+        raise Interrupt
     note(f"{summary.made:,} calls made, {summary.answered:,} answered by the store, {summary.seconds:.1f} s\n")
     results = load(url, experiment.spec.name)
     table, written = _write(results, out)

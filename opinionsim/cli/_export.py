@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from opinionsim.cli._console import note
 from opinionsim.errors import SpecError
+from opinionsim.spreadsheets import texts_changed, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,8 @@ _NAMES = (*(f"{name}.{kind}" for kind in FileKind for name in (*_FRAMES, _POINTS
 def write_export(results: Results, folder: Path, kind: FileKind = FileKind.csv) -> list[Path]:
     r"""Write every frame as CSV or Parquet, and the manifest as JSON; on failure none of them.
 
-    Characters that no such file can hold (half a surrogate pair, NUL) are written as ``\udXXX`` and ``\x00``.
+    Characters that no such file can hold (half a surrogate pair, NUL) are written as ``\udXXX`` and ``\x00``. In
+    CSV, texts that a spreadsheet would run get an apostrophe; :func:`opinionsim.spreadsheets.read_csv` takes it away.
 
     Parameters
     ----------
@@ -88,24 +90,12 @@ def _write(results: Results, folder: Path, kind: FileKind) -> None:
         if name == "turns":
             frame = frame.assign(reads=[json.dumps(list(reads)) for reads in frame["reads"]])
         if kind is FileKind.csv:
-            _plain(frame).to_csv(folder / f"{name}.csv", index=False)
+            write_csv(texts_changed(frame, _escaped), folder / f"{name}.csv")
         else:
-            _plain(frame).to_parquet(folder / f"{name}.parquet", index=False, engine="pyarrow")
+            texts_changed(frame, _escaped).to_parquet(folder / f"{name}.parquet", index=False, engine="pyarrow")
     text = json.dumps(results.manifest, indent=2, ensure_ascii=False) + "\n"
     # Half a surrogate pair is written as its escape, which JSON reads back unchanged.
     (folder / _MANIFEST).write_bytes(text.encode("utf-8", "backslashreplace"))
-
-
-def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame whose texts files can hold: half a surrogate pair and NUL are written as their escapes."""
-    from pandas.api.types import is_numeric_dtype
-
-    texts = [position for position, dtype in enumerate(frame.dtypes) if not is_numeric_dtype(dtype)]
-    found = frame.copy(deep=False)
-    for position in texts:
-        column = found.iloc[:, position]
-        found.isetitem(position, column.map(_escaped).to_numpy(dtype=object))
-    return found.rename(columns=_escaped)
 
 
 def _escaped(value: Any) -> Any:
@@ -119,7 +109,7 @@ def write_frame(frame: pd.DataFrame, target: Path) -> None:
     """Save a frame as CSV, and say so."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        frame.to_csv(target, index=False)
+        write_csv(frame, target)
     except OSError as error:
         raise SpecError(f"cannot write {target}: {error.strerror}") from error
     note(f"wrote {target}")

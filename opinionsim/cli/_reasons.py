@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 #: Beginning of an error: the place in the run.
-_PLACE = re.compile(r"run [0-9a-f]+(?:, step -?\d+, agent \d+ \([\w-]+\))?: ")
+_PLACE = re.compile(r"run [0-9a-f]+(?:(?:, step -?\d+)?, turn \d+, agent \d+ \([\w-]+\))?: ")
 #: Details in which errors of one cause differ: digests of prompts, agents and acts.
 _PARTICULAR = re.compile(r"prompt [0-9a-f]+|agent \d+|act '[\w-]+'")
 

@@ -17,6 +17,7 @@ from opinionsim.deliberation._running import Deliberation
 from opinionsim.deliberation._speaker import NoAnswer, texts
 from opinionsim.errors import SpecError
 from opinionsim.registry import name_of
+from opinionsim.spreadsheets import write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -318,7 +319,7 @@ class AbstractStructure(ABC):
         columns = ["turn", "cycle", "agent", "name", "role", "response", "condition", "reads", "model", "evidence"]
         found = found.sort_values("turn", ignore_index=True)[columns]
         if filename is not None:
-            found.to_csv(filename, index=False)
+            write_csv(found, filename)
         return found
 
     def print_responses(self) -> None:

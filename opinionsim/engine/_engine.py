@@ -14,6 +14,7 @@ from opinionsim.engine._graph import Node, TurnGraph
 from opinionsim.engine._outcomes import TurnOutcomes
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import ChatMessage, Message, Parse, Reading, Reply
+from opinionsim.registry import RAISED, ordinary
 from opinionsim.schedules import PARTICIPANT, AdaptiveSchedule, AnySchedule, Turn, check_schedule, n_members
 
 
@@ -110,9 +111,9 @@ class Engine:
         try:
             for turn in self.schedule.turns():
                 self._take(turn)
-        except Exception as error:
-            self.stop(error)
-            raise
+        except RAISED as error:
+            self.stop(ordinary(error))
+            raise ordinary(error) from error.__cause__
         self._exhausted = True
         self.graph.set_priorities()
         self._ready(node for node in self._nodes if node.waiting == 0)
@@ -240,7 +241,7 @@ class Engine:
             if not self._stopping:
                 self.stop(asyncio.CancelledError())
         elif (error := task.exception()) is not None:
-            self.stop(error)
+            self.stop(ordinary(error))
 
     async def _perform(self, node: Node) -> None:
         turn, witness = node.turn, self._witness

@@ -31,6 +31,7 @@ from opinionsim.llm._reply import ParsedReply, read_reply, withheld
 from opinionsim.llm._seat import Seat
 from opinionsim.llm._slots import Lane, SlotPool, Verdict
 from opinionsim.messages import AS_IS, ChatMessage, Prompt, Reading, Reply
+from opinionsim.registry import RAISED, raised
 from opinionsim.streams import call_seed
 
 #: The finish reason on record where a provider refused the prompt with an error instead of a reply.
@@ -172,6 +173,10 @@ class RunCalls:
 
     Attributes
     ----------
+    longest_prompt : float
+        Most characters of a prompt, and of a reply that prompts may have to show; no limit until it is set.
+    names_steps : bool
+        Whether errors name the step of a turn, which in a structure says nothing that the turn does not.
     made, answered, repeated : int
         So far: replies of models, replies found in the journal, and failed attempts that were repeated.
     """
@@ -192,6 +197,7 @@ class RunCalls:
         self._slots = slots
         self._retry = retry or RetryPolicy()
         self._budget = budget
+        self.longest_prompt, self.names_steps = float("inf"), True
         self.made = 0
         self.answered = 0
         self.repeated = 0
@@ -242,7 +248,7 @@ class RunCalls:
         Raises
         ------
         ModelCallError
-            If the call fails or no attempt is acceptable; names run, step and agent.
+            If the call fails, no attempt is acceptable, or prompt or reply is too long; names run, turn and agent.
         ScheduleError
             If `parse` fails with an error of its own; names turn and part. The reply is kept.
         BudgetExceeded
@@ -264,6 +270,7 @@ class RunCalls:
                 self.answered += 1
                 verdict = self._read_again(entry, turn, reading)
             else:
+                self._require_short(turn, prompt.characters, "the prompt")
                 question = _Question(key, prompt, priority, asked, missing[True])
                 reply, latency_s = await self._reply(turn, question)
                 reply = _as_read(reply, reading, part)
@@ -296,10 +303,12 @@ class RunCalls:
                 await asyncio.sleep(0)
             if verdict.failure is not None:
                 raise ScheduleError(
-                    f"{self._place(turn)}, turn {turn.index}, part {part!r}: {verdict.reason}. "
+                    f"{self._place(turn)}, part {part!r}: {verdict.reason}. "
                     "The reply is kept; raise opinionsim.errors.Rejected for one that cannot be used"
                 ) from verdict.failure
             if verdict.verdict == "accepted":
+                # A prompt that shows it would be longer still.
+                self._require_short(turn, len(entry.text), "the reply, which is kept,")
                 return Reply(entry.text, entry.condition, verdict.decision)
             if entry.condition != "answered":
                 missing[entry.condition == "truncated"] += 1
@@ -363,8 +372,8 @@ class RunCalls:
             raise ModelCallError("the seat was given up before there was an answer") from None
         except OpinionSimError:
             raise
-        except Exception as error:  # a person's interface may raise anything
-            raise ModelCallError(f"the seat failed with {type(error).__name__}: {error}") from error
+        except RAISED as error:  # a person's interface may raise anything
+            raise ModelCallError(f"the seat failed with {raised(error)}") from error
         finally:
             answer.cancel()
         return answer.result(), clock() - began
@@ -418,7 +427,7 @@ class RunCalls:
                 return message
             except StoreError:
                 raise
-            except Exception as error:
+            except RAISED as error:
                 if isinstance(error, TimeoutError) and limit.expired():
                     return Failure("transient", f"no reply within {self._retry.timeout_s:g} s")
                 failure = classify_failure(error, networked=endpoint.networked)
@@ -486,8 +495,15 @@ class RunCalls:
         if record.seed is not None and record.seed != call_seed(self.run_id, *record.key):
             raise JournalMismatch(f"{self._place(turn)}: the journal is that of another run; give each its own")
 
+    def _require_short(self, turn: CallSite, characters: int, what: str) -> None:
+        """Refuse to go on with more characters than a prompt may have."""
+        if characters > self.longest_prompt:
+            allowed = f"execution.max_prompt_characters is {self.longest_prompt:,}; raise it to go on"
+            raise ModelCallError(f"{self._place(turn)}: {what} has {characters:,} characters, and {allowed}")
+
     def _place(self, turn: CallSite) -> str:
-        return f"run {self.run_id}, step {turn.step}, agent {turn.agent} ({turn.act})"
+        step = f"step {turn.step}, " if self.names_steps else ""
+        return f"run {self.run_id}, {step}turn {turn.index}, agent {turn.agent} ({turn.act})"
 
 
 def _finish(waiter: asyncio.Future[None]) -> None:
@@ -535,7 +551,7 @@ class _Verdict(NamedTuple):
     """Whether a rejected reply that is no answer ends the run."""
     nothing: bool = False
     """Whether nothing of an answer is left to publish."""
-    failure: Exception | SystemExit | None = None
+    failure: BaseException | None = None
     """Error of a `parse` that failed; raised after the journal has the reply, which was paid for."""
 
 
@@ -547,8 +563,8 @@ def _parsed(reading: Reading, part: str, text: str) -> _Verdict:
         return _Verdict("accepted", decision=reading.parse(part, text, reading.received))
     except Rejected as rejected:
         return _Verdict("rejected", str(rejected), nothing=isinstance(rejected, NothingSaid))
-    except (Exception, SystemExit) as error:  # a parse is a function of the user's
-        return _Verdict("unparsed", f"parse failed with {type(error).__name__}: {error}", failure=error)
+    except RAISED as error:  # a parse is a function of the user's
+        return _Verdict("unparsed", f"parse failed with {raised(error)}", failure=error)
 
 
 def _as_read(reply: ParsedReply, reading: Reading, part: str) -> ParsedReply:

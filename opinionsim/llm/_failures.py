@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from opinionsim.llm._redaction import redacted
+from opinionsim.redaction import redacted
+from opinionsim.registry import part_at
 
 FailureKind = Literal["rate-limited", "transient", "this-request", "any-request", "content-filter"]
 
@@ -128,7 +129,8 @@ def classify_failure(error: BaseException, *, networked: bool = False) -> Failur
     retry_after_s = None
     if kind in ("rate-limited", "transient"):
         retry_after_s = next((seconds for each in chain if (seconds := _retry_after_s(each)) is not None), None)
-    return Failure(kind, _reason(chain, networked), retry_after_s)
+    where = "" if (found := part_at(error)) is None else f" (in {found[0].name}, {found[1]})"
+    return Failure(kind, _reason(chain, networked) + where, retry_after_s)
 
 
 def wait_s(n_failures: int, failure: Failure, *, first_s: float, longest_s: float, rng: np.random.Generator) -> float:

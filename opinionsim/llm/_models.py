@@ -34,9 +34,10 @@ from opinionsim.llm._providers import (
     provider_of,
     seeding,
 )
-from opinionsim.llm._redaction import redacted
 from opinionsim.llm._scripted import ScriptedChatModel
 from opinionsim.messages import ChatMessage, Prompt
+from opinionsim.redaction import redacted
+from opinionsim.registry import raised
 
 _MESSAGE_TYPES: dict[str, type[BaseMessage]] = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
 _VALID = (
@@ -262,18 +263,15 @@ class ModelClient:
         Raises
         ------
         ModelCallError
-            In the place of an error that would end the process or a task: ``SystemExit``, ``KeyboardInterrupt``,
-            and ``CancelledError`` where nobody cancelled the call.
+            In the place of a ``CancelledError`` where nobody cancelled the call.
         """
         try:
             return await self._called(Prompt.of(messages), seed, max_tokens)
-        except (SystemExit, KeyboardInterrupt) as error:
-            raise _contained(error) from error
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            raise _contained(error) from error
+            raise ModelCallError(f"the chat model raised {raised(error)}") from error
 
     async def _called(self, prompt: Prompt, seed: int, max_tokens: int | None) -> AIMessage:
         options: dict[str, Any] = {"seed": seed} if self._seeding == "call" else {}
@@ -294,11 +292,6 @@ class ModelClient:
                 return await self._direct.call(model, self._messages(prompt), options)
             # A callback gets to see the messages, and might change them.
             return await model.ainvoke(_own_messages(prompt), **options)
-
-
-def _contained(error: BaseException) -> ModelCallError:
-    """The error of one call that stands for one that would end more than the call."""
-    return ModelCallError(f"the chat model raised {type(error).__name__}{f'({error})' if str(error) else ''}")
 
 
 def _name(provider: str, model: BaseChatModel) -> str:
@@ -327,10 +320,8 @@ async def _in_thread(function: Callable[[], AIMessage]) -> AIMessage:
     def work() -> None:
         try:
             settle = partial(answer.set_result, function())
-        except Exception as error:
+        except BaseException as error:
             settle = partial(answer.set_exception, error)
-        except BaseException as error:  # a future that hands it on would end the event loop
-            settle = partial(answer.set_exception, _contained(error))
         with suppress(InvalidStateError):  # nobody waits any more
             settle()
 

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from opinionsim.errors import SpecError, meant
 from opinionsim.llm._transport import fast_client
-from opinionsim.registry import all_options, secret_in
+from opinionsim.registry import all_options, is_digest, kept, secret_in
 
 
 class _Home(NamedTuple):
@@ -143,6 +143,12 @@ def _check_options(options: Mapping[str, Any]) -> None:
             raise SpecError(f"model.options: {option}: {_ELSEWHERE[option]}")
         if inside is not options and "temperature" in (inside or ()):
             raise SpecError("model.options: temperature: write it as model.temperature")
+    kept(options)  # what is not kept is not shown either
+    for option, value in all_options(options):
+        if is_digest(value):
+            raise SpecError(
+                f"model.options: {option}: only the digest of its value is on record; state the value, as with --set"
+            )
     if problem := secret_in(options, strict=True):
         raise SpecError(f"model.options: {problem}; api_key_env names the variable of a key")
     address = options.get("base_url")
@@ -336,6 +342,9 @@ def prepared(model: BaseChatModel) -> BaseChatModel:
         return model
     chosen = [getattr(model, name, None) for name in ("http_async_client", "http_socket_options", "openai_proxy")]
     client = client.with_options(max_retries=0, **({"http_client": fast_client()} if not any(chosen) else {}))
+    if chosen[0] is None:
+        # LangChain's client or ours, which no caller has: what it is sent to, with a key, is what was written.
+        client._client.follow_redirects = False
     update = {"max_retries": 0, "root_async_client": client, "async_client": client.chat.completions}
     blocking = getattr(model, "root_client", None)
     if blocking is not None:

@@ -69,6 +69,8 @@ _PRESENTS = re.compile(r"\bhere(?:'s| is)\b|in character|response as|voice of")
 _OPENING = re.compile(r"(?:[^.!?\n]{0,80}step by step through what i believe|\w+(?: \w+)?:)\W*")
 _MARKUP = re.compile(r"</?[a-z]+>|[*`]+|(?<!\w)_+|_+(?!\w)|^[ \t]*(?:#{1,6} |>)", re.IGNORECASE | re.MULTILINE)
 _QUOTED_WITHIN = re.compile(r"(?<=[\w,] )\"[^\"\n]{1,200}\"")
+#: Words that stand for others, as in ``{task}``, ``${task}``, ``{{ task }}`` and ``{% if task %}``: not the author's.
+_PLACEHOLDER = re.compile(r"\$?\{\s*[\w.-]*\s*\}|\{(?:\{[^{}\n]{0,40}\}|%[^{}\n]{0,40}%)\}")
 _ENDS = re.compile(r"(?<=[.!?\u2026:;])[\"')\]]*\s+|\s+[\u2013\u2014-]+\s+|,\s+(?=(?:but|yet|so|still)\b)|\n+")
 _PARAGRAPHS = re.compile(r"\n\s*(?:-{3,}\s*)?\n|\n(?=\s*(?:\(|\[|note:))", re.IGNORECASE)
 _ASIDE = re.compile(r"[\s-]*(?:[(\[]|(?:\w+ )?note\b|disclaimer\b|ooc\b)")
@@ -120,7 +122,7 @@ def signs(text: str) -> tuple[dict[str, float], bool]:
     values["short"] = any(out) and len(together) < 14
     values["very short"] = any(out) and len(together) < 6
     values["hashtag"] = "#" in plain
-    values["bracketed"] = plain[:1] in ("(", "[", "{") and plain[-1:] in (")", "]", "}")
+    values["bracketed"] = plain[:1] in ("(", "[") and plain[-1:] in (")", "]")
     values["foreign"] = together[:12].count(".") > 8 * min(12, len(together)) / 12 and bool(_FOREIGN.match(plain))
     asks = plain.rstrip("\"')]_ ").endswith("?") and not _SPOKEN.isdisjoint(counts)
     values["asks at last"] = asks and not {"y", "I"}.isdisjoint(sentences[-1])
@@ -128,10 +130,10 @@ def signs(text: str) -> tuple[dict[str, float], bool]:
 
 
 def _plain(text: str) -> str:
-    """A text without markup, with straight quotes, and without what it quotes within its sentences."""
+    """A text without markup and placeholders, with straight quotes, and without what it quotes in its sentences."""
     for curly, straight in (("\u2019", "'"), ("\u2018", "'"), ("\u201c", '"'), ("\u201d", '"')):
         text = text.replace(curly, straight)
-    plain = _QUOTED_WITHIN.sub('""', _MARKUP.sub("", text.lower())).strip()
+    plain = _QUOTED_WITHIN.sub('""', _MARKUP.sub("", _PLACEHOLDER.sub('""', text.lower()))).strip()
     opening = _OPENING.match(plain)
     return plain[opening.end() :] if opening else plain
 

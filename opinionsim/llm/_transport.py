@@ -77,7 +77,7 @@ def fast_client() -> Any:
         async def send(self, request: Any, **options: Any) -> Any:
             loop = asyncio.get_running_loop()
             if loop not in _open:
-                client = openai.DefaultAioHttpClient(limits=limits)
+                client = openai.DefaultAioHttpClient(limits=limits, follow_redirects=False)
                 keeper = _until_closed(loop, client)
                 _open[loop] = client, keeper
                 await anext(keeper)

@@ -11,6 +11,7 @@ from opinionsim.errors import SpecError
 from opinionsim.llm import CallSite
 from opinionsim.messages import Condition
 from opinionsim.opinions import OpinionScale
+from opinionsim.registry import kept
 from opinionsim.streams import canonical_json, digest
 from opinionsim.topics import Claim
 
@@ -67,7 +68,7 @@ def instrument_id(
         ``reads`` where each text is judged together with each message its author was shown; empty where it is judged
         by itself.
     """
-    return digest(canonical_json([variable, classifier, dict(options), scale.points, scale.labels, context, about]))
+    return digest(canonical_json([variable, classifier, kept(options), scale.points, scale.labels, context, about]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ from opinionsim.measurement._instruments import (
 from opinionsim.measurement._queues import Queues, estimates_of, failed
 from opinionsim.messages import ChatMessage, Parse, Reading, Reply, text_id
 from opinionsim.opinions import OpinionScale
+from opinionsim.registry import RAISED
 from opinionsim.topics import Claim
 
 #: Questions of judges under way at a time for each call slot.
@@ -284,7 +285,7 @@ class Measuring:
             ) from error
         except OpinionSimError:
             raise
-        except Exception as error:  # a classifier of the user's own may raise anything
+        except RAISED as error:  # a classifier of the user's own may raise anything
             raise failed(classifier, error) from error
 
 

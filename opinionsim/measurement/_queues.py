@@ -12,6 +12,7 @@ from opinionsim.classifiers import Classifier, Item
 from opinionsim.errors import MeasurementError, OpinionSimError
 from opinionsim.measurement._instruments import Estimate, Instrument
 from opinionsim.opinions import OpinionEstimates
+from opinionsim.registry import RAISED, raised
 
 #: Items a queue takes as one batch.
 _FULL = 512
@@ -169,7 +170,7 @@ def _computed(classifier: Classifier, items: Sequence[Item]) -> list[Estimate]:
             )
     except OpinionSimError:
         raise
-    except Exception as error:  # a classifier of the user's own may raise anything
+    except RAISED as error:  # a classifier of the user's own may raise anything
         raise failed(classifier, error) from error
     return estimates
 
@@ -180,5 +181,5 @@ def estimates_of(found: OpinionEstimates) -> list[Estimate]:
     return [Estimate(value, tuple(probabilities), off_scale) for value, probabilities, off_scale in rows]
 
 
-def failed(classifier: Classifier, error: Exception) -> MeasurementError:
-    return MeasurementError(f"classifier {classifier.name!r} failed with {type(error).__name__}: {error}")
+def failed(classifier: Classifier, error: BaseException) -> MeasurementError:
+    return MeasurementError(f"classifier {classifier.name!r} failed with {raised(error)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from opinionsim.prompts._texts import Texts, fill, pieces
 
 #: Placeholders of the texts.
 _PERSONA, _RESPONSES, _TASK, _VALUES = "persona", "previous_responses", "task", "values"
+#: A placeholder with the one full stop behind it.
+_STOPPED = re.compile(r"(\$\{(\w+)\})\.(?!\.)")
 
 
 @dataclass(frozen=True)
@@ -129,10 +132,14 @@ def told_by(brief: Brief, texts: Texts | None, role: str, task: str, place: str,
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
-    """A template with its values; the task, where it holds one, must not be blank."""
+    """A template with its values; the task, where it holds one, must not be blank.
+
+    The full stop behind a placeholder is left out where the value ends a sentence itself.
+    """
     if not values[_TASK].strip() and f"${{{_TASK}}}" in template:
         raise SpecError(f"task: is needed and missing: the text {show_value(template)} holds ${{{_TASK}}}")
-    return fill(template, values)
+    ended = {name for name, value in values.items() if value.rstrip().endswith((".", "!", "?"))}
+    return fill(_STOPPED.sub(lambda found: found[1] if found[2] in ended else found[0], template), values)
 
 
 def _listed(names: set[str]) -> str:

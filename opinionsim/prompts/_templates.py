@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import PurePath
@@ -25,8 +26,9 @@ FRAMES = ("system", "event", "reflect", "recollection")
 #: Tasks of the package's own acts, which declare all task variables and no values.
 TASKS = ("write", "review", "report", "probe", "self-report")
 
-#: Characters that a template may make, in its text or on the way to it.
+#: Characters that a template may make, in its text or on the way to it, beside those of the texts that it is given.
 LONGEST = 1_000_000
+_most: ContextVar[int] = ContextVar("most", default=LONGEST)
 _TOO_LONG = f"a template may make {LONGEST:,} characters at most"
 #: Filters and methods that fill up to a width, those that write numbers into a pattern, and those that repeat a text.
 _WIDE = frozenset(
@@ -74,6 +76,7 @@ def render(place: str, template: Template, context: Mapping[str, Any]) -> str:
         If rendering fails; the message names pack, file and line.
     """
     try:
+        _most.set(LONGEST + _weight([*context.values()]))
         return template.render(context).strip()
     except Exception as error:  # a template is a user's program: any exception may come out of it
         own = str(template.name)
@@ -219,13 +222,14 @@ class _Bounded(ImmutableSandboxedEnvironment):
         """The value of an operator that might make much of little."""
         if operator == "*":
             text, times = (right, left) if isinstance(left, int) else (left, right)
-            _require(not isinstance(times, int) or isinstance(text, int | float) or _weight(text) * times <= LONGEST)
+            number = not isinstance(times, int) or isinstance(text, int | float)
+            _require(number or _weight(text) * times <= _most.get())
         elif operator == "+":
-            _require(isinstance(left, int | float) or _weight(left) + _weight(right) <= LONGEST)
+            _require(isinstance(left, int | float) or _weight(left) + _weight(right) <= _most.get())
         elif operator == "%" and isinstance(left, str):
             _check_arguments("format", (left, *(right if isinstance(right, tuple) else (right,))))
         elif operator == "**" and isinstance(left, int) and isinstance(right, int):
-            _require(left.bit_length() * right <= LONGEST)
+            _require(left.bit_length() * right <= _most.get())
         return super().call_binop(context, operator, left, right)
 
     def call(self, context: Any, called: Any, /, *arguments: Any, **named: Any) -> Any:
@@ -257,26 +261,28 @@ def _check_arguments(name: str, values: tuple[Any, ...]) -> None:
     if name in _PATTERNED:
         _require(not _WIDTH.search(str(subject)))
     if name in _WIDE or (name in _PATTERNED and _GIVEN_WIDTH.search(str(subject))):
-        _require(all(abs(number) < LONGEST for number in numbers))
+        _require(all(abs(number) < _most.get() for number in numbers))
     elif name == "replace" and len(others) > 1:
         old, new = str(others[0]), str(others[1])
-        _require(len(str(subject)) + str(subject).count(old) * len(new) <= LONGEST)
+        _require(len(str(subject)) + str(subject).count(old) * len(new) <= _most.get())
     elif name == "join":
         between, pieces = (subject, others[0]) if isinstance(subject, str) and others else ("", subject)
         if isinstance(pieces, list | tuple):
             gap = between or (others[0] if others and isinstance(others[0], str) else "")
-            _require(_weight(pieces) + len(str(gap)) * len(pieces) <= LONGEST)
+            _require(_weight(pieces) + len(str(gap)) * len(pieces) <= _most.get())
 
 
 def _weight(value: Any) -> int:
-    """Characters of a text, or of the texts in a list, and one for any other item."""
+    """Characters of a text, or of the texts in a list or mapping, and one for any other item."""
     if isinstance(value, str | bytes):
         return len(value)
+    if isinstance(value, dict):
+        value = [*value.values()]
     return sum(max(_weight(each), 1) for each in value) if isinstance(value, list | tuple) else 1
 
 
 def _checked(value: Any) -> Any:
-    _require(not isinstance(value, str) or len(value) <= LONGEST)
+    _require(not isinstance(value, str) or len(value) <= _most.get())
     return value
 
 
@@ -285,7 +291,7 @@ def _joined(pieces: Iterable[str]) -> str:
     taken, length = [], 0
     for piece in pieces:
         length += len(piece)
-        _require(length <= LONGEST)
+        _require(length <= _most.get())
         taken.append(piece)
     return "".join(taken)
 

@@ -19,6 +19,7 @@ from opinionsim.errors import BudgetExceeded, DamagedError, OpinionSimError
 from opinionsim.llm import Endpoint, RetryPolicy, RunCalls, Seat, SlotPool
 from opinionsim.measurement import Queues
 from opinionsim.running._spending import Spending
+from opinionsim.schedules import Structure
 from opinionsim.simulation import Simulation
 from opinionsim.specification import Experiment, PlannedRun
 from opinionsim.store import Paid, RunRecord, Store
@@ -138,7 +139,7 @@ class Context:
         The same errors as they were raised, of runs that this process carried out.
     exceeded : str
         The limit of the budget that stopped the sweep, in words; empty if none did.
-    defect : Exception or None
+    defect : BaseException or None
         The first defect of the program that stopped a run.
     made, answered, repeated : int
         Calls answered by the model, calls answered by the store, and repeated attempts, of runs that are over.
@@ -172,7 +173,7 @@ class Context:
         self.errors: dict[str, str] = {}
         self.causes: dict[str, OpinionSimError] = {}
         self.exceeded = ""
-        self.defect: Exception | None = None
+        self.defect: BaseException | None = None
         self.made = self.answered = self.repeated = 0
         self.playing: dict[str, Simulation] = {}
         self._calls: set[RunCalls] = set()
@@ -214,6 +215,8 @@ class Context:
         retry = RetryPolicy(execution.timeout_s, **execution.retry.model_dump())
         budget = self.spending.budget
         calls = RunCalls(planned.run_id, record, answering, self.slots, retry=retry, budget=budget)
+        calls.longest_prompt = execution.max_prompt_characters
+        calls.names_steps = not isinstance(planned.spec.interaction, Structure)
         self._calls.add(calls)
         if self.stopped:
             calls.stop()

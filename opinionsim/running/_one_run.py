@@ -12,6 +12,7 @@ from opinionsim.errors import DamagedError, JournalMismatch, OpinionSimError, Sp
 from opinionsim.llm import RunCalls
 from opinionsim.measurement import Author, Measuring, Text
 from opinionsim.messages import Message
+from opinionsim.registry import RAISED, raised
 from opinionsim.running._context import STOPPED, Context, Stopped, damage, together
 from opinionsim.running._replay import check_prompts
 from opinionsim.running._skipped_turns import SKIPS, other_skips, skipped_entry, turns_left_out
@@ -186,11 +187,11 @@ async def play(context: Context, opened: Opened) -> Played:
     except OpinionSimError as failure:
         error = failure
         context.heed(failure)
-    except Exception as failure:
+    except RAISED as failure:
         # A defect of the program stops this run only; it is raised when all other runs are over.
         error = own_part_error(spec, failure)
         if error is None:
-            error = OpinionSimError(f"{type(failure).__name__}: {failure}")
+            error = OpinionSimError(raised(failure))
             context.defect = context.defect or failure
         await simulation.end(error)
     finally:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import opinionsim
 from opinionsim.assembly import instrument_row
 from opinionsim.planning import RunCounts, counts_by_run
+from opinionsim.registry import kept
 from opinionsim.running._context import Context
 from opinionsim.schedules import Structure
 from opinionsim.specification import (
@@ -89,9 +90,9 @@ class Registration:
         )
         returned = store.models(planned.run_id for planned in self._context.planned).values()
         models = sorted({model for found in returned for model, _ in found if model})
-        found, spec = recorded_manifest(experiment, models=models), experiment.spec
+        found, spec = kept(recorded_manifest(experiment, models=models)), experiment.spec
         identity = (self._context.experiment_id, spec.name, design_id(experiment))
-        store.save_design(DesignRow(*identity, spec.model_dump(mode="json"), found, runs))
+        store.save_design(DesignRow(*identity, kept(spec.model_dump(mode="json")), found, runs))
 
     def inputs(self, planned: PlannedRun) -> Inputs:
         """The inputs of a run."""

@@ -24,7 +24,7 @@ from opinionsim.documents import (
 )
 from opinionsim.errors import SpecError
 from opinionsim.measurement import STANCE
-from opinionsim.registry import known
+from opinionsim.registry import kept, known
 from opinionsim.specification import _identity
 from opinionsim.specification._checks import Checks
 from opinionsim.specification._fields import ExperimentSpec
@@ -364,7 +364,7 @@ def _cell(document: Document, grid: list[_Axis], values: tuple[_Value, ...], che
         checked.check(validate(ExperimentSpec, located), located)
         raise
     fields = _identity.run_fields(spec, checked.resources)
-    axes = {axis.path: value.label for axis, value in zip(grid, values, strict=True)}
+    axes = kept({axis.path: value.label for axis, value in zip(grid, values, strict=True)})
     label = ", ".join(f"{path}={_spell(value)}" for path, value in axes.items())
     return Cell(label or spec.name, axes, spec, fields)
 

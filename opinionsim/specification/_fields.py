@@ -174,6 +174,8 @@ class ExecutionSpec(DocumentModel):
     """Model calls in flight at once, over all runs."""
     timeout_s: float = Field(120.0, gt=0)
     """Longest wait for one reply, in seconds."""
+    max_prompt_characters: int = Field(1_000_000, ge=1_000, le=_MAX_INT)
+    """Most characters of a prompt, all its messages together, and thus of a reply that prompts are to show."""
     lookahead: int | None = Field(None, ge=0, le=MAX_STEPS)
     """Steps that may be started beyond the first unfinished one; null sets no limit."""
     budget: BudgetSpec = Field(default_factory=BudgetSpec)

@@ -14,7 +14,7 @@ from opinionsim.errors import SpecError
 from opinionsim.llm import ReplyPolicy, Treatment
 from opinionsim.messages import Condition
 from opinionsim.personas import Persona, Population
-from opinionsim.registry import Options
+from opinionsim.registry import Options, kept
 
 _MAX_INT = 2**63 - 1
 
@@ -140,7 +140,7 @@ class ModelSpec(DocumentModel, _Agents):
     def identity(self) -> dict[str, Any]:
         """Fields that differ from their defaults, without the name of the variable that holds a key."""
         fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"options", "replies"})
-        options = {name: value for name, value in self.options.items() if name != "api_key_env"}
+        options = kept({name: value for name, value in self.options.items() if name != "api_key_env"})
         replies = self.replies.identity()
         return {**fields, **({"options": options} if options else {}), **({"replies": replies} if replies else {})}
 
@@ -308,7 +308,7 @@ AnyModelSpec = Annotated[
 
 def _settings(model: ModelSpec) -> dict[str, str]:
     """Settings of a model by name, as texts."""
-    stated = {"temperature": model.temperature, "max_tokens": model.max_tokens, **model.options}
+    stated = {"temperature": model.temperature, "max_tokens": model.max_tokens, **kept(model.options)}
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in stated.items()}
 
 

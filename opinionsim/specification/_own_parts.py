@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from traceback import extract_tb
 from typing import Any
 
 from opinionsim.errors import JournalMismatch, OpinionSimError, ScheduleError, SpecError
 from opinionsim.llm import own_model
-from opinionsim.registry import Part, find
+from opinionsim.registry import RAISED, Part, find, part_at, raised
 from opinionsim.specification._fields import ExperimentSpec
 
 
@@ -46,25 +44,19 @@ def naming_own_part(spec: ExperimentSpec) -> Iterator[None]:
         raise
     except OpinionSimError:
         raise
-    except Exception as error:
+    except RAISED as error:
         if (found := own_part_error(spec, error)) is None:
             raise
         raise found from error
 
 
-def own_part_error(spec: ExperimentSpec, error: Exception) -> SpecError | None:
+def own_part_error(spec: ExperimentSpec, error: BaseException) -> SpecError | None:
     """The error of a run that has parts of the user's own, with the last line of theirs; None if it has none."""
-    parts = own_parts_of(spec)
-    if not parts:
-        return None
-    files = {getattr(sys.modules.get(part.target.__module__), "__file__", None): name for name, part in parts.items()}
-    places = [(files[each.filename], each) for each in extract_tb(error.__traceback__) if each.filename in files]
-    said = f"{type(error).__name__}: {error}"
-    if places:
-        name, place = places[-1]
-        return SpecError(f"{name} failed in {place.filename}:{place.lineno} with {said}")
+    said, found, parts = raised(error, placed=False), part_at(error), own_parts_of(spec)
+    if found is not None:
+        return SpecError(f"{found[0].name} failed in {found[1]} with {said}")
     which = "is" if len(parts) == 1 else "are"
-    return SpecError(f"a run failed with {said}; of your own in it {which} {', '.join(parts)}")
+    return SpecError(f"a run failed with {said}; of your own in it {which} {', '.join(parts)}") if parts else None
 
 
 def own_parts_code(spec: ExperimentSpec) -> dict[str, str]:

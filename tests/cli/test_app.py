@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import opinionsim
 from opinionsim.cli import _app
-from opinionsim.cli._console import aligned, clean
+from opinionsim.cli._console import aligned, clean, say_json
 from opinionsim.errors import BudgetExceeded, ModelCallError
 from tests.cli.conftest import Invoke
 
@@ -94,7 +94,11 @@ def _failing(error: BaseException) -> typer.Typer:
             3,
             "error: the next call could cost more than 5 USD",
         ),
-        (ModelCallError("run a, step 1, agent 2: no reply"), 1, "error: run a, step 1, agent 2: no reply"),
+        (
+            ModelCallError("run a, step 1, turn 0, agent 2: no reply"),
+            1,
+            "error: run a, step 1, turn 0, agent 2: no reply",
+        ),
         (OSError(28, "No space left on device", "results/x.csv"), 2, "error: results/x.csv: No space left on device"),
         (KeyboardInterrupt(), 130, "error: interrupted"),
     ],
@@ -132,6 +136,17 @@ def test_no_color_is_honoured(checkout: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_control_characters_are_spelled_out() -> None:
     assert clean("a\x1b[2Jb\r\nc\td\x9b") == "a\\x1b[2Jb\nc\td\\x9b"
+    assert clean("a\u202eb\u200bc\u2066d\ufeff\U000e0041") == "a\\u202eb\\u200bc\\u2066d\\ufeff\\U000e0041"
+    assert clean("naïve 日本 ✓ 👍\n") == "naïve 日本 ✓ 👍\n"
+
+
+def test_json_shows_what_cannot_be_seen_and_reads_back_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
+    value = {"said": "a\u202eb\u200b\x85\x7f\U000e0041 é"}
+    say_json(value)
+    written = capsys.readouterr().out
+    assert json.loads(written) == value
+    assert all(each.isprintable() for each in written if each != "\n")
+    assert "é" in written
 
 
 def test_columns_are_aligned() -> None:

@@ -162,7 +162,7 @@ def test_10_a_failure_is_an_error_that_names_agent_and_turn(
     # In Plurals it becomes None: a chain passes on nothing, a debate ends in a TypeError, runs report success.
     broken = osim.GivenReplies(reply)
     structure = kind([Agent(model=saying("Yes.")), Agent(model=broken)], TASK)
-    with pytest.raises(osim.ModelCallError, match=rf"step 1, agent 1 .respond.: .*{reason}.*run=NAME"):
+    with pytest.raises(osim.ModelCallError, match=rf"turn \d, agent 1 .respond.: .*{reason}.*run=NAME"):
         structure.process()
     assert (structure.responses, structure.final_response) == ([], None)
 

@@ -167,7 +167,7 @@ def test_credentials_do_not_reach_the_error(message: str, monkeypatch: pytest.Mo
 )
 def test_an_error_of_the_model_names_run_step_and_agent(error: Exception, words: str) -> None:
     desk = Desk(Client(error))
-    fails(desk, ModelCallError, rf"^run run-1, step 3, agent 2 \(write\): {words}$")
+    fails(desk, ModelCallError, rf"^run run-1, step 3, turn 7, agent 2 \(write\): {words}$")
     assert desk.journal.records == []
     assert desk.calls.made == 0
 
@@ -185,7 +185,7 @@ def test_a_call_without_an_answer_in_time_is_given_up() -> None:
     desk = Desk(Client("Yes.", latency=9.0), retry=RetryPolicy(2.5, transient=0))
 
     async def story() -> None:
-        with pytest.raises(ModelCallError, match=r"step 3, agent 2 \(write\): no reply within 2\.5 s"):
+        with pytest.raises(ModelCallError, match=r"step 3, turn 7, agent 2 \(write\): no reply within 2\.5 s"):
             await desk.ask()
         assert asyncio.get_running_loop().time() == 2.5
 
@@ -227,7 +227,7 @@ def test_an_entry_of_another_question_is_not_used(changes: dict[str, object], wo
     records = whole.journal.records
     records[attempt] = replace(records[attempt], **changes)
     desk = Desk(Client(), MemoryJournal(records))
-    fails(desk, JournalMismatch, rf"^run run-1, step 3, agent 2 \(write\): .*{words}.*--fresh", PICKY)
+    fails(desk, JournalMismatch, rf"^run run-1, step 3, turn 7, agent 2 \(write\): .*{words}.*--fresh", PICKY)
     assert desk.client.seeds == []
 
 
@@ -358,7 +358,9 @@ def test_what_any_request_would_meet_ends_those_that_wait_for_a_slot_too() -> No
         asking = [asyncio.create_task(calls.ask(TURN, "reply", PROMPT)) for calls in _team(client, pool, 3)]
         going_on = asyncio.create_task(other.ask(TURN, "reply", PROMPT))
         for number, task in enumerate(asking):
-            with pytest.raises(ModelCallError, match=rf"^run run-{number}, step 3, agent 2 \(write\): .*wrong key"):
+            with pytest.raises(
+                ModelCallError, match=rf"^run run-{number}, step 3, turn 7, agent 2 \(write\): .*wrong key"
+            ):
                 await task
             assert asyncio.get_running_loop().time() == 1.0
         assert await going_on == Reply("Yes.")

@@ -89,7 +89,7 @@ def test_an_error_of_the_function_is_its_own() -> None:
 
     with pytest.raises(KeyError, match="no such name"):
         _asked(GivenReplies(broken), "a")
-    fails(desk(broken)[0], ModelCallError, r"step 3, agent 2 \(write\): KeyError: 'no such name'")
+    fails(desk(broken)[0], ModelCallError, r"step 3, turn 7, agent 2 \(write\): KeyError: 'no such name'")
 
 
 # -- in a run ------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def test_a_run_is_answered_from_the_list_attempt_by_attempt() -> None:
 def test_a_run_whose_list_is_used_up_says_where() -> None:
     caller, _ = desk(["far too long"])
     words = "SpecError: the list of 1 given replies is used up; call 2 has none$"
-    fails(caller, ModelCallError, rf"^run run-1, step 3, agent 2 \(write\): {words}", PICKY)
+    fails(caller, ModelCallError, rf"^run run-1, step 3, turn 7, agent 2 \(write\): {words}", PICKY)
     assert caller.attempts == [(0, "far too long", "rejected")]
 
 

@@ -17,7 +17,7 @@ from tests.support.desk import AT_ONCE, MISSING, PICKY, PROMPT, Client, Desk, fa
 
 LONG = "far too long"
 LAST = PICKY._replace(after="none")
-PLACE = r"^run run-1, step 3, agent 2 \(write\)"
+PLACE = r"^run run-1, step 3, turn 7, agent 2 \(write\)"
 
 
 def number(part: str, text: str, received: tuple[Message, ...]) -> int:
@@ -240,7 +240,7 @@ def _unparsed(text: str = "seven") -> Desk:
     """A reply that was paid for, and that its act could not read."""
     desk = Desk(Client(text))
     words = f"ValueError: invalid literal for .*{text}.*The reply is kept; raise opinionsim.errors.Rejected"
-    fails(desk, ScheduleError, rf"{PLACE}, turn 7, part 'reply': parse failed with {words}", Reading(number))
+    fails(desk, ScheduleError, rf"{PLACE}, part 'reply': parse failed with {words}", Reading(number))
     return desk
 
 
@@ -263,7 +263,7 @@ def test_the_error_of_a_parse_is_the_cause_of_the_one_that_stops_the_run() -> No
 def test_as_long_as_it_is_broken_it_stops_the_run_and_costs_nothing() -> None:
     desk = _unparsed()
     again = Desk(ReplayOnly(), desk.journal)
-    fails(again, ScheduleError, r"turn 7, part 'reply': parse failed with ValueError", Reading(number))
+    fails(again, ScheduleError, r"turn 7, agent 2 (write), part 'reply': parse failed with ValueError", Reading(number))
     assert desk.attempts == [(0, "seven", "unparsed")]
     assert (again.calls.made, again.calls.answered) == (0, 1)
 

@@ -137,7 +137,7 @@ def test_a_parse_that_breaks_keeps_what_the_person_wrote() -> None:
     fails(
         table,
         ScheduleError,
-        "turn 7, part 'reply': parse failed with ValueError",
+        "turn 7, agent 2 (write), part 'reply': parse failed with ValueError",
         Reading(lambda _, text, __: int(text)),
     )
     assert table.attempts == [(0, "seven", "unparsed")]
@@ -297,7 +297,7 @@ def test_a_persons_answer_takes_nothing_of_the_budget() -> None:
 @pytest.mark.parametrize("timeout_s", [None, 60.0])
 def test_a_seat_that_fails_names_run_step_and_agent(error: Exception, words: str, timeout_s: float | None) -> None:
     table = Table((1.0, error), timeout_s=timeout_s)
-    fails(table, ModelCallError, rf"^run run-1, step 3, agent 2 \(write\): the seat failed with {words}$")
+    fails(table, ModelCallError, rf"^run run-1, step 3, turn 7, agent 2 \(write\): the seat failed with {words}$")
     assert table.journal.records == []
     resumed = again(table)
     assert run_virtual(resumed.ask()) == Reply("Something else.")

@@ -12,6 +12,8 @@ from urllib.parse import quote, unquote
 _CREDENTIAL = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|(^|_)(PASS|PAT|AUTH)$", re.IGNORECASE)
 #: Shorter values of such variables are flags and numbers, and stand in ordinary text.
 _SHORTEST = 8
+#: Further values that must not be shown.
+HIDDEN: set[str] = set()
 #: The alphabet of base 64 that addresses take.
 _IN_ADDRESSES = str.maketrans("+/", "-_")
 
@@ -48,7 +50,7 @@ def redacted(text: str) -> str:
     Left out are the values of environment variables that are named like credentials (of at least 8 characters, also
     in the form addresses give them), passwords of addresses in any variable, user and query string of every address
     in the text, what a word such as ``api_key`` or ``Bearer`` introduces, and what looks like a key, its middle
-    masked or not.
+    masked or not. So are those of :data:`HIDDEN` (of at least 4).
     """
     for secret in sorted(set(_secrets()), key=len, reverse=True):
         text = text.replace(secret, "***")
@@ -59,6 +61,8 @@ def redacted(text: str) -> str:
 
 def _secrets() -> Iterator[str]:
     """Every literal value that must not be shown."""
+    for part in (each for each in tuple(HIDDEN) if len(each) >= _SHORTEST // 2):
+        yield from {part, quote(part, safe=""), *_in_base64(part)}
     for name, value in os.environ.items():
         if _CREDENTIAL.search(name):
             # A value of several lines, such as a private key, may be quoted in part or on one line.

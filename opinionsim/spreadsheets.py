@@ -1,0 +1,70 @@
+"""CSV files that a spreadsheet may open: texts that it would run are marked as texts, and read back as they were."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Beginnings of cells that spreadsheets run or drop, behind any apostrophes; in full width for Asian ones.
+_RUN = re.compile("'*(?:\\s*[=+\\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?%?")
+
+
+def escaped(value: Any) -> Any:
+    """A text that a spreadsheet would run, with an apostrophe before it; numbers and all other values as they are."""
+    return f"'{value}" if isinstance(value, str) and _is_run(value) else value
+
+
+def unescaped(value: Any) -> Any:
+    """The value that :func:`escaped` was given."""
+    return value[1:] if isinstance(value, str) and value[:1] == "'" and _is_run(value[1:]) else value
+
+
+def _is_run(text: str) -> bool:
+    return bool(_RUN.match(text)) and not _NUMBER.fullmatch(text)
+
+
+def write_csv(frame: pd.DataFrame, target: str | Path | None = None, **options: Any) -> str | None:
+    """Write a frame without its index as CSV, texts that a spreadsheet would run :func:`escaped`.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The frame.
+    target : str or Path, optional
+        The file; by default the CSV is returned.
+    **options
+        Those of :meth:`pandas.DataFrame.to_csv`.
+    """
+    written: str | None = texts_changed(frame, escaped).to_csv(target, index=False, **options)
+    return written
+
+
+def read_csv(source: str | Path, **options: Any) -> pd.DataFrame:
+    """Read a CSV file of this package: a frame with the texts that were written.
+
+    Parameters
+    ----------
+    source : str or Path
+        The file.
+    **options
+        Those of :func:`pandas.read_csv`.
+    """
+    import pandas as pd
+
+    return texts_changed(pd.read_csv(source, **options), unescaped)
+
+
+def texts_changed(frame: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:
+    """A frame with its texts and the names of its columns changed; columns of numbers are shared."""
+    from pandas.api.types import is_numeric_dtype
+
+    found = frame.copy(deep=False)
+    for position in (position for position, dtype in enumerate(frame.dtypes) if not is_numeric_dtype(dtype)):
+        found.isetitem(position, found.iloc[:, position].map(change).to_numpy(dtype=object))
+    return found.rename(columns=change)
