@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from langchain_core.language_models import BaseChatModel
-
+from opinionsim import llm
 from opinionsim.assembly._pricing import model_price
 from opinionsim.classifiers import Classifier, asks, load_classifier
 from opinionsim.documents import KeyPath
@@ -16,12 +15,11 @@ from opinionsim.errors import SpecError
 from opinionsim.llm import (
     Endpoint,
     Limits,
-    ModelClient,
     PriceTable,
-    ScriptedChatModel,
-    load_chat_model,
+    ReplayOnly,
     load_prices,
     planning,
+    settle,
     warnings_for,
 )
 from opinionsim.measurement import Instrument, check_abilities
@@ -29,6 +27,9 @@ from opinionsim.prompts import PromptPack
 from opinionsim.registry import find
 from opinionsim.specification import Experiment, ExperimentSpec, ModelSpec, ResolvedInstrument
 from opinionsim.streams import canonical_json
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 
 class LoadedParts:
@@ -75,11 +76,11 @@ class LoadedParts:
         self._source = experiment.source
         self._specs: dict[str, ModelSpec] = {}
         self._models: dict[str, BaseChatModel] = {}
-        self._clients: dict[str, ModelClient] = {}
+        self._clients: dict[str, llm.ModelClient] = {}
         self._endpoints: dict[str, Endpoint] = {}
         self._classifiers: dict[str, Classifier] = {}
         self._instruments: dict[str, Instrument] = {}
-        self._judges: dict[str, ModelClient] = {}
+        self._judges: dict[str, llm.ModelClient] = {}
         execution = experiment.spec.execution
         self.prices: PriceTable = load_prices(experiment.resources.path(execution.prices))
         budget = execution.budget
@@ -102,7 +103,7 @@ class LoadedParts:
     def _check_name(self, name: str) -> None:
         """Refuse a scripted object under another name, or another object as ``scripted``: names identify runs."""
         given = self._chat_model
-        if given is not None and isinstance(given, ScriptedChatModel) != (name == "scripted"):
+        if given is not None and isinstance(given, llm.ScriptedChatModel) != (name == "scripted"):
             raise SpecError(
                 f"model.name: the experiment names {name!r} but chat_model is a {type(given).__name__}; "
                 "give the model a name of its own in the specification, and 'scripted' to the scripted one only"
@@ -120,26 +121,27 @@ class LoadedParts:
         """The endpoint of a model; the scripted model is bound to the run's prompt pack and scale."""
         key = self._key(model, spec)
         if key not in self._endpoints:
-            client = self.client(model, spec, pack)
-            self._endpoints[key] = Endpoint(
-                client,
-                account=client.account,
-                networked=client.networked,
-                price=model_price(model, self.prices),
-                max_tokens=model.max_tokens,
-                replies=model.replies.policy(),
-            )
+            terms: dict[str, Any] = {
+                "price": model_price(model, self.prices),
+                "max_tokens": model.max_tokens,
+                "replies": model.replies.policy(),
+            }
+            if self._to_plan and self._chat_model is None and _valid_script(model, spec):
+                self._endpoints[key] = Endpoint(ReplayOnly(), **terms)
+            else:
+                client = self.client(model, spec, pack)
+                self._endpoints[key] = Endpoint(client, client.account, client.networked, **terms)
         return self._endpoints[key]
 
-    def client(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> ModelClient:
+    def client(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> llm.ModelClient:
         """The client of a chat model."""
         key = self._key(model, spec)
         if key not in self._clients:
             found = self._model(model)
-            if isinstance(found, ScriptedChatModel):
+            if isinstance(found, llm.ScriptedChatModel):
                 with _field("model.options"):
                     found = found.bound(pack.marks, spec.scale.scale())
-            self._clients[key] = ModelClient(found, model.name)
+            self._clients[key] = llm.ModelClient(found, model.name)
         return self._clients[key]
 
     def contents(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> str:
@@ -149,7 +151,7 @@ class LoadedParts:
 
     def _key(self, model: ModelSpec, spec: ExperimentSpec) -> str:
         stated = model.model_dump(mode="json", exclude={"share"})
-        bound = isinstance(self._model(model), ScriptedChatModel)
+        bound = model.name == "scripted" or isinstance(self._model(model), llm.ScriptedChatModel)
         return canonical_json([stated, spec.pack, spec.scale.model_dump(mode="json")] if bound else [stated])
 
     def _model(self, model: ModelSpec) -> BaseChatModel:
@@ -157,7 +159,7 @@ class LoadedParts:
         if key not in self._models:
             self._specs[key] = model
             given = self._chat_model or self._chat_models.get(model.name)
-            self._models[key] = given or load_chat_model(
+            self._models[key] = given or llm.load_chat_model(
                 model.name, temperature=model.temperature, max_tokens=model.max_tokens, **model.options
             )
         return self._models[key]
@@ -226,7 +228,7 @@ class LoadedParts:
                 judge = ModelSpec(name=name, options=dict(named.options.get("options") or {}))
                 found.endpoint = replace(found.endpoint, price=model_price(judge, self.prices))
                 self._check_price(found.endpoint, name)
-                if isinstance(found.endpoint.client, ModelClient):
+                if isinstance(found.endpoint.client, llm.ModelClient):
                     self._judges[key] = found.endpoint.client
         return self._classifiers[key]
 
@@ -236,6 +238,18 @@ def _place(wanted: ResolvedInstrument, spec: ExperimentSpec) -> KeyPath:
     offset = len(spec.instruments) - len(spec.measurement.instruments)
     position = spec.instruments.index(wanted) - offset
     return ("measurement", *(() if position < 0 else ("instruments", position)), "classifier")
+
+
+def _valid_script(model: ModelSpec, spec: ExperimentSpec) -> bool:
+    """Whether a model is the scripted one with valid options; told without LangChain, which takes long to load."""
+    if model.name != "scripted":
+        return False
+    options = {} if model.temperature is None else {"temperature": model.temperature}
+    try:
+        settle(spec.scale.scale(), **options, **model.options)
+    except (SpecError, TypeError):  # loading the model says it better
+        return False
+    return True
 
 
 @contextmanager

@@ -136,24 +136,28 @@ def _trie() -> dict[str, Any]:
 _PHRASES = _trie()
 
 
-def _marks(words: list[str]) -> Iterator[Mark]:
+def _marks(words: list[str]) -> list[Mark]:
     """The longest phrases, left to right; an adverb may stand inside one: "stand firmly by"."""
-    position, end = 0, len(words)
-    while position < end:
-        node, ahead, found = _PHRASES.get(words[position]), position, None
+    found: list[Mark] = []
+    passed, end = 0, len(words)
+    for position, word in enumerate(words):
+        node = _PHRASES.get(word)
+        if node is None or position < passed:
+            continue
+        ahead, meaning = position, None
         while node is not None:
             ahead += 1
             if "" in node:
-                found = Mark(position, ahead, *node[""])
+                passed, meaning = ahead, node[""]
             if ahead + 1 < end and words[ahead] not in node and words[ahead].endswith("ly"):
                 ahead += words[ahead + 1] in node
             node = node.get(words[ahead]) if ahead < end else None
-        if found:
-            yield found
-            for at in range(found.start + 1, found.end - 1):
+        if meaning is not None:
+            found.append(Mark(position, passed, *meaning))
+            for at in range(position + 1, passed - 1):
                 if words[at].endswith("ly") and "" in (node := _PHRASES.get(words[at], {})):
-                    yield Mark(at, at + 1, *node[""])
-        position = found.end if found else position + 1
+                    found.append(Mark(at, at + 1, *node[""]))
+    return found
 
 
 def clauses(text: str, claim: str = "") -> list[Clause]:
@@ -197,9 +201,10 @@ def _split(run: list[str], sentence: int, question: bool) -> Iterator[Clause]:
         elif word != "," or following in WORDS["subjects"] or (raw and raw[0] in WORDS["aside"]):
             cuts.add(len(raw))
     words = [stem(word) for word in raw]
-    marks = list(_marks(words))
-    cuts.update(mark.start for mark in marks if mark.kind in ("but", "although", "because"))
-    inside = {position for mark in marks for position in range(mark.start + 1, mark.end)}
-    for start, end in pairwise(sorted((cuts - inside) | {0, len(raw)})):
-        own = [m._replace(start=m.start - start, end=m.end - start) for m in marks if start <= m.start < end]
-        yield Clause(words[start:end], raw[start:end], own, frozenset(mark.kind for mark in own), sentence, question)
+    marks = _marks(words)
+    cuts.update([mark.start for mark in marks if mark.kind in ("but", "although", "because")])
+    for mark in marks:
+        cuts.difference_update(range(mark.start + 1, mark.end))
+    for start, end in pairwise(sorted(cuts | {0, len(raw)})):
+        own = [Mark(m[0] - start, m[1] - start, *m[2:]) for m in marks if start <= m[0] < end]
+        yield Clause(words[start:end], raw[start:end], own, frozenset([mark[2] for mark in own]), sentence, question)

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from opinionsim.llm._prices import Price as Price, PriceTable as PriceTable, load_prices as load_prices
     from opinionsim.llm._providers import planning as planning, warnings_for as warnings_for
     from opinionsim.llm._reply import ParsedReply as ParsedReply, read_reply as read_reply
-    from opinionsim.llm._scripted import (
+    from opinionsim.llm._scripted import ScriptedChatModel as ScriptedChatModel, latent as latent
+    from opinionsim.llm._scripted_parameters import (
         PRESETS as PRESETS,
-        ScriptedChatModel as ScriptedChatModel,
         ScriptedParameters as ScriptedParameters,
-        latent as latent,
+        settle as settle,
     )
     from opinionsim.llm._seat import Person as Person, Seat as Seat
 

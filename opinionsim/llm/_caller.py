@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-from langchain_core.messages import AIMessage
 
 from opinionsim.errors import (
     JournalMismatch,
@@ -33,6 +32,9 @@ from opinionsim.llm._slots import Lane, SlotPool, Verdict
 from opinionsim.messages import AS_IS, ChatMessage, Prompt, Reading, Reply
 from opinionsim.registry import RAISED, raised
 from opinionsim.streams import call_seed
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage
 
 #: The finish reason on record where a provider refused the prompt with an error instead of a reply.
 FILTERED = "content_filter"
@@ -395,7 +397,7 @@ class RunCalls:
                 continue
             began = clock()
             got = await self._attempt(lane, question, seed, endpoint)
-            if isinstance(got, AIMessage):
+            if not isinstance(got, Failure):
                 return _read(got, question.prompt), clock() - began
             if got.kind == "content-filter":
                 return ParsedReply("", condition="refused", finish_reason=FILTERED), clock() - began

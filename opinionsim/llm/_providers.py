@@ -7,16 +7,18 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, HumanMessage
 from pydantic import SecretStr
 
 from opinionsim.errors import SpecError, meant
 from opinionsim.llm._transport import fast_client
 from opinionsim.registry import all_options, is_digest, kept, secret_in
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import BaseMessage
 
 
 class _Home(NamedTuple):
@@ -291,6 +293,8 @@ def _check_known(model: BaseChatModel, options: Mapping[str, Any]) -> None:
 
 def request_of(model: BaseChatModel) -> Mapping[str, Any] | None:
     """The request a model would send, as far as its class shows it; None where it does not."""
+    from langchain_core.messages import HumanMessage
+
     prompt: list[BaseMessage] = [HumanMessage("?")]
     build = getattr(model, "_get_request_payload", None) or getattr(model, "_chat_params", None)
     if build is not None:

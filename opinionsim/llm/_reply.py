@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
-
-from langchain_core.messages import AIMessage
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opinionsim.llm._refusals import read_answer
 from opinionsim.messages import Condition
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage
 
 #: Reasoning that open models write in front of their answer. Some templates put the opening tag into the prompt, so
 #: that only the closing one arrives; a reply cut short has only the opening one.

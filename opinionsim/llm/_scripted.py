@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from functools import lru_cache
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
@@ -22,6 +21,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 from opinionsim.errors import SpecError
 from opinionsim.llm import phrases
+from opinionsim.llm._scripted_parameters import ScriptedParameters, check_pull, settle
 from opinionsim.llm._scripted_words import ANSWERS, Draws, choice, say
 from opinionsim.messages import ChatMessage, text_id
 from opinionsim.opinions import OpinionScale
@@ -29,84 +29,6 @@ from opinionsim.prompts import BLOCKS, Marks, load_pack
 from opinionsim.streams import digest
 
 T = TypeVar("T")
-
-
-#: Positions at which the model refuses, and what it refuses.
-_Side = Literal["both", "negative", "positive"]
-_Refused = Literal["all", "posts"]
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptedParameters:
-    """What the scripted model does with what it reads.
-
-    Parameters
-    ----------
-    susceptibility : float
-        Share of the distance to a received post that the position moves, in [0, 1]. Default 0.4.
-    noise : float
-        Standard deviation of the drawn opinion around the position at temperature 1, in scale units, >= 0;
-        it is multiplied by the temperature. Default 0.1. What is said is what is remembered, so noise adds up.
-    pull : float or None
-        Point of the scale the position drifts to whatever is read; None (default) for no drift. Never
-        looked up from the topic.
-    pull_strength : float
-        Share of the distance to `pull` that is moved with each report, in [0, 1]. Default 0.3; without
-        effect while `pull` is None.
-    weak_bias : float
-        Under weak confirmation bias, the weight of a post from the other side of neutral, in [0, 1].
-        Default 0.4.
-    strong_bias : float
-        The same under strong confirmation bias. Default 0: such posts are dismissed.
-    refusal_rate : float
-        Probability that a reply is a refusal, in [0, 1]. Default 0.
-    refusal_side : {"both", "negative", "positive"}
-        Side of neutral on which its position must be for it to refuse. Default both.
-    refusal_of : {"all", "posts"}
-        Whether it refuses any reply, or only to write posts. Default all.
-
-    Raises
-    ------
-    SpecError
-        If a value is no number or out of its range.
-    """
-
-    susceptibility: float = 0.4
-    noise: float = 0.1
-    pull: float | None = None
-    pull_strength: float = 0.3
-    weak_bias: float = 0.4
-    strong_bias: float = 0.0
-    refusal_rate: float = 0.0
-    refusal_side: _Side = "both"
-    refusal_of: _Refused = "all"
-
-    def __post_init__(self) -> None:
-        for name in ("susceptibility", "pull_strength", "weak_bias", "strong_bias", "refusal_rate"):
-            _check(name, getattr(self, name), 0.0, 1.0, "a number from 0 to 1")
-        for name, choices in (("refusal_side", _Side), ("refusal_of", _Refused)):
-            if (value := getattr(self, name)) not in (valid := get_args(choices)):
-                raise SpecError(f"scripted model: {name} must be one of {', '.join(valid)}; got {value!r}")
-        _check("noise", self.noise, 0.0, math.inf, "a finite number of scale units, 0 or more")
-        if self.pull is not None:
-            _check("pull", self.pull, -math.inf, math.inf, "a point of the scale, or none")
-
-
-def _check(name: str, value: object, low: float, high: float, valid: str) -> None:
-    """Raise a SpecError unless `value` is a finite number in [low, high]."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not (math.isfinite(value) and low <= value <= high):  # type: ignore[arg-type, operator]
-        raise SpecError(f"scripted model: {name} must be {valid}; got {value!r}")
-
-
-#: Named parameter sets. ``influence`` moves towards the posts it reads and drifts nowhere; ``attractor`` barely
-#: listens and drifts to a point, here -1, a stated choice that stands for no topic's truth.
-PRESETS: Mapping[str, ScriptedParameters] = MappingProxyType(
-    {
-        "influence": ScriptedParameters(),
-        "attractor": ScriptedParameters(susceptibility=0.05, pull=-1.0),
-    }
-)
 
 #: Tasks that state the position held; every other task is an occasion to change it.
 _STATING = frozenset({"write", "probe", "self-report", "reflect_first", "reflect"})
@@ -435,18 +357,10 @@ class ScriptedChatModel(BaseChatModel):
         parameters: ScriptedParameters | None = None,
         **options: Any,
     ) -> None:
-        if preset not in PRESETS:
-            raise SpecError(f"scripted model: preset must be one of {', '.join(PRESETS)}; got {preset!r}")
-        _check("temperature", temperature, 0.0, math.inf, "a finite number, 0 or more")
-        names = [each.name for each in fields(ScriptedParameters)]
-        unknown = sorted(set(options) - set(names) - set(BaseChatModel.model_fields))
-        if unknown:
-            valid = ", ".join(["preset", "temperature", *names])
-            raise SpecError(f"scripted model: unknown option {unknown[0]!r}; valid options are {valid}")
-        chosen = {name: options.pop(name) for name in names if name in options}
-        settled = replace(PRESETS[preset] if parameters is None else parameters, **chosen)
+        others = set(BaseChatModel.model_fields)
         scale = OpinionScale() if scale is None else scale
-        _check_pull(settled, scale)
+        settled = settle(scale, preset=preset, temperature=temperature, parameters=parameters, others=others, **options)
+        options = {name: value for name, value in options.items() if name in others}
         super().__init__(
             **{"cache": False, **options},
             preset=preset,
@@ -464,7 +378,7 @@ class ScriptedChatModel(BaseChatModel):
         SpecError
             If the pull lies off the scale.
         """
-        _check_pull(self.parameters, scale)
+        check_pull(self.parameters, scale)
         return self.model_copy(update={"marks": marks, "scale": scale})
 
     @property
@@ -519,10 +433,3 @@ class ScriptedChatModel(BaseChatModel):
             response_metadata={"model_name": "scripted", "finish_reason": "stop"},
         )
         return ChatResult(generations=[ChatGeneration(message=message)])
-
-
-def _check_pull(parameters: ScriptedParameters, scale: OpinionScale) -> None:
-    """Raise a SpecError unless the pull, if any, lies on the scale."""
-    if parameters.pull is not None:
-        valid = f"a point of the scale, from {scale.lowest} to {scale.highest}, or none"
-        _check("pull", parameters.pull, scale.lowest, scale.highest, valid)

@@ -15,6 +15,7 @@ from typing import Any
 from jinja2 import FunctionLoader, StrictUndefined, Template, TemplateSyntaxError, nodes
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.meta import find_referenced_templates, find_undeclared_variables
+from jinja2.runtime import Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from opinionsim.errors import SpecError
@@ -234,6 +235,9 @@ class _Bounded(ImmutableSandboxedEnvironment):
 
     def call(self, context: Any, called: Any, /, *arguments: Any, **named: Any) -> Any:
         """The value of a function or method."""
+        if type(called) is Macro:  # what it writes is joined under the bound, and it runs in this sandbox itself
+            plain = {key: value for key, value in named.items() if key not in ("_loop_vars", "_block_vars")}
+            return called(context.eval_ctx, *arguments, **plain)
         # The sandbox wraps the method `format` of a text.
         name, owner = getattr(called, "__name__", ""), getattr(getattr(called, "__wrapped__", called), "__self__", None)
         if isinstance(owner, str | bytes):
@@ -288,10 +292,12 @@ def _checked(value: Any) -> Any:
 
 def _joined(pieces: Iterable[str]) -> str:
     """All pieces as one text."""
-    taken, length = [], 0
+    taken: list[str] = []
+    left = _most.get()
     for piece in pieces:
-        length += len(piece)
-        _require(length <= _most.get())
+        left -= len(piece)
+        if left < 0:
+            raise OverflowError(_TOO_LONG)
         taken.append(piece)
     return "".join(taken)
 

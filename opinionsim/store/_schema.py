@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from zlib import crc32
 
@@ -286,10 +287,23 @@ def sealed_row(table: Table, content: Any = None, **given: Any) -> tuple[Any, ..
         If a value for a column of JSON is no JSON value.
     """
     shape = _shape(table)
-    values = [given[name] if name in given else getattr(content, name) for name in shape.names]
+    others, places = _filled(table, tuple(given))
+    values = [*given.values(), *others(content)]
+    values = [values[place] for place in places]
     for place in shape.json:
         values[place] = to_json(values[place], f"{table.name}.{shape.names[place]}")
     return seal(table, values)
+
+
+@lru_cache(maxsize=64)
+def _filled(table: Table, given: tuple[str, ...]) -> tuple[Callable[[Any], Sequence[Any]], tuple[int, ...]]:
+    """What takes the other columns of a row from an object, and where each column stands behind those given."""
+    names = _shape(table).names
+    others = tuple(name for name in names if name not in given)
+    order = (*given, *others)
+    if len(others) < 2:  # of one name, an attrgetter returns no sequence
+        return lambda content: [getattr(content, name) for name in others], tuple(map(order.index, names))
+    return attrgetter(*others), tuple(map(order.index, names))
 
 
 def made(kind: type[_T], table: Table, row: Row[Any], **given: Any) -> _T:
@@ -413,16 +427,20 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Sequence[Any
     if not rows:
         return
     free = _free_texts(table)
-    spelled = [list(row) for row in rows]
-    for row in spelled:
-        for place in free:
-            if row[place] is not None:
-                row[place] = _spelled(row[place])
+    spelled = rows
+    # Looking at all texts as one is quicker than at each.
+    together = "".join([row[place] for row in rows for place in free if row[place] is not None])
+    if _ESCAPE[0] in together or not _storable(together):
+        spelled = [list(row) for row in rows]
+        for row in spelled:
+            for place in free:
+                if row[place] is not None:
+                    row[place] = _spelled(row[place])
     if connection.dialect.name == "postgresql":
         _insert_as_one(connection, table, spelled)
     else:
         # The driver's own statement: SQLAlchemy's work on each value takes longer than SQLite's.
-        connection.exec_driver_sql(_insertion(table), [tuple(row) for row in spelled])
+        connection.exec_driver_sql(_insertion(table), list(map(tuple, spelled)))
 
 
 @lru_cache(maxsize=64)

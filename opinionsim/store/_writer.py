@@ -190,10 +190,13 @@ class Writer:
             self._drain()
 
     def _drain(self) -> None:
-        while self._queue:
+        # What arrives meanwhile waits for the next period: a transaction costs as much as a hundred rows.
+        left = len(self._queue)
+        while left:
             batch: list[_Item] = []
             waiting: threading.Event | None = None
-            while self._queue and waiting is None and len(batch) < _BATCH:
+            while left and waiting is None and len(batch) < _BATCH:
+                left -= 1
                 item = self._queue.popleft()
                 if isinstance(item, threading.Event):
                     waiting = item
