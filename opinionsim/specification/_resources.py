@@ -16,7 +16,7 @@ from pydantic import Field
 
 from opinionsim.data import data_folder
 from opinionsim.documents import Document, DocumentModel, read_document, read_text, validate
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, meant
 from opinionsim.networks import Network, build_network
 from opinionsim.personas import Persona, PersonaSet, load_personas, parse_personas
 from opinionsim.prompts import BUILT_IN_PACKS, PromptPack, load_pack
@@ -259,7 +259,8 @@ class Resources:
         file = folder / f"{reference}.yaml"
         if not file.is_file():
             raise SpecError(
-                f"unknown persona set {reference!r}; valid: {_names(folder)}, or the path of a .yaml or .csv file"
+                f"unknown persona set {reference!r}{meant(reference, _names(folder))}; valid: "
+                f"{', '.join(_names(folder))}, or the path of a .yaml or .csv file"
             )
         return load_personas(file)
 
@@ -297,7 +298,7 @@ class Resources:
             return parse_topic(pinned[name], f"topic {name}")
         topics = _once(self._topic_files, reference, self._find_topics)
         if name not in topics:
-            raise SpecError(f"topic.name: unknown topic {name!r}; valid: {', '.join(topics)}")
+            raise SpecError(f"topic.name: unknown topic {name!r}{meant(name, topics)}; valid: {', '.join(topics)}")
         return topics[name]
 
     def _find_topics(self, reference: str) -> dict[str, Topic]:
@@ -391,9 +392,9 @@ def is_path(reference: str) -> bool:
     return "/" in reference or "\\" in reference or reference.endswith((*_SUFFIXES, *TABLE_SUFFIXES))
 
 
-def _names(folder: Path) -> str:
+def _names(folder: Path) -> list[str]:
     """Names of the data files in a folder."""
-    return ", ".join(sorted(file.stem for file in folder.glob("*.yaml"))) or "none"
+    return sorted(file.stem for file in folder.glob("*.yaml"))
 
 
 def _personas_content(found: PersonaSet) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from opinionsim.specification._fields import ExperimentSpec
 from opinionsim.specification._resources import Resources
 from opinionsim.specification._survey import draws_personas, draws_respondents
 
-#: Populations of a sweep that are told; the rest are counted.
+#: Populations of a sweep that are told.
 _TOLD = 3
 
 
@@ -25,8 +25,7 @@ def taking_part(experiment: Experiment) -> str:
         One line, as in ``Taking part: the 8 personas of own.yaml, each once; initial opinions: as the file says``.
     """
     told = list(dict.fromkeys(_who(cell.spec, experiment.resources) for cell in experiment.cells))
-    more = [f"one of {len(told) - _TOLD} more populations"] if len(told) > _TOLD else []
-    return f"Taking part: {' | '.join([*told[:_TOLD], *more])}"
+    return f"Taking part: {' | '.join(told[:_TOLD])}{' | and others' if len(told) > _TOLD else ''}"
 
 
 def _who(spec: ExperimentSpec, resources: Resources) -> str:
@@ -35,21 +34,14 @@ def _who(spec: ExperimentSpec, resources: Resources) -> str:
         return f"a cast of {size}"
     if population.continuous or not spec.interaction.role_play:
         return f"{size} agents who play nobody"
-    if draws_respondents(spec):
-        found = f"{size} respondents drawn from the survey"
-    elif draws_personas(spec):
-        found = f"{size} persons drawn from margins"
+    if draws_personas(spec):
+        found = f"{size} persons drawn from {'the survey' if draws_respondents(spec) else 'margins'}"
     else:
         personas = resources.personas(population)
-        there = len(personas.personas)
-        whose = population.personas if isinstance(population.personas, str) else personas.name
-        found = f"the {there} personas of {whose}, each once"
-        if size < there:
-            found = f"{size} of the {there} personas of {whose}, drawn by chance"
-        elif size > there:
-            found = f"{size} agents who play the {there} personas of {whose}, some of these more than once"
-    if not spec.has_topic:
-        return found
-    counts = population.distribution
-    named = {"personas": "as the file says"}.get(counts, counts) if isinstance(counts, str) else "as counted"
-    return f"{found}; initial opinions: {named}"
+        there, whose = len(personas.personas), population.personas
+        fewer, more = f"{size} of them, drawn by chance", f"by {size} agents, so that some are played more than once"
+        share = "each once" if size == there else fewer if size < there else more
+        found = f"the {there} personas of {whose if isinstance(whose, str) else personas.name}, {share}"
+    given = population.initial_opinions if isinstance(population.initial_opinions, str) else "by counts"
+    opinions = f"; initial opinions: {'as the file says' if given == 'personas' else given}"
+    return f"{found}{opinions if spec.has_topic else ''}"
