@@ -87,8 +87,8 @@ def list_names(
     elif name is not None and kind == Kind.TOPICS:
         say("\n\n".join(aligned(list(zip(row, map(_spell, row.values()), strict=True))) for row in rows))
     else:
-        rows = [{**row, **row.pop("attributes", {})} for row in rows]
-        columns = list(dict.fromkeys(key for row in rows for key in row))
+        rows = [row | row.get("attributes", {}) for row in rows]
+        columns = list(dict.fromkeys(key for row in rows for key in row if key != "attributes"))
         say(aligned([columns, *([_spell(row.get(column, "")) for column in columns] for row in rows)], gap=2))
 
 

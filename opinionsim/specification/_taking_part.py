@@ -39,9 +39,10 @@ def _who(spec: ExperimentSpec, resources: Resources) -> str:
     else:
         personas = resources.personas(population)
         there, whose = len(personas.personas), population.personas
-        fewer, more = f"{size} of them, drawn by chance", f"by {size} agents, so that some are played more than once"
-        share = "each once" if size == there else fewer if size < there else more
-        found = f"the {there} personas of {whose if isinstance(whose, str) else personas.name}, {share}"
+        them = f"the {there} personas of {whose if isinstance(whose, str) else personas.name}"
+        found = f"{size} of {them}, drawn by chance" if size < there else f"{them}, each once"
+        if size > there:
+            found = f"{size} agents who play {them}, some more than once"
     given = population.initial_opinions if isinstance(population.initial_opinions, str) else "by counts"
     opinions = f"; initial opinions: {'as the file says' if given == 'personas' else given}"
     return f"{found}{opinions if spec.has_topic else ''}"
