@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,7 +116,7 @@ _Side = Annotated[str, Field(pattern=r"^\w+(-\w+)*$")]
 class _TopicModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
+    name: str
     title: str = ""
     category: str = "Other"
     claims: dict[_Side, str] = Field(min_length=1)
@@ -136,6 +137,8 @@ class _TopicsModel(BaseModel):
 
 def _topic(model: _TopicModel, document: Document, *place: str | int, source: str = "", masked: bool = False) -> Topic:
     """A topic; `place` is its place in the document, for errors, and the rest what its file says of all."""
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", model.name):
+        raise document.error((*place, "name"), f"must be lower-case words joined by hyphens; got {model.name!r}")
     for framing, text in model.claims.items():
         if not text.strip() or text.strip().endswith("."):
             raise document.error(

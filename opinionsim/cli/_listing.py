@@ -121,14 +121,9 @@ def _topics() -> list[dict[str, Any]]:
     from opinionsim.topics import load_topics
 
     topics = [topic for file in _files("topics") for topic in load_topics(file).values()]
+    plain = ("sensitive", "category", "title")
     return [
-        {
-            "name": topic.name,
-            "framings": list(topic.claims),
-            "sensitive": topic.sensitive,
-            "category": topic.category,
-            "title": topic.title,
-        }
+        {"name": topic.name, "framings": list(topic.claims), **{key: getattr(topic, key) for key in plain}}
         for topic in topics
     ]
 

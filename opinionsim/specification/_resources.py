@@ -298,7 +298,9 @@ class Resources:
             return parse_topic(pinned[name], f"topic {name}")
         topics = _once(self._topic_files, reference, self._find_topics)
         if name not in topics:
-            raise SpecError(f"topic.name: unknown topic {name!r}{meant(name, topics)}; valid: {', '.join(topics)}")
+            more = ", or one in a file that topic.file names" if reference == _PACKAGE else ""
+            valid = f"valid: {', '.join(topics)}{more}"
+            raise SpecError(f"topic.name: unknown topic {name!r}{meant(name, topics)}; {valid}")
         return topics[name]
 
     def _find_topics(self, reference: str) -> dict[str, Topic]:
