@@ -9,10 +9,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import typer
 
 import opinionsim as osim
+from opinionsim.cli import app
 from opinionsim.cli._export import write_export
-from opinionsim.cli._listing import Kind, list_names
 from opinionsim.metrics import run_metrics
 from opinionsim.planning import plan, preview
 from opinionsim.specification import json_schema, load_experiment
@@ -348,18 +349,18 @@ class _Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize("width", [80, 100])
-@pytest.mark.parametrize(("kind", "name"), [*((kind, None) for kind in Kind), (Kind.PERSONAS, "chuang2024")])
+@pytest.mark.parametrize("listed", [*((kind,) for kind in EXPECTED), ("personas", "chuang2024")])
 def test_no_list_is_wider_than_its_terminal(
-    monkeypatch: pytest.MonkeyPatch, kind: Kind, name: str | None, width: int
+    monkeypatch: pytest.MonkeyPatch, listed: tuple[str, ...], width: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setattr("sys.stdout", terminal := _Terminal())
-    list_names(kind, name)
+    typer.main.get_command(app)(["list", *listed], standalone_mode=False)
     lines = terminal.getvalue().splitlines()
     assert max(map(len, lines)) <= width
-    words = {word for line in lines for word in line.split()}
-    assert "flat-earth" in words or kind != Kind.TOPICS
-    assert "media_opinions" in words or kind != Kind.ABM
+    words = {word.strip(",") for line in lines for word in line.split()}
+    assert EXPECTED[listed[0]] <= words or len(listed) == 2
+    assert "media_opinions" in words or listed != ("abm",)
 
 
 @pytest.mark.parametrize(
