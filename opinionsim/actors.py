@@ -52,8 +52,9 @@ class Cognition:
         ``closed`` or ``open`` (A6).
     persona_shown : str
         ``full``, ``demographics``, ``name`` or ``none``.
-    masked : bool
-        Whether the claim is called "Theory XYZ" after it is first stated (A5).
+    masked : bool or None
+        Whether the claim is called "Theory XYZ" after it is first stated (A5); None asks its topic where it can, and
+        is otherwise false.
     belief_tense : str
         ``present`` words the initial belief without a verb (A4), ``past`` in the past tense.
     post_words : int or None
@@ -66,7 +67,7 @@ class Cognition:
     confirmation_bias: Literal["none", "weak", "strong"] = "none"
     world: Literal["closed", "open"] = "closed"
     persona_shown: Literal["full", "demographics", "name", "none"] = "full"
-    masked: bool = True
+    masked: bool | None = None
     belief_tense: Literal["present", "past"] = "present"
     post_words: int | None = 60
 
@@ -81,7 +82,7 @@ class Cognition:
         return {
             "world": self.world,
             "persona_shown": self.persona_shown,
-            "masked": self.masked,
+            "masked": bool(self.masked),
             "confirmation_bias": self.confirmation_bias,
             "belief_tense": self.belief_tense,
             "post_words": self.post_words,
@@ -399,15 +400,15 @@ def persona_actors(
     return actors
 
 
-def conditions_of_others(masked: bool) -> Conditions:
+def conditions_of_others(masked: bool | None) -> Conditions:
     """The conditions of members other than participants: an open world, and no bias.
 
     Parameters
     ----------
-    masked : bool
+    masked : bool or None
         As in :class:`Cognition`.
     """
-    return {"world": "open", "masked": masked}
+    return {"world": "open", "masked": bool(masked)}
 
 
 def other_actors(
@@ -418,7 +419,7 @@ def other_actors(
     scale: OpinionScale,
     personas: Mapping[str, Persona] | None = None,
     memory: str = "none",
-    masked: bool = True,
+    masked: bool | None = None,
     task: str = "",
     directions: Mapping[str, Direction] | None = None,
 ) -> list[PersonaActor]:

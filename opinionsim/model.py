@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar
@@ -260,7 +260,7 @@ class OpinionModel(mesa.Model):
         self.claim = _claim(topic, framing)
         self.schedule = _schedule(schedule, len(self.population), seed)
         self.pack = load_pack(prompts) if isinstance(prompts, str) else prompts
-        self.cognition = _cognition(cognition)
+        self.cognition = _cognition(cognition, self.claim)
         self._max_concurrency = max_concurrency
         self._task = task
         self._client = self._client_of(chat_model)
@@ -517,15 +517,16 @@ def _claim(topic: Claim | str | None, framing: str | None) -> Claim | None:
     return topics[topic].claim(framing)
 
 
-def _cognition(cognition: Cognition | Mapping[str, Any] | None) -> Cognition:
-    """Conditions as given, or from a mapping of their names."""
+def _cognition(cognition: Cognition | Mapping[str, Any] | None, claim: Claim | None) -> Cognition:
+    """Conditions as given, or from a mapping of their names; the claim is masked as its topic has it."""
     if isinstance(cognition, Cognition):
-        return cognition
+        masked = cognition.masked if claim is None or cognition.masked is not None else claim.masked
+        return replace(cognition, masked=masked)
     valid = [field.name for field in fields(Cognition)]
     for name in cognition or {}:
         if name not in valid:
             raise SpecError(f"cognition: unknown field {name!r}; valid: {', '.join(valid)}")
-    return Cognition(**(cognition or {}))
+    return _cognition(Cognition(**(cognition or {})), claim)
 
 
 def _classifier(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,8 @@ class Claim:
         The side accepted as true; None when there is no ground truth.
     sensitive : bool
         True where the claim should stay out of demonstrations and galleries.
+    masked : bool
+        True where agents know the claim as an unnamed theory ("Theory XYZ").
     """
 
     text: str
@@ -40,6 +43,7 @@ class Claim:
     framing: str
     accepted: str | None = None
     sensitive: bool = False
+    masked: bool = False
 
     def truth(self, scale: OpinionScale) -> int | None:
         """The opinion that agrees with the accepted truth: an end of `scale`, None without one."""
@@ -69,6 +73,8 @@ class Topic:
         Keep out of demonstrations and galleries.
     source : str
         Where the claims come from.
+    masked : bool
+        Agents know the claim as an unnamed theory ("Theory XYZ"), unless a specification says otherwise (A5).
     """
 
     name: str
@@ -78,6 +84,7 @@ class Topic:
     accepted: str | None = None
     sensitive: bool = False
     source: str = ""
+    masked: bool = False
 
     def claim(self, framing: str | None = None) -> Claim:
         """The claim of a side.
@@ -99,7 +106,7 @@ class Topic:
                 raise SpecError(f"topic {self.name!r} needs a framing; valid: {valid}")
         if framing not in self.claims:
             raise SpecError(f"topic {self.name!r} has no framing {framing!r}; valid: {valid}")
-        return Claim(self.claims[framing], self.name, framing, self.accepted, self.sensitive)
+        return Claim(self.claims[framing], self.name, framing, self.accepted, self.sensitive, self.masked)
 
 
 #: Name of a side: words joined by hyphens.
@@ -109,13 +116,14 @@ _Side = Annotated[str, Field(pattern=r"^\w+(-\w+)*$")]
 class _TopicModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
+    name: str
     title: str = ""
     category: str = "Other"
     claims: dict[_Side, str] = Field(min_length=1)
     accepted: str | None = None
     sensitive: bool = False
     source: str = ""
+    masked: bool | None = None
 
 
 class _TopicsModel(BaseModel):
@@ -124,10 +132,13 @@ class _TopicsModel(BaseModel):
     topics: list[_TopicModel] = Field(min_length=1)
     source: str = ""
     licence: str = ""
+    masked: bool = False
 
 
-def _topic(model: _TopicModel, source: str, document: Document, *place: str | int) -> Topic:
-    """A topic; `place` is its place in the document, for errors."""
+def _topic(model: _TopicModel, document: Document, *place: str | int, source: str = "", masked: bool = False) -> Topic:
+    """A topic; `place` is its place in the document, for errors, and the rest what its file says of all."""
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", model.name):
+        raise document.error((*place, "name"), f"must be lower-case words joined by hyphens; got {model.name!r}")
     for framing, text in model.claims.items():
         if not text.strip() or text.strip().endswith("."):
             raise document.error(
@@ -146,7 +157,9 @@ def _topic(model: _TopicModel, source: str, document: Document, *place: str | in
         raise document.error((*place, "title"), f"must be one line; got {model.title!r}")
     title = model.title.strip() or model.name.replace("-", " ").capitalize()
     claims = {framing: text.strip() for framing, text in model.claims.items()}
-    return Topic(model.name, title, model.category, claims, model.accepted, model.sensitive, model.source or source)
+    masked = masked if model.masked is None else model.masked
+    source = model.source or source
+    return Topic(model.name, title, model.category, claims, model.accepted, model.sensitive, source, masked)
 
 
 def parse_topic(document: Document | Mapping[str, Any], source: str = "topic") -> Topic:
@@ -158,7 +171,7 @@ def parse_topic(document: Document | Mapping[str, Any], source: str = "topic") -
         If a field is unknown, missing or of the wrong type.
     """
     origin = Document.of(document, source)
-    return _topic(validate(_TopicModel, origin), "", origin)
+    return _topic(validate(_TopicModel, origin), origin)
 
 
 def parse_topics(document: Document | Mapping[str, Any], source: str = "topics") -> dict[str, Topic]:
@@ -167,7 +180,7 @@ def parse_topics(document: Document | Mapping[str, Any], source: str = "topics")
     Parameters
     ----------
     document : Document or mapping
-        Keys ``topics``, ``source`` and ``licence``.
+        Keys ``topics``, and ``source``, ``licence`` and ``masked``, which hold for all of them.
     source : str
         Name of a bare mapping in errors.
 
@@ -187,7 +200,7 @@ def parse_topics(document: Document | Mapping[str, Any], source: str = "topics")
     for i, entry in enumerate(model.topics):
         if entry.name in topics:
             raise origin.error(("topics", i, "name"), f"duplicate {entry.name!r}; names must be distinct")
-        topics[entry.name] = _topic(entry, model.source, origin, "topics", i)
+        topics[entry.name] = _topic(entry, origin, "topics", i, source=model.source, masked=model.masked)
     return topics
 
 

@@ -63,9 +63,9 @@ TEA = Claim("tea is best", "tea", "truth")
 def cast_of(schedule: Schedule, memory: str = "cumulative", others: str = "none") -> list[PersonaActor]:
     population = Population((Persona("Ann Lee"), Persona("Bo Ek")), (1, -1))
     pack = load_pack()
-    cognition = Cognition(memory=memory)
+    cognition = Cognition(memory=memory, masked=True)
     personas = persona_actors(population, schedule, pack, claim=TEA, scale=NEUTRAL, cognition=cognition)
-    return [*personas, *other_actors(schedule, pack, claim=TEA, scale=NEUTRAL, memory=others)]
+    return [*personas, *other_actors(schedule, pack, claim=TEA, scale=NEUTRAL, memory=others, masked=True)]
 
 
 def carried_out(schedule: Schedule, model: Script, slots: int = 1, **kept: str) -> tuple[list[Message], MemoryJournal]:

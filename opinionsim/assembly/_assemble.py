@@ -311,12 +311,12 @@ def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) 
         personas = _cast_personas(planned, resources)
         return Population(personas, (None,) * len(personas))
     if spec.continuous or not planned.spec.interaction.role_play:
-        return Population.bare(spec.size)
+        return Population.bare(planned.spec.size)
     # A Latin square balances over replicates, so these must have the same personas and opinions.
     balanced = spec.assignment == "latin-square"
     drawn = draw_population(
         resources.drawn(planned.spec, _drawing(planned, "survey", every_replicate=balanced)),
-        spec.size,
+        planned.spec.size,
         scale=scale,
         initial_opinions=spec.distribution,
         assignment=spec.assignment,
@@ -342,7 +342,9 @@ def _opinions(planned: PlannedRun, population: Population, scale: OpinionScale) 
     if not spec.continuous:
         return tuple(None if opinion is None else float(opinion) for opinion in population.opinions)
     rng = _drawing(planned, "initial opinions")
-    return tuple(draw_opinions(str(spec.initial_opinions), spec.size, (scale.lowest, scale.highest), rng).tolist())
+    return tuple(
+        draw_opinions(str(spec.initial_opinions), len(population), (scale.lowest, scale.highest), rng).tolist()
+    )
 
 
 def _network(planned: PlannedRun, resources: Resources) -> Network | None:

@@ -9,6 +9,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -23,8 +24,8 @@ _CONTROL = re.compile(
     "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
 )
 
-#: Fewest columns of a folded text.
-_NARROWEST = 20
+#: Fewest characters of a column that is folded.
+_NARROWEST = 10
 
 
 def clean(text: str) -> str:
@@ -75,23 +76,26 @@ def complain(text: str) -> None:
 
 
 def aligned(rows: Sequence[Sequence[str]], *, gap: int = 3) -> str:
-    """Rows of texts as columns; on a terminal the last column is folded to the terminal's width."""
-    if not rows:
-        return ""
-    widths = [max(map(len, column)) + gap for column in list(zip(*rows, strict=True))[:-1]]
-    indent = " " * sum(widths)
+    """Rows of texts as columns; on a terminal the widest columns are folded until all fit its width."""
+    columns = list(zip(*rows, strict=True))
+    widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    room = shutil.get_terminal_size().columns - gap * (len(widths) - 1) if sys.stdout.isatty() else sum(widths)
+    # Words are broken only where there is no room for whole ones.
+    words = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]
+    for floors in (words, [_NARROWEST] * len(widths)):
+        while sum(widths) > room and (wide := [i for i, floor in enumerate(floors) if widths[i] > floor]):
+            widths[max(wide, key=widths.__getitem__)] -= 1
     lines = []
-    for *cells, last in rows:
-        line = "".join(map(str.ljust, cells, widths)) + last
-        if sys.stdout.isatty():
-            line = _folded(line, indent)
-        lines.append(line.rstrip())
+    for cells in rows:
+        folded = [_folded(cell, width) for cell, width in zip(cells, widths, strict=True)]
+        for parts in zip_longest(*folded, fillvalue=""):
+            lines.append((" " * gap).join(map(str.ljust, parts, widths)).rstrip())
     return "\n".join(lines)
 
 
-def _folded(line: str, indent: str) -> str:
-    """A line broken at the width of the terminal, its continuation below the last column."""
-    width = shutil.get_terminal_size().columns
-    if len(line) <= width or width < len(indent) + _NARROWEST:
-        return line
-    return "\n".join(textwrap.wrap(line, width, subsequent_indent=indent, drop_whitespace=True))
+def _folded(cell: str, width: int) -> list[str]:
+    """The lines of a cell, broken between words at a width."""
+    lines: list[str] = []
+    for line in cell.split("\n"):
+        lines += textwrap.wrap(line, width, break_on_hyphens=False) if len(line) > width else [line]
+    return lines

@@ -65,6 +65,7 @@ def plan(
 ) -> None:
     """Check a specification; print its calls, tokens, money, critical path and time. Makes no call."""
     from opinionsim.planning import plan as forecast_of
+    from opinionsim.specification import taking_part
 
     experiment = read_spec(spec, changes, prompts)
     forecast = forecast_of(
@@ -78,7 +79,11 @@ def plan(
     if as_json:
         say_json({"experiment": experiment.spec.name, **_figures(forecast)})
     else:
-        parts = [experiment.spec.name, *map(aligned, forecast.tables()), "\n".join(forecast.notes)]
+        parts = [
+            f"{experiment.spec.name}\n{taking_part(experiment)}",
+            *map(aligned, forecast.tables()),
+            "\n".join(forecast.notes),
+        ]
         say("\n\n".join(parts))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -41,7 +42,12 @@ def list_names(
     kind: Annotated[Kind, typer.Argument(metavar="KIND", help="One of: " + ", ".join(Kind), show_default=False)],
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="With templates: NAME or SECTION.NAME to read whole.", show_default=False),
+        typer.Argument(
+            metavar="NAME",
+            help="With topics and personas: one of them, or the path of a file, to see what is in it. With templates: "
+            "NAME or SECTION.NAME to read whole.",
+            show_default=False,
+        ),
     ] = None,
     survey: Annotated[
         str | None,
@@ -63,8 +69,9 @@ def list_names(
     as_json: AsJson = False,
 ) -> None:
     """List topics, personas, models, classic models (abm), metrics and whatever else has a name."""
-    if name is not None and kind != Kind.TEMPLATES:
-        raise typer.BadParameter(f"only templates are shown by name; list {kind} takes none", param_hint="NAME")
+    if name is not None and (survey or kind not in _SHOWN):
+        shown = ", ".join(_SHOWN)
+        raise typer.BadParameter(f"only {shown} are shown by name; list {kind} takes none", param_hint="NAME")
     if kind != Kind.PERSONAS and (survey or mapping):
         raise SpecError(f"--survey and --mapping go with personas, not with {kind.value}")
     if mapping and not survey:
@@ -72,51 +79,80 @@ def list_names(
     if survey is not None:
         rows = _variables(survey, mapping, every_value=as_json)
     else:
-        rows = _LISTS[kind]() if name is None else _template_texts(name)
-    if name is not None and not as_json:
-        say("\n\n".join(f"# {row['section']}.{row['name']}, pack {row['pack']}\n\n{row['text']}" for row in rows))
-        return
+        rows = _LISTS[kind]() if name is None else _SHOWN[kind](name)
     if as_json:
         say_json(rows)
-        return
-    columns = list(rows[0])
-    say(aligned([columns, *([_spell(row[column]) for column in columns] for row in rows)]))
+    elif name is not None and kind == Kind.TEMPLATES:
+        say("\n\n".join(f"# {row['section']}.{row['name']}, pack {row['pack']}\n\n{row['text']}" for row in rows))
+    elif name is not None and kind == Kind.TOPICS:
+        say("\n\n".join(aligned(list(zip(row, map(_spell, row.values()), strict=True))) for row in rows))
+    else:
+        rows = [row | row.get("attributes", {}) for row in rows]
+        columns = list(dict.fromkeys(key for row in rows for key in row if key != "attributes"))
+        say(aligned([columns, *([_spell(row.get(column, "")) for column in columns] for row in rows)], gap=2))
 
 
 def _spell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, dict):
+        return "\n".join(f"{key}: {each}" for key, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "none" if value is None else str(value)
+
+
+def _files(folder: str) -> list[Path]:
+    from opinionsim.data import data_folder
+
+    return sorted(data_folder(folder).glob("*.yaml"))
+
+
+def _called(name: str, what: str, known: Mapping[str, Any]) -> Any:
+    """What is known under a name."""
+    if name not in known:
+        valid = ", ".join(known)
+        raise SpecError(f"no {what} is called {name!r}{meant(name, known)}; valid: {valid}, or the path of a file")
+    return known[name]
 
 
 def _topics() -> list[dict[str, Any]]:
     """Topics of the package, without their claims."""
-    from opinionsim.data import data_folder
     from opinionsim.topics import load_topics
 
-    topics = [topic for file in sorted(data_folder("topics").glob("*.yaml")) for topic in load_topics(file).values()]
+    topics = [topic for file in _files("topics") for topic in load_topics(file).values()]
+    plain = ("sensitive", "category", "title")
     return [
-        {
-            "name": topic.name,
-            "framings": list(topic.claims),
-            "sensitive": topic.sensitive,
-            "category": topic.category,
-            "title": topic.title,
-        }
+        {"name": topic.name, "framings": list(topic.claims), **{key: getattr(topic, key) for key in plain}}
         for topic in topics
     ]
 
 
+def _topics_shown(name: str) -> list[dict[str, Any]]:
+    """A topic of the package with all that its file says, or all topics of a file."""
+    from opinionsim.topics import load_topics
+
+    if Path(name).suffix:
+        return [asdict(topic) for topic in load_topics(name).values()]
+    known = {topic: found for file in _files("topics") for topic, found in load_topics(file).items()}
+    return [asdict(_called(name, "topic", known))]
+
+
 def _personas() -> list[dict[str, Any]]:
-    from opinionsim.data import data_folder
     from opinionsim.personas import load_personas
 
-    files = sorted(data_folder("personas").glob("*.yaml"))
-    return [
-        {"name": file.stem, "personas": len(found.personas), "source": found.source}
-        for file in files
-        for found in [load_personas(file)]
-    ]
+    found = {file.stem: load_personas(file) for file in _files("personas")}
+    return [{"name": name, "personas": len(each.personas), "source": each.source} for name, each in found.items()]
+
+
+def _personas_shown(name: str) -> list[dict[str, Any]]:
+    """The persons of a set of the package, or of a file."""
+    from opinionsim.personas import load_personas
+
+    known = {file.stem: file for file in _files("personas")}
+    found = load_personas(name if Path(name).suffix else _called(name, "persona set", known))
+    rows = [asdict(each) for each in found.personas]
+    return [{key: value for key, value in row.items() if value or key in ("name", "opinion")} for row in rows]
 
 
 def _variables(file: str, mapping: str | None, *, every_value: bool) -> list[dict[str, Any]]:
@@ -147,8 +183,6 @@ def _shares(shares: Mapping[str | float | None, float]) -> str:
 
 def _models() -> list[dict[str, Any]]:
     """The presets of the scripted model, and the forms of all other names."""
-    from dataclasses import asdict
-
     from opinionsim.llm import PRESETS
 
     presets = [
@@ -272,6 +306,12 @@ def _abm() -> list[dict[str, Any]]:
     return [{"name": model.name, "parameters": list(model.declared), "what": model.title} for model in MODELS.values()]
 
 
+#: What is shown by name.
+_SHOWN: Mapping[Kind, Callable[[str], list[dict[str, Any]]]] = {
+    Kind.TOPICS: _topics_shown,
+    Kind.PERSONAS: _personas_shown,
+    Kind.TEMPLATES: _template_texts,
+}
 _LISTS: Mapping[Kind, Callable[[], list[dict[str, Any]]]] = {
     Kind.TOPICS: _topics,
     Kind.PERSONAS: _personas,

@@ -167,6 +167,7 @@ def carry_out(
     from opinionsim.assembly import LoadedParts
     from opinionsim.planning import calls_by_run
     from opinionsim.running import under_way
+    from opinionsim.specification import taking_part
 
     loaded = loaded or LoadedParts(experiment)
     if calls is None:
@@ -183,6 +184,7 @@ def carry_out(
         n_runs = len({run.run_id for run in experiment.runs} if only is None else only)
         runs = "1 run" if n_runs == 1 else f"{n_runs} runs"
         note(f"{experiment.spec.name}: {runs}{' of a pilot' if only else ''} into {spelled(url)}")
+        note(taking_part(experiment))
         for warning in runner.warnings:
             note(f"  {warning}")
         told, stopped = _Shown(calls), False

@@ -496,7 +496,4 @@ def _unusual(run: PlannedRun, parts: RunParts) -> Iterator[str]:
             yield f"The network has {joined[-1] + 1} agents and the population {n}."
         if len(joined) < n:
             yield f"{n - len(joined)} of {n} agents have no neighbour in the network: they meet nobody."
-    names = {persona.name for persona in parts.population.personas}
-    if len(names) < n and names != {""}:
-        yield f"The set has {len(names)} personas for {n} agents: some agents of a run have the same name."
     yield from reader_notes(run.spec)

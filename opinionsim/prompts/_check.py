@@ -27,6 +27,7 @@ _CLAIM, _TASK, _OWN, _PAST = "qzclaim is qzso", "Qztask to do.", "Qzown words", 
 #: The opinion shown is none of the ends, whose labels a pack may explain anywhere.
 _SCALE = OpinionScale((-1, 0, 1), ("qzlowest", _ANCHOR, "qzhighest"))
 _SAMPLE_CLAIM = Claim(_CLAIM, "sample", "truth")
+_TRUE_CLAIM = Claim(_CLAIM, "sample", "truth", "truth")
 #: The agent that prompts are made for; the second post is its own.
 _AGENT = 0
 _POSTS = (Message("Qzpost one", "Qzauthor one"), Message("Qzpost two", "", _AGENT, role=_ROLE, act="qzact"))
@@ -47,6 +48,7 @@ _FEW_SCENES: list[_Scene] = [(_PASTS[0], ()), (_PASTS[2], _POSTS)]
 _OCCASIONS: tuple[dict[str, Any], ...] = (
     {},
     {"opinion": 0},
+    {"opinion": 0, "claim": _TRUE_CLAIM},
     {"persona": None},
     {"claim": None},
     {"claim": None, "task": _TASK},

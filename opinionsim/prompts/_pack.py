@@ -295,6 +295,7 @@ class PromptPack:
             "role": defang(role),
             "role_play": role_play,
             "claim": "" if claim is None else defang(claim.text),
+            "truth": claim is not None and claim.accepted is not None,
             # A moderator whose system message states the task is not told it again.
             "task": "" if told.knows_task else defang(task),
             "masked": masked,

@@ -40,7 +40,7 @@ _PATTERNED = frozenset(("format", "format_map"))
 _WIDTH, _GIVEN_WIDTH = re.compile(r"\d{7}"), re.compile(r"%[^a-zA-Z%]*\*|\{[^{}]*\{")
 
 _SHARED = (
-    "name", "role", "role_play", "claim", "task", "masked", "confirmation_bias", "world", "post_words",
+    "name", "role", "role_play", "claim", "truth", "task", "masked", "confirmation_bias", "world", "post_words",
     "reads", "writes", "scale", "instructions", "automatic",
 )  # fmt: skip
 _SCENE = (

@@ -53,7 +53,7 @@ def moved(reads: tuple[Ref, ...], by: int) -> tuple[Ref, ...]:
 
 #: Variables of a task template, unless an act declares others; `opinionsim/prompts/default/README.md` explains each.
 TASK_VARIABLES = (
-    "name", "role", "role_play", "claim", "task", "masked", "confirmation_bias", "world", "post_words",
+    "name", "role", "role_play", "claim", "truth", "task", "masked", "confirmation_bias", "world", "post_words",
     "reads", "writes", "scale", "instructions", "automatic", "act", "received", "labelling", "previous",
     "previous_reads", "posts_written", "posts_seen", "reports_given",
 )  # fmt: skip

@@ -52,3 +52,4 @@ from opinionsim.specification._own_parts import (
 )
 from opinionsim.specification._resources import Resources as Resources
 from opinionsim.specification._survey import uses_survey as uses_survey
+from opinionsim.specification._taking_part import taking_part as taking_part

@@ -350,7 +350,7 @@ def _cell(document: Document, grid: list[_Axis], values: tuple[_Value, ...], che
     except ValueError as error:
         raise document.error(axis.place, str(error)) from None
     try:
-        spec = validate(ExperimentSpec, raw)
+        spec = checked.resources.resolved(validate(ExperimentSpec, raw))
         checked.check(spec, Document(raw))
     except SpecError:
         origins = [
@@ -361,7 +361,7 @@ def _cell(document: Document, grid: list[_Axis], values: tuple[_Value, ...], che
             for axis, value in chosen
         ]
         located = document.with_value(raw, *origins)
-        checked.check(validate(ExperimentSpec, located), located)
+        checked.check(checked.resources.resolved(validate(ExperimentSpec, located)), located)
         raise
     fields = _identity.run_fields(spec, checked.resources)
     axes = kept({axis.path: value.label for axis, value in zip(grid, values, strict=True)})

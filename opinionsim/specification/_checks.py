@@ -261,7 +261,7 @@ class Checks:
         else:
             role_play = spec.interaction.role_play
             players = personas.personas if role_play else Population.bare(1).personas
-            for keys, problem in spec.model.problems(players, population.size):
+            for keys, problem in spec.model.problems(players, spec.size):
                 yield ("model", *keys), problem
 
 

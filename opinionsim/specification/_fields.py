@@ -36,6 +36,8 @@ from opinionsim.specification._members import MODERATOR_NAME, MemberSpec, Modera
 from opinionsim.specification._model import AnyModelSpec, ModelSpec
 from opinionsim.specification._survey import SurveySpec, survey_conflicts
 
+#: Number of agents where neither a specification nor a persona file gives one.
+USUAL_SIZE = 10
 #: Largest integer every store keeps exactly.
 _MAX_INT = 2**63 - 1
 
@@ -53,8 +55,9 @@ class PopulationSpec(DocumentModel):
     personas: str | dict[str, Any] = "chuang2024"
     """Name of a persona set of the package, path of a persona file (YAML, JSON or CSV), or the set itself; `survey`
     draws respondents of the survey, and `{margins: ...}` persons from given margins, for each run anew."""
-    size: int = Field(10, ge=1, le=MAX_SIZE)
-    """Number of agents N."""
+    size: int | None = Field(None, ge=1, le=MAX_SIZE)
+    """Number of agents N. Null takes as many as the persona file holds, each once, and 10 where persons are drawn from
+    a survey or from margins."""
     initial_opinions: (
         Literal[
             "uniform",
@@ -68,10 +71,12 @@ class PopulationSpec(DocumentModel):
             "normal",
         ]
         | CountsSpec
-    ) = "uniform"
+        | None
+    ) = None
     """Distribution of initial opinions; `personas` takes those of the persona file, `none` gives nobody one,
     `{counts: ...}` gives numbers of agents. Classic models also have `continuous`, uniform between the ends of the
-    scale, and `normal`."""
+    scale, and `normal`. Null takes `personas` where the file gives everybody an opinion on the scale, else
+    `uniform`."""
     assignment: Literal["fixed", "random", "latin-square"] = "fixed"
     """Assignment of initial opinions to agents: as the file pairs them, a permutation for each replicate, or a balanced
     rotation."""
@@ -91,7 +96,8 @@ class PopulationSpec(DocumentModel):
     @property
     def distribution(self) -> Any:
         """Name of the distribution of initial opinions, or number of agents at each scale point."""
-        return self.initial_opinions if isinstance(self.initial_opinions, str) else self.initial_opinions.counts
+        given = self.initial_opinions or "uniform"
+        return given if isinstance(given, str) else given.counts
 
 
 class NamedTopicSpec(DocumentModel):
@@ -105,8 +111,9 @@ class NamedTopicSpec(DocumentModel):
     """Path of a topics file; null takes the topics of the package."""
     framing: str | None = None
     """Side of the topic that the claim affirms; null takes `falsehood`, or the only side there is."""
-    masked: bool = True
-    """Whether agents know the subject as an unnamed theory ("theory XYZ"); otherwise the claim is put plainly."""
+    masked: bool | None = None
+    """Whether agents know the claim as an unnamed theory ("Theory XYZ"); otherwise it is put plainly. Null takes what
+    the topic says: true for those of the package, false for one of your own unless it says `masked: true`."""
 
 
 class InlineTopicSpec(DocumentModel):
@@ -116,8 +123,9 @@ class InlineTopicSpec(DocumentModel):
     """The topic, with the fields it would have in a topics file."""
     framing: str | None = None
     """Side of the topic that the claim affirms; null takes `falsehood`, or the only side there is."""
-    masked: bool = True
-    """Whether agents know the subject as an unnamed theory ("theory XYZ"); otherwise the claim is put plainly."""
+    masked: bool | None = None
+    """Whether agents know the claim as an unnamed theory ("Theory XYZ"); otherwise it is put plainly. Null takes what
+    the topic says: true for those of the package, false for one of your own unless it says `masked: true`."""
 
 
 class CognitionSpec(DocumentModel):
@@ -201,7 +209,8 @@ def _no_topic() -> InlineTopicSpec:
     """The topic of a classic model whose specification names none."""
     claims = {"high": "the position at the high end of the scale is right"}
     return InlineTopicSpec(
-        definition={"name": "none", "title": "No topic", "category": "none", "claims": claims, "accepted": None}
+        definition={"name": "none", "title": "No topic", "category": "none", "claims": claims, "accepted": None},
+        masked=True,
     )
 
 
@@ -264,7 +273,7 @@ class ExperimentSpec(DocumentModel):
     @property
     def size(self) -> int:
         """Number of participants N."""
-        return len(self.cast) or self.population.size
+        return len(self.cast) or self.population.size or USUAL_SIZE
 
     @property
     def pack(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from opinionsim.opinions import OpinionScale
 from opinionsim.schedules import Setting
 from opinionsim.specification._events import event_identity
-from opinionsim.specification._fields import ExperimentSpec
+from opinionsim.specification._fields import USUAL_SIZE, ExperimentSpec
 from opinionsim.specification._own_parts import own_parts_of
 from opinionsim.specification._resources import Resources
 from opinionsim.specification._survey import draws_personas, uses_survey
@@ -38,6 +38,10 @@ RUN_FIELDS = (
 )
 
 
+#: Values of a population that its identity leaves out.
+_USUAL = {"size": USUAL_SIZE, "initial_opinions": "uniform"}
+
+
 def canonical(value: Any) -> Any:
     """JSON values in canonical form: lists for tuples, text for keys, 1 for 1.0."""
     if isinstance(value, dict):
@@ -57,11 +61,11 @@ def _stated(model: Any, *without: str) -> dict[str, Any]:
 
 def _population_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     """Identity fields of a population; personas enter by the content that prompts can show, not by file name."""
-    fields = _stated(spec.population, "personas")
+    fields = {name: value for name, value in _stated(spec.population).items() if value != _USUAL.get(name)}
     if not isinstance(counts := spec.population.distribution, str):
         fields["initial_opinions"] = {str(value): count for value, count in counts.items() if count}
     if draws_personas(spec):
-        return _stated(spec.population) | fields
+        return fields
     personas = [
         [persona.name, persona.opinion, list(persona.attributes.items()), persona.background]
         for persona in resources.personas(spec.population).personas
@@ -121,11 +125,15 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
         its folder: an edited template is then compared with the prompts on record, and reported.
     """
     claim = resources.claim(spec)
-    topic = None if claim is None else {"name": claim.topic, "framing": claim.framing, "claim": claim.text}
+    topic: dict[str, Any] = {}
+    if claim is not None:
+        topic = {"name": claim.topic, "framing": claim.framing, "claim": claim.text, "masked": spec.topic.masked}
+        # Agents are told what is right and wrong where a truth is declared.
+        topic |= {"open": True} if claim.accepted is None else {}
     fields: dict[str, Any] = {
         **_cast_fields(spec, resources),
         "survey": _survey_fields(spec, resources),
-        "topic": {} if topic is None else {**topic, "masked": spec.topic.masked},
+        "topic": topic,
         "interaction": _interaction_fields(spec, resources),
         "cognition": _cognition_fields(spec),
         "model": spec.model.identity(),

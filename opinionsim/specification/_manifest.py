@@ -76,6 +76,8 @@ def _unswept(experiment: Experiment) -> dict[str, Any]:
     sweep = source.get("sweep", {})
     found: dict[str, Any] = {**_resolved(experiment.spec), "sweep": sweep}
     paths = {tuple(split_path(str(path))) for grid in (sweep if isinstance(sweep, list) else [sweep]) for path in grid}
+    # What files decide is decided again by their contents: cells may have different files.
+    paths |= {("population", "size"), ("population", "initial_opinions"), ("topic", "masked")}
     for *folders, last in sorted(paths, key=len):
         stated: Any = source
         node: Any = found

@@ -6,6 +6,7 @@ Each is read once: from the package's data, a file, or the contents of a manifes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from pydantic import Field
 
 from opinionsim.data import data_folder
 from opinionsim.documents import Document, DocumentModel, read_document, read_text, validate
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, meant
 from opinionsim.networks import Network, build_network
 from opinionsim.personas import Persona, PersonaSet, load_personas, parse_personas
 from opinionsim.prompts import BUILT_IN_PACKS, PromptPack, load_pack
@@ -174,12 +175,12 @@ class Resources:
         """
         population = spec.population
         if (given := margins_of(spec)) is not None:
-            return from_margins(given.margins, population.size, rng, given.seed)
+            return from_margins(given.margins, spec.size, rng, given.seed)
         if spec.survey is None or not draws_respondents(spec):
             return self.personas(population)
         weighted, again = spec.survey.weighting == "draw", spec.survey.replace
         survey = self.survey(spec)
-        return survey.draw(population.size, rng, population.query, weighted=weighted, replace=again).personas
+        return survey.draw(spec.size, rng, population.query, weighted=weighted, replace=again).personas
 
     def survey(self, spec: ExperimentSpec) -> Survey:
         """The survey of a specification.
@@ -210,6 +211,27 @@ class Resources:
             found.setdefault(file, {})[mapping] = survey.content()
         return found
 
+    def resolved(self, spec: ExperimentSpec) -> ExperimentSpec:
+        """A specification with what its files decide: size, initial opinions, and whether the claim is masked.
+
+        Where a file cannot be read it stays as it is; the checks of a specification tell why.
+        """
+        population, topic, given = spec.population, spec.topic, spec.model_fields_set
+        # A cast takes the place of a population, even one that is refused because it lists nobody.
+        has_population = not spec.cast and ("population" in given or "cast" not in given)
+        with suppress(SpecError):
+            if has_population and None in (population.size, population.initial_opinions):
+                players = () if draws_personas(spec) else self.personas(population).personas
+                paired = players and all(each.opinion in spec.scale.points for each in players)
+                found = {"size": len(players) or spec.size, "initial_opinions": "personas" if paired else "uniform"}
+                found = {name: value for name, value in found.items() if getattr(population, name) is None}
+                spec = spec.model_copy(update={"population": population.model_copy(update=found)})
+        with suppress(SpecError):
+            if topic.masked is None:
+                topic = topic.model_copy(update={"masked": self.topic(topic).masked})
+                spec = spec.model_copy(update={"topic": topic})
+        return spec
+
     def names(self, spec: ExperimentSpec) -> tuple[str, ...] | None:
         """Names of the agents that a network or graph may name, in their order: none where each run draws its own.
 
@@ -237,7 +259,8 @@ class Resources:
         file = folder / f"{reference}.yaml"
         if not file.is_file():
             raise SpecError(
-                f"unknown persona set {reference!r}; valid: {_names(folder)}, or the path of a .yaml or .csv file"
+                f"unknown persona set {reference!r}{meant(reference, _names(folder))}; valid: "
+                f"{', '.join(_names(folder))}, or the path of a .yaml or .csv file"
             )
         return load_personas(file)
 
@@ -275,7 +298,9 @@ class Resources:
             return parse_topic(pinned[name], f"topic {name}")
         topics = _once(self._topic_files, reference, self._find_topics)
         if name not in topics:
-            raise SpecError(f"topic.name: unknown topic {name!r}; valid: {', '.join(topics)}")
+            more = ", or one in a file that topic.file names" if reference == _PACKAGE else ""
+            valid = f"valid: {', '.join(topics)}{more}"
+            raise SpecError(f"topic.name: unknown topic {name!r}{meant(name, topics)}; {valid}")
         return topics[name]
 
     def _find_topics(self, reference: str) -> dict[str, Topic]:
@@ -369,9 +394,9 @@ def is_path(reference: str) -> bool:
     return "/" in reference or "\\" in reference or reference.endswith((*_SUFFIXES, *TABLE_SUFFIXES))
 
 
-def _names(folder: Path) -> str:
+def _names(folder: Path) -> list[str]:
     """Names of the data files in a folder."""
-    return ", ".join(sorted(file.stem for file in folder.glob("*.yaml"))) or "none"
+    return sorted(file.stem for file in folder.glob("*.yaml"))
 
 
 def _personas_content(found: PersonaSet) -> dict[str, Any]:
@@ -402,6 +427,7 @@ def _topic_content(topic: Topic) -> dict[str, Any]:
         "accepted": topic.accepted,
         "sensitive": topic.sensitive,
         "source": topic.source,
+        "masked": topic.masked,
     }
 
 

@@ -228,7 +228,8 @@ def _placed(document: Document, keys: KeyPath, function: Any, *arguments: Any, *
     try:
         return function(*arguments, **options)
     except OpinionSimError as error:
-        raise document.error(keys, str(error)) from None
+        problem = str(error).removeprefix(f"{keys[-1]}:" if keys else "").removeprefix(f"{keys[-1]} " if keys else "")
+        raise document.error(keys, problem.lstrip()) from None
 
 
 def _anchored(folder: Path, network: Any) -> Any:

@@ -9,8 +9,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import typer
 
 import opinionsim as osim
+from opinionsim.cli import app
 from opinionsim.cli._export import write_export
 from opinionsim.metrics import run_metrics
 from opinionsim.planning import plan, preview
@@ -324,15 +326,67 @@ def test_a_template_is_shown_whole_in_each_section_that_has_it(invoke: Invoke) -
     assert "{% include" in invoke("list", "templates", "write").stdout
 
 
+def test_a_topic_is_shown_with_its_claims(invoke: Invoke, tmp_path: Path) -> None:
+    (shown,) = json.loads(invoke("list", "topics", "flat-earth", "--json").stdout)
+    assert shown["claims"]["falsehood"] == "the Earth is flat"
+    assert (shown["accepted"], shown["masked"]) == ("truth", True)
+    printed = dict(line.split(maxsplit=1) for line in invoke("list", "topics", "flat-earth").stdout.splitlines())
+    assert printed["claims"] == "falsehood: the Earth is flat"
+    assert printed["masked"] == "yes"
+    own = {"name": "square", "claims": {"market": "the square should stay a market"}}
+    (tmp_path / "own.json").write_text(json.dumps({"topics": [own, {**own, "name": "other"}]}))
+    printed = invoke("list", "topics", tmp_path / "own.json").stdout
+    assert printed.count("market: the square should stay a market") == 2
+    assert "other" in printed
+
+
+def test_personas_are_shown_one_a_row(invoke: Invoke, tmp_path: Path) -> None:
+    rows = json.loads(invoke("list", "personas", "chuang2024", "--json").stdout)
+    assert len(rows) == 10
+    assert rows[0]["attributes"]["occupation"] == "Financial Analyst"
+    (tmp_path / "own.csv").write_text("name,opinion,age\nAda,2,50\nBo,,30\n")
+    printed = invoke("list", "personas", tmp_path / "own.csv").stdout
+    assert [line.split() for line in printed.splitlines()] == [
+        ["name", "opinion", "age"],
+        ["Ada", "2", "50"],
+        ["Bo", "none", "30"],
+    ]
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("listed", [*((kind,) for kind in EXPECTED), ("personas", "chuang2024")])
+def test_no_list_is_wider_than_its_terminal(
+    monkeypatch: pytest.MonkeyPatch, listed: tuple[str, ...], width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("sys.stdout", terminal := _Terminal())
+    typer.main.get_command(app)(["list", *listed], standalone_mode=False)
+    lines = terminal.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    words = {word.strip(",") for line in lines for word in line.split()}
+    assert EXPECTED[listed[0]] <= words or len(listed) == 2
+    assert "media_opinions" in words or listed != ("abm",)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("list", "templates", "debat"), "no template is called 'debat' (did you mean debate?)"),
         (("list", "templates", "persona.anes"), "did you mean personas.anes?"),
-        (("list", "topics", "t-rex"), "only templates are shown by name"),
+        (("list", "topics", "t-rx"), "no topic is called 't-rx' (did you mean t-rex?); valid: flat-earth, t-rex, "),
+        (
+            ("list", "personas", "chuang"),
+            "no persona set is called 'chuang' (did you mean chuang2024?); valid: ",
+        ),
+        (("list", "abm", "voter"), "only topics, personas, templates are shown by name"),
     ],
 )
-def test_a_template_that_is_not_there(invoke: Invoke, arguments: tuple[str, ...], said: str) -> None:
+def test_a_name_that_is_not_there(invoke: Invoke, arguments: tuple[str, ...], said: str) -> None:
     result = invoke(*arguments)
     assert result.exit_code == 2
     assert said in result.output

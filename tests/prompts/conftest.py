@@ -13,7 +13,7 @@ from opinionsim.prompts import AgentPrompts, PromptPack, load_pack
 from opinionsim.topics import Claim
 
 ANN = Persona("Ann Lee", -1, {"political_leaning": "Moderate", "age": "37"}, "Keeps bees.")
-FLAT = Claim("the Earth is flat", "flat-earth", "falsehood")
+FLAT = Claim("the Earth is flat", "flat-earth", "falsehood", "truth")
 
 
 @pytest.fixture(scope="session")

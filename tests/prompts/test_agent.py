@@ -340,7 +340,7 @@ def test_the_initial_belief_in_the_past_tense_is_a_variant(pack: PromptPack, age
 @pytest.mark.parametrize("masked", [True, False])
 def test_what_a_negative_opinion_means_is_said_in_the_labels_of_the_scale(agent: Agent, masked: bool) -> None:
     subject = "Theory XYZ" if masked else "the claim"
-    negated = Claim("it is not possible to speak with the dead", "dead", "truth")
+    negated = Claim("it is not possible to speak with the dead", "dead", "truth", "truth")
     told = _system(agent(claim=negated, opinion=-1, masked=masked))
     assert (
         f'Opinions about {subject} range from "strongly negative" (it is wrong) to "strongly positive" (it is right)'
@@ -350,6 +350,8 @@ def test_what_a_negative_opinion_means_is_said_in_the_labels_of_the_scale(agent:
     assert 'from "against" (it is wrong) to "all for" (it is right)' in _system(agent(scale=own, opinion=2))
     assert "it is wrong" not in _system(agent(opinion=None))
     assert "it is wrong" not in _system(agent(claim=None))
+    question = _system(agent(claim=Claim("the square should stay a market", "square", "market"), masked=masked))
+    assert f'about {subject} range from "strongly negative" (against it) to "strongly positive" (for it)' in question
 
 
 @pytest.mark.parametrize(

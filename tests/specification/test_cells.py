@@ -406,6 +406,7 @@ _MATTERS: list[tuple[str, Any]] = [
     ("population.size", 9),
     ("population.personas", PERSONAS),
     ("population.initial_opinions", "all-positive"),
+    ("population.initial_opinions", "uniform"),
     ("population.initial_opinions", {"counts": {0: 10}}),
     ("population.assignment", "random"),
     ("population.shown", "name"),
@@ -462,7 +463,7 @@ _MATTERS_NOT: list[tuple[str, Any]] = [
     ("measurement.classifier", "flan-t5"),
     ("measurement.texts", ["post"]),
     ("scale", {"points": [-2, -1, 0, 1, 2]}),
-    ("population.initial_opinions", "uniform"),
+    ("population.initial_opinions", "personas"),
 ]
 
 

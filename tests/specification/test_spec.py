@@ -31,8 +31,9 @@ def _with(path: str, value: Any) -> dict[str, Any]:
 
 
 def test_defaults_are_those_of_the_study() -> None:
-    spec = validate(ExperimentSpec, BASE)
+    spec = load_experiment(BASE).cells[0].spec
     assert (spec.seed, spec.replicates, spec.population.size, spec.population.personas) == (0, 1, 10, "chuang2024")
+    assert spec.population.initial_opinions == "personas"
     assert (spec.topic.framing, spec.topic.masked) == (None, True)
     assert (spec.cognition.memory.name, spec.cognition.confirmation_bias, spec.world) == (
         "cumulative",
@@ -242,7 +243,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("model.name", "nope", "got model 'nope' (a name of your own, neither 'scripted' nor 'provider:model')"),
         (
             "population.personas",
-            {"name": "x", "personas": [{"name": "A", "opinion": 9}]},
+            {"name": "x", "personas": [{"name": "A", "opinion": 9}, {"name": "B"}]},
             "population.personas: the opinion 9 of persona 'A' is not on the scale; valid: -2, -1, 0, 1, 2",
         ),
         # ways of meeting

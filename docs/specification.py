@@ -1,0 +1,324 @@
+"""Writes docs/specification.md from the schema of specifications: run ``python docs/specification.py`` to renew it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+from pydantic import BaseModel
+
+from opinionsim.documents import DocumentModel
+from opinionsim.specification import json_schema
+
+PAGE = Path(__file__).with_name("specification.md")
+
+_INTRO = """\
+# Every field of a specification
+
+A specification is a YAML file that declares an experiment. This page has a section for each key that may stand at its
+top, in the order in which files have them. Only `name` and `interaction` are always needed, and `topic` or `task`
+wherever agents are played by a chat model. The smallest one:
+
+```yaml
+name: first
+topic: {name: flat-earth}
+interaction: {kind: dyadic, steps: 20}
+```
+
+Fields inside others are written with dots, here as on the command line: `--set population.size=20` changes one, and
+`sweep` varies it. A default of `null` leaves the field open, and its row says what follows. Paths of files start from
+the folder of the specification. `opinionsim plan FILE` checks a specification without a call and names file, line and
+field of what is wrong; `opinionsim schema` prints the same fields as JSON Schema, for editors that check as you type.
+
+<!-- Made by docs/specification.py from the schema: change the fields or that file, not this page. -->
+"""
+
+#: What a reader of a section needs beside its fields, and an example, which a test loads.
+_NOTES: Mapping[str, str] = {
+    "population": (
+        "Every persona of a file takes part once, with the opinion that the file gives it, unless `size` or "
+        "`initial_opinions` say otherwise; `opinionsim list personas FILE` shows who is in a file, and `run` says who "
+        "takes part. A file says what stands under `personas` in the example, and is named as `personas: FILE`: "
+        "[personas](../personas/README.md)."
+    ),
+    "survey": "How respondents are drawn and weighted: [surveys.md](surveys.md).",
+    "cast": "Agents told one by one, as structures of deliberation have them: [structures.md](structures.md).",
+    "moderator": "What moderators do: [structures.md](structures.md).",
+    "topic": (
+        "`opinionsim list topics` names the topics of the package; with the name of one, or the path of a file, it "
+        "shows what is in it. Prompts call a claim right or wrong only where its topic says which side is `accepted`. "
+        "How files of topics are written: [topics](../topics/README.md)."
+    ),
+    "interaction": "`opinionsim list interactions` names all kinds. Structures have a page of their own, "
+    "[structures.md](structures.md), and so have those that follow opinions, [adaptive.md](adaptive.md).",
+    "events": "What each kind of event does to a run: [events.md](events.md).",
+    "model": "Providers and keys: [models.md](models.md); refused and cut-off replies: [missing.md](missing.md).",
+    "measurement": "Which classifiers there are and what they can say: [classifiers.md](classifiers.md).",
+    "execution": "Limits, repetitions and prices: [budgets.md](budgets.md).",
+    "sweep": "Every combination of values is a cell, and every cell has `replicates` runs. A value that is a mapping "
+    "replaces the whole field and may carry a `label`.",
+}
+_EXAMPLES: Mapping[str, str] = {
+    "name": "name: town-square\ndescription: Does it matter who can hear whom?\nseed: 2024\nreplicates: 10",
+    "population": "population:\n  shown: demographics\n  personas:\n    name: townspeople\n    personas:\n"
+    "      - {name: Ada Berg, opinion: -1, attributes: {age: 34, occupation: nurse}}\n"
+    "      - {name: Bruno Costa, opinion: 1, attributes: {age: 51, occupation: plumber}}",
+    "survey": "survey: {file: synthetic, mapping: synthetic}\npopulation: {personas: survey, size: 20}",
+    "cast": "cast:\n  - {name: Ada, persona: You are a nurse and live in the suburbs.}\n"
+    "  - {name: Bruno, persona: You run a shop in the centre.}\n"
+    "task: Should the town charge a fee for driving into its centre? Answer in 50 words.\n"
+    "interaction: {kind: debate, cycles: 2}",
+    "moderator": "moderator: {persona: default, instructions: default}\ninteraction: {kind: ensemble}\n"
+    "task: What should the square be used for? Answer in 50 words.",
+    "task": "task: Write as if to your neighbours.",
+    "topic": "topic:\n  framing: for\n  definition:\n    name: congestion-charge\n    title: Congestion charge\n"
+    "    claims:\n      for: the town should charge a fee for driving into its centre\n"
+    "      against: the town should not charge a fee for driving into its centre",
+    "cognition": "cognition: {memory: reflective, confirmation_bias: weak, post_words: 40}",
+    "interaction": "interaction:\n  kind: dyadic\n  network: {kind: watts-strogatz, k: 4, p: 0.1}\n  exposures: 5",
+    "events": "events:\n  - {kind: message, step: 5, text: The council has published its figures.}\n"
+    "  - {kind: leave, step: 8, agents: {share: 0.2}}",
+    "model": "model: {name: scripted, temperature: 0.7, max_tokens: 300, replies: {truncated: {then: measure}}}",
+    "measurement": "measurement:\n  classifier: lexicon\n  texts: [report]\n  probe: {before: 1, after: 1}\n"
+    "  metrics: [polarization]",
+    "prompts": "prompts: default",
+    "scale": "scale: {points: [-1, 0, 1], labels: [against, undecided, in favour]}\n"
+    "population: {initial_opinions: uniform}",
+    "execution": "execution: {max_concurrency: 16, budget: {calls: 2000}}",
+    "sweep": "sweep:\n  cognition.confirmation_bias: [none, strong]\n  interaction.network:\n    - complete\n"
+    "    - {label: small world, kind: watts-strogatz, k: 4, p: 0.1}",
+    "independent_over": "sweep: {topic.name: [flat-earth, t-rex]}\nindependent_over: [topic.name]",
+}
+#: Keys told in one section with the one before them, and what becomes of references that have a section.
+_JOINED = {"name": ("name", "description", "seed", "replicates")}
+_LINKS = {
+    "NetworkKind": "a [network](#networks)",
+    "ModelSpec": "a chat model, as under [`model`](#model)",
+    "ScaleSpec": "a scale, as under [`scale`](#scale)",
+    "NamedPart": "a name, or a mapping with `name` and `options`",
+    "ClassifierSpec": "a name, or a mapping with `name` and `options`",
+}
+#: Largest bounds that are worth telling; others only guard the machine.
+_LARGE = 1_000_000
+
+_SCHEMA = json_schema()
+_DEFINED: Mapping[str, Any] = _SCHEMA["$defs"]
+
+
+def _classes(parent: type[BaseModel] = DocumentModel) -> Iterator[type[BaseModel]]:
+    for each in parent.__subclasses__():
+        yield each
+        yield from _classes(each)
+
+
+_CLASSES = {each.__name__: each for each in _classes()}
+
+
+def _sentence(text: str) -> str:
+    """A description in one line of a table."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _first(text: str) -> str:
+    """The first paragraph of a description, in one line."""
+    return _sentence(text.partition("\n\n")[0])
+
+
+def _number(value: float) -> str:
+    return f"{value:,.10g}"
+
+
+def _range(schema: Mapping[str, Any], what: str) -> str:
+    """A number with its bounds, in words."""
+    least, most = schema.get("minimum"), schema.get("maximum")
+    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    least = None if least is not None and abs(least) > _LARGE else least
+    most = None if most is not None and most > _LARGE else most
+    if least is not None and most is not None:
+        return f"{what} from {_number(least)} to {_number(most)}"
+    bounds = [
+        *([f"of at least {_number(least)}"] if least is not None else []),
+        *([f"above {_number(above)}"] if above is not None else []),
+        *([f"below {_number(below)}"] if below is not None else []),
+        *([f"of at most {_number(most)}"] if most is not None else []),
+    ]
+    return f"{what} {' and '.join(bounds)}".strip()
+
+
+def _values(schema: Mapping[str, Any]) -> str:
+    """What a field takes, in words."""
+    if name := _reference(schema):
+        return _LINKS.get(name) or _values(_DEFINED[name])
+    if "enum" in schema:
+        return ", ".join(f"`{each}`" for each in schema["enum"])
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    if options := schema.get("anyOf") or schema.get("oneOf"):
+        return " or ".join(dict.fromkeys(_values(each) for each in options if each.get("type") != "null"))
+    kind = schema.get("type")
+    if "prefixItems" in schema:
+        named = any("string" in json.dumps(each) for each in schema["prefixItems"])
+        return f"pair of {'numbers or names' if named else 'whole numbers'}"
+    if kind == "array":
+        return f"list of {_plural(schema.get('items', {}))}"
+    if kind == "object" and "properties" in schema:
+        return f"mapping with {', '.join(f'`{field}`' for field in schema['properties'])}"
+    words = {"string": "text", "boolean": "`true` or `false`", "object": "mapping"}
+    numbers = {"integer": "whole number", "number": "number"}
+    return _range(schema, numbers[kind]) if kind in numbers else words.get(str(kind), "any value")
+
+
+def _plural(schema: Mapping[str, Any]) -> str:
+    spelled = _values(schema).replace("a name, or a mapping", "names, or of mappings")
+    return re.sub(r"^(whole number|number|text|mapping|list|pair|any value)", r"\1s", spelled)
+
+
+def _reference(schema: Mapping[str, Any]) -> str:
+    """The name of the definition that a schema refers to, null left out of account; empty where it refers to none."""
+    options = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
+    found = str(options[0].get("$ref", "")) if len(options) == 1 else ""
+    return found.rpartition("/")[2]
+
+
+def _default(owner: Mapping[str, Any], field: str) -> str:
+    """A default as YAML; empty where a mapping has defaults of its own."""
+    schema = owner["properties"][field]
+    if field in owner.get("required", []):
+        return "required"
+    value = schema.get("default", ...)
+    if value is ...:
+        given = _CLASSES[owner["title"]].model_fields[field].get_default(call_default_factory=True)
+        value = getattr(given, "kind", getattr(given, "name", given))
+    if isinstance(value, BaseModel):
+        return ""
+    spelled = json.dumps(value).replace('"', "")
+    return "none" if value in ("", (), []) else f"`{spelled}`"
+
+
+def _rows(owner: Mapping[str, Any], prefix: str = "", without: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Rows of a table, one a field; fields of mappings that have no section of their own are told with dots."""
+    for field, schema in owner["properties"].items():
+        name = _reference(schema)
+        inner = _DEFINED.get(name, {})
+        if field == "kind" or field in without:
+            continue
+        if "properties" in inner and name not in _LINKS:
+            told = _first(schema.get("description", inner.get("description", "")))
+            open_end = " or `null`" if "anyOf" in schema else ""
+            yield f"| `{prefix}{field}` | mapping{open_end} | {_default(owner, field)} | {told} |"
+            yield from _rows(inner, f"{prefix}{field}.")
+        else:
+            values = _values(schema)
+            nullable = any(each.get("type") == "null" for each in schema.get("anyOf", []))
+            values += " or `null`" if nullable else ""
+            yield f"| `{prefix}{field}` | {values} | {_default(owner, field)} | {_sentence(schema['description'])} |"
+
+
+def _table(rows: list[str]) -> list[str]:
+    return ["| Field | Values | Default | Meaning |", "|---|---|---|---|", *rows, ""] if rows else []
+
+
+def _forms(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The mappings that a schema allows, each with its fields; entries of a list count as its forms."""
+    if "$ref" in schema:
+        return _forms(_DEFINED[schema["$ref"].rpartition("/")[2]])
+    if "properties" in schema:
+        # Without a title it stands for parts of one's own, whose fields are not known here.
+        return [schema] if "title" in schema else []
+    options = schema.get("anyOf") or schema.get("oneOf") or ([schema["items"]] if "items" in schema else [])
+    return [form for option in options if isinstance(option, dict) for form in _forms(option)]
+
+
+def _kind(form: Mapping[str, Any]) -> str:
+    return str(form["properties"].get("kind", {}).get("const", ""))
+
+
+def _by_form(forms: list[Mapping[str, Any]]) -> Iterator[str]:
+    """Forms one after the other; fields that several have alike are told once, before them."""
+    told = Counter((field, json.dumps(each)) for form in forms for field, each in form["properties"].items())
+    shared: dict[str, Mapping[str, Any]] = {}
+    for form in forms:
+        for field, each in form["properties"].items():
+            if told[field, json.dumps(each)] > 1 and field != "kind":
+                shared.setdefault(field, {**form, "properties": {field: each}})
+    if shared:
+        yield "Fields that several of them have:\n"
+        yield from _table([row for owner in shared.values() for row in _rows(owner)])
+    for form in forms:
+        own = form["properties"]
+        alike = [field for field in own if field in shared and shared[field]["properties"][field] == own[field]]
+        title = f"`kind: {_kind(form)}`" if _kind(form) else _first(form["description"]).rstrip(".")
+        yield f"### {title}\n"
+        if _kind(form):
+            yield f"{_first(form['description'])}\n"
+        if alike:
+            more = len(own.keys() - {"kind", *alike})
+            yield f"Has {', '.join(f'`{field}`' for field in alike)}{', and:' if more else '.'}\n"
+        yield from _table(list(_rows(form, without=frozenset(alike))))
+
+
+def _networks() -> Iterator[str]:
+    """The kinds of network, as a list."""
+    yield "### Networks\n"
+    yield (
+        "A network is the name of a kind, where that kind needs no field, or a mapping with `kind` and its fields; "
+        "`{edges: [[0, 1], [1, 2]]}` is enough for pairs written out. More in [networks.md](networks.md).\n"
+    )
+    for form in _forms(_DEFINED["NetworkKind"]):
+        fields = []
+        for field, schema in form["properties"].items():
+            if field != "kind":
+                default = _default(form, field)
+                told = default if default == "required" else f"default {default}"
+                fields.append(f"  - `{field}`, {_values(schema)}, {told}: {_sentence(schema['description'])}")
+        yield "\n".join([f"- `{_kind(form)}`: {_first(form['description'])}", *fields])
+    yield ""
+
+
+def _section(key: str) -> Iterator[str]:
+    keys = _JOINED.get(key, (key,))
+    yield f"## {', '.join(f'`{each}`' for each in keys)}\n"
+    schema = _SCHEMA["properties"][key]
+    forms = [] if len(keys) > 1 else _forms(schema)
+    if forms:
+        told = schema.get("description") or forms[0]["description"]
+        yield f"{_sentence(told)}{'' if key != 'cast' else ' Each entry has these fields.'}\n"
+    if key in _NOTES:
+        yield f"{fill(_NOTES[key], 120, break_on_hyphens=False, break_long_words=False)}\n"
+    if not forms:
+        fields = {each: _SCHEMA["properties"][each] for each in keys}
+        yield from _table(list(_rows({**_SCHEMA, "title": "ExperimentSpec", "properties": fields})))
+    elif len(forms) == 1:
+        yield from _table(list(_rows(forms[0])))
+    else:
+        yield from _by_form(forms)
+    if key == "measurement":
+        yield "### Entries of `measurement.instruments`\n"
+        yield from _table(list(_rows(_DEFINED["InstrumentSpec"])))
+    if key == "interaction":
+        yield from _networks()
+    if key in ("interaction", "events", "model", "topic"):
+        yield "### Example\n"
+    yield f"```yaml\n{_EXAMPLES[key]}\n```\n"
+
+
+def page() -> str:
+    """The page as the schema has it.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    joined = {each for keys in _JOINED.values() for each in keys[1:]}
+    sections = [line for key in _SCHEMA["properties"] if key not in joined for line in _section(key)]
+    return "\n".join([_INTRO, *sections]).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

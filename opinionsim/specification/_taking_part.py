@@ -1,0 +1,48 @@
+"""Who takes part in the runs of an experiment, in one line."""
+
+from __future__ import annotations
+
+from opinionsim.specification._cells import Experiment
+from opinionsim.specification._fields import ExperimentSpec
+from opinionsim.specification._resources import Resources
+from opinionsim.specification._survey import draws_personas, draws_respondents
+
+#: Populations of a sweep that are told.
+_TOLD = 3
+
+
+def taking_part(experiment: Experiment) -> str:
+    """Who takes part in an experiment, and with what initial opinions.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The experiment; where its cells differ in their populations, the first few are told.
+
+    Returns
+    -------
+    str
+        One line, as in ``Taking part: the 8 personas of own.yaml, each once; initial opinions: as the file says``.
+    """
+    told = list(dict.fromkeys(_who(cell.spec, experiment.resources) for cell in experiment.cells))
+    return f"Taking part: {' | '.join(told[:_TOLD])}{' | and others' if len(told) > _TOLD else ''}"
+
+
+def _who(spec: ExperimentSpec, resources: Resources) -> str:
+    population, size = spec.population, spec.size
+    if spec.cast:
+        return f"a cast of {size}"
+    if population.continuous or not spec.interaction.role_play:
+        return f"{size} agents who play nobody"
+    if draws_personas(spec):
+        found = f"{size} persons drawn from {'the survey' if draws_respondents(spec) else 'margins'}"
+    else:
+        personas = resources.personas(population)
+        there, whose = len(personas.personas), population.personas
+        them = f"the {there} personas of {whose if isinstance(whose, str) else personas.name}"
+        found = f"{size} of {them}, drawn by chance" if size < there else f"{them}, each once"
+        if size > there:
+            found = f"{size} agents who play {them}, some more than once"
+    given = population.initial_opinions if isinstance(population.initial_opinions, str) else "by counts"
+    opinions = f"; initial opinions: {'as the file says' if given == 'personas' else given}"
+    return f"{found}{opinions if spec.has_topic else ''}"
