@@ -37,14 +37,14 @@ def bounded_confidence(setup: Setup) -> Stop:
     variant = setup.variant()
     require_approach(setup)
     if not variant.complete or "epsilon" in variant.own:
-        return Stop(_ties_at_rest(variant), _components)
+        return Stop(_ties_at_rest(variant), _components, dear=True)
     cells = (setup.range[1] - setup.range[0]) / max(float(setup.p.epsilon), 1e-300)
     if setup.p.epsilon > 0 and cells > _MOST_CELLS:
         least = (setup.range[1] - setup.range[0]) / _MOST_CELLS
         raise SpecError(
             f"until: frozen takes an epsilon of at least {least:.2g} on this range; got {setup.parameters['epsilon']:g}"
         )
-    return Stop(_blocks_at_rest, _cells)
+    return Stop(_blocks_at_rest, _cells, dear=True)
 
 
 def require_approach(setup: Setup) -> None:
@@ -221,7 +221,7 @@ def no_discord(setup: Setup) -> Stop:
                 return cost
         return -1
 
-    return Stop(inlined(check), one_number)
+    return Stop(inlined(check), one_number, dear=True)
 
 
 def counted(variant: Variant) -> Callable[..., Any]:
@@ -273,4 +273,4 @@ def by_agents(variant: Variant, restless: Callable[..., Any]) -> Stop:
                 return cost
         return -1
 
-    return Stop(inlined(check), one_number)
+    return Stop(inlined(check), one_number, dear=not complete)

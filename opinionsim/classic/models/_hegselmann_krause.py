@@ -379,13 +379,13 @@ def _would_move(variant: Variant) -> Stop:
             place = begun + looked
             place -= contacts.firsts.size * np.int64(place >= contacts.firsts.size)
             agent = np.int64(contacts.firsts[place])
-            cost += contacts.n if contacts.complete else contacts.starts[agent + 1] - contacts.starts[agent]
+            cost += 4  # an agent is looked at in the time of an update
             if next_opinion(opinions, contacts, p, agent) != opinions[agent]:
                 memory[0] = place
                 return cost
         return -1
 
-    return Stop(inlined(check), one_number)
+    return Stop(inlined(check), one_number, dear=True)
 
 
 def _frozen(setup: Setup) -> Stop:
