@@ -14,7 +14,16 @@ import typer
 from opinionsim.cli._console import aligned, note, say, say_compilations, say_json
 from opinionsim.cli._export import write_frame
 from opinionsim.cli._options import AsJson, assignments
-from opinionsim.cli._sweeps import carry_out_sweep, end_sweep, mean, measures_of, say_frame, say_plan, spell_all
+from opinionsim.cli._sweeps import (
+    agree_to_time,
+    carry_out_sweep,
+    end_sweep,
+    mean,
+    measures_of,
+    say_frame,
+    say_plan,
+    spell_all,
+)
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
@@ -111,6 +120,7 @@ def abm(
     plan: Annotated[
         bool, typer.Option("--plan", help="Print points, runs, time and memory of a sweep; carry out a pilot only.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Start a sweep of more than a day without a question.")] = False,
     csv: Annotated[
         Path | None,
         typer.Option("--csv", metavar="FILE", help="Save every opinion; of a sweep, every run."),
@@ -129,7 +139,7 @@ def abm(
         from opinionsim.plots import check_suffix
 
         check_suffix(figure)
-    output = _Output(store, threads, cluster, plan, csv, figure, as_json)
+    output = _Output(store, threads, cluster, plan, yes, csv, figure, as_json)
     given = {
         "--over": over, "--agents": agents, "--network": network, "--initial": initial, "--steps": steps,
         "--until": until,
@@ -203,6 +213,7 @@ class _Output(NamedTuple):
     threads: int | None
     cluster: str | None
     plan: bool
+    yes: bool
     csv: Path | None
     figure: Path | None
     as_json: bool
@@ -234,6 +245,9 @@ def _sweep(sweep: Sweep, output: _Output) -> None:
         say_plan(sweep, store, output.threads)
         return
     _check_targets(output)
+    # How fast the workers of a cluster are is not known here.
+    if not output.yes and output.cluster is None:
+        agree_to_time(sweep, store, output.threads)
     summary = carry_out_sweep(sweep, store, threads=output.threads, cluster=output.cluster)
     frame = summary.frame
     if len(frame):

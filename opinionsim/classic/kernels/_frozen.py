@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Cells of the width of one confidence that a range may be divided into.
 _MOST_CELLS = 2**22
 #: Agents that are looked at first, and agents that are remembered for having shown that a run goes on.
-_FIRST, _SHOWN = 256, 64
+_FIRST, _SHOWN = 64, 64
 
 #: The criteria of bounded confidence in words.
 BOUNDED_CONFIDENCE = (
@@ -38,11 +38,14 @@ def bounded_confidence(setup: Setup) -> Stop:
     require_approach(setup)
     if not variant.complete or "epsilon" in variant.own:
         return Stop(_ties_at_rest(variant), _components, dear=True)
+    if not setup.parameters["epsilon"]:
+        return Stop(_at_once, one_number)
     cells = (setup.range[1] - setup.range[0]) / max(float(setup.p.epsilon), 1e-300)
-    if setup.p.epsilon > 0 and cells > _MOST_CELLS:
+    if cells > _MOST_CELLS:
         least = (setup.range[1] - setup.range[0]) / _MOST_CELLS
         raise SpecError(
-            f"until: frozen takes an epsilon of at least {least:.2g} on this range; got {setup.parameters['epsilon']:g}"
+            f"until: frozen takes an epsilon of 0, or of at least {least:.2g} on this range; got "
+            f"{setup.parameters['epsilon']:g}"
         )
     return Stop(_blocks_at_rest, _cells, dear=True)
 
@@ -61,6 +64,12 @@ def require_approach(setup: Setup) -> None:
             "until: frozen cannot come where mu is 1 and both change: agents exchange opinions, and clusters stay as "
             "they are"
         )
+
+
+@inlined
+def _at_once(opinions, previous, contacts, p, timing, memory):
+    """Where none but equal opinions meet, nothing can change."""
+    return -1
 
 
 @inlined
@@ -102,8 +111,6 @@ def _wide_block(lows, highs, epsilon, width):
 def _blocks_at_rest(opinions, previous, contacts, p, timing, memory):
     """Look at ever more agents until some of them make a block too wide; blocks of more agents are no narrower."""
     lows, highs, order, frame = memory
-    if p.epsilon <= 0.0:
-        return -1
     for cell in range(lows.size):
         lows[cell], highs[cell] = np.inf, -np.inf
     done, part, cost = 0, max(_FIRST, lows.size), lows.size
@@ -112,7 +119,11 @@ def _blocks_at_rest(opinions, previous, contacts, p, timing, memory):
         for place in range(done, end):
             opinion = opinions[order[place]]
             cell = _cell(opinion, frame, lows.size)
-            lows[cell], highs[cell] = min(lows[cell], opinion), max(highs[cell], opinion)
+            # Seldom true, and then cheaper than to write each time.
+            if opinion < lows[cell]:
+                lows[cell] = opinion
+            if opinion > highs[cell]:
+                highs[cell] = opinion
         cost += end - done + lows.size
         first, last = _wide_block(lows, highs, p.epsilon, timing.tolerance)
         if last >= 0:
@@ -165,7 +176,7 @@ def _ties_at_rest(variant: Variant) -> Callable[..., Any]:
         for looked in range(n):
             agent = (begin[0] + looked) % n
             epsilon = at(p.epsilon, agent)
-            count = reach(contacts, agent)
+            count, one = reach(contacts, agent), root(parents, agent)
             cost += 2 * count
             for place in range(count):
                 other = partner(contacts, agent, place)
@@ -173,7 +184,9 @@ def _ties_at_rest(variant: Variant) -> Callable[..., Any]:
                     continue
                 if not abs(opinions[other] - opinions[agent]) < epsilon:
                     continue
-                one, two = root(parents, agent), root(parents, other)
+                two = parents[other] if parents[other] == one else root(parents, other)
+                if one == two and least[one] <= epsilon:
+                    continue
                 parents[two] = one
                 lows[one], highs[one] = min(lows[one], lows[two]), max(highs[one], highs[two])
                 least[one] = min(min(least[one], least[two]), epsilon)
@@ -182,14 +195,16 @@ def _ties_at_rest(variant: Variant) -> Callable[..., Any]:
                     begin[0] = agent
                     return cost
         for agent in range(n):
+            parents[agent] = root(parents, agent)
+        for agent in range(n):
             epsilon = at(p.epsilon, agent)
-            one = root(parents, agent)
+            one = parents[agent]
             count = reach(contacts, agent)
             cost += count
             for place in range(count):
                 if weighted and contacts.weights[contacts.starts[agent] + place] <= 0.0:
                     continue
-                two = root(parents, partner(contacts, agent, place))
+                two = parents[partner(contacts, agent, place)]
                 if one != two and max(lows[one] - highs[two], lows[two] - highs[one]) < epsilon:
                     return cost
         return -1

@@ -12,7 +12,7 @@ from opinionsim.classic.kernels._contacts import PERMUTATION, SYNCHRONOUS, Varia
 from opinionsim.compilation import inlined
 
 #: Numbers that a dear check looks at in the time of an update.
-_LOOKED = 4.0
+_LOOKED = 1.0
 
 Machine = Callable[[Callable[..., Any]], Callable[..., Any]]
 #: ``maker(variant, stop, machine)``: the kernel of a variant.
@@ -164,11 +164,8 @@ def _loop(
                 noted = 1
             if stops:
                 memory = memory_of(opinions, contacts, p)
-            if checks_start:
-                if check(opinions, opinions, contacts, p, timing, memory) < 0:
-                    ended[row], aim = 0, 0
-                elif dear:
-                    copy_state(now, kept)
+            if checks_start and check(opinions, opinions, contacts, p, timing, memory) < 0:
+                ended[row], aim = 0, 0
             while number < aim and not halt[0]:
                 if keeps:
                     copied(opinions, previous)
@@ -181,7 +178,9 @@ def _loop(
                     noted += 1
                 if not stops or (dear and number < due and number < aim):
                     continue
-                looked = check(opinions, previous, contacts, p, timing, memory)
+                looked = -1
+                if number < held:
+                    looked = check(opinions, previous, contacts, p, timing, memory)
                 if looked < 0:
                     held = number
                     if not dear or held == failed + 1:
@@ -192,10 +191,11 @@ def _loop(
                     while records and noted > 0 and moments[noted - 1] > number:
                         noted -= 1
                 elif dear:
-                    looked += copy_state(now, kept) >> 2
-                    failed = number
+                    failed, due = number, number + 1
                     # Checks and the stretch that is gone over again then take as long as each other.
-                    due = number + 1 + np.int64(math.sqrt(number * looked / (_LOOKED * timing.events)))
+                    if held <= timing.steps or number * looked >= _LOOKED * timing.events:
+                        looked += copy_state(now, kept) >> 2
+                        due += np.int64(math.sqrt(number * looked / (_LOOKED * timing.events)))
                 if dear and held <= timing.steps:
                     aim, due = max((failed + held) >> 1, failed + 1), held
             if records:

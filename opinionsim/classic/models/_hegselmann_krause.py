@@ -374,18 +374,17 @@ def _would_move(variant: Variant) -> Stop:
     next_opinion = _next_opinion(variant)
 
     def check(opinions, previous, contacts, p, timing, memory):
-        begun, cost = memory[0], 0
+        begun = memory[0]
         for looked in range(contacts.firsts.size):
             place = begun + looked
             place -= contacts.firsts.size * np.int64(place >= contacts.firsts.size)
             agent = np.int64(contacts.firsts[place])
-            cost += 4  # an agent is looked at in the time of an update
             if next_opinion(opinions, contacts, p, agent) != opinions[agent]:
                 memory[0] = place
-                return cost
+                return 0
         return -1
 
-    return Stop(inlined(check), one_number, dear=True)
+    return Stop(inlined(check), one_number)
 
 
 def _frozen(setup: Setup) -> Stop:
