@@ -43,7 +43,7 @@ _UNTIL: tuple[tuple[str, int, Any, str, dict[str, Any]], ...] = (
     ("voter", 400, {"kind": "watts-strogatz", "k": 6, "p": 0.2}, "frozen", {}),
     ("majority", 10_001, None, "frozen", {}),
     ("q-voter", 1000, None, "consensus", {"q": 3, "independence": 0.02}),
-    ("deffuant", 100, None, "frozen", {}),
+    ("deffuant", 1000, None, "frozen", {}),
     ("deffuant", 10_000, None, "frozen", {"epsilon": 0.1}),
     ("deffuant", 1000, {"kind": "watts-strogatz", "k": 10, "p": 0.1}, "frozen", {}),
     ("hegselmann-krause", 300, None, "frozen", {"order": "random"}),

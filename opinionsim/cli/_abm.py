@@ -14,16 +14,7 @@ import typer
 from opinionsim.cli._console import aligned, note, say, say_compilations, say_json
 from opinionsim.cli._export import write_frame
 from opinionsim.cli._options import AsJson, assignments
-from opinionsim.cli._sweeps import (
-    agree_to_time,
-    carry_out_sweep,
-    end_sweep,
-    mean,
-    measures_of,
-    say_frame,
-    say_plan,
-    spell_all,
-)
+from opinionsim.cli._sweeps import carry_out_sweep, end_sweep, mean, measures_of, say_frame, say_plan, spell_all
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
@@ -245,10 +236,7 @@ def _sweep(sweep: Sweep, output: _Output) -> None:
         say_plan(sweep, store, output.threads)
         return
     _check_targets(output)
-    # How fast the workers of a cluster are is not known here.
-    if not output.yes and output.cluster is None:
-        agree_to_time(sweep, store, output.threads)
-    summary = carry_out_sweep(sweep, store, threads=output.threads, cluster=output.cluster)
+    summary = carry_out_sweep(sweep, store, threads=output.threads, cluster=output.cluster, yes=output.yes)
     frame = summary.frame
     if len(frame):
         say_frame(frame, as_json=output.as_json)

@@ -33,13 +33,18 @@ def carry_out_sweep(
     *,
     threads: int | None = None,
     cluster: str | None = None,
+    yes: bool = False,
 ) -> SweepSummary:
     """Carry out a sweep with progress on standard error.
 
-    The first SIGINT or SIGTERM ends it once the runs under way are done and kept; the second at once.
+    The first SIGINT or SIGTERM ends it once the runs under way are done and kept; the second at once. Unless `yes`, it
+    is asked whether one that may take more than a day is to begin.
     """
     from opinionsim.sweeps import run_sweep
 
+    # How fast the workers of a cluster are is not known here.
+    if not yes and cluster is None:
+        _agree_to_time(sweep, store, threads)
     said = "stopping: finishing the runs under way; interrupt again to end at once"
     with stop_requests(said) as stopping, shown() as show:
         told = False
@@ -85,7 +90,7 @@ def end_sweep(summary: SweepSummary, *, kept: bool) -> None:
         raise typer.Exit(_INCOMPLETE)
 
 
-def agree_to_time(sweep: Sweep, store: str | None, threads: int | None) -> None:
+def _agree_to_time(sweep: Sweep, store: str | None, threads: int | None) -> None:
     """Ask whether a sweep that may take more than a day is to begin; without a terminal it is refused."""
     from opinionsim.planning import spell_seconds
     from opinionsim.sweeps import plan_sweep
@@ -149,8 +154,8 @@ def say_frame(frame: pd.DataFrame, *, as_json: bool) -> None:
     steps = f"{attrs['steps']} steps" if until is None else f"until {spell(until)}, at most {attrs['steps']} steps"
     if until is not None:
         # Runs at their limit are in another state than those at rest, and no mean is of both.
-        frame = frame[frame["error"] == ""]
-        frame = frame.assign(ended=frame["stopped"].map({True: spell(until), False: "at the limit"}))
+        ended = frame["stopped"].map({True: spell(until), False: "at the limit"})
+        frame = frame.assign(ended=ended)[frame["error"] == ""]
         axes = [*axes, "ended"]
     parts = list(frame.groupby(axes, sort=False, dropna=False)) if axes else [((), frame)]
     # A store may hold more runs of some points than of others, some measures of a few of them, and runs that failed.

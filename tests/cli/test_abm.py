@@ -132,11 +132,11 @@ def test_a_sweep_of_more_than_a_day_is_asked_for(invoke: Invoke, monkeypatch: py
     assert not Path("long.sqlite").exists()
     begun: list[object] = []
 
-    def carry_out(sweep: object, *given: object, **options: object) -> object:
+    def run_sweep(sweep: object, *given: object, **options: object) -> object:
         begun.append(sweep)
         raise SpecError("begun")
 
-    monkeypatch.setattr("opinionsim.cli._abm.carry_out_sweep", carry_out)
+    monkeypatch.setattr("opinionsim.sweeps.run_sweep", run_sweep)
     assert "begun" in invoke(*arguments[:2], *arguments[4:], "--yes").stderr
     assert len(begun) == 1
 

@@ -74,7 +74,7 @@ def _at_once(opinions, previous, contacts, p, timing, memory):
 
 @inlined
 def _cells(opinions, contacts, p):
-    """The ends of opinions in each cell, agents in the order in which they are looked at, and the frame of cells."""
+    """The ends of opinions in each cell and their places in the order in which agents are looked at, and the frame."""
     low, high = opinions[0], opinions[0]
     for agent in range(opinions.size):
         low, high = min(low, opinions[agent]), max(high, opinions[agent])
@@ -85,7 +85,7 @@ def _cells(opinions, contacts, p):
     for agent in range(opinions.size):
         order[agent] = agent
     frame[0], frame[1] = low, 1.0 / width if width > 0.0 else 0.0
-    return np.empty(count), np.empty(count), order, frame
+    return np.empty(count), np.empty(count), np.empty(2 * count, dtype=np.int64), order, frame
 
 
 @inlined
@@ -110,7 +110,7 @@ def _wide_block(lows, highs, epsilon, width):
 @inlined
 def _blocks_at_rest(opinions, previous, contacts, p, timing, memory):
     """Look at ever more agents until some of them make a block too wide; blocks of more agents are no narrower."""
-    lows, highs, order, frame = memory
+    lows, highs, ends, order, frame = memory
     for cell in range(lows.size):
         lows[cell], highs[cell] = np.inf, -np.inf
     done, part, cost = 0, max(_FIRST, lows.size), lows.size
@@ -119,32 +119,30 @@ def _blocks_at_rest(opinions, previous, contacts, p, timing, memory):
         for place in range(done, end):
             opinion = opinions[order[place]]
             cell = _cell(opinion, frame, lows.size)
-            # Seldom true, and then cheaper than to write each time.
             if opinion < lows[cell]:
-                lows[cell] = opinion
+                lows[cell], ends[2 * cell] = opinion, place
             if opinion > highs[cell]:
-                highs[cell] = opinion
+                highs[cell], ends[2 * cell + 1] = opinion, place
         cost += end - done + lows.size
         first, last = _wide_block(lows, highs, p.epsilon, timing.tolerance)
         if last >= 0:
             if done > 0:
-                cost += end
-                _bring_forward(opinions, lows, highs, order, frame, first, last, end)
+                _bring_forward(order, ends, lows, highs, first, last)
             return cost
         done, part = end, 4 * part
     return -1
 
 
 @inlined
-def _bring_forward(opinions, lows, highs, order, frame, first, last, end):
+def _bring_forward(order, ends, lows, highs, first, last):
     """Have the agents at the ends of the cells of a wide block looked at first from now on."""
     front = 0
-    for place in range(end):
-        opinion = opinions[order[place]]
-        cell = _cell(opinion, frame, lows.size)
-        if first <= cell and cell <= last and (opinion == lows[cell] or opinion == highs[cell]) and front < _SHOWN:
-            order[front], order[place] = order[place], order[front]
-            front += 1
+    for cell in range(first, last + 1):
+        for side in range(2):
+            if lows[cell] <= highs[cell] and front < _SHOWN:
+                place = ends[2 * cell + side]
+                order[front], order[place] = order[place], order[front]
+                front += 1
 
 
 @inlined
@@ -170,7 +168,7 @@ def _ties_at_rest(variant: Variant) -> Callable[..., Any]:
     def check(opinions, previous, contacts, p, timing, memory):
         parents, lows, highs, least, begin = memory
         n = opinions.size
-        cost = n
+        cost = n >> 2
         for agent in range(n):
             parents[agent], lows[agent], highs[agent], least[agent] = agent, opinions[agent], opinions[agent], np.inf
         for looked in range(n):

@@ -11,8 +11,8 @@ import numpy as np
 from opinionsim.classic.kernels._contacts import PERMUTATION, SYNCHRONOUS, Variant, shuffle
 from opinionsim.compilation import inlined
 
-#: Numbers that a dear check looks at in the time of an update.
-_LOOKED = 1.0
+#: Numbers that dear checks may look at for each update, as a power of 2, to be made after every step.
+_SPARING = 4
 
 Machine = Callable[[Callable[..., Any]], Callable[..., Any]]
 #: ``maker(variant, stop, machine)``: the kernel of a variant.
@@ -158,7 +158,7 @@ def _loop(
             if dear:
                 now = opinions, (state, spare), ties
             # The event has not come by step `failed` and has by step `held`; the next check is at `due`.
-            number, noted, aim, failed, held, due = 0, 0, timing.steps, 0, timing.steps + 1, 1
+            number, noted, aim, failed, held, due, spent = 0, 0, timing.steps, 0, timing.steps + 1, 1, 0
             if records and moments[0] == 0:
                 copied(opinions, record[row, 0])
                 noted = 1
@@ -191,11 +191,12 @@ def _loop(
                     while records and noted > 0 and moments[noted - 1] > number:
                         noted -= 1
                 elif dear:
-                    failed, due = number, number + 1
-                    # Checks and the stretch that is gone over again then take as long as each other.
-                    if held <= timing.steps or number * looked >= _LOOKED * timing.events:
+                    failed, due, spent = number, number + 1, spent + looked
+                    if held <= timing.steps or spent << _SPARING > number * timing.events:
+                        # Checks and the stretch that is gone over again then take as long as each other, for a number
+                        # is looked at in about the time of an update.
                         looked += copy_state(now, kept) >> 2
-                        due += np.int64(math.sqrt(number * looked / (_LOOKED * timing.events)))
+                        due += int(math.sqrt(number * looked / timing.events))
                 if dear and held <= timing.steps:
                     aim, due = max((failed + held) >> 1, failed + 1), held
             if records:

@@ -194,7 +194,7 @@ _RING = {"kind": "watts-strogatz", "k": 4, "p": 0.2}
         ("hegselmann-krause", 10, None, "frozen", {"order": "random"}),
         ("axelrod", 9, None, "frozen", {"features": 2, "traits": 3}),
         ("axelrod", 9, {"kind": "lattice"}, "frozen", {"features": 2, "traits": 3}),
-        ("kozma-barrat", 12, {"kind": "erdos-renyi", "p": 0.3}, "frozen", {"mu": 0.3}),
+        ("kozma-barrat", 20, {"kind": "erdos-renyi", "p": 0.2}, "frozen", {"mu": 0.3, "epsilon": 0.4}),
         ("kan-feng-porter", 12, {"kind": "erdos-renyi", "p": 0.3}, "frozen", {"mu": 0.3}),
         ("holme-newman", 12, {"kind": "erdos-renyi", "p": 0.3}, "frozen", {}),
     ],
