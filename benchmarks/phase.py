@@ -5,7 +5,9 @@ memory the largest of the whole process with its imports. The bare loop carries 
 by the same kernel, without checks, measures and bookkeeping, on a part of the points; the least of several rounds that
 take turns, but for the first. Two threads are compared by the
 clock. The sweep that is killed runs into a store at the command line, is killed once a tenth of it is there, and is
-carried on; its rows are compared with those of a sweep in memory. A missed bar makes the exit code 1.
+carried on; its rows are compared with those of a sweep in memory. What it costs to look for the end of runs is that of
+runs until it, over the same runs for as many steps as they took, of models and networks of several kinds. A missed bar
+makes the exit code 1.
 
 Run: python benchmarks/phase.py [--quick]
 """
@@ -29,11 +31,26 @@ import numpy as np
 import pandas as pd
 
 import opinionsim as osim
-from opinionsim.classic import Batch, find_model, set_up
-from opinionsim.networks import Network
+from opinionsim.classic import Batch, Setup, draw_opinions, find_model, set_up
+from opinionsim.networks import Network, build_network
 
 _METRICS = ("effective_clusters", "diversity")
 _ROUNDS = 6
+_RUNS_UNTIL = 10
+#: Runs until an event: model, agents, network, event, and settings.
+_UNTIL: tuple[tuple[str, int, Any, str, dict[str, Any]], ...] = (
+    ("voter", 1000, None, "consensus", {}),
+    ("voter", 400, {"kind": "watts-strogatz", "k": 6, "p": 0.2}, "frozen", {}),
+    ("majority", 10_001, None, "frozen", {}),
+    ("q-voter", 1000, None, "consensus", {"q": 3, "independence": 0.02}),
+    ("deffuant", 1000, None, "frozen", {}),
+    ("deffuant", 10_000, None, "frozen", {"epsilon": 0.1}),
+    ("deffuant", 1000, {"kind": "watts-strogatz", "k": 10, "p": 0.1}, "frozen", {}),
+    ("hegselmann-krause", 300, None, "frozen", {"order": "random"}),
+    ("axelrod", 400, {"kind": "lattice"}, "frozen", {}),
+    ("kozma-barrat", 500, {"kind": "erdos-renyi", "p": 0.02}, "frozen", {}),
+    ("holme-newman", 500, {"kind": "erdos-renyi", "p": 0.02}, "frozen", {}),
+)
 #: Runs of the sweep that is killed; several seconds.
 _KILLED_OF = 1800
 _BYTES_IN_MAXRSS = 1 if sys.platform == "darwin" else 1024
@@ -67,6 +84,38 @@ def _bare(runs: pd.DataFrame) -> float:
             run.advance(int(steps))
             spent += time.process_time() - begun
     return spent
+
+
+def _start(setup: Setup, seed: int) -> np.ndarray:
+    """Opinions at the start of a run, (1, N) or (1, N, F)."""
+    rng, n = np.random.default_rng(seed), setup.network.n
+    if setup.model.states == "traits":
+        return rng.integers(0, setup.p.traits, (1, n, setup.p.features)).astype(float)
+    discrete = setup.model.kind == "discrete"
+    spec = {"kind": "levels", "count": 20} if setup.model.states == "copied" and setup.model.ties else "uniform"
+    return draw_opinions(spec, n, setup.range, rng, discrete=discrete)[None]
+
+
+def _cost_of_until(model: str, n: int, network: Any, event: str, settings: dict[str, Any]) -> float:
+    """CPU time of runs until an event, over that of the same runs for as many steps as they took."""
+    joined = build_network(network or "complete", n, 1)
+    setups = [
+        set_up(find_model(model), joined, settings=settings, until=until, isolates="keep") for until in (event, None)
+    ]
+    spent = np.zeros((2, _ROUNDS, _RUNS_UNTIL))
+    for run in range(_RUNS_UNTIL):
+        start = _start(setups[0], run)
+        for turn in range(_ROUNDS):
+            steps = 100_000
+            for way, setup in enumerate(setups):
+                batch = Batch(setup, start, 1, [run])
+                begun = time.process_time()
+                found = batch.advance(steps)
+                spent[way, turn, run] = time.process_time() - begun
+                steps = int(found[0])
+    # What is compiled is in the first round of the first run.
+    until, bare = spent.min(axis=1).sum(axis=1)
+    return float(until / bare)
 
 
 def _killed(folder: Path) -> bool:
@@ -140,6 +189,10 @@ def main() -> None:
         seconds.append(time.perf_counter() - begun)
     faster = seconds[0] / seconds[1]
     met.append(_told("two threads beside one", faster, "x", ">= 1.8", faster >= 1.8))
+    for model, n, network, event, settings in _UNTIL:
+        cost = _cost_of_until(model, n, network, event, settings)
+        where = "complete" if network is None else network["kind"]
+        met.append(_told(f"{model}, {n}, {where}: until {event}", cost, "x", "<= 1.1", cost <= 1.1))
     with tempfile.TemporaryDirectory() as folder:
         equal = _killed(Path(folder))
     met.append(_told("killed and carried on, equal rows", float(equal), "", "= 1", equal))

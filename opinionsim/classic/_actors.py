@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opinionsim.classic.kernels._influences import heeding
-from opinionsim.classic.kernels._process import Setup
+from opinionsim.classic.kernels._process import Setup, check_untrusted
 from opinionsim.classic.kernels._random import fill, new_states
 from opinionsim.engine import Publish
 from opinionsim.errors import ScheduleError
@@ -109,5 +109,12 @@ class RecordedActor:
 
 
 def meeting_actors(setup: Setup, opinions: np.ndarray, seed: int, replicate: int) -> list[MeetingActor]:
-    """The actors of a model whose agents meet in pairs, one for each agent, on any schedule."""
+    """The actors of a model whose agents meet in pairs, one for each agent, on any schedule.
+
+    Raises
+    ------
+    SpecError
+        If weights of edges are trust in the model, which no message carries.
+    """
+    check_untrusted(setup.model, setup.network)
     return [MeetingActor(agent, opinion, setup, seed, replicate) for agent, opinion in enumerate(opinions.tolist())]

@@ -54,6 +54,8 @@ class Parameter:
         Whether it is any number of opinions in the range, the same for all agents; one number stands for one of them.
     idle : bool
         Whether it does nothing where it is 0. Kernels are then made without it, and know the option of that name.
+    beside : str
+        The parameter without which, where it is neither given nor above 0 by default, it does nothing and is refused.
     """
 
     default: float | int | bool | str | tuple[float, ...]
@@ -66,6 +68,7 @@ class Parameter:
     reaches: Literal["", "threshold", "beyond"] = ""
     opinions: bool = False
     idle: bool = False
+    beside: str = ""
 
     def __post_init__(self) -> None:
         if self.choices or isinstance(self.default, bool) or self.opinions:

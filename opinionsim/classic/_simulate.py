@@ -76,11 +76,11 @@ def simulate(
         Simulations R with random streams of their own.
     replicate : int
         Number of the first of them; those of a sweep are numbered from 0.
-    until : str or mapping, optional
-        The event that ends a simulation before its last step: ``frozen`` (no cluster can change any more, by the exact
-        criterion on the model's page), ``{frozen: width}`` (and none is wider, of models whose clusters go on
-        shrinking), ``consensus`` or ``{consensus: tolerance}``, ``{change: tolerance}`` (no opinion has moved farther
-        in a step; for models in which no random pairs meet).
+    until : str or mapping
+        The event that ends a simulation before its last step, at the first step after which it holds: ``frozen`` (no
+        cluster can change any more, by the exact criterion on the model's page), ``{frozen: width}`` (and none is
+        wider, of models whose clusters go on shrinking), ``consensus`` or ``{consensus: tolerance}``,
+        ``{change: tolerance}`` (no opinion has moved farther in a step; for models in which no random pairs meet).
     record_every : int
         Steps between records. The last opinions are always recorded.
     pairs : array_like (T, 2) of int, optional
@@ -90,7 +90,8 @@ def simulate(
         Range of opinions; default that of the model. Defaults of parameters in units of opinion grow with it; values
         that are given are taken as they are.
     isolates : str
-        What becomes of agents without a partner: ``error``, or ``keep`` their opinions.
+        What becomes of agents without a partner: ``error``, or ``keep`` their opinions: they have no turn, in which
+        noise, media or information could reach them.
     dtype : str
         Type of the record: ``float64``, or ``float32``, which takes half the memory. Opinions are carried forward in
         double precision either way.

@@ -29,21 +29,25 @@ def metrics_of_runs(
     span: tuple[float, float],
     network: Network | Sequence[Network],
     delta: float | None = None,
+    rests: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """Metrics by name, one value a run, of opinions (R, N), or of each dimension of (R, N, D), or of all together.
 
     `initial` are the opinions at the start of each run. `metrics` are names, or functions of opinions (N,) or (N, D).
     `network` is that of all runs, or one for each. `delta` is the largest gap within a cluster of single numbers, where
-    it is not that of the metrics.
+    it is not that of the metrics; with `rests` (R,), of the runs alone that have come to rest.
     """
     # Imported late: metrics of frames load pandas, which a simulation has no use for.
     from opinionsim.metrics import compute_metrics, find_metric, takes_delta
 
-    if not isinstance(network, Network) and len({id(each) for each in network}) > 1:
-        runs = zip(opinions, initial, network, strict=True)
-        parts = [metrics_of_runs(now[None], then[None], metrics, span, ties, delta) for now, then, ties in runs]
+    gaps = [delta if rests is None or rest else None for rest in (opinions if rests is None else rests)]
+    several = not isinstance(network, Network) and len({id(each) for each in network}) > 1
+    if several or len(set(gaps)) > 1:
+        ties = [network] * len(opinions) if isinstance(network, Network) else network
+        runs = zip(opinions, initial, ties, gaps, strict=True)
+        parts = [metrics_of_runs(now[None], then[None], metrics, span, own, gap) for now, then, own, gap in runs]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    network = network if isinstance(network, Network) else network[0]
+    network, delta = network if isinstance(network, Network) else network[0], gaps[0]
     if isinstance(metrics, Mapping):
         return {name: [function(each) for each in opinions] for name, function in metrics.items()}
     if isinstance(metrics, str):
@@ -90,9 +94,10 @@ class Trajectories:
     networks : tuple of Network
         The network of each run at the last moment, of models that move ties; empty for all others.
     delta : float or None
-        The largest gap within a cluster, as `metrics` tell clusters of single numbers apart: of runs until frozen
-        on the complete graph the confidence, in models whose clusters go on shrinking, so that they are those of a run
-        without end. None for others, and where agents differ in it: the default of the metrics.
+        The largest gap within a cluster, as `metrics` tell clusters of single numbers apart once a run has come to
+        rest: of runs until frozen on the complete graph the confidence, in models whose clusters go on shrinking, so
+        that they are those of a run without end. Before, and in runs that reach their limit, clusters are told apart
+        by the default of the metrics. None for other runs, and where agents differ in it.
     """
 
     model: str
@@ -132,7 +137,8 @@ class Trajectories:
             the metric is not one of all dimensions, as ``regions`` is.
         """
         now, network = self.opinions[:, moment], self._at(moment, names)
-        return metrics_of_runs(now, self.opinions[:, 0], names, self.range, network, self.delta)
+        rests = (self.ended >= 0) & (self.ended <= self.times[moment])
+        return metrics_of_runs(now, self.opinions[:, 0], names, self.range, network, self.delta, rests)
 
     def _at(self, moment: int, names: Metrics) -> Network | Sequence[Network]:
         """The network at a moment, or that of each run."""

@@ -111,6 +111,7 @@ def abm(
     plan: Annotated[
         bool, typer.Option("--plan", help="Print points, runs, time and memory of a sweep; carry out a pilot only.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Start a sweep of more than a day without a question.")] = False,
     csv: Annotated[
         Path | None,
         typer.Option("--csv", metavar="FILE", help="Save every opinion; of a sweep, every run."),
@@ -129,7 +130,7 @@ def abm(
         from opinionsim.plots import check_suffix
 
         check_suffix(figure)
-    output = _Output(store, threads, cluster, plan, csv, figure, as_json)
+    output = _Output(store, threads, cluster, plan, yes, csv, figure, as_json)
     given = {
         "--over": over, "--agents": agents, "--network": network, "--initial": initial, "--steps": steps,
         "--until": until,
@@ -203,6 +204,7 @@ class _Output(NamedTuple):
     threads: int | None
     cluster: str | None
     plan: bool
+    yes: bool
     csv: Path | None
     figure: Path | None
     as_json: bool
@@ -234,7 +236,7 @@ def _sweep(sweep: Sweep, output: _Output) -> None:
         say_plan(sweep, store, output.threads)
         return
     _check_targets(output)
-    summary = carry_out_sweep(sweep, store, threads=output.threads, cluster=output.cluster)
+    summary = carry_out_sweep(sweep, store, threads=output.threads, cluster=output.cluster, yes=output.yes)
     frame = summary.frame
     if len(frame):
         say_frame(frame, as_json=output.as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from opinionsim.cli._console import aligned, note, say, say_json
 from opinionsim.cli._stores import spelled
+from opinionsim.errors import SpecError
 from opinionsim.progress import shown, stop_requests
 
 if TYPE_CHECKING:
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
     from opinionsim.sweeps import Sweep, SweepProgress, SweepSummary
 
+#: A day, and updates that no model takes a day for.
+_DAY_S, _LONG = 86_400, 10**9
 #: Points whose errors are spelled out.
 _ERRORS_SHOWN = 5
 _INCOMPLETE, _INTERRUPTED = 1, 130
@@ -29,13 +33,18 @@ def carry_out_sweep(
     *,
     threads: int | None = None,
     cluster: str | None = None,
+    yes: bool = False,
 ) -> SweepSummary:
     """Carry out a sweep with progress on standard error.
 
-    The first SIGINT or SIGTERM ends it once the runs under way are done and kept; the second at once.
+    The first SIGINT or SIGTERM ends it once the runs under way are done and kept; the second at once. Unless `yes`, it
+    is asked whether one that may take more than a day is to begin.
     """
     from opinionsim.sweeps import run_sweep
 
+    # How fast the workers of a cluster are is not known here.
+    if not yes and cluster is None:
+        _agree_to_time(sweep, store, threads)
     said = "stopping: finishing the runs under way; interrupt again to end at once"
     with stop_requests(said) as stopping, shown() as show:
         told = False
@@ -79,6 +88,22 @@ def end_sweep(summary: SweepSummary, *, kept: bool) -> None:
         raise typer.Exit(_INTERRUPTED)
     if not summary.complete:
         raise typer.Exit(_INCOMPLETE)
+
+
+def _agree_to_time(sweep: Sweep, store: str | None, threads: int | None) -> None:
+    """Ask whether a sweep that may take more than a day is to begin; without a terminal it is refused."""
+    from opinionsim.planning import spell_seconds
+    from opinionsim.sweeps import plan_sweep
+
+    if sum(point.size * point.steps for point in sweep.points) * sweep.spec.replicates < _LONG:
+        return
+    found = plan_sweep(sweep, store, threads=threads)
+    if found.seconds <= _DAY_S:
+        return
+    takes = f"the {found.missing:,} runs take up to {spell_seconds(found.seconds)} on {found.threads} threads"
+    if not sys.stdin.isatty():
+        raise SpecError(f"{takes}; give --yes to start them all the same, or fewer replicates, values or steps")
+    typer.confirm(f"{takes}; start them?", abort=True, err=True)
 
 
 def say_plan(sweep: Sweep, store: str | None, threads: int | None) -> None:
@@ -127,25 +152,30 @@ def say_frame(frame: pd.DataFrame, *, as_json: bool) -> None:
     agents = [f"{attrs['n']} agents"] if "n" in attrs else []
     until = attrs.get("until")
     steps = f"{attrs['steps']} steps" if until is None else f"until {spell(until)}, at most {attrs['steps']} steps"
+    if until is not None:
+        # Runs at their limit are in another state than those at rest, and no mean is of both.
+        ended = frame["stopped"].map({True: spell(until), False: "at the limit"})
+        frame = frame.assign(ended=ended)[frame["error"] == ""]
+        axes = [*axes, "ended"]
     parts = list(frame.groupby(axes, sort=False, dropna=False)) if axes else [((), frame)]
     # A store may hold more runs of some points than of others, some measures of a few of them, and runs that failed.
     counts = {int(count) for _, group in parts for count in (len(group), *group[names].count())}
     uneven = len(counts) > 1
     most = max(len(group) for _, group in parts)
     say(", ".join([*agents, steps, f"{most} replicates{', of some fewer: in brackets' if uneven else ''}"]))
-    rows = [[*axes, *names, *([] if until is None else ["time", "not stopped"])]]
+    rows = [[*axes, *names, *([] if until is None else ["time", "runs"])]]
     for values, group in parts:
         found = [group[name].dropna() for name in names]
         cells = [f"{mean(each)} ({len(each)})" if uneven else mean(each) for each in found]
         if until is not None:
-            cells += [mean(group["time"].dropna()), str(int((group["stopped"] == False).sum()))]  # noqa: E712 - or NA
+            cells += [mean(group["time"].dropna()), str(len(group))]
         rows.append([*(spell(value) for value in values), *cells])
     say(aligned(rows))
     say("Evidence: equation. Mean ± standard deviation over replicates, final opinions")
     if "delta" in attrs and takes_delta(names):
         say(f"Clusters are told apart by gaps beyond {attrs['delta']}")
     if until is not None and (frame["stopped"] == False).any():  # noqa: E712 - or NA
-        say("time of runs that have not stopped is the limit of steps: their mean is too small")
+        say("Runs at the limit of steps have a row of their own: a mean time of the others is that of the shorter runs")
 
 
 def spell_all(*settings: Mapping[str, Any]) -> str:

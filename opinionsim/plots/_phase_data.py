@@ -43,7 +43,8 @@ class PhaseData:
         One row a measure and crossing of levels: ``measure``, the columns `x`, and `y` or `lines` where given, ``mean,
         low, high, spread, n_runs, n_censored, evidence``. ``spread`` is the standard deviation over runs; it, ``low``
         and ``high`` are NaN for fewer than two runs. Runs without a finite value are not counted in ``n_runs``.
-        ``n_censored`` of the runs had not stopped at their limit of steps.
+        ``n_censored`` of the runs had not stopped at their limit of steps; measures of clusters that tell those at rest
+    apart by another gap are of those at rest alone, where there are any.
     x, y, lines : str, and str or None
         The swept parameters: across, up, and one line each.
     labels : dict of str to str
@@ -71,6 +72,10 @@ class PhaseData:
     def of(self, measure: str) -> pd.DataFrame:
         """The rows of one measure."""
         return self.frame[self.frame["measure"] == measure]
+
+    def marks(self, measure: str, quantity: str) -> bool:
+        """Whether places are marked at which some runs had not stopped: it makes another mean of the measure."""
+        return quantity == "mean" and (measure == "time" or _of_clusters(measure))
 
     def label_of(self, measure: str, quantity: str) -> str:
         """The mean or the spread of a measure in words."""
@@ -152,7 +157,8 @@ def phase_data(
         if not finite.all():
             notes.append(f"{int((~finite).sum()):,} of {len(known):,} runs without a number of {labels[name]} left out")
         known = known.assign(**{name: known[name].where(finite)})
-    frame = pd.DataFrame(_crossing(at, part, name, axes, band, level)
+    apart = {name for name in values if swept is not None and "delta" in swept.attrs and _of_clusters(name)}
+    frame = pd.DataFrame(_crossing(at, part, name, axes, band, level, at_rest=name in apart)
                          for at, part in known.groupby(axes, sort=False) for name in values)  # fmt: skip
     # The measures stay in the order asked for, and so do their crossings in that of the levels.
     frame = pd.concat([metrics.in_order(frame[frame["measure"] == name], axes) for name in values], ignore_index=True)
@@ -168,6 +174,11 @@ def phase_data(
         (*notes, _counted(frame, "replicates" if of_sweep else "runs")),
         topic_titles(_runs_of(source)) if "topic" in axes else {},
     )
+
+
+def _of_clusters(measure: str) -> bool:
+    """Whether a measure at the end of runs tells clusters apart."""
+    return "@" not in measure and metrics.takes_delta([measure])
 
 
 def _sweep_of(source: HasFrames | pd.DataFrame) -> pd.DataFrame | None:
@@ -198,10 +209,11 @@ def _asked(x: str, y: str | None, lines: str | None, value: str | Sequence[str])
 
 
 def _crossing(
-    at: Sequence[Any], part: pd.DataFrame, name: str, axes: Sequence[str], band: str, level: float
+    at: Sequence[Any], part: pd.DataFrame, name: str, axes: Sequence[str], band: str, level: float, *, at_rest: bool
 ) -> dict[str, Any]:
-    """The row of one measure at one crossing of levels."""
-    values = part[name].to_numpy(float)
+    """The row of one measure at one crossing of levels, of runs `at_rest` alone where there are any."""
+    counted = ~part[_CENSORED] if at_rest and not part[_CENSORED].all() else slice(None)
+    values = part.loc[counted, name].to_numpy(float)
     mean, low, high, n = (float(each[0]) for each in interval(values[:, None], band, level))
     return {
         "measure": name,
@@ -335,6 +347,8 @@ def _censoring(table: pd.DataFrame, values: Sequence[str], attributes: Mapping[A
     if not n or not ("time" in values or attributes.get("until") is not None):
         return ""
     said = f"{n:,} of {len(table):,} runs had not stopped at the limit of steps"
+    if "delta" in attributes and any(map(_of_clusters, values)):
+        said += ", of which no mean of clusters is unless none had"
     if "time" not in values:
         return said
     counted = table.loc[table[_CENSORED], "time"].notna().any()

@@ -75,7 +75,7 @@ def draw_phase_lines(
     """Draw a measure over one parameter into a panel of a size in inches, and return the entries of its legend.
 
     Levels stand at their values; those that are no numbers stand side by side and are not joined. Hollow marks are
-    points with runs that had not stopped, for the measure ``time``.
+    points with runs that had not stopped, for ``time`` and measures of clusters.
     """
     colours, rows = line_colours(lines), data.of(measure)
     if log and (rows["mean"] <= 0).any():
@@ -97,11 +97,12 @@ def draw_phase_lines(
         # Where lines are points, they stand side by side within the place of their level.
         beside = (at - (len(colours) - 1) / 2) * 0.7 / len(colours) * np.diff(x.edges)[0]
         points = not x.numeric or len(x.levels) == 1
-        _draw_line(part, quantity, x, beside if points else 0.0, look, ax, band=not many)
+        shift = beside if points else 0.0
+        _draw_line(part, quantity, x, shift, look, ax, band=not many, marked=data.marks(measure, quantity))
         if lines is not None and not many:
             shown = look if x.numeric else {**look, "linestyle": "none"}
             handles.append(Line2D([], [], **shown, markersize=4, label=lines.texts[at]))
-    if measure == "time" and quantity == "mean" and rows["n_censored"].any():
+    if data.marks(measure, quantity) and rows["n_censored"].any():
         hollow: dict[str, Any] = {
             "color": INK,
             "marker": "o",
@@ -126,9 +127,17 @@ def _bar_map() -> Any:
 
 
 def _draw_line(
-    part: pd.DataFrame, quantity: str, x: Levels, beside: float, look: Mapping[str, Any], ax: Axes, *, band: bool
+    part: pd.DataFrame,
+    quantity: str,
+    x: Levels,
+    beside: float,
+    look: Mapping[str, Any],
+    ax: Axes,
+    *,
+    band: bool,
+    marked: bool,
 ) -> None:
-    """Draw one line, with its band if it is one of means."""
+    """Draw one line, with its band if it is one of means; `marked` where some runs had not stopped."""
     at = x.places[x.index(part[x.column])] + beside
     middle, low, high = (part[name].to_numpy(float) for name in (quantity, "low", "high"))
     colour = look["color"]
@@ -140,7 +149,7 @@ def _draw_line(
         ax.vlines(at[several], low[several], high[several], color=colour, alpha=0.35, linewidth=5)
     joined = look["linestyle"] if x.numeric else "none"
     ax.plot(at, middle, **{**look, "linestyle": joined}, linewidth=1.6, markersize=3.5 if len(x.levels) <= 30 else 0)
-    censored = (part["n_censored"] > 0).to_numpy() & (part["measure"] == "time").to_numpy() & (quantity == "mean")
+    censored = (part["n_censored"] > 0).to_numpy() & marked
     if censored.any():
         ax.plot(
             at[censored], middle[censored], linestyle="none", color=colour, marker=look["marker"], markersize=4.5,

@@ -51,7 +51,7 @@ def draw_phase_map(
     """Draw a measure over two parameters into a panel of a size in inches, and return the entries of its legend.
 
     Each place reaches halfway to the next level. Colours span the values that are shown. Contours are those of the
-    mean. Dots mark places with runs that had not stopped, for the measure ``time``.
+    mean. Dots mark places with runs that had not stopped, for ``time`` and measures of clusters.
     """
     table = table_of(data, measure, quantity, x, y)
     colours = _colours(table, measure, log=log and quantity == "mean")
@@ -65,7 +65,7 @@ def draw_phase_map(
         ax.patch.set(**_MISSING)
         handles.append(Patch(**_MISSING, label="no value"))
     censored = np.nan_to_num(table_of(data, measure, "n_censored", x, y)) > 0
-    if measure == "time" and quantity == "mean" and censored.any():
+    if data.marks(measure, quantity) and censored.any():
         rows, columns = np.nonzero(censored)
         ax.plot(x.places[columns], y.places[rows], linestyle="none", markersize=3, **_DOT)
         handles.append(Line2D([], [], linestyle="none", markersize=4, **_DOT, label="some runs had not stopped"))

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from opinionsim.classic import MODELS, simulate
+from opinionsim.classic import MODELS, simulate, sweep
+from opinionsim.errors import SpecError
 from opinionsim.registry import built_in
 from tests.cli.conftest import Invoke
 
@@ -88,11 +89,11 @@ def test_a_table_that_cannot_be_written_is_refused_before_the_first_run(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("deffuant", "--until", "frozen"), "epsilon"),
-        (("deffuant", "--until", "frozen", "--over", "epsilon=[0.2,0.3]"), "epsilon"),
+        (("deffuant", "--until", "frozen"), "epsilon in runs at rest, else 0.01"),
+        (("deffuant", "--until", "frozen", "--over", "epsilon=[0.2,0.3]"), "epsilon in runs at rest, else 0.01"),
         (
             ("deffuant", "--until", "frozen", "--over", "network=[complete,ring]"),
-            "epsilon where all can meet, else 0.01",
+            "epsilon in runs at rest where all can meet, else 0.01",
         ),
         (("deffuant", "--until", "frozen", "--over", "epsilon=[0.2]", "--network", "ring"), None),
         (("deffuant", "--over", "epsilon=[0.2,0.3]"), None),
@@ -106,6 +107,38 @@ def test_tables_say_what_tells_clusters_apart(invoke: Invoke, arguments: tuple[s
     lines = [line for line in result.stdout.splitlines() if line.startswith("Clusters are told apart")]
     assert lines == ([] if told is None else [f"Clusters are told apart by gaps beyond {told}"])
     assert "Clusters" not in invoke("abm", *arguments, "--steps", 3, "--metric", "diversity").stdout
+
+
+def test_runs_at_their_limit_have_a_row_of_their_own(invoke: Invoke) -> None:
+    arguments = ("--agents", 40, "--over", "epsilon=[0.15]", "--set", "mu=0.2", "--steps", 24, "--until", "frozen")
+    result = invoke("abm", "deffuant", *arguments, "--seed", 2, "--replicates", 6, "--metric", "clusters")
+    assert result.exit_code == 0, result.stderr
+    found = sweep("deffuant", {"epsilon": [0.15]}, n=40, steps=24, until="frozen", seed=2, replicates=6, mu=0.2,
+                  metrics=["clusters"])  # fmt: skip
+    rows = {words[1]: words for line in result.stdout.splitlines() if (words := line.split())[:1] == ["0.15"]}
+    assert set(rows) == {"frozen", "at"}
+    for ended, stopped in (("frozen", True), ("at", False)):
+        part = found[found["stopped"] == stopped]
+        assert rows[ended][-1] == str(len(part))
+        assert f"{part['clusters'].mean():.4g}" in rows[ended]
+
+
+def test_a_sweep_of_more_than_a_day_is_asked_for(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ("abm", "voter", "--agents", 100, "--over", "n=[100]", "--steps", 1_000_000, "--replicates", 1_000_000)
+    refused = invoke(*arguments[:2], *arguments[4:], "--store", "long.sqlite")
+    assert refused.exit_code == 2
+    assert "the 1,000,000 runs take up to" in refused.stderr
+    assert "give --yes to start them all the same" in refused.stderr
+    assert not Path("long.sqlite").exists()
+    begun: list[object] = []
+
+    def run_sweep(sweep: object, *given: object, **options: object) -> object:
+        begun.append(sweep)
+        raise SpecError("begun")
+
+    monkeypatch.setattr("opinionsim.sweeps.run_sweep", run_sweep)
+    assert "begun" in invoke(*arguments[:2], *arguments[4:], "--yes").stderr
+    assert len(begun) == 1
 
 
 def test_means_of_fewer_runs_are_marked(invoke: Invoke) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Cells of the width of one confidence that a range may be divided into.
 _MOST_CELLS = 2**22
 #: Agents that are looked at first, and agents that are remembered for having shown that a run goes on.
-_FIRST, _SHOWN = 256, 64
+_FIRST, _SHOWN = 64, 64
 
 #: The criteria of bounded confidence in words.
 BOUNDED_CONFIDENCE = (
@@ -37,14 +37,17 @@ def bounded_confidence(setup: Setup) -> Stop:
     variant = setup.variant()
     require_approach(setup)
     if not variant.complete or "epsilon" in variant.own:
-        return Stop(_ties_at_rest(variant), _components)
+        return Stop(_ties_at_rest(variant), _components, dear=True)
+    if not setup.parameters["epsilon"]:
+        return Stop(_at_once, one_number)
     cells = (setup.range[1] - setup.range[0]) / max(float(setup.p.epsilon), 1e-300)
-    if setup.p.epsilon > 0 and cells > _MOST_CELLS:
+    if cells > _MOST_CELLS:
         least = (setup.range[1] - setup.range[0]) / _MOST_CELLS
         raise SpecError(
-            f"until: frozen takes an epsilon of at least {least:.2g} on this range; got {setup.parameters['epsilon']:g}"
+            f"until: frozen takes an epsilon of 0, or of at least {least:.2g} on this range; got "
+            f"{setup.parameters['epsilon']:g}"
         )
-    return Stop(_blocks_at_rest, _cells)
+    return Stop(_blocks_at_rest, _cells, dear=True)
 
 
 def require_approach(setup: Setup) -> None:
@@ -64,8 +67,14 @@ def require_approach(setup: Setup) -> None:
 
 
 @inlined
+def _at_once(opinions, previous, contacts, p, timing, memory):
+    """Where none but equal opinions meet, nothing can change."""
+    return -1
+
+
+@inlined
 def _cells(opinions, contacts, p):
-    """The ends of opinions in each cell, agents in the order in which they are looked at, and the frame of cells."""
+    """The ends of opinions in each cell and their places in the order in which agents are looked at, and the frame."""
     low, high = opinions[0], opinions[0]
     for agent in range(opinions.size):
         low, high = min(low, opinions[agent]), max(high, opinions[agent])
@@ -76,7 +85,7 @@ def _cells(opinions, contacts, p):
     for agent in range(opinions.size):
         order[agent] = agent
     frame[0], frame[1] = low, 1.0 / width if width > 0.0 else 0.0
-    return np.empty(count), np.empty(count), order, frame
+    return np.empty(count), np.empty(count), np.empty(2 * count, dtype=np.int64), order, frame
 
 
 @inlined
@@ -101,9 +110,7 @@ def _wide_block(lows, highs, epsilon, width):
 @inlined
 def _blocks_at_rest(opinions, previous, contacts, p, timing, memory):
     """Look at ever more agents until some of them make a block too wide; blocks of more agents are no narrower."""
-    lows, highs, order, frame = memory
-    if p.epsilon <= 0.0:
-        return -1
+    lows, highs, ends, order, frame = memory
     for cell in range(lows.size):
         lows[cell], highs[cell] = np.inf, -np.inf
     done, part, cost = 0, max(_FIRST, lows.size), lows.size
@@ -112,28 +119,30 @@ def _blocks_at_rest(opinions, previous, contacts, p, timing, memory):
         for place in range(done, end):
             opinion = opinions[order[place]]
             cell = _cell(opinion, frame, lows.size)
-            lows[cell], highs[cell] = min(lows[cell], opinion), max(highs[cell], opinion)
+            if opinion < lows[cell]:
+                lows[cell], ends[2 * cell] = opinion, place
+            if opinion > highs[cell]:
+                highs[cell], ends[2 * cell + 1] = opinion, place
         cost += end - done + lows.size
         first, last = _wide_block(lows, highs, p.epsilon, timing.tolerance)
         if last >= 0:
             if done > 0:
-                cost += end
-                _bring_forward(opinions, lows, highs, order, frame, first, last, end)
+                _bring_forward(order, ends, lows, highs, first, last)
             return cost
         done, part = end, 4 * part
     return -1
 
 
 @inlined
-def _bring_forward(opinions, lows, highs, order, frame, first, last, end):
+def _bring_forward(order, ends, lows, highs, first, last):
     """Have the agents at the ends of the cells of a wide block looked at first from now on."""
     front = 0
-    for place in range(end):
-        opinion = opinions[order[place]]
-        cell = _cell(opinion, frame, lows.size)
-        if first <= cell and cell <= last and (opinion == lows[cell] or opinion == highs[cell]) and front < _SHOWN:
-            order[front], order[place] = order[place], order[front]
-            front += 1
+    for cell in range(first, last + 1):
+        for side in range(2):
+            if lows[cell] <= highs[cell] and front < _SHOWN:
+                place = ends[2 * cell + side]
+                order[front], order[place] = order[place], order[front]
+                front += 1
 
 
 @inlined
@@ -159,13 +168,13 @@ def _ties_at_rest(variant: Variant) -> Callable[..., Any]:
     def check(opinions, previous, contacts, p, timing, memory):
         parents, lows, highs, least, begin = memory
         n = opinions.size
-        cost = n
+        cost = n >> 2
         for agent in range(n):
             parents[agent], lows[agent], highs[agent], least[agent] = agent, opinions[agent], opinions[agent], np.inf
         for looked in range(n):
             agent = (begin[0] + looked) % n
             epsilon = at(p.epsilon, agent)
-            count = reach(contacts, agent)
+            count, one = reach(contacts, agent), root(parents, agent)
             cost += 2 * count
             for place in range(count):
                 other = partner(contacts, agent, place)
@@ -173,7 +182,9 @@ def _ties_at_rest(variant: Variant) -> Callable[..., Any]:
                     continue
                 if not abs(opinions[other] - opinions[agent]) < epsilon:
                     continue
-                one, two = root(parents, agent), root(parents, other)
+                two = parents[other] if parents[other] == one else root(parents, other)
+                if one == two and least[one] <= epsilon:
+                    continue
                 parents[two] = one
                 lows[one], highs[one] = min(lows[one], lows[two]), max(highs[one], highs[two])
                 least[one] = min(min(least[one], least[two]), epsilon)
@@ -182,14 +193,16 @@ def _ties_at_rest(variant: Variant) -> Callable[..., Any]:
                     begin[0] = agent
                     return cost
         for agent in range(n):
+            parents[agent] = root(parents, agent)
+        for agent in range(n):
             epsilon = at(p.epsilon, agent)
-            one = root(parents, agent)
+            one = parents[agent]
             count = reach(contacts, agent)
             cost += count
             for place in range(count):
                 if weighted and contacts.weights[contacts.starts[agent] + place] <= 0.0:
                     continue
-                two = root(parents, partner(contacts, agent, place))
+                two = parents[partner(contacts, agent, place)]
                 if one != two and max(lows[one] - highs[two], lows[two] - highs[one]) < epsilon:
                     return cost
         return -1
@@ -221,7 +234,7 @@ def no_discord(setup: Setup) -> Stop:
                 return cost
         return -1
 
-    return Stop(inlined(check), one_number)
+    return Stop(inlined(check), one_number, dear=True)
 
 
 def counted(variant: Variant) -> Callable[..., Any]:
@@ -273,4 +286,4 @@ def by_agents(variant: Variant, restless: Callable[..., Any]) -> Stop:
                 return cost
         return -1
 
-    return Stop(inlined(check), one_number)
+    return Stop(inlined(check), one_number, dear=not complete)

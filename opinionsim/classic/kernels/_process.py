@@ -111,7 +111,7 @@ class Setup:
 
     @cached_property
     def delta(self) -> float | None:
-        """The largest gap within a cluster, where it is not the default of metrics.
+        """The largest gap within a cluster of runs that have come to rest, where it is not the default of metrics.
 
         Of runs until frozen on the complete graph it is the confidence, if that is one number, in models whose clusters
         go on shrinking: no meeting bridges a wider gap, so that clusters at rest are those of a run without end.
@@ -154,7 +154,8 @@ def set_up(
     settings : mapping, optional
         Parameters and scheme options by name; those left out have their defaults.
     isolates : str
-        ``error`` refuses agents without a partner, ``keep`` lets them keep their opinion.
+        ``error`` refuses agents without a partner, ``keep`` lets them keep their opinion: they have no turn, in which
+        noise, media or information could reach them.
     met : bool
         Whether pairs are given, so that nobody is drawn: the network and the scheme then do not matter.
     until : str, mapping or Until, optional
@@ -172,6 +173,12 @@ def set_up(
     span = model.span(span, settings)
     if met and (given := [name for name in settings if name in model.schemes]):
         raise SpecError(f"{given[0]} has no effect on pairs that are given; leave it out")
+    if met:
+        check_untrusted(model, network)
+    for name, each in model.declared.items():
+        alone = each.beside and each.beside not in settings and not model.declared[each.beside].default
+        if alone and name in settings:
+            raise SpecError(f"{name} of {model.name} has no effect without {each.beside}; give both, or leave it out")
     scheme = _scheme(model, settings, network)
     parameters = model.with_defaults(settings, span)
     if network.n < 2:
@@ -192,6 +199,15 @@ def set_up(
     model.prepared(p)
     _check_until(setup, met=met)
     return setup
+
+
+def check_untrusted(model: ClassicModel, network: Network) -> None:
+    """Refuse weights of edges that are trust where it is given who meets whom, whether an edge joins them or not."""
+    if "shares" in model.needs and network.weights is not None:
+        raise SpecError(
+            f"weights of the network are trust in {model.name}, which meetings that come from elsewhere have none of; "
+            "leave out the weights, or have the model draw who meets whom (in a specification kind: native)"
+        )
 
 
 def check_steps(setup: Setup, steps: int) -> None:

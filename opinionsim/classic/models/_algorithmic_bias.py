@@ -25,8 +25,9 @@ class Parameters(NamedTuple):
       \leftarrow x_i + \mu (x_j - x_i),\ x_j \leftarrow x_j + \mu (x_i - x_j)
     - Behaviour: gamma = 0 is the Deffuant-Weisbuch model with the listener drawn first. A stronger bias leaves more
       clusters, slows their formation, and splits populations that would agree without it. The mean is conserved by
-      two-sided meetings of equal mu. Media pull the open-minded to their own opinions; a stronger bias among agents
-      keeps some from them.
+      two-sided meetings of equal mu. A medium takes the place of the peer in a meeting and is drawn with equal chances,
+      whatever gamma is, which is simpler than in Pansanella et al. 2023. Media pull the open-minded to their own
+      opinions; a stronger bias among agents keeps some from them.
     - Source: Sirbu, Pedreschi, Giannotti & Kertesz (2019). Algorithmic bias amplifies opinion fragmentation and
       polarization: a bounded confidence model. PLoS ONE 14(3), e0213246. doi:10.1371/journal.pone.0213246
     - Source: Pansanella, Sirbu, Kertesz & Rossetti (2023). Mass media impact on opinion evolution in biased digital

@@ -119,7 +119,7 @@ def _ties_at_rest(weighted: bool) -> Stop:
                     return cost
         return -1
 
-    return Stop(inlined(check), one_number)
+    return Stop(inlined(check), one_number, dear=True)
 
 
 @inlined
@@ -152,7 +152,7 @@ def _all_at_rest(opinions, previous, contacts, p, timing, memory):
     return -1
 
 
-_ALL_AT_REST = Stop(_all_at_rest, _first_holders)
+_ALL_AT_REST = Stop(_all_at_rest, _first_holders, dear=True)
 
 
 def _frozen(setup: Setup) -> Stop:

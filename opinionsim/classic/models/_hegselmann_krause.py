@@ -374,15 +374,14 @@ def _would_move(variant: Variant) -> Stop:
     next_opinion = _next_opinion(variant)
 
     def check(opinions, previous, contacts, p, timing, memory):
-        begun, cost = memory[0], 0
+        begun = memory[0]
         for looked in range(contacts.firsts.size):
             place = begun + looked
             place -= contacts.firsts.size * np.int64(place >= contacts.firsts.size)
             agent = np.int64(contacts.firsts[place])
-            cost += contacts.n if contacts.complete else contacts.starts[agent + 1] - contacts.starts[agent]
             if next_opinion(opinions, contacts, p, agent) != opinions[agent]:
                 memory[0] = place
-                return cost
+                return 0
         return -1
 
     return Stop(inlined(check), one_number)

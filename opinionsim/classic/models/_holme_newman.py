@@ -51,7 +51,8 @@ class Parameters(NamedTuple):
       between there is a transition: with 4 ties an agent and 10 agents an opinion at rewire = 0.458, where the sizes of
       communities follow a power law (Holme & Newman 2006). With two opinions and discordant ties alone the network
       breaks in two above rewire = (k - 2) / (k - 1), for k ties an agent, in the approximation of Vazquez et al. 2008.
-      No agent is ever tied to itself or twice to another; the paper leaves this open.
+      No agent is ever tied to itself or twice to another, and where nobody is left to be tied to the agent copies; the
+      paper leaves both open.
     - Source: Holme & Newman (2006). Nonequilibrium phase transition in the coevolution of networks and opinions.
       Physical Review E 74, 056108. doi:10.1103/PhysRevE.74.056108
     - Source: Vazquez, Eguíluz & San Miguel (2008). Generic absorbing transition in coevolution dynamics. Physical

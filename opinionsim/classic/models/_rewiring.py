@@ -243,7 +243,7 @@ def _settled(tolerance_of: Callable[..., float]) -> Stop:
                 return 4 * (count + ties.n)
         return -1
 
-    return Stop(inlined(check), _forest)
+    return Stop(inlined(check), _forest, dear=True, moves_ties=True)
 
 
 _BY_EPSILON = _settled(inlined(lambda p: p.epsilon))

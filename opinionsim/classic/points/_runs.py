@@ -194,9 +194,10 @@ def _run_together(
         runs = Batch(setup, starts, point.seed, replicates, halt=halt)
         record = np.empty((len(replicates), len(point.at), *starts.shape[1:]))
         ended = runs.advance(point.steps, point.at, record)
-        found = [_measured(runs.opinions, starts, metrics, setup, runs.networks)]
+        found = [_measured(runs.opinions, starts, metrics, setup, runs.networks, ended >= 0)]
         for place, moment in enumerate(point.at):
-            measures = _measured(record[:, place], starts, metrics, setup, [setup.network] * len(starts))
+            rests = (ended >= 0) & (ended <= moment)
+            measures = _measured(record[:, place], starts, metrics, setup, [setup.network] * len(starts), rests)
             found.append({f"{name}@{moment}": values for name, values in measures.items()})
     except CancelledError:
         raise
@@ -217,12 +218,18 @@ def _run_together(
 
 
 def _measured(
-    opinions: np.ndarray, starts: np.ndarray, metrics: Metrics, setup: Setup, networks: Sequence[Network]
+    opinions: np.ndarray,
+    starts: np.ndarray,
+    metrics: Metrics,
+    setup: Setup,
+    networks: Sequence[Network],
+    rests: np.ndarray,
 ) -> dict[str, list[float]]:
-    """Measures of opinions (R, N) or (R, N, D) by name, a value a run."""
+    """Measures of opinions (R, N) or (R, N, D) by name, a value a run; `rests` says which have come to rest."""
 
     def of(some: slice, names: Metrics) -> dict[str, list[float]]:
-        values = metrics_of_runs(opinions[some], starts[some], names, setup.range, networks[some], setup.delta)
+        own = opinions[some], starts[some], names, setup.range, networks[some], setup.delta, rests[some]
+        values = metrics_of_runs(*own)
         return {name: [float(each) for each in found] for name, found in values.items()}
 
     if isinstance(metrics, Mapping):

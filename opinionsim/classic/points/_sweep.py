@@ -135,7 +135,8 @@ def shared(points: Sequence[Point]) -> dict[str, Any]:
         found["until"] = setup.until.plain
     differ = [point.key["delta"] is None for point in points]
     if not all(differ):
-        found["delta"] = "epsilon where all can meet, else 0.01" if any(differ) else "epsilon"
+        where = " where all can meet" if any(differ) else ""
+        found["delta"] = f"epsilon in runs at rest{where}, else 0.01"
     return found | {"steps": points[0].steps, "seed": points[0].seed}
 
 

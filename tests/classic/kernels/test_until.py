@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations, product
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from opinionsim import metrics
-from opinionsim.classic import Batch, Setup, find_model, set_up, simulate, transition
+from opinionsim.classic import Batch, Setup, find_model, set_up, simulate, sweep, transition
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 
@@ -177,6 +178,130 @@ def test_rules_of_two_states_are_at_rest_where_no_panel_changes_anybody(data: st
     assert _rests(repeated, states) != goes_on["voter"]
 
 
+_RING = {"kind": "watts-strogatz", "k": 4, "p": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("model", "n", "network", "until", "settings"),
+    [
+        ("voter", 12, None, "consensus", {"noise": 0.05}),
+        ("voter", 12, _RING, "frozen", {"order": "permutation"}),
+        ("majority", 9, None, "frozen", {}),
+        ("majority", 12, _RING, "frozen", {"r": 4}),
+        ("q-voter", 10, None, "consensus", {"q": 3, "independence": 0.05}),
+        ("deffuant", 12, None, "frozen", {"epsilon": 0.3}),
+        ("deffuant", 10, _RING, "frozen", {"epsilon": 0.4}),
+        ("hegselmann-krause", 10, None, "frozen", {"order": "random"}),
+        ("axelrod", 9, None, "frozen", {"features": 2, "traits": 3}),
+        ("axelrod", 9, {"kind": "lattice"}, "frozen", {"features": 2, "traits": 3}),
+        ("kozma-barrat", 20, {"kind": "erdos-renyi", "p": 0.2}, "frozen", {"mu": 0.3, "epsilon": 0.4}),
+        ("kan-feng-porter", 12, {"kind": "erdos-renyi", "p": 0.3}, "frozen", {"mu": 0.3}),
+        ("holme-newman", 12, {"kind": "erdos-renyi", "p": 0.3}, "frozen", {}),
+    ],
+)
+def test_the_end_is_the_first_step_at_which_its_condition_holds(
+    model: str, n: int, network: Any, until: str, settings: dict[str, Any]
+) -> None:
+    common = {"n": n, "network": network, "seed": 4, "machine": False, "isolates": "keep", **settings}
+    for replicate in range(2):
+        found = simulate(model, steps=400, until=until, replicate=replicate, **common)
+        (end,) = found.ended
+        assert end > 0
+        # What has been gone over again is what would have been without an end, and is recorded.
+        free = simulate(model, steps=int(end), replicate=replicate, **common)
+        np.testing.assert_array_equal(found.opinions[0], free.opinions[0])
+        assert [each.edges[0].tolist() for each in found.networks] == [each.edges[0].tolist() for each in free.networks]
+        # The last step of a run is looked at too.
+        short, exact = (
+            simulate(model, steps=steps, until=until, replicate=replicate, **common) for steps in (end - 1, end)
+        )
+        assert (short.ended[0], exact.ended[0]) == (-1, end)
+
+
+def _steps_to_consensus(updates: np.ndarray, each: int, start: int) -> tuple[float, float]:
+    """Mean and variance of the step at which a chain of numbers of agents is first seen at one of its ends."""
+    step = np.linalg.matrix_power(updates, each)
+    inner = step[1:-1, 1:-1]
+    once = np.linalg.solve(np.eye(len(inner)) - inner, np.ones(len(inner)))
+    squares = np.linalg.solve(np.eye(len(inner)) - inner, 2 * once - 1)
+    return once[start - 1], squares[start - 1] - once[start - 1] ** 2
+
+
+def _voters(n: int) -> np.ndarray:
+    """Of the voter model on the complete graph: from so many at the upper end to so many, in an update."""
+    high = np.arange(n + 1)
+    moves = high * (n - high) / (n * (n - 1))
+    return np.diag(1 - 2 * moves) + np.diag(moves[:-1], 1) + np.diag(moves[1:], -1)
+
+
+def _majorities(n: int, r: int) -> np.ndarray:
+    """Of majority rule in groups of r."""
+    chain = np.zeros((n + 1, n + 1))
+    for high in range(n + 1):
+        for of_them in range(r + 1):
+            if of_them <= high and r - of_them <= n - high:
+                to = high + (r - of_them) * (2 * of_them > r) - of_them * (2 * of_them < r)
+                chain[high, to] += comb(high, of_them) * comb(n - high, r - of_them) / comb(n, r)
+    return chain
+
+
+def _panels(n: int, q: int, independence: float) -> np.ndarray:
+    """Of the q-voter model with repetition and independence."""
+    high = np.arange(n + 1)
+    up = (n - high) / n * (independence / 2 + (1 - independence) * (high / (n - 1)) ** q)
+    down = high / n * (independence / 2 + (1 - independence) * ((n - high) / (n - 1)) ** q)
+    return np.diag(1 - up - down) + np.diag(up[:-1], 1) + np.diag(down[1:], -1)
+
+
+@pytest.mark.parametrize(
+    ("model", "n", "high", "settings", "chain", "each"),
+    [
+        ("voter", 50, 0.2, {}, _voters(50), 50),
+        ("majority", 31, 0.5, {"r": 5}, _majorities(31, 5), 7),
+        ("q-voter", 100, 0.5, {"q": 3, "independence": 0.02}, _panels(100, 3, 0.02), 100),
+    ],
+)
+def test_times_are_those_of_the_chain(
+    model: str, n: int, high: float, settings: dict[str, Any], chain: np.ndarray, each: int
+) -> None:
+    found = simulate(
+        model, n=n, initial={"kind": "share", "high": high}, steps=5000, seed=3, replicates=2000, until="consensus",
+        record_every=5000, **settings,
+    )  # fmt: skip
+    mean, variance = _steps_to_consensus(chain, each, int(high * n + 0.5))
+    assert (found.ended > 0).all()
+    assert abs(found.ended.mean() - mean) < 4 * np.sqrt(variance / 2000)
+
+
+def test_a_sweep_until_frozen_may_begin_at_no_confidence() -> None:
+    for model in ("deffuant", "algorithmic-bias"):
+        found = simulate(model, 20, steps=50, seed=1, until="frozen", epsilon=0, machine=False)
+        assert found.ended.tolist() == [0]
+        assert found.metrics(["clusters"])["clusters"].tolist() == [20]
+
+
+def test_clusters_of_runs_that_reach_their_limit_are_told_apart_by_the_common_gap() -> None:
+    common = {"n": 40, "seed": 2, "replicates": 6, "epsilon": 0.15, "mu": 0.2, "machine": False, "steps": 24}
+    found = simulate("deffuant", until="frozen", **common)
+    at_rest = found.ended >= 0
+    assert 0 < at_rest.sum() < 6
+    clusters = found.metrics(["clusters"])["clusters"]
+    for delta, runs in ((found.delta, at_rest), (0.01, ~at_rest)):
+        np.testing.assert_array_equal(
+            clusters[runs], metrics.compute_metrics(found.final[runs], ["clusters"], delta=delta)["clusters"]
+        )
+    # Before a run has come to rest, its clusters are no clusters at rest either.
+    np.testing.assert_array_equal(
+        found.metrics(["clusters"], 0)["clusters"],
+        metrics.compute_metrics(found.opinions[:, 0], ["clusters"])["clusters"],
+    )
+    points = sweep("deffuant", {"epsilon": [0.15]}, at=[0], metrics=["clusters"], until="frozen",
+                   **{name: common[name] for name in ("n", "seed", "replicates", "mu", "steps")})  # fmt: skip
+    np.testing.assert_array_equal(points["clusters"], clusters)
+    np.testing.assert_array_equal(points["clusters@0"], found.metrics(["clusters"], 0)["clusters"])
+    np.testing.assert_array_equal(points["stopped"], at_rest)
+
+
 def test_a_run_that_has_ended_stays_where_it_is_recorded() -> None:
     found = simulate("voter", 20, steps=500, seed=2, replicates=4, until="consensus")
     assert (found.ended >= 0).all()
@@ -210,7 +335,7 @@ def test_small_changes_end_a_run_of_averages() -> None:
         ("deffuant", {"until": {"change": 0}}, "change must be a number above 0"),
         ("degroot", {"until": {"change": "small"}}, "change must be a number above 0"),
         ("degroot", {"until": {"consensus": -1.0}}, "consensus must be a number of at least 0"),
-        ("deffuant", {"until": "frozen", "epsilon": 1e-9}, "an epsilon of at least 2.4e-07 on this range; got 1e-09"),
+        ("deffuant", {"until": "frozen", "epsilon": 1e-9}, "an epsilon of 0, or of at least 2.4e-07 on this range"),
         ("deffuant", {"until": "frozen", "initial": [[0.1, 0.2]] * 5}, "known of single numbers alone"),
         ("voter", {"until": "consensus", "initial": [0, 1, 0, 1, 1], "zealot": [1, 0, 0, 1, 0]},
          "agents 0 and 3 never change, and differ at the start"),

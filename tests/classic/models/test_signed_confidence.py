@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from opinionsim.classic import simulate, transition
+from opinionsim.classic import find_model, meeting_actors, set_up, simulate, transition
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 
@@ -195,3 +195,17 @@ class TestSeveralDimensions:
     def test_models_of_numbers_refuse_vectors(self) -> None:
         with pytest.raises(SpecError, match="voter takes opinions of one dimension; got 2"):
             simulate("voter", 9, {"kind": "uniform", "dimensions": 2}, 0)
+
+
+def test_trust_in_edges_is_used_or_meetings_are_refused() -> None:
+    network = Network.from_edges([(1, 0)], 2, [0.1], directed=True)
+    common: dict[str, Any] = {"trust": 1.0, "epsilon": 2.0}
+    drawn = simulate("attraction-repulsion", network, [0.2, 0.6], 1, order="synchronous", isolates="keep", **common,
+                     **_PLAIN)  # fmt: skip
+    assert drawn.final[0, 0] == pytest.approx(0.2 + (0.2 + 0.1 * 0.6) / 2 * 0.8)
+    told = "weights of the network are trust in attraction-repulsion"
+    with pytest.raises(SpecError, match=told):
+        simulate("attraction-repulsion", network, [0.2, 0.6], pairs=[(1, 0)], **common, **_PLAIN)
+    setup = set_up(find_model("attraction-repulsion"), network, settings=common, isolates="keep")
+    with pytest.raises(SpecError, match=told):
+        meeting_actors(setup, np.array([0.2, 0.6]), 1, 0)
