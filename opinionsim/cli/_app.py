@@ -64,6 +64,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "_reading:replay",
             "Rebuild every complete run from its stored calls, without a model, and compare.",
         ),
+        "store": ("_store:store", "Check everything in a store: store check STORE."),
     },
     "Classic models": {
         "abm": ("_abm:abm", "Simulate a classic opinion model once, or a sweep of it: every combination of values.")
@@ -134,11 +135,14 @@ class _Commands(_Group):
 
 
 def _built(name: str) -> Any:
-    """Build the command of a name."""
+    """Build the command, or the group of commands, of a name."""
     place = next(commands[name][0] for commands in _COMMANDS.values() if name in commands)
-    module, function = place.split(":")
+    module, attribute = place.split(":")
+    found = getattr(import_module(f"opinionsim.cli.{module}"), attribute)
+    if isinstance(found, typer.Typer):
+        return typer.main.get_command(found)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-    alone.command(name)(getattr(import_module(f"opinionsim.cli.{module}"), function))
+    alone.command(name)(found)
     return typer.main.get_command(alone)
 
 

@@ -91,21 +91,23 @@ def is_written(given: Path) -> bool:
 
 def _database(given: Path, path: Path, reading: Engine, writing: Engine | None, closing: ExitStack) -> Database:
     url = f"sqlite:///{given}"
-    present = _Present(given, path) if writing is not None else lambda: None
+    present = _Present(given, path, written=writing is not None)
     return Database(
         url, reading, writing, shared=False, passes=_passes, patience_s=PATIENCE_S, closing=closing, present=present
     )
 
 
 class _Present:
-    """Checks that the open file and its log are still those found under their names.
+    """Checks that the open file, and its log if it is written, are still those found under their names, and whole.
 
     A deleted or replaced file can still be written, but its content is lost when the last process closes it.
     """
 
-    def __init__(self, given: Path, path: Path) -> None:
+    def __init__(self, given: Path, path: Path, *, written: bool) -> None:
         self._given = given
-        self._files = {str(path): _identity(str(path)), f"{path}-wal": None}
+        self._doing = "written; nothing more can be kept in it" if written else "read"
+        self._files = {str(path): _identity(str(path))} | ({f"{path}-wal": None} if written else {})
+        self._path, self._size = path, 0
         if self._files[str(path)] is None:
             raise StoreError(f"the store {given} was deleted or moved while it was being opened")
 
@@ -116,10 +118,15 @@ class _Present:
                 self._files[name] = now
             elif now != before:
                 what = "deleted or moved" if now is None else "replaced by another"
-                raise StoreError(
-                    f"{Path(name).name} of the store {self._given} was {what} while it was being written; nothing more "
-                    "can be kept in it"
-                )
+                raise StoreError(f"{Path(name).name} of the store {self._given} was {what} while being {self._doing}")
+        # SQLite counts pages by the log, of which a file that was cut knows nothing; and it never makes a file shorter.
+        size = self._path.stat().st_size
+        if size < self._size:
+            raise StoreError(
+                f"the store {self._given} was cut from {self._size:,} to {size:,} bytes while it was being "
+                f"{self._doing}. Take it from a copy"
+            )
+        self._size = size
 
 
 def _identity(name: str) -> tuple[int, int] | None:

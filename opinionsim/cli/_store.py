@@ -1,0 +1,31 @@
+"""The commands of the group store: stores as a whole."""
+
+from __future__ import annotations
+
+import typer
+
+from opinionsim.cli._console import say
+from opinionsim.cli._options import StorePath
+
+store = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+
+
+@store.callback()
+def _store() -> None:
+    """Check a store."""
+
+
+@store.command()
+def check(store: StorePath) -> None:
+    """Check everything in a store: print what is damaged or missing, with exit code 1, or that it is sound."""
+    from opinionsim.store import open_store
+
+    with open_store(store, write=False) as opened:
+        n_damages = 0
+        # Printed as they are found: of a store that is badly damaged there are many.
+        for n_damages, line in enumerate(opened.damage(), start=1):  # noqa: B007 - counted
+            say(line)
+    if n_damages:
+        say("The store is damaged. Take it from a copy, or start the runs that are named anew with --fresh.")
+        raise typer.Exit(1)
+    say("The store is sound.")
