@@ -21,11 +21,10 @@ def check(store: StorePath) -> None:
     from opinionsim.store import open_store
 
     with open_store(store, write=False) as opened:
-        n_damages = 0
-        # Printed as they are found: of a store that is badly damaged there are many.
-        for n_damages, line in enumerate(opened.damage(), start=1):  # noqa: B007 - counted
-            say(line)
-    if n_damages:
-        say("The store is damaged. Take it from a copy, or start the runs that are named anew with --fresh.")
+        found = list(opened.damage())
+    for line in found:
+        say(line)
+    if found:
+        say("The store is damaged: take it from a copy, or start the runs that are named anew with --fresh.")
         raise typer.Exit(1)
     say("The store is sound.")

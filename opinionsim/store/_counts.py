@@ -114,7 +114,8 @@ def _missing(connection: Connection, run_ids: list[str] | None, tables: Iterable
         for run_id in known.keys() | there.keys():
             number, counted = there.get(run_id, 0), known[run_id].of(table) if run_id in known else 0
             if number != counted:
-                found.setdefault(run_id, _lacking(table, number, counted, run_id))
+                lost = f"table {table.name} has {number} of the {counted} rows of run {run_id}"
+                found.setdefault(run_id, lost)
     return found
 
 
@@ -128,21 +129,3 @@ def require_whole(connection: Connection, run_ids: Iterable[str], tables: Iterab
     """
     for problem in missing(connection, run_ids, tables).values():
         raise DamagedError(problem)
-
-
-def require(connection: Connection, run_id: str, read: Mapping[Table, int]) -> None:
-    """Make sure that as many rows of a run were read, by table, as are counted.
-
-    Raises
-    ------
-    DamagedError
-        Naming the first table that lacks rows.
-    """
-    known = stored(connection, [run_id]).get(run_id, none())
-    for table, number in read.items():
-        if number != known.of(table):
-            raise DamagedError(_lacking(table, number, known.of(table), run_id))
-
-
-def _lacking(table: Table, number: int, counted: int, run_id: str) -> str:
-    return f"table {table.name} has {number} of the {counted} rows of run {run_id}"

@@ -118,7 +118,9 @@ class _Present:
                 self._files[name] = now
             elif now != before:
                 what = "deleted or moved" if now is None else "replaced by another"
-                raise StoreError(f"{Path(name).name} of the store {self._given} was {what} while being {self._doing}")
+                raise StoreError(
+                    f"{Path(name).name} of the store {self._given} was {what} while it was being {self._doing}"
+                )
         # SQLite counts pages by the log, of which a file that was cut knows nothing; and it never makes a file shorter.
         size = self._path.stat().st_size
         if size < self._size:

@@ -16,8 +16,8 @@ from opinionsim.store import _schema
 from opinionsim.store._counts import require_whole
 from opinionsim.store._journal import texts_of, with_texts
 from opinionsim.store._measured import instruments
+from opinionsim.store._queries import cells
 from opinionsim.store._rows import DesignRow, ExperimentRun, InstrumentRow
-from opinionsim.store._runs_frame import cells
 
 #: Texts are kept as Python strings: models may return characters that Arrow's strings cannot hold.
 _STR = pd.StringDtype("python", na_value=np.nan)

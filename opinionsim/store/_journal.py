@@ -54,8 +54,8 @@ def stored_entries(connection: Connection, run_id: str) -> list[Entry]:
         If one is damaged or missing, or lacks its text.
     """
     entry = _schema.journal
-    rows = list(_schema.sealed(connection, entry, with_texts().where(entry.c.run_id == run_id)))
-    _counts.require(connection, run_id, {entry: len(rows)})
+    _counts.require_whole(connection, [run_id], [entry])
+    rows = _schema.sealed(connection, entry, with_texts().where(entry.c.run_id == run_id))
     # Sorted here, because databases order texts differently.
     return sorted((_entry(row) for row in rows), key=lambda each: each.key)
 

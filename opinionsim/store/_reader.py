@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from opinionsim.errors import StoreError
 from opinionsim.llm import Entry
 from opinionsim.messages import ChatMessage
-from opinionsim.store import _checking, _counts, _files, _following, _measured, _points, _queries, _runs_frame, _workers
+from opinionsim.store import _checking, _counts, _files, _following, _measured, _points, _queries, _workers
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._journal import stored_entries
 from opinionsim.store._rows import (
@@ -93,7 +93,7 @@ class StoreReader:
         StoreError
             If a run, or its instrument of stance, is missing or damaged.
         """
-        return self._read(_runs_frame.cells, design)
+        return self._read(_queries.cells, design)
 
     def states(self, run_ids: Sequence[str] | None = None) -> dict[str, RunState]:
         """States of runs.
