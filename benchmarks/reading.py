@@ -4,8 +4,10 @@
 of one of these runs is timed in processes of its own: imports apart, and as a whole command. (b) A sweep of the
 scripted model behind a latency of 20 ms is carried out by turns alone and beside ten processes that read its store:
 each follows one run after another, or loads all opinions once a second, for which ten processes want more than a
-machine of few cores has: at low priority they leave the sweep what it needs.
-Run: python benchmarks/reading.py [--quick]
+machine of few cores has: at low priority they leave the sweep what it needs. (c) Stores of complete runs of 2 and 100
+steps: what `run` takes to find that nothing is missing, beyond its start, and the commands `status` and `table`; by
+turns with another checkout, whose stores it makes itself, if one is given.
+Run: python benchmarks/reading.py [--quick] [--complete] [--beside CHECKOUT]
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ from opinionsim.store import (
 
 TRANSCRIPT_BAR_S, WHOLE_BAR_S, SPEED_BAR = 0.5, 1.5, 0.95
 RUNS, CALLS, AGENTS = 500, 200, 10
+NOTHING_BAR_MS, STATUS_BAR_S, TABLE_BAR, PAIRS = 1.0, 0.6, 0.5, 7
 LATENCY_S, SLOTS, READERS, WINDOW_S = 0.02, 64, 10, 3.0
 WORDS = "I have thought about it for a while and still hold that it is so, for what that is worth. "
 INSTRUMENT = InstrumentRow("m1", "stance", "lexicon", {}, (-2, -1, 0, 1, 2), ("--", "-", "0", "+", "++"))
@@ -294,6 +297,98 @@ def measure_readers(kind: str, replicates: int) -> None:
     )
 
 
+# -- (c) complete runs ---------------------------------------------------------------------------------------
+
+
+def fill(url: str, replicates: int, steps: int) -> dict[str, float]:
+    """Make a store of complete runs: one is carried out, and the others get a copy of its record."""
+    experiment = osim.load_experiment(_of_steps(replicates, steps))
+    first, *rest = dict.fromkeys(run.run_id for run in experiment.runs)
+    osim.run(experiment, url, only=[first])
+    with open_store(url) as store:
+        agents, edges, entries = store.agents(first), store.edges(first), store.entries(first)
+        turns, opinions = store.turns(first), store.opinions(first)
+        for run_id in rest:
+            epoch = store.claim(run_id, "benchmark")
+            assert epoch is not None
+            record = store.record(run_id, epoch, store.designs()[0].experiment_id)
+            record.begin(agents, edges)
+            for entry in entries:
+                record.append(entry)
+            for turn in turns:
+                record.add_turn(turn)
+            record.add_opinions(opinions)
+            store.finish(run_id, epoch, "complete")
+    return {"runs": 1 + len(rest)}
+
+
+def _of_steps(replicates: int, steps: int) -> dict[str, Any]:
+    spec = _spec(replicates)
+    return spec | {"interaction": spec["interaction"] | {"steps": steps}}
+
+
+def nothing_ms(url: str, replicates: int, steps: int) -> dict[str, float]:
+    """Milliseconds of the processor for each run when nothing is missing, beyond those for a store of two runs."""
+    two = f"{url}.two.sqlite"
+    fill(two, 2, steps)
+    took = []
+    for place, number in ((two, 2), (url, replicates)):
+        experiment = osim.load_experiment(_of_steps(number, steps))
+        for _ in range(2):
+            began = time.process_time()
+            osim.run(experiment, place)
+            last = time.process_time() - began
+        took.append(last)
+    Path(two).unlink()
+    return {"ms": 1e3 * (took[1] - took[0]) / (replicates - 2)}
+
+
+def _by(checkout: str, *arguments: str) -> dict[str, float]:
+    """What this file prints when another checkout's package carries it out."""
+    environment = os.environ | {"PYTHONPATH": checkout}
+    command = [sys.executable, __file__, *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _command_s(checkout: str, command: str, path: Path) -> float:
+    """Seconds of the processor that a command takes from start to end."""
+    before = os.times()
+    environment = os.environ | {"PYTHONPATH": checkout}
+    asked = [sys.executable, "-m", "opinionsim", command, str(path)]
+    subprocess.run(asked, check=True, capture_output=True, env=environment)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def measure_complete(replicates: int, few: int, beside: str | None) -> None:
+    """Print what is done with stores of complete runs, by turns with another checkout if one is given."""
+    checkouts = {"this": str(Path(__file__).resolve().parents[1])} | ({"other": beside} if beside else {})
+    with tempfile.TemporaryDirectory() as folder:
+        told: dict[str, list[float]] = {}
+        for steps in (2, CALLS // 2):
+            for name, checkout in checkouts.items():
+                path = f"{folder}/{name}-{steps}.sqlite"
+                _by(checkout, "--fill", path, str(replicates), str(steps))
+                ms = [_by(checkout, "--nothing", path, str(replicates), str(steps))["ms"] for _ in range(3)]
+                bar = f" (bar {NOTHING_BAR_MS} ms)" if name == "this" else ""
+                print(f"run, nothing missing, {replicates} runs x {steps} steps, {name}: {min(ms):.2f} ms a run{bar}")
+        for name, checkout in checkouts.items():
+            _by(checkout, "--fill", f"{folder}/{name}.sqlite", str(few), str(CALLS // 2))
+        for command in ("status", "table"):
+            for _ in range(PAIRS):
+                for name, checkout in checkouts.items():
+                    took = _command_s(checkout, command, Path(folder) / f"{name}.sqlite")
+                    told.setdefault(f"{command} {name}", []).append(took)
+            own = told[f"{command} this"]
+            told_s = f"{command}, {few} runs x {CALLS // 2} steps: {statistics.median(own):.2f} s of the processor"
+            if beside:
+                ratio = statistics.median(a / b for a, b in zip(own, told[f"{command} other"], strict=True))
+                told_s += f", {ratio:.2f} of the other"
+            print(told_s, f"(bar {STATUS_BAR_S} s)" if command == "status" else f"(bar {TABLE_BAR} of ac52888)")
+
+
 def main() -> None:
     """Print the figures beside their bars."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -301,6 +396,10 @@ def main() -> None:
     parser.add_argument("--transcript", nargs=2, metavar=("URL", "RUN"), help=argparse.SUPPRESS)
     parser.add_argument("--sweep", nargs=2, metavar=("URL", "REPLICATES"), help=argparse.SUPPRESS)
     parser.add_argument("--read", nargs=3, metavar=("URL", "KIND", "NUMBER"), help=argparse.SUPPRESS)
+    parser.add_argument("--complete", action="store_true", help="only (c), stores of complete runs")
+    parser.add_argument("--beside", metavar="CHECKOUT", help="another checkout to compare (c) with")
+    parser.add_argument("--fill", nargs=3, metavar=("URL", "REPLICATES", "STEPS"), help=argparse.SUPPRESS)
+    parser.add_argument("--nothing", nargs=3, metavar=("URL", "REPLICATES", "STEPS"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.transcript:
         print(json.dumps(transcript_s(*given.transcript)))
@@ -308,7 +407,14 @@ def main() -> None:
         print(json.dumps(sweep(given.sweep[0], int(given.sweep[1]))))
     elif given.read:
         print(json.dumps(read(given.read[0], given.read[1], int(given.read[2]))))
+    elif given.fill:
+        print(json.dumps(fill(given.fill[0], int(given.fill[1]), int(given.fill[2]))))
+    elif given.nothing:
+        print(json.dumps(nothing_ms(given.nothing[0], int(given.nothing[1]), int(given.nothing[2]))))
     else:
+        measure_complete(100 if given.quick else 1000, 20 if given.quick else 180, given.beside)
+        if given.complete:
+            return
         measure_transcript(RUNS // 10 if given.quick else RUNS, CALLS)
         for kind in ("follow", "load", "load humbly"):
             measure_readers(kind, 30 if given.quick else 120)

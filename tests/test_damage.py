@@ -39,6 +39,8 @@ class Seen(NamedTuple):
 
     frames: dict[str, pd.DataFrame]
     prompts: list[Any]
+    used: tuple[Any, ...]
+    """What `status` tells: what was paid, and the models that answered."""
 
 
 def _seen(path: Path) -> Seen:
@@ -54,12 +56,16 @@ def _seen(path: Path) -> Seen:
     with open_store(str(path), write=False) as store:
         keys = [(run_id, *entry.key) for run_id in results.run_ids for entry in store.calls(run_id)]
         prompts = [store.prompt(*key) for key in keys]
+        used = (store.spending(), store.usage(results.run_ids), store.models(results.run_ids))
+        lost = store.missing()
+    if lost:
+        raise StoreError(str(lost))
     found = replay(results)
     for each in found:
         if each.difference:
             raise StoreError(each.difference)
     assert len(found) == len(results.run_ids)
-    return Seen(frames, prompts)
+    return Seen(frames, prompts, used)
 
 
 def _outcome(path: Path, whole: Seen) -> str:
@@ -70,7 +76,16 @@ def _outcome(path: Path, whole: Seen) -> str:
         # Another error, or none of ours, is not what a user can act on.
         return "misnamed" if "wording of the prompts" in str(error) else "named"
     equal = all(seen.frames[name].equals(whole.frames[name]) for name in _FRAMES)
-    return "no effect" if equal and seen.prompts == whole.prompts else "silent"
+    return "no effect" if equal and seen[1:] == whole[1:] else "silent"
+
+
+def _passes_check(path: Path) -> bool:
+    """Whether `store check` finds nothing."""
+    try:
+        with open_store(str(path), write=False) as store:
+            return not list(store.damage())
+    except StoreError:
+        return False
 
 
 @pytest.fixture(scope="module")
@@ -97,11 +112,29 @@ def test_a_flipped_bit_is_without_effect_or_named(store: Path, whole: Seen, tmp_
         damaged[place] ^= 1 << bit
         path = tmp_path / f"{flip}.sqlite"
         path.write_bytes(damaged)
-        outcomes.append((_outcome(path, whole), place, bit))
+        outcomes.append((_outcome(path, whole), _passes_check(path), place, bit))
         path.unlink()
     assert [each for each in outcomes if each[0] in ("silent", "misnamed")] == []
+    assert [each for each in outcomes if each[:2] == ("named", True)] == []
     # Most of the file says something.
-    assert sum(outcome == "named" for outcome, _, _ in outcomes) > FLIPS // 4
+    assert sum(each[0] == "named" for each in outcomes) > FLIPS // 4
+
+
+def test_a_deleted_row_is_named_by_a_check_and_reaches_no_number(store: Path, whole: Seen, tmp_path: Path) -> None:
+    tables = ("experiments", "designs", "runs", "counts", "agents", "edges", "ties", "texts", "prompts", "turns")
+    tables += ("journal", "instruments", "opinions")
+    rng = np.random.default_rng(20261124)
+    path = tmp_path / "edited.sqlite"
+    for table in rng.permutation(tables * (FLIPS // len(tables) + 1))[: FLIPS // 2]:
+        shutil.copy(store, path)
+        with closing(sqlite3.connect(path)) as connection, connection:
+            columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[5]]
+            rows = connection.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()  # noqa: S608
+            chosen = rows[rng.integers(len(rows))]
+            where = " AND ".join(f"{column} = ?" for column in columns)
+            connection.execute(f"DELETE FROM {table} WHERE {where}", chosen)  # noqa: S608
+        assert not _passes_check(path), (table, chosen)
+        assert _outcome(path, whole) in ("named", "no effect"), (table, chosen)
 
 
 #: What somebody may do to a table by hand: a value, a text, an outcome, JSON, a row.
@@ -119,9 +152,9 @@ EDITS: dict[str, tuple[str, ...]] = {
         "update runs set framing = 'truth'",
         "update runs set n_agents = 4",
         "update runs set fields = '{'",
-        "update runs set recorded = 0",
         "delete from runs",
     ),
+    "counts": ("update counts set rows = replace(rows, '14', '13')", "delete from counts"),
     "agents": (
         "update agents set name = 'Nobody' where agent = 1",
         "update agents set assigned_opinion = 2 where agent = 1",

@@ -23,6 +23,7 @@ from opinionsim.cli._stores import (
     state_of,
     states_of,
 )
+from opinionsim.errors import DamagedError
 
 if TYPE_CHECKING:
     from opinionsim.store import DesignRow, Paid, RunState, Store
@@ -44,8 +45,8 @@ def status(
         designs = opened.designs()
         states = opened.states()
         alive = opened.under_way(states)
-        spent, lost = opened.spending(), opened.left_behind()
-        found = [_standing(opened, own, states, alive, spent, lost) for own in _by_experiment(designs)]
+        spent, lost, missing = opened.spending(), opened.left_behind(), opened.missing()
+        found = [_standing(opened, own, states, alive, spent, lost, missing) for own in _by_experiment(designs)]
         listed = [_run_list(opened, own, alive) for own in _by_experiment(designs)] if runs else []
     if as_json:
         say_json(found)
@@ -79,6 +80,7 @@ def _standing(
     alive: Collection[str],
     spent: Mapping[str, Paid],
     lost: Mapping[str, int],
+    missing: Mapping[str, str],
 ) -> dict[str, Any]:
     """Numbers of an experiment's runs by state, over all designs and for each, and what the experiment has used."""
     experiment = designs[0]
@@ -90,6 +92,7 @@ def _standing(
         "experiment_id": experiment.experiment_id,
         **(_swept(opened, designs) or _counts(run_ids, states, alive)),
         "errors": {run_id: states[run_id].error for run_id in run_ids if run_id in states and states[run_id].error}
+        | {run_id: f"run {run_id}: {DamagedError(missing[run_id])}" for run_id in run_ids if run_id in missing}
         | {f"{row.point_id}/{row.replicate}": row.error for row in opened.failed_points(_point_ids(designs))},
         **dict(zip(_USED, paid or (0, 0, 0, 0.0), strict=False)),
         "calls_left_behind": lost.get(experiment.experiment_id, 0),

@@ -14,7 +14,7 @@ store = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_m
 
 @store.callback()
 def _store() -> None:
-    """Copy a store, at any time."""
+    """Copy a store, or check everything in it."""
 
 
 @store.command()
@@ -30,3 +30,18 @@ def copy(
 
     copy_store(source, target)
     say(shown(target))
+
+
+@store.command()
+def check(store: StorePath) -> None:
+    """Check everything in a store: print what is damaged or missing, with exit code 1, or that it is sound."""
+    from opinionsim.store import open_store
+
+    with open_store(store, write=False) as opened:
+        found = list(opened.damage())
+    for line in found:
+        say(line)
+    if found:
+        say("The store is damaged: take it from a copy, or start the runs that are named anew with --fresh.")
+        raise typer.Exit(1)
+    say("The store is sound.")

@@ -360,6 +360,8 @@ def _with_silent(
     if turns is None or "classifier" not in runs.columns:
         return stance
     skipped = turns.loc[turns["condition"] == "skipped", ["run_id", "kind"]].drop_duplicates()
+    if skipped.empty:
+        return stance
     own = runs[["run_id", "cell", "classifier"]].drop_duplicates(["run_id", "cell"])
     named = cells[cells["instrument_id"].notna()].merge(own, on=["run_id", "cell"]).merge(skipped, on="run_id")
     # An instrument reads the kinds of text that it has read in other runs; without any, reports.

@@ -146,10 +146,12 @@ class RunCounts(NamedTuple):
     """Turns that drop out because of events."""
 
 
-def counts_by_run(experiment: Experiment, loaded: LoadedParts | None = None) -> dict[str, RunCounts]:
-    """What is known of each run before it begins; parameters and errors are those of :func:`calls_by_run`."""
+def counts_by_run(
+    experiment: Experiment, loaded: LoadedParts | None = None, only: Collection[str] | None = None
+) -> dict[str, RunCounts]:
+    """What is known of each run, or of those in `only`, before it begins; see :func:`calls_by_run`."""
     require_experiment(experiment)
-    planning = _Planning(experiment, loaded or LoadedParts(experiment, to_plan=True), _chosen(experiment, None))
+    planning = _Planning(experiment, loaded or LoadedParts(experiment, to_plan=True), _chosen(experiment, only))
     return {
         run_id: RunCounts(sum(map(len, planning.asked(run_id).values())), planning.dropped.get(run_id, 0))
         for run_id in planning.runs

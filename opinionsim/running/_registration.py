@@ -45,7 +45,7 @@ class Registration:
     Attributes
     ----------
     calls : dict of str to int
-        Expected calls of each run; empty before :meth:`save`.
+        Expected calls of each run that may be carried out; empty before :meth:`save`.
     """
 
     def __init__(self, context: Context) -> None:
@@ -63,10 +63,15 @@ class Registration:
 
     def save(self) -> None:
         """Put the experiment on record: its instruments first, then its runs and its design."""
-        self.save_instruments(self._context.distinct)
-        self._counted = counts_by_run(self._context.experiment, self._context.loaded)
+        context = self._context
+        self.save_instruments(context.distinct)
+        states = context.store.states([planned.run_id for planned in context.distinct])
+        # Counting takes the longer the more steps there are, and of complete runs nothing is to be made.
+        complete = {run_id for run_id, state in states.items() if state.status == "complete" and not context.fresh}
+        left = {planned.run_id for planned in context.distinct} - complete
+        self._counted = counts_by_run(context.experiment, context.loaded, left) if left else {}
         self.calls = {run_id: counted.calls for run_id, counted in self._counted.items()}
-        self._context.store.register([self._run_row(planned) for planned in self._context.distinct])
+        context.store.register([self._run_row(each) for each in context.distinct if each.run_id not in states])
         self.save_design()
 
     def save_design(self) -> None:

@@ -73,7 +73,7 @@ class Runner:
             pending, unmeasured = await sort_out(context, registration)
             beforehand = context.complete | {planned.run_id for planned in unmeasured}
             await together(self._carry_out(pending), measure_finished(context, unmeasured))
-            if context.registers:
+            if context.registers and (pending or unmeasured):
                 await context.in_store(registration.save_design)
             if context.defect is not None:
                 raise context.defect

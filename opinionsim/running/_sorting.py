@@ -118,12 +118,11 @@ def uncoded(context: Context, run_ids: Collection[str]) -> set[str]:
 
 def _damaged(context: Context, run_ids: Collection[str]) -> dict[str, str]:
     """Damage to the records of finished runs, by run id; with `fresh` the whole record is checked."""
-    found: dict[str, str] = {}
-    for run_id in run_ids:
+    missing = context.store.missing(run_ids)
+    found = {run_id: damage(run_id, DamagedError(lost)) for run_id, lost in missing.items()}
+    for run_id in run_ids if context.fresh else ():
         try:
-            context.store.require_whole([run_id])
-            if context.fresh:
-                context.store.require_sound(run_id)
+            context.store.require_sound(run_id)
         except DamagedError as error:
             found[run_id] = damage(run_id, error)
     return found

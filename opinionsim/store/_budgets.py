@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, func, select, tuple_
 
 from opinionsim.llm import Call, Entry, Limits, Usage
 from opinionsim.store import _schema
-from opinionsim.store._queries import FILTERED
+from opinionsim.store._counts import FILTERED
 from opinionsim.store._workers import live
 
 _TOTALS, _HELD = _schema.totals, _schema.reservations

@@ -6,14 +6,11 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, delete, select, update
 
 from opinionsim.errors import StoreError
-from opinionsim.store import _queries, _schema
+from opinionsim.store import _counts, _queries, _schema
 from opinionsim.store._workers import Heartbeat, lives
-
-#: Tables of the rows that a run produces.
-_PRODUCED = (_schema.agents, _schema.edges, _schema.ties, _schema.turns, _schema.journal, _schema.opinions)
 
 
 class HeldElsewhereError(StoreError):
@@ -67,6 +64,8 @@ class Claims:
         if run.begun_at is None:
             state["begun_at"] = time.time()
         set_run(connection, run_id, epoch=epoch, owner=owner, held=1, **state)
+        if run.epoch == 0:
+            _schema.insert_new(connection, _schema.counts, [_counts.none().sealed(run_id)])
         return epoch
 
     def clear(self, connection: Connection, run_ids: Iterable[str]) -> None:
@@ -89,11 +88,12 @@ class Claims:
                 )
         for some in _schema.chunks(wanted):
             _schema.insert_new(connection, _schema.ledger, _queries.spent(connection, some))
-            for table in (*_PRODUCED, _schema.reservations):
+            for table in (*_schema.PRODUCED, _schema.reservations):
                 connection.execute(delete(table).where(table.c.run_id.in_(some)))
         for run_id, run in _locked(connection, wanted).items():
-            anew: dict[str, Any] = {"epoch": run.epoch + 1, "generation": run.generation + 1, "recorded": 0}
+            anew: dict[str, Any] = {"epoch": run.epoch + 1, "generation": run.generation + 1}
             set_run(connection, run_id, status="pending", owner="", error="", held=0, begun_at=None, **anew)
+            _schema.upsert(connection, _schema.counts, [_counts.none().sealed(run_id)])
 
     def _is_elsewhere(self, connection: Connection, run: Any) -> bool:
         """Whether another live worker holds a run."""
@@ -133,18 +133,10 @@ def set_run(connection: Connection, run_id: str, **values: Any) -> None:
     """Replace columns of a run's row, which must be intact."""
     table = _schema.runs
     for row in _schema.sealed(connection, table, select(table).where(table.c.run_id == run_id).with_for_update()):
-        changed = {**row._mapping, **values}
+        changed = {**row._asdict(), **values}
         names = table.columns.keys()
         sound = _schema.seal(table, [changed[name] for name in names[:-1]])
         connection.execute(update(table).where(table.c.run_id == run_id).values(dict(zip(names, sound, strict=True))))
-
-
-def last_number(connection: Connection, run_id: str) -> int:
-    """Last number of a run's turns, ties and opinions; 0 where it has none."""
-    found = [
-        connection.scalar(select(func.max(each.c.seq)).where(each.c.run_id == run_id)) for each in _queries.NUMBERED
-    ]
-    return max((number for number in found if number is not None), default=0)
 
 
 def _locked(connection: Connection, run_ids: Iterable[str]) -> dict[str, Any]:

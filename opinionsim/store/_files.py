@@ -58,7 +58,9 @@ def open_for_writing(given: Path) -> Database:
                 create(connection)
         log.tend()
         undo.pop_all()
-        return _database(given, engine, writing, closing.pop_all(), present=_Present(given, path), settled=log.tend)
+        return _database(
+            given, engine, writing, closing.pop_all(), present=_Present(given, path, written=True), settled=log.tend
+        )
 
 
 def _is_store(path: Path, given: Path, closing: ExitStack) -> bool:
@@ -99,7 +101,7 @@ def open_for_reading(given: Path) -> Database:
             require_store(connection, f"the file {given}")
         if not has_log and not is_written(given):
             _log.warn_unclean(path, given)
-        return _database(given, engine, None, closing.pop_all())
+        return _database(given, engine, None, closing.pop_all(), present=_Present(given, path, written=False))
 
 
 def copy(given: Path, target: Path) -> None:
@@ -150,14 +152,16 @@ def _database(given: Path, reading: Engine, writing: Engine | None, closing: Exi
 
 
 class _Present:
-    """Checks that the open file and its log are still those found under their names.
+    """Checks that the open file, and its log if it is written, are still those found under their names, and whole.
 
     A deleted or replaced file can still be written, but its content is lost when the last process closes it.
     """
 
-    def __init__(self, given: Path, path: Path) -> None:
+    def __init__(self, given: Path, path: Path, *, written: bool) -> None:
         self._given = given
-        self._files = {str(path): _identity(str(path)), f"{path}-wal": None}
+        self._doing = "written; nothing more can be kept in it" if written else "read"
+        self._files = {str(path): _identity(str(path))} | ({f"{path}-wal": None} if written else {})
+        self._path, self._size = path, 0
         if self._files[str(path)] is None:
             raise StoreError(f"the store {given} was deleted or moved while it was being opened")
 
@@ -169,9 +173,16 @@ class _Present:
             elif now != before:
                 what = "deleted or moved" if now is None else "replaced by another"
                 raise StoreError(
-                    f"{Path(name).name} of the store {self._given} was {what} while it was being written; nothing more "
-                    "can be kept in it"
+                    f"{Path(name).name} of the store {self._given} was {what} while it was being {self._doing}"
                 )
+        # SQLite counts pages by the log, of which a file that was cut knows nothing; and it never makes a file shorter.
+        size = self._path.stat().st_size
+        if size < self._size:
+            raise StoreError(
+                f"the store {self._given} was cut from {self._size:,} to {size:,} bytes while it was being "
+                f"{self._doing}. Take it from a copy"
+            )
+        self._size = size
 
 
 def _identity(name: str) -> tuple[int, int] | None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import Connection, select
 
 from opinionsim.errors import DamagedError, StoreError
-from opinionsim.store import _queries, _schema
-from opinionsim.store._claims import last_number
+from opinionsim.store import _counts, _queries, _schema
 from opinionsim.store._rows import OpinionRow, RunState, TieRow, TurnRow
 
 if TYPE_CHECKING:
@@ -64,8 +63,7 @@ class Follower:
         self._store = store
         self.run_id = run_id
         with store.reading() as connection:
-            self.state = self._look(connection)
-            last = last_number(connection, run_id)
+            self.state, last = self._look(connection)
         if after > 0 and generation is not None and generation != self.state.generation:
             # The run was begun anew since: the known rows are of another generation.
             after = 0
@@ -88,27 +86,29 @@ class Follower:
             If the store cannot be read, or a row is damaged or missing.
         """
         with self._store.reading() as connection:
-            self.state = self._look(connection)
+            self.state, last = self._look(connection)
             if self.state.generation != self._generation:
                 self._generation, self.seq = self.state.generation, 0
             rows = sorted(_rows(connection, self.run_id, self.seq), key=lambda each: each[0])
-            run = _schema.runs.c
-            recorded = connection.scalar(select(run.recorded).where(run.run_id == self.run_id)) or 0
         events = []
         for number, row in rows:
             if number != self.seq + 1:
                 raise DamagedError(f"row {self.seq + 1} of run {self.run_id} is missing")
             self.seq = number
             events.append(Event(number, self._generation, row))
-        if self.over and self.seq < recorded:
+        if self.seq < last:
             raise DamagedError(f"row {self.seq + 1} of run {self.run_id} is missing")
+        if self.seq > last:
+            raise DamagedError(f"run {self.run_id} has fewer rows than were read: its store was replaced by another")
         return events
 
-    def _look(self, connection: Connection) -> RunState:
+    def _look(self, connection: Connection) -> tuple[RunState, int]:
+        """State of the run, and the last number of its rows."""
         states = _queries.states(connection, [self.run_id])
         if self.run_id not in states:
             raise StoreError(f"the store {self._store.url} has no run {self.run_id!r}")
-        return states[self.run_id]
+        counts = _counts.stored(connection, [self.run_id]).get(self.run_id, _counts.none())
+        return states[self.run_id], counts.of(*_schema.NUMBERED)
 
 
 def _rows(connection: Connection, run_id: str, after: int) -> Iterator[tuple[int, TurnRow | OpinionRow | TieRow]]:

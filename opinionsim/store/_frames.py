@@ -13,11 +13,11 @@ from sqlalchemy import Connection, Select, Table, or_, select
 from opinionsim.errors import DamagedError
 from opinionsim.opinions import ambiguous
 from opinionsim.store import _schema
+from opinionsim.store._counts import require_whole
 from opinionsim.store._journal import texts_of, with_texts
 from opinionsim.store._measured import instruments
-from opinionsim.store._queries import require_whole
+from opinionsim.store._queries import cells
 from opinionsim.store._rows import DesignRow, ExperimentRun, InstrumentRow
-from opinionsim.store._runs_frame import cells
 
 #: Texts are kept as Python strings: models may return characters that Arrow's strings cannot hold.
 _STR = pd.StringDtype("python", na_value=np.nan)
@@ -64,8 +64,10 @@ def read_frames(connection: Connection, design: DesignRow, names: Iterable[str] 
     StoreError
         If a stored row of the runs is damaged or missing.
     """
-    require_whole(connection, {run.run_id for run in design.runs})
-    return {name: FRAMES[name](connection, design) for name in (FRAMES if names is None else names)}
+    wanted = list(FRAMES if names is None else names)
+    read = dict.fromkeys(table for name in wanted for table in _READ.get(name, ()))
+    require_whole(connection, {run.run_id for run in design.runs}, read)
+    return {name: FRAMES[name](connection, design) for name in wanted}
 
 
 def runs(connection: Connection, design: DesignRow) -> pd.DataFrame:
@@ -111,33 +113,32 @@ def turns(connection: Connection, design: DesignRow) -> pd.DataFrame:
     table = _schema.turns
     authors, told = _authors(connection, design), _replies(connection, design)
     records = []
-    for row in _of_runs(connection, design, table, _schema.with_text(table)):
-        values = {**row._mapping, "reads": _schema.read_json(table, row, "reads")}
-        values |= {
-            "first_condition": "skipped" if row.condition == "skipped" else "answered",
-            "flag": "",
-            "failed_reflections": 0,
-        }
-        values |= told.get((row.run_id, row.turn), {})
-        values["message"] = _schema.checked_text(row.text_id, row.text)
-        values["evidence"] = authors[row.run_id, row.agent].evidence
-        records.append(tuple(values[name] for name in COLUMNS["turns"]))
+    rows = _of_runs(connection, design, table, _schema.with_text(table))
+    for row, reads in zip(rows, _schema.read_column(table, rows, "reads"), strict=True):
+        own = told.get((row.run_id, row.turn), {})
+        first = own.get("first_condition", "skipped" if row.condition == "skipped" else "answered")
+        message, evidence = _schema.checked_text(row.text_id, row.text), authors[row.run_id, row.agent].evidence
+        records.append(
+            (
+                *(row.run_id, row.turn, row.step, row.agent, row.act, row.kind, tuple(reads), message, row.condition),
+                *(first, own.get("flag", ""), own.get("failed_reflections", 0), evidence),
+            )
+        )
     return _frame("turns", records, {}, ["run_id", "turn"])
 
 
 def _replies(connection: Connection, design: DesignRow) -> dict[tuple[str, int], dict[str, Any]]:
     """What the journal says of turns whose first reply was no answer, or was flagged, or whose reflection failed."""
     table, entry = _schema.journal, _schema.journal.c
-    replied, accepted = entry.part.startswith("reply"), entry.verdict == "accepted"
-    first = (entry.part == "reply") & (entry.attempt == 0) & (entry.condition != "answered")
-    reflected = (entry.part == "reflect") & accepted & entry.condition.in_(("refused", "empty"))
-    wanted = or_(first, reflected, replied & accepted & (entry.flag != ""))
+    # Everything else is asked of rows that were found intact.
+    wanted = or_(entry.condition != "answered", entry.flag != "")
     found: dict[tuple[str, int], dict[str, Any]] = {}
     for row in _of_runs(connection, design, table, select(table).where(wanted)):
         own = found.setdefault((row.run_id, row.turn), {})
-        if row.part == "reflect":
+        accepted = row.verdict == "accepted"
+        if row.part == "reflect" and accepted and row.condition in ("refused", "empty"):
             own["failed_reflections"] = own.get("failed_reflections", 0) + 1
-        elif row.verdict == "accepted" and row.flag:
+        elif row.part.startswith("reply") and accepted and row.flag:
             own["flag"] = own.get("flag") or row.flag
         if row.part == "reply" and row.attempt == 0 and row.condition != "answered":
             own["first_condition"] = row.condition
@@ -147,11 +148,13 @@ def _replies(connection: Connection, design: DesignRow) -> dict[tuple[str, int],
 def calls(connection: Connection, design: DesignRow) -> pd.DataFrame:
     """One row a reply of a model."""
     table = _schema.journal
-    statement = with_texts().where(table.c.source == "model")
     authors = _authors(connection, design)
     records = []
-    for row in _of_runs(connection, design, table, statement):
-        values = dict(row._mapping)
+    for row in _of_runs(connection, design, table, with_texts()):
+        # Only a row that was found intact says what its source is.
+        if row.source != "model":
+            continue
+        values = row._asdict()
         values["reply"], values["reasoning"] = texts_of(row)
         # A model judged the text, whoever wrote it.
         judged = row.part.startswith("judge")
@@ -180,8 +183,7 @@ def opinions(connection: Connection, design: DesignRow) -> pd.DataFrame:
             if instrument_id not in known:
                 raise DamagedError(f"instrument {instrument_id} is missing")
             instrument = known[instrument_id]
-            p = np.array([_distribution(row, instrument) for row in rows], dtype=float)
-            p = p.reshape(len(rows), len(instrument.points))
+            p = _distributions(rows, instrument)
             records.extend(_opinion_records(cell, instrument, rows, p, turns, authors))
             wide = np.full((len(rows), len(points)), np.nan)
             wide[:, [points.index(point) for point in instrument.points]] = p
@@ -191,12 +193,13 @@ def opinions(connection: Connection, design: DesignRow) -> pd.DataFrame:
     return _frame("opinions", records, extra, ["cell", "run_id", "instrument_id", "turn", "about"])
 
 
-def _distribution(row: Any, instrument: InstrumentRow) -> list[float | None]:
-    """The probabilities of an opinion, one a scale point."""
-    found = _schema.read_json(_schema.opinions, row, "probabilities")
-    if len(found) != len(instrument.points):
-        raise DamagedError(f"an opinion of turn {row.turn} of run {row.run_id} has {len(found)} probabilities")
-    return list(found)
+def _distributions(rows: Sequence[Any], instrument: InstrumentRow) -> np.ndarray:
+    """The probabilities of opinions, shape (rows, scale points)."""
+    found = _schema.read_column(_schema.opinions, rows, "probabilities")
+    for row, each in zip(rows, found, strict=True):
+        if len(each) != len(instrument.points):
+            raise DamagedError(f"an opinion of turn {row.turn} of run {row.run_id} has {len(each)} probabilities")
+    return np.array(found, dtype=float)
 
 
 #: The function that builds each frame.
@@ -207,6 +210,16 @@ FRAMES: Mapping[str, Callable[[Connection, DesignRow], pd.DataFrame]] = {
     "turns": turns,
     "opinions": opinions,
     "calls": calls,
+}
+
+
+#: Tables of a run's rows that are read for each frame.
+_READ: Mapping[str, tuple[Table, ...]] = {
+    "agents": (_schema.agents,),
+    "edges": (_schema.edges, _schema.ties),
+    "turns": (_schema.agents, _schema.turns, _schema.journal),
+    "opinions": (_schema.agents, _schema.turns, _schema.opinions),
+    "calls": (_schema.agents, _schema.journal),
 }
 
 

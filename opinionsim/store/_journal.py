@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, literal, select
 from opinionsim.errors import DamagedError
 from opinionsim.llm import Entry, EntryKey, Source
 from opinionsim.messages import ChatMessage, Condition, prompt_identity
-from opinionsim.store import _schema
+from opinionsim.store import _counts, _schema
 
 #: Messages of prompts that a query reads, about.
 _AT_ONCE = 500
@@ -45,19 +45,8 @@ def texts_of(row: Any) -> tuple[str, str]:
     return text, "" if row.reasoning_id is None else _schema.checked_text(row.reasoning_id, row.thought)
 
 
-def stored_entries(connection: Connection, run_id: str, *, calls: bool = False, whole: bool = False) -> list[Entry]:
+def stored_entries(connection: Connection, run_id: str) -> list[Entry]:
     """Entries of a run sorted by key, without prompts.
-
-    Parameters
-    ----------
-    connection : Connection
-        To the database.
-    run_id : str
-        The run.
-    calls : bool
-        Whether only the replies of models are wanted.
-    whole : bool
-        Whether to check that none is missing before the last.
 
     Raises
     ------
@@ -65,13 +54,8 @@ def stored_entries(connection: Connection, run_id: str, *, calls: bool = False, 
         If one is damaged or missing, or lacks its text.
     """
     entry = _schema.journal
-    statement = with_texts().where(entry.c.run_id == run_id)
-    if calls:
-        statement = statement.where(entry.c.source == "model")
-    rows = list(_schema.sealed(connection, entry, statement))
-    last = max((row.entry for row in rows), default=0)
-    if whole and len(rows) != last:
-        raise DamagedError(f"{last - len(rows)} entries of the journal of run {run_id} are missing")
+    _counts.require_whole(connection, [run_id], [entry])
+    rows = _schema.sealed(connection, entry, with_texts().where(entry.c.run_id == run_id))
     # Sorted here, because databases order texts differently.
     return sorted((_entry(row) for row in rows), key=lambda each: each.key)
 

@@ -12,14 +12,14 @@ from sqlalchemy import Connection, and_, select
 
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.messages import Condition, Message
-from opinionsim.store import _schema
+from opinionsim.store import _counts, _schema
 from opinionsim.store._rows import InstrumentRow
 
 #: The texts that an opinion is about: the index of a turn, and of a second one or None.
 _Key = tuple[int, int | None]
 
 #: Conditions of messages that agents are shown.
-_SHOWN = frozenset(condition for condition in get_args(Condition) if Message("", condition=condition).passed_on)
+SHOWN = frozenset(condition for condition in get_args(Condition) if Message("", condition=condition).passed_on)
 
 
 def save_instrument(connection: Connection, instrument: InstrumentRow) -> None:
@@ -70,7 +70,9 @@ def uncoded(
         raise StoreError(f"instrument {instrument_id!r}: about must be empty or 'reads'; got {about!r}")
     find = _uncoded_pairs if about else _uncoded_texts
     found: dict[str, list[_Key]] = {}
-    for some in _schema.chunks(run_ids):
+    counted = _counts.stored(connection, run_ids)
+    left = [run_id for run_id, counts in counted.items() if counts.uncoded(instrument_id, kinds, about)]
+    for some in _schema.chunks(left):
         for run_id, key in find(connection, some, instrument_id, frozenset(kinds)):
             found.setdefault(run_id, []).append(key)
     return {run_id: found[run_id] for run_id in sorted(found)}
@@ -109,7 +111,7 @@ def _uncoded_pairs(
         .where(opinion.run_id.in_(run_ids), opinion.instrument_id == instrument_id)
         .where(opinion.about != _schema.to_index(None))
     )
-    of_unshown = select(turn.run_id, turn.turn).where(of_run, turn.condition.not_in(sorted(_SHOWN)))
+    of_unshown = select(turn.run_id, turn.turn).where(of_run, turn.condition.not_in(sorted(SHOWN)))
     of_readers = (
         select(turn.run_id, turn.turn, turn.reads)
         .where(of_run, turn.kind.in_(sorted(kinds)), turn.condition != "skipped")

@@ -7,17 +7,21 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_, select
+from sqlalchemy import Connection, select
 
 from opinionsim.errors import DamagedError
+from opinionsim.evidence import instrument_validation
 from opinionsim.messages import ChatMessage
-from opinionsim.store import _schema
+from opinionsim.store import _counts, _schema
 from opinionsim.store._journal import prompt_links, stored_entries, stored_prompts
+from opinionsim.store._measured import instruments
 from opinionsim.store._rows import (
+    SUMMARY,
     AgentRow,
     DesignRow,
     EdgeRow,
     ExperimentRun,
+    InstrumentRow,
     OpinionRow,
     Paid,
     RunState,
@@ -25,12 +29,7 @@ from opinionsim.store._rows import (
     TurnRow,
 )
 
-#: The finish reason of prompts that a provider refused to answer.
-FILTERED = "content_filter"
-#: Tables whose rows are numbered together.
-NUMBERED = (_schema.turns, _schema.ties, _schema.opinions)
-#: Length of the part of a turn in which the model of one instrument is asked: ``judge.`` and the beginning of its id.
-_JUDGE = 14
+_NOTHING = Paid(0, 0, 0, 0.0)
 _STATUSES = ("pending", "running", "complete", "incomplete")
 
 
@@ -75,33 +74,41 @@ def fields(connection: Connection, run_ids: Iterable[str]) -> dict[str, dict[str
     return {row.run_id: _schema.read_json(table, row, "fields") for row in found}
 
 
-def require_whole(connection: Connection, run_ids: Iterable[str]) -> None:
-    """Make sure that no turn, tie or opinion of runs is missing.
-
-    Raises
-    ------
-    StoreError
-        Naming the first run with a missing row.
-    """
-    run = _schema.runs.c
-    for some in _schema.chunks(run_ids):
-        counts = dict.fromkeys(some, 0)
-        last = dict.fromkeys(some, 0)
-        for table in NUMBERED:
-            statement = select(table.c.run_id, func.count(), func.max(table.c.seq)).group_by(table.c.run_id)
-            for run_id, count, number in connection.execute(statement.where(table.c.run_id.in_(some))):
-                if run_id not in counts:
-                    raise DamagedError(f"table {table.name} and its index differ about run {run_id}")
-                counts[run_id] += count
-                last[run_id] = max(last[run_id], number)
-        for run_id, recorded in connection.execute(select(run.run_id, run.recorded).where(run.run_id.in_(some))):
-            if missing := max(last[run_id], recorded) - counts[run_id]:
-                raise DamagedError(missing_rows(run_id, missing))
+def cells(connection: Connection, design: DesignRow) -> list[dict[str, Any]]:
+    """One row a cell and replicate, in the order of the design; columns by name, in the order of the frame."""
+    run_ids = [run.run_id for run in design.runs]
+    stored = {row.run_id: row for row in _schema.of_runs(connection, _schema.runs, run_ids)}
+    known = {row.instrument_id: row for row in instruments(connection)}
+    found = []
+    for cell in design.runs:
+        if cell.run_id not in stored:
+            raise DamagedError(f"run {cell.run_id} of {design.name} is missing")
+        stance = known.get(cell.instrument_id or "")
+        if stance is None and cell.instrument_id:
+            raise DamagedError(f"instrument {cell.instrument_id} is missing")
+        found.append(_row(design.name, cell, stored[cell.run_id], stance))
+    return found
 
 
-def missing_rows(run_id: str, count: int) -> str:
-    """Error text on missing rows of a run."""
-    return f"{count} {'row is' if count == 1 else 'rows are'} missing from the record of run {run_id}"
+def _row(experiment: str, cell: ExperimentRun, run: Any, stance: InstrumentRow | None) -> dict[str, Any]:
+    return {
+        "run_id": cell.run_id,
+        "experiment": experiment,
+        "cell": cell.cell,
+        "replicate": cell.replicate,
+        "block": cell.block,
+        "status": run.status,
+        "evidence": run.evidence,
+        **{name: getattr(run, name) for name in SUMMARY},
+        "topic_title": cell.topic_title,
+        "every_report": cell.every_report,
+        "instrument_id": cell.instrument_id,
+        "classifier": None if stance is None else stance.classifier,
+        "validation": instrument_validation(run.evidence, cell.instruments.get(cell.instrument_id or "", ())),
+        "error": run.error,
+        "wording": None if run.begun_at is None else run.wording,
+        "begun_at": run.begun_at,
+    }
 
 
 def turns(connection: Connection, run_id: str, agent: int | None = None) -> list[TurnRow]:
@@ -161,42 +168,32 @@ def opinion_of(row: Any) -> OpinionRow:
 
 def models(connection: Connection, run_ids: Iterable[str]) -> dict[str, set[tuple[str, str]]]:
     """Models and fingerprints that came with replies to runs, by the name of the model that was asked."""
-    call, agent = _schema.calls.c, _schema.agents.c
-    played = _schema.calls.outerjoin(_schema.agents, and_(agent.run_id == call.run_id, agent.agent == call.agent))
-    judge = func.substr(call.part, 1, _JUDGE)
-    asked = case((call.part.startswith("judge."), judge), else_=func.coalesce(agent.model, ""))
-    told = or_(call.model != "", call.fingerprint != "")
-    statement = select(asked, call.model, call.fingerprint).select_from(played).where(told).distinct()
     found: dict[str, set[tuple[str, str]]] = {}
-    for some in _schema.chunks(run_ids):
-        for name, *returned in connection.execute(statement.where(call.run_id.in_(some))):
-            found.setdefault(name, set()).add(tuple(returned))
+    for counts in _counts.stored(connection, run_ids).values():
+        for name, *returned in counts.models:
+            found.setdefault(name, set()).add((returned[0], returned[1]))
     return found
 
 
 def usage(connection: Connection, run_ids: Iterable[str]) -> Paid:
     """Usage of the stored calls of runs."""
-    call = _schema.calls.c
-    paid = Paid(0, 0, 0, 0.0)
-    for some in _schema.chunks(run_ids):
-        statement = select(*_used(call)).select_from(_schema.calls).where(call.run_id.in_(some))
-        paid += _paid(connection.execute(statement).one())
-    return paid
+    found = _counts.stored(connection, run_ids).values()
+    return sum((paid for counts in found for paid in counts.paid.values()), _NOTHING)
 
 
 def spending(connection: Connection) -> dict[str, Paid]:
     """What each experiment has paid for the calls of all its designs, including calls since forgotten."""
-    call, ledger = _schema.calls.c, _schema.ledger
+    ledger = _schema.ledger
     found: dict[str, Paid] = {}
     #: Generations of runs that are in the ledger.
     begun: dict[str, set[int]] = {}
-    statement = select(call.experiment_id, *_used(call)).select_from(_schema.calls).group_by(call.experiment_id)
-    for row in connection.execute(statement):
-        found[row[0]] = _paid(row[1:])
+    for counts in _counts.stored(connection).values():
+        for payer, paid in counts.paid.items():
+            found[payer] = found.get(payer, _NOTHING) + paid
     for row in _schema.sealed(connection, ledger, select(ledger)):
         forgotten = _schema.made(Paid, ledger, row)
         if row.experiment_id:
-            found[row.experiment_id] = found.get(row.experiment_id, Paid(0, 0, 0, 0.0)) + forgotten
+            found[row.experiment_id] = found.get(row.experiment_id, _NOTHING) + forgotten
         begun.setdefault(row.run_id, set()).add(row.generation)
     run = _schema.runs.c
     for run_id, generation in connection.execute(select(run.run_id, run.generation).where(run.generation > 0)):
@@ -207,22 +204,13 @@ def spending(connection: Connection) -> dict[str, Paid]:
 
 def spent(connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
     """Rows of the ledger with the cost of the stored calls of runs; at least one a run."""
-    call, run = _schema.calls.c, _schema.runs.c
-    statement: Select[Any] = (
-        select(call.experiment_id, call.run_id, run.generation, *_used(call))
-        .select_from(_schema.calls.join(_schema.runs, run.run_id == call.run_id))
-        .where(call.run_id.in_(run_ids))
-        .group_by(call.experiment_id, call.run_id, run.generation)
-    )
-    found = [(*row[:3], _paid(row[3:])) for row in connection.execute(statement)]
-    paid_for = {row[1] for row in found}
+    run = _schema.runs.c
+    counts, rows = _counts.stored(connection, run_ids), []
     for run_id, generation in connection.execute(select(run.run_id, run.generation).where(run.run_id.in_(run_ids))):
-        if run_id not in paid_for:
-            found.append(("", run_id, generation, Paid(0, 0, 0, 0.0)))
-    rows = []
-    for experiment_id, run_id, generation, paid in found:
-        place = {"experiment_id": experiment_id, "run_id": run_id, "generation": generation}
-        rows.append(_schema.sealed_row(_schema.ledger, paid, **place, forgotten_at=time.time()))
+        paid_by = counts[run_id].paid if run_id in counts else {}
+        for payer, paid in (paid_by or {"": _NOTHING}).items():
+            place = {"experiment_id": payer, "run_id": run_id, "generation": generation}
+            rows.append(_schema.sealed_row(_schema.ledger, paid, **place, forgotten_at=time.time()))
     return rows
 
 
@@ -234,8 +222,8 @@ def require_sound(connection: Connection, run_id: str) -> None:
     DamagedError
         Naming the first damaged or missing row.
     """
-    require_whole(connection, [run_id])
-    entries = stored_entries(connection, run_id, whole=True)
+    _counts.require_whole(connection, [run_id])
+    entries = stored_entries(connection, run_id)
     turns(connection, run_id)
     for read in (agents, edges, ties, opinions):
         read(connection, run_id)
@@ -252,21 +240,6 @@ def require_prompts(connection: Connection, prompt_ids: Iterable[str]) -> None:
     """
     for row in prompt_links(connection, prompt_ids):
         _schema.checked_text(row.text_id, row.text)
-
-
-def _used(call: Any) -> list[ColumnElement[Any]]:
-    """Number of calls, number of calls without a count of tokens, and sums of tokens and money."""
-    untold = or_(
-        call.input_tokens.is_(None) & (call.finish_reason != FILTERED),
-        call.input_tokens.is_not(None) & call.output_tokens.is_(None),
-    )
-    sums = [func.coalesce(func.sum(column), 0) for column in (call.input_tokens, call.output_tokens, call.cost)]
-    return [func.count(), func.coalesce(func.sum(case((untold, 1), else_=0)), 0), *sums]
-
-
-def _paid(row: Any) -> Paid:
-    calls, uncounted, taken, given, cost = row
-    return Paid(calls, int(taken), int(given), float(cost), int(uncounted))
 
 
 def texts(connection: Connection, text_ids: Iterable[str]) -> dict[str, str]:

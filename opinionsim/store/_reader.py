@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from opinionsim.errors import StoreError
 from opinionsim.llm import Entry
 from opinionsim.messages import ChatMessage
-from opinionsim.store import _budgets, _files, _following, _measured, _points, _queries, _runs_frame, _workers
+from opinionsim.store import _budgets, _checking, _counts, _files, _following, _measured, _points, _queries, _workers
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._journal import stored_entries
 from opinionsim.store._rows import (
@@ -61,6 +61,7 @@ class StoreReader:
         """A connection inside one read transaction: a consistent view, for any query."""
         self._prepare()
         with as_store_error(f"cannot read the store {self.url}"), self._database.reading.connect() as connection:
+            self._database.present()
             yield connection
 
     def _read(
@@ -92,7 +93,7 @@ class StoreReader:
         StoreError
             If a run, or its instrument of stance, is missing or damaged.
         """
-        return self._read(_runs_frame.cells, design)
+        return self._read(_queries.cells, design)
 
     def states(self, run_ids: Sequence[str] | None = None) -> dict[str, RunState]:
         """States of runs.
@@ -135,14 +136,18 @@ class StoreReader:
         return self._read(_queries.fields, run_ids)
 
     def require_whole(self, run_ids: Iterable[str]) -> None:
-        """Make sure that no turn, tie or opinion of runs is missing.
+        """Make sure that no row of runs is missing, by their sealed counts.
 
         Raises
         ------
         StoreError
             Naming the first run with a missing row.
         """
-        self._read(_queries.require_whole, run_ids)
+        self._read(_counts.require_whole, run_ids)
+
+    def missing(self, run_ids: Iterable[str] | None = None) -> dict[str, str]:
+        """What is missing of runs, or of all by default, in words, by run id; whole ones are absent."""
+        return self._read(_counts.missing, run_ids)
 
     def require_sound(self, run_id: str) -> None:
         """Make sure that all stored rows of a run are as they were written, and none is missing.
@@ -153,6 +158,15 @@ class StoreReader:
             Naming the first damaged or missing row.
         """
         self._read(_queries.require_sound, run_id)
+
+    def damage(self) -> Iterator[str]:
+        """Everything in the store that is damaged or missing, in words that name run, table and row."""
+        for check in _checking.checks(self._database.reading.dialect.name):
+            try:
+                with self.reading() as connection:
+                    yield from check(connection)
+            except StoreError as error:
+                yield error.args[0]
 
     # Classic sweeps
 
@@ -197,11 +211,11 @@ class StoreReader:
 
     def entries(self, run_id: str) -> list[Entry]:
         """All entries of a run's journal sorted by key, without prompts: what a replay needs."""
-        return self._read(stored_entries, run_id, whole=True)
+        return self._read(stored_entries, run_id)
 
     def calls(self, run_id: str) -> list[Entry]:
         """The entries of a run's journal that are replies of models, as :meth:`entries` gives them."""
-        return self._read(stored_entries, run_id, calls=True)
+        return [entry for entry in self.entries(run_id) if entry.source == "model"]
 
     def agents(self, run_id: str) -> list[AgentRow]:
         """The agents of a run, by index."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Table, select
 
 from opinionsim.errors import DamagedError, StoreError
 from opinionsim.llm import Entry, EntryKey
 from opinionsim.messages import text_id
-from opinionsim.store import _queries, _schema
+from opinionsim.store import _counts, _queries, _schema
 from opinionsim.store._claims import HeldElsewhereError
+from opinionsim.store._counts import Counts
 from opinionsim.store._journal import stored_entries
+from opinionsim.store._measured import SHOWN
 from opinionsim.store._rows import AgentRow, EdgeRow, OpinionRow, TieRow, TurnRow
 from opinionsim.store._writer import Writer
 
@@ -31,8 +33,8 @@ class Found(NamedTuple):
     """Its ties that moved, in order."""
     opinions: set[tuple[str, int, int | None]]
     """Instrument, turn and second turn of its opinions."""
-    last: int
-    """Last number of its turns, ties and opinions."""
+    counts: Counts
+    """Counts of its rows."""
 
 
 class RunRecord:
@@ -51,6 +53,8 @@ class RunRecord:
         Epoch of the claim.
     payer : str
         Identity of the experiment that pays for calls.
+    counts : Counts
+        Counts of the rows that are durable; replaced by the writer.
     """
 
     def __init__(self, writer: Writer, run_id: str, epoch: int, payer: str, found: Found) -> None:
@@ -64,7 +68,11 @@ class RunRecord:
         self._ties = found.ties
         self._n_ties = 0
         self._opinions = found.opinions
-        self._last = found.last
+        self._last = found.counts.of(*_schema.NUMBERED)
+        #: Agents and ties at the start that were put on record.
+        self._begun = [found.counts.of(table) for table in (_schema.agents, _schema.edges)]
+        self._models: dict[int, str] = {}
+        self.counts = found.counts
         self._refused: StoreError | None = None
 
     # The journal
@@ -105,12 +113,15 @@ class RunRecord:
     # What the run leads to
 
     def begin(self, agents: Iterable[AgentRow], edges: Iterable[EdgeRow]) -> None:
-        """Add the agents of the run, and the ties it begins with."""
+        """Add the agents of the run, and the ties it begins with, in the same order each time."""
         self.check()
-        for agent in agents:
-            self._writer.put(self, _schema.agents, 0, agent)
-        for edge in edges:
-            self._writer.put(self, _schema.edges, 0, edge)
+        for place, (table, rows) in enumerate(((_schema.agents, agents), (_schema.edges, edges))):
+            for number, row in enumerate(rows):
+                if isinstance(row, AgentRow):
+                    self._models[row.agent] = row.model
+                if number >= self._begun[place]:
+                    self._begun[place] += 1
+                    self._writer.put(self, table, 0, row)
 
     def add_turn(self, row: TurnRow) -> None:
         """Add a turn that has published.
@@ -186,6 +197,29 @@ class RunRecord:
         if self._refused is not None:
             raise self._refused
 
+    def count(self, counts: Counts, table: Table, content: Any) -> None:
+        """Add a row to counts; called by the writer's thread."""
+        rows = counts.rows
+        rows[table.name,] += 1
+        if isinstance(content, Entry):
+            if content.source == "model":
+                counts.add_call(content, self.payer, self._models.get(content.agent, ""))
+        elif isinstance(content, TurnRow):
+            if content.condition != "skipped":
+                read = {each for each in content.reads if not isinstance(each, str)}
+                rows["texts", content.kind] += 1
+                rows["pairs", content.kind] += sum(self._told(turn)[1] in SHOWN for turn in read)
+        elif isinstance(content, OpinionRow):
+            done = "coded" if content.about is None else "judged"
+            rows[done, content.instrument_id, self._told(content.turn)[0]] += 1
+
+    def _told(self, turn: int) -> tuple[str, str]:
+        """Kind and condition of a turn that was added."""
+        row = self._turns.get(turn)
+        if row is None:
+            return "", "answered"
+        return (row.kind, row.condition) if isinstance(row, TurnRow) else (row[3], row[-1])
+
     def kept(self, content: Any) -> None:
         """Take note that a row is durable; called by the writer's thread."""
         if isinstance(content, Entry):
@@ -231,35 +265,18 @@ def found(connection: Connection, run_id: str) -> Found:
     StoreError
         If a row is damaged or missing.
     """
-    entries = stored_entries(connection, run_id, whole=True)
     turn, tie, opinion = _schema.turns, _schema.ties, _schema.opinions
-    turns = list(_schema.sealed(connection, turn, select(turn).where(turn.c.run_id == run_id)))
-    ties = list(_schema.sealed(connection, tie, select(tie).where(tie.c.run_id == run_id).order_by(tie.c.change)))
-    opinions = list(_schema.sealed(connection, opinion, select(opinion).where(opinion.c.run_id == run_id)))
-    numbers = [row.seq for rows in (turns, ties, opinions) for row in rows]
-    run = _schema.runs.c
-    last = max(*numbers, connection.scalar(select(run.recorded).where(run.run_id == run_id)) or 0, 0)
-    if sorted(numbers) != list(range(1, last + 1)):
-        raise DamagedError(_queries.missing_rows(run_id, last - len(set(numbers))))
-    _require_entries(run_id, turns, entries, {row.agent: row.evidence for row in _queries.agents(connection, run_id)})
+    _counts.require_whole(connection, [run_id])
+    turns = _schema.sealed(connection, turn, select(turn).where(turn.c.run_id == run_id))
+    ties = _schema.sealed(connection, tie, select(tie).where(tie.c.run_id == run_id).order_by(tie.c.change))
+    opinions = _schema.sealed(connection, opinion, select(opinion).where(opinion.c.run_id == run_id))
     return Found(
-        entries,
+        stored_entries(connection, run_id),
         {row.turn: (row.step, row.agent, row.act, row.kind, row.reads, row.text_id, row.condition) for row in turns},
         [_queries.tie_of(row) for row in ties],
         {(row.instrument_id, row.turn, _schema.from_index(row.about)) for row in opinions},
-        last,
+        _counts.stored(connection, [run_id])[run_id],
     )
-
-
-def _require_entries(run_id: str, turns: Sequence[Any], entries: Sequence[Entry], evidence: Mapping[int, str]) -> None:
-    """Make sure that every turn has a journal entry, except skipped turns and turns of equations."""
-    answered = {entry.key.turn for entry in entries}
-    for row in turns:
-        if row.agent not in evidence:
-            raise DamagedError(f"agent {row.agent} of run {run_id} is missing")
-        asked = row.condition != "skipped" and evidence[row.agent] != "equation"
-        if asked and row.turn not in answered:
-            raise DamagedError(f"the journal of run {run_id} lacks the reply of turn {row.turn}")
 
 
 def _content(row: TurnRow | _Content) -> _Content:

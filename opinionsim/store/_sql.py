@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from opinionsim.errors import StoreError
 from opinionsim.store import _budgets, _files, _measured, _points, _postgres, _record, _schema, _stored
 from opinionsim.store._address import parse
-from opinionsim.store._claims import Claims, last_number, require_epoch, set_run
+from opinionsim.store._claims import Claims, require_epoch, set_run
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._reader import StoreReader
 from opinionsim.store._record import RunRecord
@@ -361,11 +361,7 @@ class Store(StoreReader):
 
     def _give_back(self, run_id: str, epoch: int, **state: Any) -> None:
         self.flush()
-
-        def give_back(connection: Connection) -> None:
-            set_run(connection, run_id, held=0, recorded=last_number(connection, run_id), **state)
-
-        self._change(run_id, epoch, give_back)
+        self._change(run_id, epoch, lambda connection: set_run(connection, run_id, held=0, **state))
 
     def _claim(self, run_id: str, owner: str, *, complete: bool) -> int | None:
         take = partial(self._claims.take, run_id=run_id, owner=owner, complete=complete)

@@ -19,6 +19,7 @@ from opinionsim.store._database import Database, reason
 if TYPE_CHECKING:
     from opinionsim.llm import Entry
     from opinionsim.messages import Prompt
+    from opinionsim.store._counts import Counts
     from opinionsim.store._record import RunRecord
 
 #: Seconds between the starts of two transactions, unless one takes longer: a quarter of the promised 0.2 s.
@@ -59,12 +60,15 @@ class Texts:
         By content identity.
     prompts : dict of str to tuple
         Rows of the table, by identity.
+    counts : dict of RunRecord to Counts
+        Counts of the runs as they are after the transaction.
     """
 
     def __init__(self, known: set[str]) -> None:
         self._known = known
         self.texts: dict[str, str] = {}
         self.prompts: dict[str, tuple[str, str, str, str]] = {}
+        self.counts: dict[RunRecord, Counts] = {}
 
     def text(self, text: str) -> str:
         """Take a text in; returns its identity."""
@@ -222,6 +226,8 @@ class Writer:
             self._known.clear()
         self._known.update(written.texts)
         self._known.update(written.prompts)
+        for record, counts in written.counts.items():
+            record.counts = counts
         for item in batch:
             item.record.kept(item.content)
 
@@ -248,11 +254,16 @@ class Writer:
                     rows.setdefault(item.table, []).append(made)
                     if item.table is _schema.journal and item.content.source == "model":
                         paid.append((run.payer, run.run_id, item.content))
+                    if run not in texts.counts:
+                        texts.counts[run] = run.counts.copy()
+                    run.count(texts.counts[run], item.table, item.content)
         _schema.insert_texts(connection, texts.texts)
         # Workers share prompts, too: one order for all.
         _schema.insert_new(connection, _schema.prompts, [texts.prompts[key] for key in sorted(texts.prompts)])
         for table, own in rows.items():
             _schema.insert_new(connection, table, own)
+        counted = [counts.sealed(run.run_id) for run, counts in texts.counts.items()]
+        _schema.upsert(connection, _schema.counts, counted)
         if self._database.shared and paid:
             _budgets.settle(connection, paid)
         return texts

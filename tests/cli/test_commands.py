@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from opinionsim.metrics import run_metrics
 from opinionsim.planning import plan, preview
 from opinionsim.specification import json_schema, load_experiment
 from tests.cli.conftest import Invoke
+from tests.support.editing import edit
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -73,6 +75,23 @@ def test_status_counts_runs(invoke: Invoke, store: Path) -> None:
     listed = invoke("status", store, "--runs").stdout.splitlines()
     ids = osim.load(str(store)).runs["run_id"]
     assert [line.split()[:3] for line in listed[-4:]] == [[str(i), each, "complete"] for i, each in enumerate(ids)]
+
+
+def test_a_damaged_store_is_named_by_status_and_check(invoke: Invoke, store: Path, tmp_path: Path) -> None:
+    assert invoke("store", "check", store).stdout == "The store is sound.\n"
+    path, run_id = tmp_path / "damaged.sqlite", osim.load(str(store)).runs["run_id"][0]
+    shutil.copy(store, path)
+    edit(path, "DELETE FROM journal WHERE run_id = ? AND turn = 3", run_id)
+    lost = f"table journal has 11 of the 12 rows of run {run_id}"
+    (found,) = json.loads(invoke("status", path, "--json").stdout)
+    assert found["errors"] == {run_id: f"run {run_id}: the store is damaged: {lost}"}
+    # What was paid stays what it was.
+    assert found["calls"] == 48
+    assert f"1 run: run {run_id}: the store is damaged: {lost}" in invoke("status", path).stdout
+    checked = invoke("store", "check", path)
+    assert checked.exit_code == 1
+    assert checked.stdout.splitlines()[0] == lost
+    assert "damaged: take it from a copy" in checked.stdout
 
 
 def test_show_prints_one_run(invoke: Invoke, store: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from sqlalchemy import Engine, event
 
 import opinionsim as osim
 from opinionsim import background
@@ -112,7 +114,7 @@ def test_replay_tells_what_differs(tmp_path: Path) -> None:
     assert found == type(found)(run_id, 12, "turn 2 differs in agent")
     edit("one.sqlite", "DELETE FROM journal WHERE turn = 5")
     (found,) = replay(loaded("one.sqlite"))
-    assert found.difference == f"the store is damaged: 1 entries of the journal of run {run_id} are missing"
+    assert found.difference == f"the store is damaged: table journal has 11 of the 12 rows of run {run_id}"
 
 
 def test_running_again_asks_nothing() -> None:
@@ -121,6 +123,41 @@ def test_running_again_asks_nothing() -> None:
     summary, second = carry_out(MIXED, "same.sqlite", model)
     assert (watch.asked, summary.made, summary.complete) == ([], 0, 5)
     assert_same(second, first)
+
+
+def test_complete_runs_are_sorted_without_reading_their_rows() -> None:
+    told: list[list[str]] = []
+    for replicates in (2, 5):
+        experiment = load_experiment(changed(SMALL, replicates=replicates))
+        ended(experiment, f"{replicates}.sqlite")
+        asked: list[str] = []
+
+        def note(*given: Any, asked: list[str] = asked) -> None:
+            asked.append(given[2].partition(" WHERE ")[0])
+
+        event.listen(Engine, "before_cursor_execute", note)
+        try:
+            assert ended(experiment, f"{replicates}.sqlite").already == replicates
+        finally:
+            event.remove(Engine, "before_cursor_execute", note)
+        told.append(asked)
+    # One statement for all runs, and none on turns and opinions but their numbers.
+    assert told[0] == told[1]
+    of_rows = [each for each in told[0] if "FROM turns" in each or "FROM opinions" in each]
+    assert len(of_rows) == 2
+    assert all("count(*)" in each for each in of_rows)
+
+
+def test_a_store_that_is_cut_while_it_is_written_ends_the_sweep() -> None:
+    path = Path("cut.sqlite")
+
+    def cut(number: int) -> bool:
+        if number == 9:
+            os.truncate(path, path.stat().st_size // 2)
+        return False
+
+    with pytest.raises(StoreError, match=r"the store cut\.sqlite was cut from .* while it was being written"):
+        ended(SMALL, str(path), watched(fails=cut)[0], slots=1)
 
 
 # -- a call that fails ---------------------------------------------------------------------------------------

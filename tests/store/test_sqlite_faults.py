@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Connection, event
 
 from opinionsim.errors import StoreError
-from opinionsim.store import RunRecord, Store, open_store
+from opinionsim.store import RunRecord, Store, follow, open_store
 from tests.support.rows import CAST, EDGES, add, begun, call, claimed, lead, numbered, run_row, seqs, turn_row
 from tests.support.waiting import wait_until
 
@@ -58,6 +58,10 @@ def _replace_by_copy(path: Path) -> None:
     os.replace(other, path)
 
 
+def _cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
 def _delete_log(path: Path) -> None:
     path.with_name(path.name + "-wal").unlink()
 
@@ -78,6 +82,7 @@ def _replace_log(path: Path) -> None:
         (_delete_folder, "deleted or moved", "a.sqlite"),
         (_replace, "replaced by another", "a.sqlite"),
         (_replace_by_copy, "replaced by another", "a.sqlite"),
+        (_cut, "cut from 4,096 to 2,048 bytes", "a.sqlite"),
         (_delete_log, "deleted or moved", "a.sqlite-wal"),
         (_replace_log, "replaced by another", "a.sqlite-wal"),
     ],
@@ -89,7 +94,7 @@ def test_a_store_whose_file_is_gone_says_so_at_the_next_write(
     store = open_store(str(path))
     record = _begun(store)
     harm(path)
-    message = rf"{file} of the store .*/folder/a\.sqlite was {what} while it was being written"
+    message = rf"store .*/folder/a\.sqlite was {what} while it was being written"
     with pytest.raises(StoreError, match=message):
         store.register([run_row("r2")])
     add(record, turn_row(1))
@@ -103,6 +108,36 @@ def test_a_store_whose_file_is_gone_says_so_at_the_next_write(
     store.close()
     if harm is _delete_folder:
         assert not path.parent.exists()
+
+
+@pytest.mark.parametrize("harm", [_delete, _move, _replace, _replace_by_copy, _cut])
+def test_whoever_follows_a_run_is_told_that_its_store_is_gone(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+    path = tmp_path / "a.sqlite"
+    with open_store(str(path)) as store:
+        _begun(store)
+        events = follow(str(path), "r1")
+        assert next(events).row == turn_row(0)
+        harm(path)
+        with pytest.raises(StoreError, match=r"was (deleted|replaced|cut) .* while it was being read"):
+            next(events)
+
+
+def test_whoever_follows_a_run_is_told_that_it_has_fewer_rows_than_before(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with open_store(str(path)) as store, open_store(str(path), write=False) as reader:
+        record = _begun(store)
+        with closing(sqlite3.connect(path)) as connection:
+            before = connection.execute("SELECT * FROM counts").fetchone()
+        add(record, turn_row(1))
+        record.flush()
+        follower = reader.follow("r1")
+        assert len(follower.poll()) == 2
+        # What an older copy that was written over the file holds.
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("DELETE FROM turns WHERE turn = 1")
+            connection.execute("REPLACE INTO counts VALUES (?, ?, ?, ?, ?)", before)
+        with pytest.raises(StoreError, match="run r1 has fewer rows than were read: its store was replaced"):
+            follower.poll()
 
 
 def test_whoever_replaced_the_file_of_a_store_is_left_alone(tmp_path: Path) -> None:

@@ -1,0 +1,131 @@
+"""Sealed counts of what is stored of each run: they tell what is missing, and what was paid, without its rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Table, func, select
+
+from opinionsim.errors import DamagedError
+from opinionsim.llm import Entry
+from opinionsim.store import _schema
+from opinionsim.store._rows import Paid
+
+#: The finish reason of prompts that a provider refused to answer.
+FILTERED = "content_filter"
+#: Length of the part of a turn in which the model of one instrument is asked: ``judge.`` and the beginning of its id.
+_JUDGE = 14
+
+
+class Counts:
+    """What is stored of a run.
+
+    Attributes
+    ----------
+    rows : Counter of tuple of str
+        Rows by ``(TABLE,)``; texts by ``("texts", KIND)``; pairs of a text and a message its author was shown by
+        ``("pairs", KIND)``; opinions of these by ``("coded", INSTRUMENT, KIND)`` and ``("judged", INSTRUMENT, KIND)``.
+    paid : dict of str to Paid
+        Usage of its calls, by the experiment that paid.
+    models : set of (str, str, str)
+        Name of the model that was asked, then model and fingerprint as the provider returned them.
+    """
+
+    def __init__(self, rows: Mapping[tuple[str, ...], int], paid: Mapping[str, Paid], models: Iterable[Any]) -> None:
+        self.rows = Counter(rows)
+        self.paid = dict(paid)
+        self.models: set[tuple[str, str, str]] = set(models)
+
+    def copy(self) -> Counts:
+        """Equal counts, to be added to."""
+        return Counts(self.rows, self.paid, self.models)
+
+    def of(self, *tables: Table) -> int:
+        """Rows in tables together."""
+        return sum(self.rows[table.name,] for table in tables)
+
+    def uncoded(self, instrument_id: str, kinds: Iterable[str], about: str) -> bool:
+        """Whether texts of some kinds, or their pairs, are not all coded by an instrument."""
+        what, done = ("pairs", "judged") if about else ("texts", "coded")
+        return any(self.rows[what, kind] != self.rows[done, instrument_id, kind] for kind in kinds)
+
+    def add_call(self, entry: Entry, payer: str, agent: str) -> None:
+        """Add the reply of a model; `agent` is the model of the agent whose turn it is."""
+        tokens = entry.input_tokens, entry.output_tokens
+        untold = entry.finish_reason != FILTERED if tokens[0] is None else tokens[1] is None
+        used = Paid(1, int(tokens[0] or 0), int(tokens[1] or 0), _schema.to_nullable(entry.cost) or 0.0, int(untold))
+        self.paid[payer] = self.paid.get(payer, Paid(0, 0, 0, 0.0)) + used
+        if entry.model or entry.fingerprint:
+            part = entry.key.part
+            asked = part[:_JUDGE] if part.startswith("judge.") else agent
+            self.models.add((asked, entry.model, entry.fingerprint))
+
+    def sealed(self, run_id: str) -> tuple[Any, ...]:
+        """The row of the counts of a run."""
+        rows = [[*key, number] for key, number in self.rows.items()]
+        return _schema.sealed_row(
+            _schema.counts, run_id=run_id, rows=rows, paid=self.paid, models=[list(each) for each in self.models]
+        )
+
+
+def none() -> Counts:
+    """The counts of a run of which nothing is stored."""
+    return Counts({}, {}, ())
+
+
+def stored(connection: Connection, run_ids: Iterable[str] | None = None) -> dict[str, Counts]:
+    """The counts of runs, of all for None; runs that were never claimed have none."""
+    table = _schema.counts
+    rows = _schema.sealed(connection, table, select(table))
+    found = {}
+    for row in rows if run_ids is None else _schema.of_runs(connection, table, run_ids):
+        read = {name: _schema.read_json(table, row, name) for name in ("rows", "paid", "models")}
+        found[row.run_id] = Counts(
+            {tuple(key): number for *key, number in read["rows"]},
+            {payer: Paid(*used) for payer, used in read["paid"].items()},
+            map(tuple, read["models"]),
+        )
+    return found
+
+
+def missing(
+    connection: Connection, run_ids: Iterable[str] | None = None, tables: Iterable[Table] = _schema.PRODUCED
+) -> dict[str, str]:
+    """What is missing of runs in tables, or too much, in words, by run id; of all that is stored for None."""
+    found: dict[str, str] = {}
+    for some in [None] if run_ids is None else _schema.chunks(run_ids):
+        found |= _missing(connection, some, tables)
+    return found
+
+
+def _missing(connection: Connection, run_ids: list[str] | None, tables: Iterable[Table]) -> dict[str, str]:
+    known, run = stored(connection, run_ids), _schema.runs.c
+    claimed = select(run.run_id).where(run.epoch > 0)
+    asked = claimed if run_ids is None else claimed.where(run.run_id.in_(run_ids))
+    found = {run_id: f"the counts of run {run_id} are missing" for run_id in connection.scalars(asked)}
+    found = {run_id: lost for run_id, lost in found.items() if run_id not in known}
+    for table in tables:
+        statement = select(table.c.run_id, func.count()).group_by(table.c.run_id)
+        if run_ids is not None:
+            statement = statement.where(table.c.run_id.in_(run_ids))
+        there = {row[0]: row[1] for row in connection.execute(statement)}
+        for run_id in known.keys() | there.keys():
+            number, counted = there.get(run_id, 0), known[run_id].of(table) if run_id in known else 0
+            if number != counted:
+                lost = f"table {table.name} has {number} of the {counted} rows of run {run_id}"
+                found.setdefault(run_id, lost)
+    return found
+
+
+def require_whole(connection: Connection, run_ids: Iterable[str], tables: Iterable[Table] = _schema.PRODUCED) -> None:
+    """Make sure that no row of runs is missing from tables.
+
+    Raises
+    ------
+    DamagedError
+        Naming the first run with a missing row.
+    """
+    for problem in missing(connection, run_ids, tables).values():
+        raise DamagedError(problem)
