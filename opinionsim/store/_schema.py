@@ -295,9 +295,8 @@ def _filled(table: Table, given: tuple[str, ...]) -> tuple[Callable[[Any], Seque
     names = _shape(table).names
     others = tuple(name for name in names if name not in given)
     order = (*given, *others)
-    if len(others) < 2:  # of one name, an attrgetter returns no sequence
-        return lambda content: [getattr(content, name) for name in others], tuple(map(order.index, names))
-    return attrgetter(*others), tuple(map(order.index, names))
+    # Two names that are no columns, since an attrgetter of fewer returns no sequence.
+    return attrgetter(*others, "__class__", "__class__"), tuple(map(order.index, names))
 
 
 def made(kind: type[_T], table: Table, row: Row[Any], **given: Any) -> _T:
