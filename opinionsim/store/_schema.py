@@ -422,8 +422,8 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Sequence[Any
     # Looking at all texts as one is quicker than at each.
     together = "".join([row[place] for row in rows for place in free if row[place] is not None])
     if _ESCAPE[0] in together or not _storable(together):
-        spelled = [list(row) for row in rows]
-        for row in spelled:
+        spelled = own = [list(row) for row in rows]
+        for row in own:
             for place in free:
                 if row[place] is not None:
                     row[place] = _spelled(row[place])
