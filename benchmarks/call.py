@@ -2,9 +2,10 @@
 
 (a) A model that answers at once with varied texts, asked by LangChain alone (`ainvoke`, with the prompts that the sweep
 sends), and by a sweep through engine, caller, journal, live record and lexicon into a SQLite store, both timed in this
-process. (b) A run of 10 agents over 1,500 steps under the same model: computing and bytes of the store per call from
-step 50 to 150 and from step 1,400 to 1,500. (c) The scripted sweep of the package's tables, in a process of its own.
-Run: python benchmarks/call.py [--quick]
+process. The bar of the whole is a share of what an older checkout takes: run this file of both in turns. (b) Runs side
+by side under the same model: what a call takes beyond `ainvoke`, where agents remember about one message, and where
+they remember a hundred; bytes of the store a call in short and in long runs. (c) The scripted sweep of the package's
+tables, in a process of its own. Run: python benchmarks/call.py [--quick]
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from pydantic import PrivateAttr
 import opinionsim as osim
 from opinionsim.llm import GivenReplies, ModelClient
 
-BAR = 3.2
-GROWTH_BAR = 1.1
+#: Share of what a call took at ac52888, paired.
+BAR = 0.75
+GROWTH_BAR = 1.05
 SWEEP_BAR_S = 60.0
 _STANCES = ("strongly believe", "tend to believe", "neither believe nor reject", "tend to reject", "strongly reject")
 
@@ -85,11 +87,12 @@ def sweep_s(steps: int, runs: int, folder: Path, slots: int = 64) -> tuple[float
     return seconds, len(results.calls), store
 
 
-def prompts(store: str, wanted: int) -> list[list[BaseMessage]]:
-    """Prompts of a sweep as LangChain takes them."""
+def prompts(store: str, wanted: int, turns: tuple[int, int] = (0, 1_000_000)) -> list[list[BaseMessage]]:
+    """Prompts of some turns of a sweep as LangChain takes them."""
     kinds = {"system": SystemMessage, "user": HumanMessage}
     results = osim.load(store)
-    chosen = results.calls.iloc[:: max(1, len(results.calls) // wanted)]
+    calls = results.calls[results.calls["turn"].between(*turns)]
+    chosen = calls.iloc[:: max(1, len(calls) // wanted)]
     return [
         [kinds[message.role](message.content) for message in results.prompt(row.run_id, row.turn, row.part)]
         for row in chosen.itertuples()
@@ -125,7 +128,7 @@ def compare(runs: int, rounds: int) -> None:
     print(
         f"a call through the whole stack: {_middle(whole) * 1e3:.2f} ms of computing, bare ainvoke "
         f"{_middle(bare) * 1e3:.3f} ms; ratio {_middle(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f} in "
-        f"{rounds}; bar {BAR})"
+        f"{rounds}; bar of the whole: {BAR} x ac52888)"
     )
 
 
@@ -157,22 +160,24 @@ def _middle(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
 
 
-def growth(steps: int) -> None:
-    """Print computing per call early and late in one run."""
-    slices = ((100, 300), (2 * steps - 200, 2 * steps))
-    at = tuple(call for pair in slices for call in pair)
+def growth(runs: int, rounds: int) -> None:
+    """Print what a call takes beyond `ainvoke` where agents remember about one message, and where a hundred."""
+    few, many = (10, 30), (990, 1010)  # turns of each run: one agent in ten acts in a turn
     stored_bytes(50)  # what is done once in a process is done
-    with tempfile.TemporaryDirectory() as name:
-        clock = Clock(Path(name), at)
-        experiment = osim.load_experiment(spec(steps, 1))
-        osim.run(experiment, f"sqlite:///{name}/long.sqlite", max_concurrency=64, chat_model=clock.model())
-    early, late = (
-        (end[0] - begin[0]) / (last - first)
-        for (first, last), (begin, end) in zip(slices, _pairs(clock.marks), strict=True)
-    )
+    ratios, early, late = [], [], []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as name:
+            clock = Clock(Path(name), tuple(runs * turn for turn in (*few, *many)))
+            experiment, store = osim.load_experiment(spec(510, runs)), f"sqlite:///{name}/long.sqlite"
+            osim.run(experiment, store, max_concurrency=64, chat_model=clock.model())
+            for beyond, turns, (begin, end) in zip((early, late), (few, many), _pairs(clock.marks), strict=True):
+                calls = runs * (turns[1] - turns[0])
+                beyond.append((end[0] - begin[0]) / calls - bare_s(prompts(store, 100, turns), 10))
+        ratios.append(late[-1] / early[-1])
     print(
-        f"one run, N=10, T={steps}: {early * 1e3:.2f} ms of computing a call from step 50 to 150, {late * 1e3:.2f} in "
-        f"the last 100; ratio {late / early:.2f} (bar {GROWTH_BAR})"
+        f"a call beyond bare ainvoke: {_middle(early) * 1e3:.3f} ms of computing where agents remember one to three "
+        f"messages, {_middle(late) * 1e3:.3f} where they remember a hundred; ratio {_middle(ratios):.2f} "
+        f"({min(ratios):.2f} to {max(ratios):.2f}; bar {GROWTH_BAR})"
     )
 
 
@@ -202,7 +207,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer runs and rounds, and no sweep of the tables")
     quick = parser.parse_args().quick
     compare(11 if quick else 31, 3 if quick else 5)
-    growth(500 if quick else 1500)
+    growth(20, 1 if quick else 5)
     short, long = stored_bytes(100), stored_bytes(500 if quick else 1500)
     print(f"bytes of the store a call: {short:.0f} in 100 steps, {long:.0f} in {500 if quick else 1500}")
     if not quick:

@@ -19,12 +19,24 @@ from pathlib import Path
 REPEATS = 7
 DEMO_BAR_S = 20.0
 STORE = "results/demo/demo.sqlite"
+#: Runs the packaged quickstart, and ends the process where its first call would be made.
+FIRST_CALL = """
+import os, sys, tempfile
+from opinionsim.cli import main
+from opinionsim.llm import SlotPool
+SlotPool.lane = lambda *_, **__: os._exit(0)
+sys.argv[1:] = ["run", "quickstart", "--store", tempfile.mkdtemp() + "/first.sqlite"]
+main()
+"""
 #: Arguments of Python, and the most seconds of the processor, or the name of the bare imports and how many times these.
 COMMANDS: dict[str, tuple[list[str], float, str]] = {
     "bare pandas and SQLAlchemy": (["-c", "import pandas, sqlalchemy"], 0.0, ""),
     "bare SQLAlchemy": (["-c", "import sqlalchemy"], 0.0, ""),
     "import opinionsim": (["-c", "import opinionsim"], 0.1, ""),
     "opinionsim --help": (["-m", "opinionsim", "--help"], 0.4, ""),
+    "opinionsim plan": (["-m", "opinionsim", "plan", "quickstart"], 1.2, ""),
+    "opinionsim preview": (["-m", "opinionsim", "preview", "quickstart"], 1.2, ""),
+    "opinionsim run, to its first call": (["-c", FIRST_CALL], 1.6, ""),
     "opinionsim status": (["-m", "opinionsim", "status", STORE], 1.3, "bare SQLAlchemy"),
     "opinionsim show": (["-m", "opinionsim", "show", STORE], 1.3, "bare pandas and SQLAlchemy"),
     "opinionsim table": (["-m", "opinionsim", "table", STORE], 1.3, "bare pandas and SQLAlchemy"),

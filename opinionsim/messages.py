@@ -231,7 +231,7 @@ class Prompt(Sequence[ChatMessage]):
         Pairs of ASCII characters and bytes of all other characters, summed over the messages: what bounds its tokens
         (``opinionsim.llm._budget.bound_tokens``).
     converted : object
-        The last message in the form a chat model takes, cached when it is converted; None before.
+        A list that begins with its messages in the form a chat model takes, once they are converted; None before.
     """
 
     __slots__ = ("before", "characters", "converted", "identity", "length", "message", "text_id", "weight")

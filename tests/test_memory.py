@@ -141,6 +141,17 @@ def test_prompts_of_a_cumulative_memory_share_what_they_begin_with() -> None:
     assert memories[3].prompt().then(task).before is memories[3].prompt()
 
 
+@given(_EVENTS, st.sampled_from(sorted(built_in("memory"))))
+def test_prompts_of_an_agent_share_their_beginning_byte_for_byte(events: list[Event], kind: str) -> None:
+    sent = [_bytes(memory.prompt()) for memory in _lives(kind, events)[0]]
+    for before, after in pairwise(sent):
+        assert after.startswith(before if kind == "cumulative" else _bytes(_START))
+
+
+def _bytes(prompt: Prompt) -> bytes:
+    return "".join(f"\0{message.role}\0{message.content}" for message in prompt).encode("utf-8", "surrogatepass")
+
+
 def test_a_memory_begins_with_nothing_unless_told() -> None:
     for kind in built_in("memory"):
         assert new_memory(kind, _PROMPTS).prompt() is EMPTY_PROMPT

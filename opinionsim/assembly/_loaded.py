@@ -12,16 +12,7 @@ from opinionsim.assembly._pricing import model_price
 from opinionsim.classifiers import Classifier, asks, load_classifier
 from opinionsim.documents import KeyPath
 from opinionsim.errors import SpecError
-from opinionsim.llm import (
-    Endpoint,
-    Limits,
-    PriceTable,
-    ReplayOnly,
-    load_prices,
-    planning,
-    settle,
-    warnings_for,
-)
+from opinionsim.llm import Endpoint, Limits, PriceTable, ReplayOnly, load_prices, planning, settle, warnings_for
 from opinionsim.measurement import Instrument, check_abilities
 from opinionsim.prompts import PromptPack
 from opinionsim.registry import find
@@ -121,16 +112,12 @@ class LoadedParts:
         """The endpoint of a model; the scripted model is bound to the run's prompt pack and scale."""
         key = self._key(model, spec)
         if key not in self._endpoints:
-            terms: dict[str, Any] = {
-                "price": model_price(model, self.prices),
-                "max_tokens": model.max_tokens,
-                "replies": model.replies.policy(),
-            }
+            terms = model_price(model, self.prices), model.max_tokens, model.replies.policy()
             if self._to_plan and self._chat_model is None and _valid_script(model, spec):
-                self._endpoints[key] = Endpoint(ReplayOnly(), **terms)
+                self._endpoints[key] = Endpoint(ReplayOnly(), model.name, False, *terms)
             else:
                 client = self.client(model, spec, pack)
-                self._endpoints[key] = Endpoint(client, client.account, client.networked, **terms)
+                self._endpoints[key] = Endpoint(client, client.account, client.networked, *terms)
         return self._endpoints[key]
 
     def client(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> llm.ModelClient:

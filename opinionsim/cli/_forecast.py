@@ -90,7 +90,7 @@ def plan(
 def _figures(forecast: Forecast) -> dict[str, Any]:
     """A forecast as JSON values; unknown numbers are null."""
     stated = {name: value for name, value in asdict(forecast).items() if name not in ("models", "missing")}
-    derived = ("run_width", "speedup", "input_characters", "input_tokens", "output_tokens", "cost")
+    derived = ("run_width", "speedup", "input_characters", "input_tokens", "shared_tokens", "output_tokens", "cost")
     return {
         "models": list(dict.fromkeys(model.name for model in forecast.models)),
         **stated,

@@ -185,21 +185,39 @@ def _own_messages(prompt: Prompt) -> list[BaseMessage]:
     return [_langchain_message(message) for message in prompt]
 
 
+def _marked_messages(prompt: Prompt) -> list[BaseMessage]:
+    """The same, with marks at the ends of what the agent's other prompts begin with, for Anthropic's prompt cache.
+
+    These are the system message and the last message before the task of the call.
+    """
+    messages = _own_messages(prompt)
+    ends = {len(messages) - 2, 0 if messages and messages[0].type == "system" else -1}
+    for message in (messages[end] for end in ends if end >= 0):
+        block = {"type": "text", "text": message.content, "cache_control": {"type": "ephemeral"}}
+        message.content = [block] if message.content else ""  # no mark may stand on an empty text
+    return messages
+
+
 def _shared_messages(prompt: Prompt) -> list[BaseMessage]:
-    """The LangChain form of a prompt: a new list of messages, shared by prompts that begin alike."""
-    found: list[BaseMessage] = []
-    link = prompt
-    while link.before is not None and link.message is not None:
-        converted = link.converted
-        if converted is None:
-            converted = _langchain_message(link.message)
-            # The last message is the task of this call: few prompts begin with it, so keeping it would not pay.
-            if link is not prompt:
-                link.converted = converted
-        found.append(converted)
+    """The LangChain form of a prompt: a new list of messages, shared by prompts that begin alike.
+
+    One list holds the messages of all prompts of a chain, so that a prompt costs as much after a long memory as after
+    a short one. A prompt that goes another way than the first to continue a beginning gets a list of its own.
+    """
+    if prompt.before is None or prompt.message is None:
+        return []
+    # The last message is the task of this call: few prompts begin with it, so keeping it would not pay.
+    added: list[BaseMessage] = []
+    link = prompt.before
+    while link.converted is None and link.before is not None and link.message is not None:
+        added.append(_langchain_message(link.message))
         link = link.before
-    found.reverse()
-    return found
+    shared: list[BaseMessage] = [] if link.converted is None else link.converted
+    if added:
+        shared = shared if len(shared) == link.length else shared[: link.length]
+        shared += reversed(added)
+        prompt.before.converted = shared
+    return [*shared[: prompt.before.length], _langchain_message(prompt.message)]
 
 
 class ModelClient:
@@ -251,7 +269,8 @@ class ModelClient:
         self.account = "@".join(filter(None, (provider, endpoint_of(self.model)))) if provider else self.name
         self._direct = DirectCalls(self.model)
         # Other integrations may change the messages they are given, so each call gets its own.
-        self._messages = _shared_messages if leaves_messages(type(model)) else _own_messages
+        self._own_messages = _marked_messages if provider == "anthropic" else _own_messages
+        self._messages = _shared_messages if leaves_messages(type(model)) else self._own_messages
         self._seeding = "call" if scripted else seeding(self.model)
         self._blocking = type(model)._agenerate is BaseChatModel._agenerate
 
@@ -284,14 +303,14 @@ class ModelClient:
 
             def invoke() -> AIMessage:
                 with _untraced():
-                    return model.invoke(_own_messages(prompt), **options)
+                    return model.invoke(self._own_messages(prompt), **options)
 
             return await _in_thread(invoke)
         with _untraced():
             if self._direct.would_do(model, options):
                 return await self._direct.call(model, self._messages(prompt), options)
             # A callback gets to see the messages, and might change them.
-            return await model.ainvoke(_own_messages(prompt), **options)
+            return await model.ainvoke(self._own_messages(prompt), **options)
 
 
 def _name(provider: str, model: BaseChatModel) -> str:

@@ -169,22 +169,39 @@ class DryRun:
     ----------
     asked : dict of (str, str) to list of (int, int)
         For each call, by sort: turns that the agent remembered, 0 for a judge, and characters of the prompt.
+    begun : dict of (str, str) to list of (int, int)
+        The same with the characters of the longest beginning that an earlier prompt had; 0 for a judge.
     """
 
     parts: RunParts
     reply: Callable[[Sort], str]
     asked: defaultdict[Sort, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
-    _lengths: dict[Sort, _Lengths] = field(default_factory=dict)
+    begun: defaultdict[Sort, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    _lengths: dict[tuple[Sort, bool], _Lengths] = field(default_factory=dict)
+    _beginnings: set[str] = field(default_factory=set)
     _n_asked: int = 0
 
-    def characters(self, sort: Sort, remembered: np.ndarray) -> int:
-        """Characters of prompts of a sort; if none was made, as for this kind by another model, or for all kinds."""
-        if sort not in self._lengths:
-            alike = (self.asked[each] for each in list(self.asked) if each[1] == sort[1])
-            every = [pair for seen in self.asked.values() for pair in seen]
-            seen = self.asked.get(sort) or next(alike, every)
-            self._lengths[sort] = _Lengths(seen, every, self.parts.cognition.token_budget)
-        return round(self._lengths[sort].total(remembered))
+    def characters(self, sort: Sort, remembered: np.ndarray, *, shared: bool = False) -> int:
+        """Characters of prompts of a sort; if none was made, as for this kind by another model, or for all kinds.
+
+        With `shared`, those of their beginnings that earlier prompts had.
+        """
+        if (sort, shared) not in self._lengths:
+            made = self.begun if shared else self.asked
+            alike = (made[each] for each in list(made) if each[1] == sort[1])
+            every = [pair for seen in made.values() for pair in seen]
+            seen = made.get(sort) or next(alike, every)
+            self._lengths[sort, shared] = _Lengths(seen, every, self.parts.cognition.token_budget)
+        return round(self._lengths[sort, shared].total(remembered))
+
+    def _shared(self, prompt: Prompt) -> int:
+        """Characters of the longest beginning of a prompt that an earlier one had; the prompt counts from then on."""
+        link, new = prompt, []
+        while link.before is not None and link.identity not in self._beginnings:
+            new.append(link.identity)
+            link = link.before
+        self._beginnings.update(new)
+        return link.characters
 
     async def act_out(self, share: float, most: int, judges: Collection[Instrument]) -> None:
         """Act the run out, or a part of it: the first turns of some agents.
@@ -268,7 +285,9 @@ class DryRun:
         """Count a prompt, and return a placeholder."""
         sort = who, call_kind(act, part)
         self._n_asked += 1
-        self.asked[sort].append((remembered, Prompt.of(messages).characters))
+        prompt = Prompt.of(messages)
+        self.asked[sort].append((remembered, prompt.characters))
+        self.begun[sort].append((remembered, self._shared(prompt) if text is None else 0))
         return Reply(self.reply(sort) if text is None else text)
 
 

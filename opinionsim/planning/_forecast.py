@@ -36,6 +36,10 @@ class ModelForecast:
         Seconds of a call.
     observed : int
         Stored calls from which the last three figures are taken; 0 where they are assumed.
+    shared_tokens : int
+        Tokens of prompts that an earlier prompt of the run began with: what a provider's cache can hold at most.
+    rebate : float or None
+        Money that they would save; None where no price is known.
     """
 
     name: str
@@ -50,6 +54,8 @@ class ModelForecast:
     reply_tokens: float
     latency_s: float
     observed: int
+    shared_tokens: int
+    rebate: float | None
 
     @property
     def label(self) -> str:
@@ -144,6 +150,11 @@ class Forecast:
         return sum(model.input_tokens for model in self.models)
 
     @property
+    def shared_tokens(self) -> int:
+        """Tokens of prompts that a provider's cache can hold at most: beginnings that earlier prompts had."""
+        return sum(model.shared_tokens for model in self.models)
+
+    @property
     def output_tokens(self) -> int:
         """Tokens of all replies."""
         return sum(model.output_tokens for model in self.models)
@@ -207,8 +218,15 @@ class Forecast:
         counted = f"{self.input_characters:,} characters; {ratios} tokens a character"
         return [
             ("input", f"{self.input_tokens:,} tokens", counted),
+            ("cached", f"{self.shared_tokens:,} tokens", self._cached()),
             ("output", f"{self.output_tokens:,} tokens", f"{replies} tokens a reply"),
         ]
+
+    def _cached(self) -> str:
+        """The share of input tokens that a provider's cache can hold, and what it would save."""
+        share = self.shared_tokens / self.input_tokens if self.input_tokens else 0.0
+        saved = sum(model.rebate or 0.0 for model in self.models)
+        return f"{share:.0%} of the input at most" + (f"; saves {spell_money(saved, self.currency)}" if saved else "")
 
     def _money_row(self) -> tuple[str, ...]:
         unknown = [model.label for model in self.models if model.cost is None]

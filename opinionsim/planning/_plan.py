@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from statistics import fmean
 from typing import NamedTuple
@@ -186,6 +186,8 @@ class _Work:
         Texts to be coded, once for each instrument.
     adaptive : bool
         Whether the schedule depends on measured opinions.
+    shared : Counter of (Model, str)
+        Characters of the beginnings of prompts that earlier prompts of the run had.
     """
 
     calls: Counter[tuple[Model, str]]
@@ -193,6 +195,7 @@ class _Work:
     chains: tuple[int, int]
     texts: int
     adaptive: bool = False
+    shared: Counter[tuple[Model, str]] = field(default_factory=Counter)
 
     @property
     def width(self) -> float:
@@ -368,16 +371,18 @@ class _Planning:
         if dry is None or run_id not in self._turns:
             return _Work(Counter(), Counter(), (0, 0), 0)
         turns, models = self._turns[run_id], self._models(run_id)
-        calls, characters = Counter[tuple[Model, str]](), Counter[tuple[Model, str]]()
+        calls, characters, shared = (Counter[tuple[Model, str]]() for _ in range(3))
         for sort, remembered in self.asked(run_id).items():
-            calls[models[sort[0]], sort[1]] += len(remembered)
-            characters[models[sort[0]], sort[1]] += dry.characters(sort, remembered)
+            key = models[sort[0]], sort[1]
+            calls[key] += len(remembered)
+            characters[key] += dry.characters(sort, remembered)
+            shared[key] += dry.characters(sort, remembered, shared=True)
         judged = [self._questions[each] for each in self._awaited(run_id) if each in self.judges]
         awaited = max(judged, default=0) * sum(turns.items({"report"}).values())
         path = turns.calls if turns.path is None else turns.path
         texts = sum(sum(turns.items(each.kinds, each.about).values()) for each in self._instruments[run_id])
         chain = max(awaited, int(any(model.judges for model, _ in calls)))
-        return _Work(calls, characters, (path, chain), texts, turns.path is None)
+        return _Work(calls, characters, (path, chain), texts, turns.path is None, shared)
 
     def missing(self, whole: Mapping[str, _Work], store: Store, complete: Collection[str]) -> dict[str, _Work]:
         """The work that a store lacks: runs that are not complete, and texts of complete runs that are not coded."""
@@ -431,21 +436,22 @@ class _Planning:
 
     def _by_model(self, work: Iterable[_Work]) -> tuple[ModelForecast, ...]:
         """The forecast for each model."""
-        calls, characters = Counter[tuple[Model, str]](), Counter[tuple[Model, str]]()
+        calls, characters, shared = (Counter[tuple[Model, str]]() for _ in range(3))
         for each in work:
             calls.update(each.calls)
             characters.update(each.characters)
-        return tuple(
-            self._model_forecast(model, {kind: n for (of, kind), n in calls.items() if of == model}, characters)
-            for model in self._rates
-        )
+            shared.update(each.shared)
+        found = []
+        for model in self._rates:
+            own = {kind: n for (of, kind), n in calls.items() if of == model}
+            prompts, begun = (sum(each[model, kind] for kind in own) for each in (characters, shared))
+            found.append(self._model_forecast(model, own, prompts, begun))
+        return tuple(found)
 
-    def _model_forecast(
-        self, model: Model, calls: Mapping[str, int], characters: Mapping[tuple[Model, str], int]
-    ) -> ModelForecast:
+    def _model_forecast(self, model: Model, calls: Mapping[str, int], prompts: int, begun: int) -> ModelForecast:
         rates, n = self._rates[model], sum(calls.values())
-        prompts = sum(characters[model, kind] for kind in calls)
         received = round(prompts * rates.tokens_per_character)
+        cached = round(begun * rates.tokens_per_character)
         written = round(sum(own * rates.reply(kind).tokens for kind, own in calls.items()))
         return ModelForecast(
             name=model.name,
@@ -460,6 +466,8 @@ class _Planning:
             reply_tokens=written / n if n else rates.reply("").tokens,
             latency_s=rates.latency_s,
             observed=rates.calls,
+            shared_tokens=cached,
+            rebate=None if model.price is None else cached * (model.price.input - model.price.cached_input),
         )
 
     def _notes(self, forecast: Forecast) -> Iterator[str]:

@@ -314,9 +314,8 @@ def _filled(table: Table, given: tuple[str, ...]) -> tuple[Callable[[Any], Seque
     names = _shape(table).names
     others = tuple(name for name in names if name not in given)
     order = (*given, *others)
-    if len(others) < 2:  # of one name, an attrgetter returns no sequence
-        return lambda content: [getattr(content, name) for name in others], tuple(map(order.index, names))
-    return attrgetter(*others), tuple(map(order.index, names))
+    # Two names that are no columns, since an attrgetter of fewer returns no sequence.
+    return attrgetter(*others, "__class__", "__class__"), tuple(map(order.index, names))
 
 
 def made(kind: type[_T], table: Table, row: Row[Any], **given: Any) -> _T:
@@ -487,8 +486,8 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Sequence[Any
     # Looking at all texts as one is quicker than at each.
     together = "".join([row[place] for row in rows for place in free if row[place] is not None])
     if _ESCAPE[0] in together or not _storable(together):
-        spelled = [list(row) for row in rows]
-        for row in spelled:
+        spelled = own = [list(row) for row in rows]
+        for row in own:
             for place in free:
                 if row[place] is not None:
                     row[place] = _spelled(row[place])

@@ -37,6 +37,28 @@ def test_help_loads_nothing_heavy(checkout: Path) -> None:
     assert set(json.loads(done.stdout.splitlines()[-1])) & HEAVY == set()
 
 
+@pytest.mark.parametrize("command", ["plan", "preview"])
+def test_what_is_known_before_a_run_is_told_without_langchain_and_pandas(checkout: Path, command: str) -> None:
+    code = (
+        "import sys, json\nfrom opinionsim.cli import app\n"
+        f"app(['{command}', 'quickstart'], standalone_mode=False)\n"
+        "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    )
+    done = _python(checkout, "-c", code)
+    assert done.returncode == 0, done.stderr
+    loaded = set(json.loads(done.stdout.splitlines()[-1]))
+    assert loaded & {"langchain", "langchain_core", "langsmith", "mesa", "pandas", "scipy"} == set()
+
+
+def test_a_run_reaches_its_first_call_without_pandas(checkout: Path, tmp_path: Path) -> None:
+    code = (
+        "import os, sys\nfrom opinionsim.cli import app\nfrom opinionsim.llm import SlotPool\n"
+        "SlotPool.lane = lambda *_, **__: os._exit(7 if 'pandas' in sys.modules else 3)\n"
+        "app(['run', 'quickstart', '--store', 'first.sqlite'], standalone_mode=False)"
+    )
+    assert _python(checkout, "-c", code, cwd=tmp_path).returncode == 3
+
+
 def test_every_command_has_help(invoke: Invoke) -> None:
     listed = invoke("--help").stdout
     for commands in _app._COMMANDS.values():

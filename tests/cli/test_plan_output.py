@@ -19,7 +19,8 @@ from tests.cli.conftest import Invoke
 KEYS = [
     "experiment", "models", "cells", "runs", "calls", "texts", "longest_path", "width", "slots", "useful_slots",
     "rounds", "least_s", "most_s", "sequential_s", "acted_out", "currency", "price_date", "notes", "run_width",
-    "speedup", "input_characters", "input_tokens", "output_tokens", "cost", "latency_s", "by_model", "missing",
+    "speedup", "input_characters", "input_tokens", "shared_tokens", "output_tokens", "cost", "latency_s", "by_model",
+    "missing",
 ]  # fmt: skip
 
 
@@ -30,6 +31,7 @@ def test_json_has_the_figures_of_the_forecast(invoke: Invoke, spec: Path) -> Non
     assert found["input_characters"] == forecast.input_characters
     assert found["input_tokens"] == forecast.input_tokens
     assert found["output_tokens"] == 40 * forecast.calls
+    assert found["shared_tokens"] == forecast.shared_tokens > 0
     assert (found["cost"], found["notes"], found["missing"]) == (0, list(forecast.notes), None)
     (model,) = found["by_model"]
     assert (model["name"], model["calls"], model["observed"]) == ("scripted", forecast.calls, 0)
