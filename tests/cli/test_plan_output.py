@@ -24,6 +24,11 @@ KEYS = [
 ]  # fmt: skip
 
 
+def test_who_takes_part_stands_first(invoke: Invoke, spec: Path) -> None:
+    printed = invoke("plan", spec, "--set", "population.size=25").stdout.splitlines()
+    assert printed[1].startswith("Taking part: 25 agents who play the 10 personas of chuang2024, some more than once;")
+
+
 def test_json_has_the_figures_of_the_forecast(invoke: Invoke, spec: Path) -> None:
     found = json.loads(invoke("plan", spec, "--reply-tokens", 40, "--json").stdout)
     forecast = plan(load_experiment(spec), reply_tokens=40)

@@ -572,8 +572,6 @@ def test_what_is_unusual_about_agents_and_networks_is_noted() -> None:
     notes = forecast_of(changed(SMALL, population={"size": 6}, interaction__network=ties)).notes
     assert "The network has 5 agents and the population 6." in notes
     assert "1 of 6 agents have no neighbour in the network: they meet nobody." in notes
-    notes = forecast_of(changed(SMALL, population={"size": 25})).notes
-    assert any("personas for 25 agents" in text for text in notes)
     assert len(forecast_of(changed(SMALL, population={"size": 6}, interaction__network="ring")).notes) == 1
 
 

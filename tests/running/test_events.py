@@ -255,7 +255,12 @@ def test_cells_leave_out_what_another_skipped_with_events() -> None:
     label = "cognition.confirmation_bias=weak"
     axes = [{"cognition.confirmation_bias": ["none"], "interaction.skips": [{"cell": label}]}, refusing]
     spec = {
-        **_spec(NEWS, {**ZEALOT, "agents": [0]}, {**LEAVE, "agents": [2], "step": 15}),
+        **_spec(
+            NEWS,
+            {**ZEALOT, "agents": [0]},
+            {**LEAVE, "agents": [2], "step": 15},
+            population__initial_opinions="uniform",
+        ),
         "replicates": 3,
         "model": {"name": "given", "replies": {"refused": {"reask": 0}}},
         "measurement": {"classifier": "lexicon"},
