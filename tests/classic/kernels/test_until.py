@@ -102,7 +102,7 @@ _CLUSTERS = ["clusters", "effective_clusters", "largest_cluster"]
 @pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, [0.4] * 30 + [1.0] * 30])
 def test_clusters_at_rest_are_those_of_longer_runs(network: Any, epsilon: Any) -> None:
     common = {"network": network, "n": 60, "seed": 2, "replicates": 4, "epsilon": epsilon, "record_every": 20_000}
-    # On a network clusters of other ties may lie about as far apart as a cluster is wide, so that narrow ones are asked.
+    # On a network clusters that no tie joins may lie as near as a cluster may be wide, so that narrow ones are asked.
     until = "frozen" if network == "complete" else {"frozen": 1e-6}
     ended = simulate("deffuant", steps=20_000, until=until, **common)
     longer = simulate("deffuant", steps=int(ended.ended.max()) + 2000, **common)
