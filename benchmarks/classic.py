@@ -13,6 +13,8 @@ Recording is measured three ways: into memory that is written for the first time
 and into memory that has been written before. Its price is that of moving 8 or 4 bytes an update to memory, which the
 ceilings show; the bar is that of single precision (`dtype="float32"`).
 
+The first use of a kernel compiles it; that of a few models is timed in processes of their own, by the processor.
+
 Run: python benchmarks/classic.py [--quick] [--only SECTION] [--full] [--cpu-time] [--json FILE]
 """
 
@@ -29,6 +31,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -404,6 +407,36 @@ def _million(sweeps: int) -> None:
     print(json.dumps({"building_s": built - began, "sweeps_s": ended - built, "peak": peak}))
 
 
+# -- first use --------------------------------------------------------------------------------------------
+
+
+def first_use(report: Report) -> None:
+    """Seconds of the processor that the first use of a kernel takes, and the use of one that is kept."""
+    report.begin("first-use", "Kernels compiled by a process of their own, and found on disk by another")
+    imports = "import numba, numba.extending, opinionsim.classic as c"
+    sparse = f"n=100, network={SPARSE!r}"
+    uses = {
+        "deffuant": "n=100",
+        "algorithmic-bias": "n=100",
+        "activity-driven": "n=100",
+        "kan-feng-porter": sparse,
+    }
+    for name, settings in uses.items():
+        use = f"{imports}; c.simulate({name!r}, {settings}, steps=1, threads=1)"
+        with tempfile.TemporaryDirectory() as folder:
+            spent = [_processor_s(code, folder) for code in (imports, "import numba", imports, use, use)]
+        report.add(f"{name}, compiled, beyond imports", spent[3] - spent[2], "s", most=4)
+        report.add(f"{name}, found on disk, beyond import numba", spent[4] - spent[1], "s", most=0.6)
+
+
+def _processor_s(code: str, folder: str) -> float:
+    """Seconds of the processor that a process takes whose machine code is kept in a folder."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "NUMBA_CACHE_DIR": folder})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
 # -- command line -----------------------------------------------------------------------------------------
 
 SECTIONS: dict[str, Callable[[Report], None]] = {
@@ -416,6 +449,7 @@ SECTIONS: dict[str, Callable[[Report], None]] = {
     "lorenz": lorenz,
     "threads": threads,
     "scale": scale,
+    "first-use": first_use,
 }
 
 
