@@ -65,7 +65,7 @@ class Claims:
             state["begun_at"] = time.time()
         set_run(connection, run_id, epoch=epoch, owner=owner, held=1, **state)
         if run.epoch == 0:
-            _schema.insert_new(connection, _schema.counts, [_counts.none().sealed(run_id)])
+            _schema.insert_new(connection, _schema.counts, [_counts.Counts().sealed(run_id)])
         return epoch
 
     def clear(self, connection: Connection, run_ids: Iterable[str]) -> None:
@@ -93,7 +93,7 @@ class Claims:
         for run_id, run in _locked(connection, wanted).items():
             anew: dict[str, Any] = {"epoch": run.epoch + 1, "generation": run.generation + 1}
             set_run(connection, run_id, status="pending", owner="", error="", held=0, begun_at=None, **anew)
-            _schema.upsert(connection, _schema.counts, [_counts.none().sealed(run_id)])
+            _schema.upsert(connection, _schema.counts, [_counts.Counts().sealed(run_id)])
 
     def _is_elsewhere(self, connection: Connection, run: Any) -> bool:
         """Whether another live worker holds a run."""

@@ -33,7 +33,9 @@ class Counts:
         Name of the model that was asked, then model and fingerprint as the provider returned them.
     """
 
-    def __init__(self, rows: Mapping[tuple[str, ...], int], paid: Mapping[str, Paid], models: Iterable[Any]) -> None:
+    def __init__(
+        self, rows: Mapping[tuple[str, ...], int] = {}, paid: Mapping[str, Paid] = {}, models: Iterable[Any] = ()
+    ) -> None:
         self.rows = Counter(rows)
         self.paid = dict(paid)
         self.models: set[tuple[str, str, str]] = set(models)
@@ -68,11 +70,6 @@ class Counts:
         return _schema.sealed_row(
             _schema.counts, run_id=run_id, rows=rows, paid=self.paid, models=[list(each) for each in self.models]
         )
-
-
-def none() -> Counts:
-    """The counts of a run of which nothing is stored."""
-    return Counts({}, {}, ())
 
 
 def stored(connection: Connection, run_ids: Iterable[str] | None = None) -> dict[str, Counts]:

@@ -107,7 +107,7 @@ class Follower:
         states = _queries.states(connection, [self.run_id])
         if self.run_id not in states:
             raise StoreError(f"the store {self._store.url} has no run {self.run_id!r}")
-        counts = _counts.stored(connection, [self.run_id]).get(self.run_id, _counts.none())
+        counts = _counts.stored(connection, [self.run_id]).get(self.run_id, _counts.Counts())
         return states[self.run_id], counts.of(*_schema.NUMBERED)
 
 

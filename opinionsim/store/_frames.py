@@ -64,10 +64,8 @@ def read_frames(connection: Connection, design: DesignRow, names: Iterable[str] 
     StoreError
         If a stored row of the runs is damaged or missing.
     """
-    wanted = list(FRAMES if names is None else names)
-    read = dict.fromkeys(table for name in wanted for table in _READ.get(name, ()))
-    require_whole(connection, {run.run_id for run in design.runs}, read)
-    return {name: FRAMES[name](connection, design) for name in wanted}
+    require_whole(connection, {run.run_id for run in design.runs})
+    return {name: FRAMES[name](connection, design) for name in (FRAMES if names is None else names)}
 
 
 def runs(connection: Connection, design: DesignRow) -> pd.DataFrame:
@@ -210,16 +208,6 @@ FRAMES: Mapping[str, Callable[[Connection, DesignRow], pd.DataFrame]] = {
     "turns": turns,
     "opinions": opinions,
     "calls": calls,
-}
-
-
-#: Tables of a run's rows that are read for each frame.
-_READ: Mapping[str, tuple[Table, ...]] = {
-    "agents": (_schema.agents,),
-    "edges": (_schema.edges, _schema.ties),
-    "turns": (_schema.agents, _schema.turns, _schema.journal),
-    "opinions": (_schema.agents, _schema.turns, _schema.opinions),
-    "calls": (_schema.agents, _schema.journal),
 }
 
 

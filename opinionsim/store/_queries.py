@@ -227,18 +227,8 @@ def require_sound(connection: Connection, run_id: str) -> None:
     turns(connection, run_id)
     for read in (agents, edges, ties, opinions):
         read(connection, run_id)
-    require_prompts(connection, {entry.prompt_hash for entry in entries if entry.source != "instrument"})
-
-
-def require_prompts(connection: Connection, prompt_ids: Iterable[str]) -> None:
-    """Make sure that prompts, and the prompts they begin with, are stored as they were written.
-
-    Raises
-    ------
-    DamagedError
-        Naming the first damaged or missing prompt.
-    """
-    for row in prompt_links(connection, prompt_ids):
+    asked = {entry.prompt_hash for entry in entries if entry.source != "instrument"}
+    for row in prompt_links(connection, asked):
         _schema.checked_text(row.text_id, row.text)
 
 

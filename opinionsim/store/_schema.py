@@ -407,7 +407,7 @@ def stored_rows(connection: Connection, statement: Select[Any]) -> Iterator[Any]
     """
     with connection.execute(statement) as result:
         kind = _kind_of_row(tuple(result.keys()))
-        while rows := result.cursor.fetchmany(_AT_ONCE):  # type: ignore[union-attr]
+        while rows := result.cursor.fetchmany(_AT_ONCE):
             for row in rows:
                 values = row
                 for value in row:
@@ -419,7 +419,7 @@ def stored_rows(connection: Connection, statement: Select[Any]) -> Iterator[Any]
 
 @lru_cache(maxsize=64)
 def _kind_of_row(names: tuple[str, ...]) -> Any:
-    return namedtuple("Row", names)  # type: ignore[misc]
+    return namedtuple("Row", names)
 
 
 def intact(table: Table, row: Sequence[Any]) -> None:

@@ -113,7 +113,7 @@ def test_replay_tells_what_differs(tmp_path: Path) -> None:
     (found,) = replay(loaded("one.sqlite"))
     assert found == type(found)(run_id, 12, "turn 2 differs in agent")
     edit("one.sqlite", "DELETE FROM journal WHERE turn = 5")
-    (found,) = replay(loaded("one.sqlite"))
+    (found,) = replay(osim.load("one.sqlite"))
     assert found.difference == f"the store is damaged: table journal has 11 of the 12 rows of run {run_id}"
 
 
@@ -133,7 +133,7 @@ def test_complete_runs_are_sorted_without_reading_their_rows() -> None:
         asked: list[str] = []
 
         def note(*given: Any, asked: list[str] = asked) -> None:
-            asked.append(given[2].partition(" WHERE ")[0])
+            asked.append(given[2].partition("WHERE")[0])
 
         event.listen(Engine, "before_cursor_execute", note)
         try:

@@ -94,7 +94,7 @@ def test_a_store_whose_file_is_gone_says_so_at_the_next_write(
     store = open_store(str(path))
     record = _begun(store)
     harm(path)
-    message = rf"store .*/folder/a\.sqlite was {what} while it was being written"
+    message = rf"(the|{file} of the) store .*/folder/a\.sqlite was {what} while it was being written"
     with pytest.raises(StoreError, match=message):
         store.register([run_row("r2")])
     add(record, turn_row(1))
