@@ -1,12 +1,15 @@
-"""Leaving credentials out of texts that are kept in stores and shown to others."""
+"""Leaving credentials out of what is kept in stores and shown to others: texts, and options of specifications."""
 
 from __future__ import annotations
 
 import os
 import re
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 from urllib.parse import quote, unquote
+
+from opinionsim.streams import canonical_json, digest
 
 #: Environment variables named like this hold credentials.
 _CREDENTIAL = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|(^|_)(PASS|PAT|AUTH)$", re.IGNORECASE)
@@ -79,3 +82,81 @@ def _in_base64(secret: str) -> set[str]:
     """A text in base 64, in both of its alphabets and without its padding."""
     spelled = b64encode(secret.encode("utf-8", "surrogateescape")).decode().rstrip("=")
     return {spelled, spelled.translate(_IN_ADDRESSES)}
+
+
+# -- options -----------------------------------------------------------------------------------------------------------
+
+
+#: Names of options that hold credentials; names that end in ``_env`` are of options that name a variable.
+_SECRET = re.compile(
+    r"(?!.*_env$).*(api[-_]?key|secret|password|authorization|(access|auth|bearer)[-_]?token)", re.IGNORECASE
+)
+#: The same for options of chat models, where every name that ends in token or key counts.
+_STRICT = re.compile(
+    r"(?!.*_env$).*(api[-_]?key|secret|passw|credential|authorization|bearer|(^|[_-])(token|key)$)", re.IGNORECASE
+)
+#: An address with a user in it, with or without a password.
+_SIGNED_IN = re.compile(r"://([^/\s?#]*)@")
+
+
+def all_options(options: Any) -> Iterator[tuple[str, Any]]:
+    """Options by name, those inside nested mappings and lists included."""
+    if isinstance(options, Mapping):
+        for name, value in options.items():
+            yield str(name), value
+            yield from all_options(value)
+    elif isinstance(options, list | tuple):
+        for value in options:
+            yield from all_options(value)
+
+
+def secret_in(options: Mapping[str, Any], *, strict: bool = False) -> str:
+    """The problem with a credential among options, in words; empty where there is none.
+
+    Parameters
+    ----------
+    options : mapping
+        Options of a specification, which stores and manifests copy.
+    strict : bool
+        Whether every name that ends in ``token`` or ``key`` counts, and every address with a user name.
+    """
+    for name, value in all_options(options):
+        harmless = not value or isinstance(value, bool) or (strict and isinstance(value, Mapping | list | tuple))
+        if not harmless and (_STRICT if strict else _SECRET).match(name):
+            return f"{name}: a credential has no place in a specification; put it into an environment variable"
+        signed_in = _SIGNED_IN.search(value) if isinstance(value, str) else None
+        if signed_in and (strict or ":" in signed_in[1]):
+            return f"{name}: an address must hold no user or password"
+    return ""
+
+
+#: Options of chat models whose values reach a provider and may be credentials, also inside a dotted path, and
+#: their digests.
+_UNKEPT = re.compile(r"(^|\.)default_(headers|query)(\.|$)")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{24}")
+
+
+def kept(value: Any, *, within: bool = False) -> Any:
+    """JSON values as identities, stores and manifests have them: with digests of the values that must not be kept.
+
+    Parameters
+    ----------
+    value : JSON value
+        Values of ``default_headers`` and ``default_query`` in it are replaced by their digests, and left out of
+        messages from now on; digests stay.
+    within : bool
+        Whether it stands among those.
+    """
+    if isinstance(value, Mapping):
+        return {name: kept(each, within=within or bool(_UNKEPT.search(str(name)))) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [kept(each, within=within) for each in value]
+    if not within or value is None or is_digest(value):
+        return value
+    HIDDEN.add(str(value))
+    return f"sha256:{digest(canonical_json(value))}"
+
+
+def is_digest(value: Any) -> bool:
+    """Whether a value stands for one that was not kept."""
+    return isinstance(value, str) and bool(_DIGEST.fullmatch(value))

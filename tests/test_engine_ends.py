@@ -120,9 +120,7 @@ def test_a_failed_call_stops_the_run_naming_step_and_agent_and_keeps_the_rest() 
     async def story() -> None:
         run = Run(chain(4), Gone(lambda prompt: 2.5 if prompt == "2" else 1.0))
         run.engine.start()
-        with pytest.raises(
-            ModelCallError, match=r"run run, step 2, turn \d+, agent 1 \(write\): PermissionError: the provider"
-        ):
+        with pytest.raises(ModelCallError, match=r"run run, step 2, turn \d+, agent 1 \(write\): PermissionError: "):
             await run.engine.wait()
         assert sorted(record.key.turn for record in run.journal.records) == [0, 1, 2]
         run.assert_at_rest()

@@ -299,9 +299,7 @@ def test_a_reply_that_cannot_be_used_stops_the_run_with_its_place_and_reason() -
     acts = named(replace(VOTE, after="stop"), WRITE)
     turns = [Turn(0, 1, 0, "write"), Turn(1, 2, 1, "vote"), Turn(2, 3, 0, "write", (1,))]
     run = Run(Listed(2, *turns, acts=acts), Client(says={"1": "Who?"}))
-    words = (
-        r"run run, step 2, turn 1, agent 1 \(vote\): none of 2 replies was acceptable; the last one: it is a question"
-    )
+    words = r"run run, step 2, turn 1, agent 1 \(vote\): none of 2 replies was acceptable; the last one: it is a q"
     with pytest.raises(ModelCallError, match=words):
         run_virtual(run.whole())
     assert run.published == [0]

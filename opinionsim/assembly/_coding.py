@@ -8,7 +8,7 @@ from dataclasses import replace
 from opinionsim.assembly._loaded import LoadedParts
 from opinionsim.measurement import Estimate, Instrument, Text
 from opinionsim.messages import Message, as_message
-from opinionsim.registry import kept
+from opinionsim.redaction import kept
 from opinionsim.schedules import Turn
 from opinionsim.specification import PlannedRun
 from opinionsim.store import InstrumentRow, OpinionRow, TurnRow

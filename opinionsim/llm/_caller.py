@@ -178,7 +178,7 @@ class RunCalls:
     longest_prompt : float
         Most characters of a prompt, and of a reply that prompts may have to show; no limit until it is set.
     names_steps : bool
-        Whether errors name the step of a turn, which in a structure says nothing that the turn does not.
+        Whether errors name steps, which in structures say nothing that turns do not.
     made, answered, repeated : int
         So far: replies of models, replies found in the journal, and failed attempts that were repeated.
     """
@@ -309,7 +309,6 @@ class RunCalls:
                     "The reply is kept; raise opinionsim.errors.Rejected for one that cannot be used"
                 ) from verdict.failure
             if verdict.verdict == "accepted":
-                # A prompt that shows it would be longer still.
                 self._require_short(turn, len(entry.text), "the reply, which is kept,")
                 return Reply(entry.text, entry.condition, verdict.decision)
             if entry.condition != "answered":

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from opinionsim.errors import SpecError, meant
 from opinionsim.llm._transport import fast_client
-from opinionsim.registry import all_options, is_digest, kept, secret_in
+from opinionsim.redaction import all_options, is_digest, kept, secret_in
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -149,7 +149,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
     for option, value in all_options(options):
         if is_digest(value):
             raise SpecError(
-                f"model.options: {option}: only the digest of its value is on record; state the value, as with --set"
+                f"model.options: {option}: only the digest of its value is on record; state it, as with --set"
             )
     if problem := secret_in(options, strict=True):
         raise SpecError(f"model.options: {problem}; api_key_env names the variable of a key")

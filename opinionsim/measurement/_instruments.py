@@ -11,7 +11,7 @@ from opinionsim.errors import SpecError
 from opinionsim.llm import CallSite
 from opinionsim.messages import Condition
 from opinionsim.opinions import OpinionScale
-from opinionsim.registry import kept
+from opinionsim.redaction import kept
 from opinionsim.streams import canonical_json, digest
 from opinionsim.topics import Claim
 

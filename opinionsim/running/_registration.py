@@ -9,7 +9,7 @@ from typing import NamedTuple
 import opinionsim
 from opinionsim.assembly import instrument_row
 from opinionsim.planning import RunCounts, counts_by_run
-from opinionsim.registry import kept
+from opinionsim.redaction import kept
 from opinionsim.running._context import Context
 from opinionsim.schedules import Structure
 from opinionsim.specification import (

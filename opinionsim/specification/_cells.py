@@ -24,7 +24,8 @@ from opinionsim.documents import (
 )
 from opinionsim.errors import SpecError
 from opinionsim.measurement import STANCE
-from opinionsim.registry import kept, known
+from opinionsim.redaction import kept
+from opinionsim.registry import known
 from opinionsim.specification import _identity
 from opinionsim.specification._checks import Checks
 from opinionsim.specification._fields import ExperimentSpec

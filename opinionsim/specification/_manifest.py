@@ -50,7 +50,7 @@ def recorded_manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> 
         personas, topics, messages and networks), and ``environment`` (versions, git state, model
         identities, code of parts of the user's own). A file with the manifest can be run like a specification and
         gives equal tables. It holds the values of ``default_headers`` and ``default_query``; stores and exports have
-        their digests (:func:`opinionsim.registry.kept`).
+        their digests (:func:`opinionsim.redaction.kept`).
     """
     return {
         "opinionsim_manifest": 1,

@@ -14,7 +14,8 @@ from opinionsim.errors import SpecError
 from opinionsim.llm import ReplyPolicy, Treatment
 from opinionsim.messages import Condition
 from opinionsim.personas import Persona, Population
-from opinionsim.registry import Options, kept
+from opinionsim.redaction import kept
+from opinionsim.registry import Options
 
 _MAX_INT = 2**63 - 1
 

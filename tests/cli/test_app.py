@@ -117,9 +117,9 @@ def _failing(error: BaseException) -> typer.Typer:
             "error: the next call could cost more than 5 USD",
         ),
         (
-            ModelCallError("run a, step 1, turn 0, agent 2: no reply"),
+            ModelCallError("run a, turn 0, agent 2: no reply"),
             1,
-            "error: run a, step 1, turn 0, agent 2: no reply",
+            "error: run a, turn 0, agent 2: no reply",
         ),
         (OSError(28, "No space left on device", "results/x.csv"), 2, "error: results/x.csv: No space left on device"),
         (KeyboardInterrupt(), 130, "error: interrupted"),

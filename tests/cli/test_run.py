@@ -75,8 +75,7 @@ def test_a_failed_run_is_reported_and_the_others_finish(invoke: Invoke, spec: Pa
 
 def test_many_reasons_are_counted_and_not_listed(capsys: pytest.CaptureFixture[str]) -> None:
     errors = {
-        f"{number:x}": f"run {number:x}, step 1, turn 0, agent 2 (write): reason {'abcdefgh'[number]}"
-        for number in range(8)
+        f"{number:x}": f"run {number:x}, turn 0, agent 2 (write): reason {'abcdefgh'[number]}" for number in range(8)
     }
     report("sqlite:///s.sqlite", Summary(8, 0, 0, errors, False, "", 3, 0, 0, Paid(3, 0, 0, 0.0), 1.0))
     said = capsys.readouterr().err

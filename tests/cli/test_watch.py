@@ -218,9 +218,7 @@ def test_long_trajectories_are_drawn_in_the_room_there_is(steps: int) -> None:
 
 
 def test_reasons_are_grouped() -> None:
-    alike = [
-        f"run {number:x}, step {number}, turn {number}, agent {number} (write): no such account" for number in range(3)
-    ]
+    alike = [f"run {number:x}, turn {number}, agent {number} (write): no such account" for number in range(3)]
     assert [str(each) for each in reasons(["run ff: other", *alike])] == [
         f"3 runs, for instance {alike[0]}",
         "1 run: run ff: other",

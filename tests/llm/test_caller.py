@@ -358,9 +358,7 @@ def test_what_any_request_would_meet_ends_those_that_wait_for_a_slot_too() -> No
         asking = [asyncio.create_task(calls.ask(TURN, "reply", PROMPT)) for calls in _team(client, pool, 3)]
         going_on = asyncio.create_task(other.ask(TURN, "reply", PROMPT))
         for number, task in enumerate(asking):
-            with pytest.raises(
-                ModelCallError, match=rf"^run run-{number}, step 3, turn 7, agent 2 \(write\): .*wrong key"
-            ):
+            with pytest.raises(ModelCallError, match=rf"^run run-{number}, .*turn 7, agent 2 \(write\): .*wrong key"):
                 await task
             assert asyncio.get_running_loop().time() == 1.0
         assert await going_on == Reply("Yes.")

@@ -263,7 +263,9 @@ def test_the_error_of_a_parse_is_the_cause_of_the_one_that_stops_the_run() -> No
 def test_as_long_as_it_is_broken_it_stops_the_run_and_costs_nothing() -> None:
     desk = _unparsed()
     again = Desk(ReplayOnly(), desk.journal)
-    fails(again, ScheduleError, r"turn 7, agent 2 (write), part 'reply': parse failed with ValueError", Reading(number))
+    fails(
+        again, ScheduleError, r"turn 7, agent 2 \(write\), part 'reply': parse failed with ValueError", Reading(number)
+    )
     assert desk.attempts == [(0, "seven", "unparsed")]
     assert (again.calls.made, again.calls.answered) == (0, 1)
 
@@ -310,7 +312,7 @@ def test_an_accepted_reply_that_is_now_rejected_is_a_change_of_the_run() -> None
 def test_an_accepted_reply_that_breaks_the_parse_stops_the_run_until_it_is_mended() -> None:
     desk = Desk(Client("seven"))
     run_virtual(desk.ask(Reading(lenient)))
-    fails(Desk(ReplayOnly(), desk.journal), ScheduleError, "turn 7, part 'reply'", Reading(number))
+    fails(Desk(ReplayOnly(), desk.journal), ScheduleError, r"turn 7, agent 2 \(write\), part 'reply'", Reading(number))
     assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(Reading(lenient))) == Reply("seven")
 
 

@@ -137,7 +137,7 @@ def test_a_parse_that_breaks_keeps_what_the_person_wrote() -> None:
     fails(
         table,
         ScheduleError,
-        "turn 7, agent 2 (write), part 'reply': parse failed with ValueError",
+        r"turn 7, agent 2 \(write\), part 'reply': parse failed with ValueError",
         Reading(lambda _, text, __: int(text)),
     )
     assert table.attempts == [(0, "seven", "unparsed")]
