@@ -19,8 +19,7 @@ from sqlalchemy.pool import QueuePool
 from opinionsim.errors import StoreError
 from opinionsim.store import _log
 from opinionsim.store._address import VALID
-from opinionsim.store._database import Database, as_store_error
-from opinionsim.store._version import create, holds_store, require_store
+from opinionsim.store._database import Database, as_store_error, create, holds_store, require_store
 
 #: How long a connection waits for another one's transaction before it tries anew.
 _BUSY_TIMEOUT_S = 5.0

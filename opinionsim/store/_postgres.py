@@ -10,8 +10,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from opinionsim.errors import StoreError
 from opinionsim.store._address import Address
-from opinionsim.store._database import Database, as_store_error
-from opinionsim.store._version import create, holds_store, require_store
+from opinionsim.store._database import Database, as_store_error, create, holds_store, require_store
 
 #: How long a transaction is tried again when the connection is lost, as when the server restarts, seconds.
 PATIENCE_S = 60.0

@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from opinionsim.errors import StoreError
 from opinionsim.llm import Entry
 from opinionsim.messages import ChatMessage
-from opinionsim.store import _budgets, _checking, _counts, _files, _following, _measured, _points, _queries, _workers
+from opinionsim.store import _checking, _counts, _files, _following, _measured, _points, _queries, _workers
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._journal import stored_entries
 from opinionsim.store._rows import (
@@ -294,7 +294,7 @@ class StoreReader:
 
         They may have been paid for, and are asked again when their runs go on, after which they do not count here.
         """
-        return self._read(_budgets.left_behind)
+        return self._read(_workers.left_behind)
 
     def models(self, run_ids: Iterable[str]) -> dict[str, set[tuple[str, str]]]:
         """The models that providers returned with replies to these runs, each with the provider's fingerprint.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from sqlalchemy import Connection
 
 from opinionsim.errors import StoreError
-from opinionsim.store import _budgets, _files, _measured, _points, _postgres, _record, _schema, _stored
+from opinionsim.store import _files, _measured, _points, _postgres, _record, _schema, _stored, _workers
 from opinionsim.store._address import parse
 from opinionsim.store._claims import Claims, require_epoch, set_run
 from opinionsim.store._database import Database, as_store_error
@@ -294,11 +294,11 @@ class Store(StoreReader):
         paid : Usage
             What is paid.
         """
-        return self._write(lambda connection: _budgets.reserve(connection, experiment_id, owner, call, worst, limits))
+        return self._write(lambda connection: _workers.reserve(connection, experiment_id, owner, call, worst, limits))
 
     def release_call(self, call: Call) -> None:
         """End the reservation of a call that cost nothing."""
-        self._write(lambda connection: _budgets.release(connection, call))
+        self._write(lambda connection: _workers.release(connection, call))
 
     # What a run leads to
 

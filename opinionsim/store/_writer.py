@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Table
 
 from opinionsim.errors import StoreError
 from opinionsim.messages import text_id
-from opinionsim.store import _budgets, _schema, _stored
+from opinionsim.store import _schema, _stored, _workers
 from opinionsim.store._claims import current_epochs
 from opinionsim.store._database import Database, reason
 
@@ -265,5 +265,5 @@ class Writer:
         counted = [counts.sealed(run.run_id) for run, counts in texts.counts.items()]
         _schema.upsert(connection, _schema.counts, counted)
         if self._database.shared and paid:
-            _budgets.settle(connection, paid)
+            _workers.settle(connection, paid)
         return texts
