@@ -64,7 +64,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "_reading:replay",
             "Rebuild every complete run from its stored calls, without a model, and compare.",
         ),
-        "store": ("_store:store", "Check everything in a store: store check STORE."),
+        "store": ("_store:store", "Check a store."),
     },
     "Classic models": {
         "abm": ("_abm:abm", "Simulate a classic opinion model once, or a sweep of it: every combination of values.")
