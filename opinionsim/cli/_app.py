@@ -67,7 +67,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "_reading:replay",
             "Rebuild every complete run from its stored calls, without a model, and compare.",
         ),
-        "store": ("_store:store", "Copy a store, or check everything in it: store copy, store check."),
+        "store": ("_store:store", "Copy a store, or check everything in it."),
     },
     "Classic models": {
         "abm": ("_abm:abm", "Simulate a classic opinion model once, or a sweep of it: every combination of values.")
