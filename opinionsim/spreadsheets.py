@@ -41,7 +41,7 @@ def write_csv(frame: pd.DataFrame, target: str | Path | None = None, **options: 
     **options
         Those of :meth:`pandas.DataFrame.to_csv`.
     """
-    return texts_changed(frame, escaped).to_csv(target, index=False, **options)  # type: ignore[no-any-return]
+    return texts_changed(frame, escaped).to_csv(target, index=False, **options)
 
 
 def read_csv(source: str | Path, **options: Any) -> pd.DataFrame:

@@ -165,7 +165,7 @@ def test_a_judge_that_names_no_reply_is_asked_again_and_ends_the_run(fault: Any)
     if fault == "One. ":  # beside the number it names
         assert error == ""
         return
-    assert "turn 1, agent 1 (respond): none of 3 replies was acceptable; the last one: " in error
+    assert ", agent 1 (respond): none of 3 replies was acceptable; the last one: " in error
     assert model._asked.count("select") == 3
     assert (results.calls["part"] == "select").sum() == 3
     assert _chain("nowhere", "")[0].runs["status"].item() == "complete"

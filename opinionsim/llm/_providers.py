@@ -148,9 +148,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
     kept(options)  # what is not kept is not shown either
     for option, value in all_options(options):
         if is_digest(value):
-            raise SpecError(
-                f"model.options: {option}: only the digest of its value is on record; state it, as with --set"
-            )
+            raise SpecError(f"model.options: {option}: only the digest of its value is on record; state it with --set")
     if problem := secret_in(options, strict=True):
         raise SpecError(f"model.options: {problem}; api_key_env names the variable of a key")
     address = options.get("base_url")

@@ -72,7 +72,7 @@ def _seen(**fields: Any) -> Seen:
         rate=48.3,
         left_s=983.0,
         paid={"calls": (6500, None), "tokens": (3_100_000, None), "money": (4.2, 10.0)},
-        reasons=(Reason(1, "run 00aa, step 3, turn 9, agent 1 (write): PermissionError: no such account", alike=True),),
+        reasons=(Reason(1, "run 00aa, turn 9, agent 1 (write): PermissionError: no such account", alike=True),),
         doing=("12 calls in flight of 64, in 2 runs; openai@api.example.org waits 34 s for its rate limit",),
         last_reply_s=0.42,
         trajectory=trajectory,
@@ -102,7 +102,7 @@ paid calls 6,500, tokens 3,100,000, money 4.2000 of at most 10 (42 %)
 last reply 0:00:00 ago
 12 calls in flight of 64, in 2 runs; openai@api.example.org waits 34 s for its
 rate limit
-1 run: run 00aa, step 3, turn 9, agent 1 (write): PermissionError: no such account
+1 run: run 00aa, turn 9, agent 1 (write): PermissionError: no such account
 
 run  calls               last reply  conditions
   3  ━━━         34/100  0:00:00     none, truth
