@@ -231,7 +231,7 @@ def _valid_script(model: ModelSpec, spec: ExperimentSpec) -> bool:
     """Whether a model is the scripted one with valid options; told without LangChain, which takes long to load."""
     if model.name != "scripted":
         return False
-    options = {} if model.temperature is None else {"temperature": model.temperature}
+    options: dict[str, Any] = {} if model.temperature is None else {"temperature": model.temperature}
     try:
         settle(spec.scale.scale(), **options, **model.options)
     except (SpecError, TypeError):  # loading the model says it better

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from opinionsim.llm._providers import planning as planning, warnings_for as warnings_for
     from opinionsim.llm._reply import ParsedReply as ParsedReply, read_reply as read_reply
     from opinionsim.llm._scripted import ScriptedChatModel as ScriptedChatModel, latent as latent
-    from opinionsim.llm._scripted_parameters import (
+    from opinionsim.llm._scripted_words import (
         PRESETS as PRESETS,
         ScriptedParameters as ScriptedParameters,
         settle as settle,

@@ -21,8 +21,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 from opinionsim.errors import SpecError
 from opinionsim.llm import phrases
-from opinionsim.llm._scripted_parameters import ScriptedParameters, check_pull, settle
-from opinionsim.llm._scripted_words import ANSWERS, Draws, choice, say
+from opinionsim.llm._scripted_words import ANSWERS, Draws, ScriptedParameters, check_pull, choice, say, settle
 from opinionsim.messages import ChatMessage, text_id
 from opinionsim.opinions import OpinionScale
 from opinionsim.prompts import BLOCKS, Marks, load_pack
