@@ -348,7 +348,7 @@ def _censoring(table: pd.DataFrame, values: Sequence[str], attributes: Mapping[A
         return ""
     said = f"{n:,} of {len(table):,} runs had not stopped at the limit of steps"
     if "delta" in attributes and any(map(_of_clusters, values)):
-        said += ", of which no mean of clusters is unless none had"
+        said += "; where others had, means of clusters are theirs"
     if "time" not in values:
         return said
     counted = table.loc[table[_CENSORED], "time"].notna().any()

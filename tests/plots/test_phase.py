@@ -200,6 +200,18 @@ def test_runs_that_had_not_stopped_are_counted_and_marked() -> None:
     assert "stopped" not in said(plots.phase_diagram(timed(0), "n", value="time"))
 
 
+def test_clusters_of_runs_that_had_not_stopped_are_in_no_mean_of_others() -> None:
+    attrs = {"until": "frozen", "delta": "epsilon in runs at rest, else 0.01"}
+    table = swept(lambda e, r: 0, replicates=4, attrs=attrs, epsilon=[0.2, 0.3])
+    table = table.assign(clusters=[2.0, 2, 9, 2, 8, 8, 8, 8], stopped=[True, True, False, True, *[False] * 4])
+    data = plots.phase_data(table, "epsilon", value="clusters")
+    assert data.frame["mean"].tolist() == [2, 8]
+    assert data.frame["n_censored"].tolist() == [1, 4]
+    note = "5 of 8 runs had not stopped at the limit of steps; where others had, means of clusters are theirs"
+    assert note in data.notes
+    assert entries(plots.phase_diagram(table, "epsilon", value="clusters")) == ["some runs had not stopped"]
+
+
 def test_the_share_of_runs_that_stopped_is_a_measure_and_a_failed_run_has_none() -> None:
     table = timed()
     table["stopped"] = [None, *table["stopped"].tolist()[1:]]
