@@ -166,7 +166,7 @@ def test_a_text_that_was_changed_or_deleted_is_named(path: Path, text: str, harm
         ("UPDATE prompts SET role = 'user' WHERE role = 'system'", "not as it was written"),
         ("UPDATE prompts SET text_id = (SELECT min(text_id) FROM texts) WHERE role = 'user'", "not as it was written"),
         ("UPDATE prompts SET before = '' WHERE role = 'user'", "not as it was written"),
-        ("DELETE FROM prompts WHERE role = 'system'", "not as it was written"),
+        ("DELETE FROM prompts WHERE role = 'system'", "missing"),
         ("DELETE FROM prompts", "missing"),
     ],
 )
