@@ -111,7 +111,7 @@ def _missing(connection: Connection, run_ids: list[str] | None, tables: Iterable
         for run_id in known.keys() | there.keys():
             number, counted = there.get(run_id, 0), known[run_id].of(table) if run_id in known else 0
             if number != counted:
-                lost = f"table {table.name} has {number} of the {counted} rows of run {run_id}"
+                lost = f"table {table.name} has {number} rows of run {run_id}, not {counted}"
                 found.setdefault(run_id, lost)
     return found
 

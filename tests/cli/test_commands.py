@@ -69,7 +69,7 @@ def test_status_counts_runs(invoke: Invoke, store: Path) -> None:
     assert found == {
         "experiment": "small", **counts, "errors": {},
         "calls": 48, "tokens_in": calls["input_tokens"].sum(), "tokens_out": calls["output_tokens"].sum(),
-        "money": 0.0, "models": {"scripted": ["scripted"]},
+        "money": 0.0, "calls_left_behind": 0, "models": {"scripted": ["scripted"]},
         "designs": [{"design": 1, "run_last": True, **counts}],
     }  # fmt: skip
     listed = invoke("status", store, "--runs").stdout.splitlines()
@@ -82,7 +82,7 @@ def test_a_damaged_store_is_named_by_status_and_check(invoke: Invoke, store: Pat
     path, run_id = tmp_path / "damaged.sqlite", osim.load(str(store)).runs["run_id"][0]
     shutil.copy(store, path)
     edit(path, "DELETE FROM journal WHERE run_id = ? AND turn = 3", run_id)
-    lost = f"table journal has 11 of the 12 rows of run {run_id}"
+    lost = f"table journal has 11 rows of run {run_id}, not 12"
     (found,) = json.loads(invoke("status", path, "--json").stdout)
     assert found["errors"] == {run_id: f"run {run_id}: the store is damaged: {lost}"}
     # What was paid stays what it was.

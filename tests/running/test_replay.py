@@ -52,7 +52,7 @@ def test_the_journal_alone_gives_every_run_again(interaction: dict[str, Any], me
         ("update turns set kind = 'post' where act = 'review' and run_id = ?", "kind"),
         ("update journal set prompt_hash = 'other' where turn = 6 and run_id = ?", "prompt other is missing"),
         ("update agents set name = 'Nobody' where agent = 2 and run_id = ?", "agent 2 differs"),
-        ("insert into edges values (?, 0, 1, 1.0, 0)", "the ties at the start differ"),
+        ("insert into edges values (?, 0, 1, 1.0, 0)", "table edges has 1 rows of run"),
         ("update opinions set value = -value where value != 0 and run_id = ?", "stance of turn"),
     ],
 )

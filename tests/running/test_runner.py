@@ -17,7 +17,7 @@ import opinionsim as osim
 from opinionsim import background
 from opinionsim.assembly import LoadedParts
 from opinionsim.errors import MeasurementError, SpecError, StoreError
-from opinionsim.llm import Entry, Limits
+from opinionsim.llm import Entry
 from opinionsim.running import Context, LocalExecutor, Runner, Summary, default_store, replay, under_way
 from opinionsim.simulation import Simulation
 from opinionsim.specification import load_experiment
@@ -114,7 +114,7 @@ def test_replay_tells_what_differs(tmp_path: Path) -> None:
     assert found == type(found)(run_id, 12, "turn 2 differs in agent")
     edit("one.sqlite", "DELETE FROM journal WHERE turn = 5")
     (found,) = replay(osim.load("one.sqlite"))
-    assert found.difference == f"the store is damaged: table journal has 11 of the 12 rows of run {run_id}"
+    assert found.difference == f"the store is damaged: table journal has 11 rows of run {run_id}, not 12"
 
 
 def test_running_again_asks_nothing() -> None:
@@ -367,7 +367,7 @@ def test_another_instrument_under_the_same_name_is_refused(monkeypatch: pytest.M
     # As does a worker of a cluster whose own files are others.
     experiment = load_experiment(spec)
     with open_store("one.sqlite") as store:
-        context = Context(experiment, store, LoadedParts(experiment), share=Limits())
+        context = Context(experiment, store, LoadedParts(experiment), registers=False)
         runner = Runner(context, LocalExecutor(context))
         with pytest.raises(SpecError, match=r"weights was None and is 'other'"):
             background.run(runner.execute())

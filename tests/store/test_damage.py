@@ -198,17 +198,17 @@ def test_prompts_of_a_run_are_those_of_its_turns(path: Path) -> None:
     ("harm", "read", "what"),
     [
         *(
-            (f"DELETE FROM {harm}", read, f"table {harm.split()[0]} has {left} rows of run r1")  # noqa: S608
+            (f"DELETE FROM {harm}", read, f"table {harm.split()[0]} has {left}")  # noqa: S608
             for read in (_load, _resume)
             for harm, left in (
-                ("turns WHERE turn = 1", "2 of the 3"),
-                ("turns WHERE turn = 2", "2 of the 3"),
-                ("ties", "0 of the 1"),
-                ("opinions", "0 of the 2"),
-                ("journal WHERE turn = 0", "2 of the 3"),
-                ("journal WHERE turn = 2", "2 of the 3"),
-                ("agents WHERE agent = 1", "1 of the 2"),
-                ("edges", "0 of the 1"),
+                ("turns WHERE turn = 1", "2 rows of run r1, not 3"),
+                ("turns WHERE turn = 2", "2 rows of run r1, not 3"),
+                ("ties", "0 rows of run r1, not 1"),
+                ("opinions", "0 rows of run r1, not 2"),
+                ("journal WHERE turn = 0", "2 rows of run r1, not 3"),
+                ("journal WHERE turn = 2", "2 rows of run r1, not 3"),
+                ("agents WHERE agent = 1", "1 rows of run r1, not 2"),
+                ("edges", "0 rows of run r1, not 1"),
             )
         ),
         ("DELETE FROM counts", _load, "the counts of run r1 are missing"),
@@ -233,7 +233,7 @@ def test_whoever_follows_a_run_is_told_that_a_row_is_missing(path: Path) -> None
             list(follow(str(path), "r1"))
         # Beyond the gap nothing is missing.
         assert [each.seq for each in store.follow("r1", after=2).poll()] == [3, 4, 5, 6]
-        assert store.missing() == {"r1": "table turns has 2 of the 3 rows of run r1"}
+        assert store.missing() == {"r1": "table turns has 2 rows of run r1, not 3"}
 
 
 def test_the_last_row_is_missed_while_a_run_is_under_way(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_a_check_names_run_table_and_row(path: Path) -> None:
     for what in (
         "in table opinions the row of run_id r1, instrument_id m1, turn 0, about -1 is not as it was written",
         "text [0-9a-f]+ is not as it was written",
-        "table agents has 1 of the 2 rows of run r1",
+        "table agents has 1 rows of run r1, not 2",
         "prompts lacks the row [0-9a-f]+ that the row of run_id r1, turn 2, part reply, attempt 0 in journal names",
         "instruments lacks the row m1 that the row of run_id r1, .* in opinions names",
     ):

@@ -82,7 +82,7 @@ def _replace_log(path: Path) -> None:
         (_delete_folder, "deleted or moved", "a.sqlite"),
         (_replace, "replaced by another", "a.sqlite"),
         (_replace_by_copy, "replaced by another", "a.sqlite"),
-        (_cut, "cut from 4,096 to 2,048 bytes", "a.sqlite"),
+        (_cut, r"cut from [\d,]+ to [\d,]+ bytes", "a.sqlite"),
         (_delete_log, "deleted or moved", "a.sqlite-wal"),
         (_replace_log, "replaced by another", "a.sqlite-wal"),
     ],

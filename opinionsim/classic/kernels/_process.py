@@ -175,10 +175,6 @@ def set_up(
         raise SpecError(f"{given[0]} has no effect on pairs that are given; leave it out")
     if met:
         check_untrusted(model, network)
-    for name, each in model.declared.items():
-        alone = each.beside and each.beside not in settings and not model.declared[each.beside].default
-        if alone and name in settings:
-            raise SpecError(f"{name} of {model.name} has no effect without {each.beside}; give both, or leave it out")
     scheme = _scheme(model, settings, network)
     parameters = model.with_defaults(settings, span)
     if network.n < 2:
@@ -192,6 +188,10 @@ def set_up(
     if not met:
         _check_network(model, network, contacts, isolates)
     p = model.arrays(parameters, network.n, span)
+    for name, each in model.declared.items():
+        alone = each.beside and each.beside not in settings and not model.declared[each.beside].default
+        if alone and name in settings:
+            raise SpecError(f"{name} of {model.name} has no effect without {each.beside}; give both, or leave it out")
     if "limits" in p._fields:
         p = p._replace(limits=span)
     event = read_until(until, span, discrete=model.kind == "discrete")
