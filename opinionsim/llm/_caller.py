@@ -133,6 +133,10 @@ class Endpoint:
             return None
         return self.price.cost(input_tokens, output_tokens, cached_tokens or 0)
 
+    def saved(self, cached_tokens: int | None) -> float | None:
+        """Money that the provider's cache saved in a call; None where its price or these tokens are not known."""
+        return None if self.price is None or cached_tokens is None else self.price.saved(cached_tokens)
+
 
 @dataclass(frozen=True)
 class RetryPolicy:
@@ -296,6 +300,7 @@ class RunCalls:
                     latency_s=latency_s,
                     arrived_at=time.time(),
                     cost=_cost(asked, reply),
+                    saved=asked.saved(reply.cached_tokens) if isinstance(asked, Endpoint) else None,
                     source="person" if person else "model",
                 )
                 self.journal.append(entry)

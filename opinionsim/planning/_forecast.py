@@ -155,6 +155,11 @@ class Forecast:
         return sum(model.shared_tokens for model in self.models)
 
     @property
+    def rebate(self) -> float:
+        """What such a cache would save at most, of models whose price is known."""
+        return sum(model.rebate or 0.0 for model in self.models)
+
+    @property
     def output_tokens(self) -> int:
         """Tokens of all replies."""
         return sum(model.output_tokens for model in self.models)
@@ -225,8 +230,8 @@ class Forecast:
     def _cached(self) -> str:
         """The share of input tokens that a provider's cache can hold, and what it would save."""
         share = self.shared_tokens / self.input_tokens if self.input_tokens else 0.0
-        saved = sum(model.rebate or 0.0 for model in self.models)
-        return f"{share:.0%} of the input at most" + (f"; saves {spell_money(saved, self.currency)}" if saved else "")
+        saved = f"; saves {spell_money(self.rebate, self.currency)}" if self.rebate else ""
+        return f"{share:.0%} of the input at most{saved}"
 
     def _money_row(self) -> tuple[str, ...]:
         unknown = [model.label for model in self.models if model.cost is None]
