@@ -51,8 +51,7 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
     "calls": _typed_columns(
         "run_id turn:int64 part attempt:int64 step:int64 agent:int64 act verdict reason condition flag prompt_hash "
         "reply reasoning seed:Int64 dropped:int64 finish_reason model input_tokens:Int64 output_tokens:Int64 "
-        "cached_tokens:Int64 reasoning_tokens:Int64 cost:float64 saved:float64 latency_s:float64 arrived_at:float64 "
-        "evidence"
+        "cached_tokens:Int64 reasoning_tokens:Int64 cost:float64 latency_s:float64 arrived_at:float64 evidence"
     ),
 }
 

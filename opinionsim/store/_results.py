@@ -192,8 +192,8 @@ class Results:
         Columns: run_id, turn, part, attempt, step, agent, act, verdict (accepted, rejected, unparsed), reason,
         condition and flag (as in ``turns``), prompt_hash, reply, reasoning (part of no message; empty without), seed,
         dropped, finish_reason, model, input_tokens, output_tokens, cached_tokens and reasoning_tokens (parts of the two
-        before), cost (money; NaN without a price), saved (money, by cached tokens), latency_s, arrived_at, evidence (of
-        the author; ``model`` where the call judges a text). The literal prompt: :meth:`prompt`.
+        before), cost (money; NaN without a price), latency_s, arrived_at, evidence (of the author; ``model`` where
+        the call judges a text). The literal prompt: :meth:`prompt`.
         """
         return self._frame("calls")
 

@@ -167,7 +167,7 @@ def test_status_tells_what_caches_saved(invoke: Invoke, tmp_path: Path) -> None:
     (found,) = json.loads(invoke("status", store, "--json").stdout)
     assert found["tokens_cached"] == 500 * len(calls)
     # 500 tokens at 1 instead of 4 a thousand; the other 700 cost the whole.
-    assert found["money_saved"] == pytest.approx(calls["saved"].sum()) == pytest.approx(1.5 * len(calls))
+    assert found["money_saved"] == pytest.approx(1.5 * len(calls))
     assert found["money"] == pytest.approx(3.3 * len(calls))
     header, line = invoke("status", store).stdout.splitlines()[:2]
     assert header.endswith("money saved")
