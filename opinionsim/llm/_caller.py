@@ -518,7 +518,7 @@ def _read(message: AIMessage, prompt: Prompt) -> ParsedReply:
     return reply
 
 
-def _money(endpoint: Endpoint | Seat, reply: ParsedReply) -> dict[str, float | None]:
+def _money(endpoint: Endpoint | Seat, reply: ParsedReply) -> dict[str, Any]:
     """What a call cost, and what the provider's cache saved of it; None where prices or tokens are not known."""
     price = None if isinstance(endpoint, Seat) else endpoint.price
     given, said, cached = reply.input_tokens, reply.output_tokens, reply.cached_tokens
