@@ -162,7 +162,7 @@ def _middle(values: list[float]) -> float:
 
 def growth(runs: int, rounds: int) -> None:
     """Print what a call takes beyond `ainvoke` where agents remember about one message, and where a hundred."""
-    few, many = (10, 30), (990, 1010)  # turns of each run: one agent in ten acts in a turn
+    few, many = (10, 60), (960, 1010)  # turns of each run: one agent in ten acts in a turn
     stored_bytes(50)  # what is done once in a process is done
     ratios, early, late = [], [], []
     for _ in range(rounds):
@@ -172,10 +172,10 @@ def growth(runs: int, rounds: int) -> None:
             osim.run(experiment, store, max_concurrency=64, chat_model=clock.model())
             for beyond, turns, (begin, end) in zip((early, late), (few, many), _pairs(clock.marks), strict=True):
                 calls = runs * (turns[1] - turns[0])
-                beyond.append((end[0] - begin[0]) / calls - bare_s(prompts(store, 100, turns), 10))
+                beyond.append((end[0] - begin[0]) / calls - bare_s(prompts(store, 60, turns), 10))
         ratios.append(late[-1] / early[-1])
     print(
-        f"a call beyond bare ainvoke: {_middle(early) * 1e3:.3f} ms of computing where agents remember one to three "
+        f"a call beyond bare ainvoke: {_middle(early) * 1e3:.3f} ms of computing where agents remember one to six "
         f"messages, {_middle(late) * 1e3:.3f} where they remember a hundred; ratio {_middle(ratios):.2f} "
         f"({min(ratios):.2f} to {max(ratios):.2f}; bar {GROWTH_BAR})"
     )
@@ -207,7 +207,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer runs and rounds, and no sweep of the tables")
     quick = parser.parse_args().quick
     compare(11 if quick else 31, 3 if quick else 5)
-    growth(20, 1 if quick else 5)
+    growth(6, 2 if quick else 5)
     short, long = stored_bytes(100), stored_bytes(500 if quick else 1500)
     print(f"bytes of the store a call: {short:.0f} in 100 steps, {long:.0f} in {500 if quick else 1500}")
     if not quick:

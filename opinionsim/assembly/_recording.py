@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
+from opinionsim import store
 from opinionsim.actors import Member
 from opinionsim.assembly._assemble import RunParts
 from opinionsim.assembly._coding import opinion_rows
@@ -13,7 +14,6 @@ from opinionsim.measurement import Coded, Instrument, LiveCoding, Measuring
 from opinionsim.messages import Message
 from opinionsim.schedules import ActSpec, External, Turn, tie_changes
 from opinionsim.simulation import Simulation
-from opinionsim.store import AgentRow, RunRecord, TurnRow
 
 #: Seconds between looks at a full record.
 _LOOK_S = 0.01
@@ -24,7 +24,7 @@ class Recording:
 
     Parameters
     ----------
-    record : RunRecord
+    record : store.RunRecord
         The record of the run.
     parts : RunParts
         The parts the run is made of.
@@ -38,7 +38,7 @@ class Recording:
     A witness of the engine (:class:`opinionsim.engine.Witness`). Call :meth:`attend` before the first turn.
     """
 
-    def __init__(self, record: RunRecord, parts: RunParts, cast: Sequence[Member], measuring: Measuring) -> None:
+    def __init__(self, record: store.RunRecord, parts: RunParts, cast: Sequence[Member], measuring: Measuring) -> None:
         self._record = record
         self._parts = parts
         self._cast = cast
@@ -81,17 +81,17 @@ class Recording:
         self._record.add_opinions(opinion_rows(instrument, coded))
 
 
-def turn_row(turn: Turn, message: Message, acts: Mapping[str, ActSpec]) -> TurnRow:
+def turn_row(turn: Turn, message: Message, acts: Mapping[str, ActSpec]) -> store.TurnRow:
     """The store row of a turn."""
     reads = tuple(ref.name if isinstance(ref, External) else ref for ref in turn.reads)
     kind = acts[turn.act].kind
-    return TurnRow(turn.index, turn.step, turn.agent, turn.act, kind, reads, message.text, message.condition)
+    return store.TurnRow(turn.index, turn.step, turn.agent, turn.act, kind, reads, message.text, message.condition)
 
 
-def agent_rows(cast: Sequence[Member]) -> list[AgentRow]:
+def agent_rows(cast: Sequence[Member]) -> list[store.AgentRow]:
     """The store rows of the cast of a run."""
     return [
-        AgentRow(
+        store.AgentRow(
             agent,
             member.name,
             member.role,

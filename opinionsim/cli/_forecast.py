@@ -113,12 +113,14 @@ def comparison_text(forecast: Forecast, paid: Paid, seconds: float | None) -> st
     seconds : float or None
         Wall time; None where it is not known, because the calls were made by several invocations.
     """
-    free = not (forecast.cost or paid.cost)
+    cached = ("cached (at most)", forecast.shared_tokens, paid.cached_tokens)
+    money = (f"money ({forecast.currency})", forecast.cost, paid.cost)
+    saved = ("saved (at most)", forecast.rebate, paid.saved)
     rows = [
         ("calls", forecast.calls, paid.calls),
         ("input tokens", forecast.input_tokens, paid.input_tokens if not paid.uncounted else None),
         ("output tokens", forecast.output_tokens, paid.output_tokens if not paid.uncounted else None),
-        *([] if free else [(f"money ({forecast.currency})", forecast.cost, paid.cost)]),
+        *([cached, money, saved] if forecast.cost or paid.cost else []),
         *([] if seconds is None else [("seconds (at least)", forecast.least_s, seconds)]),
     ]
     cells = [["", "forecast", "actual", "ratio"]]

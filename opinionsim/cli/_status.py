@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 #: Causes of errors that are printed; the runs of the rest are counted.
 _REASONS_SHOWN = 10
-_USED = ("calls", "tokens_in", "tokens_out", "money")
+#: What an experiment has used, and the attribute of `Paid` that tells it.
+_USED = {"calls": "calls", "tokens_in": "input_tokens", "tokens_cached": "cached_tokens"}
+_USED |= {"tokens_out": "output_tokens", "money": "cost", "money_saved": "saved"}
 
 
 def status(
@@ -94,7 +96,7 @@ def _standing(
         "errors": {run_id: states[run_id].error for run_id in run_ids if run_id in states and states[run_id].error}
         | {run_id: f"run {run_id}: {DamagedError(missing[run_id])}" for run_id in run_ids if run_id in missing}
         | {f"{row.point_id}/{row.replicate}": row.error for row in opened.failed_points(_point_ids(designs))},
-        **dict(zip(_USED, paid or (0, 0, 0, 0.0), strict=False)),
+        **{name: getattr(paid, attribute, 0) for name, attribute in _USED.items()},
         "calls_left_behind": lost.get(experiment.experiment_id, 0),
         "models": models_of(opened, run_ids),
         "designs": [
@@ -145,16 +147,19 @@ def _swept(opened: Store, designs: Sequence[DesignRow]) -> dict[str, int]:
 
 
 def _table(found: Sequence[dict[str, Any]]) -> str:
-    """A line for each experiment, and for each design where there are several; states without runs have no column."""
+    """A line for each experiment, and for each design where there are several; what no experiment has is no column."""
     present = [name for name in STATES if name == "complete" or any(each[name.replace(" ", "_")] for each in found)]
     columns = ["runs", *(name.replace(" ", "_") for name in present)]
-    rows = [["experiment", "runs", *present, "calls", "tokens in", "tokens out", "money"]]
+    usage = [name for name in _USED if not name.endswith(("cached", "saved")) or any(each[name] for each in found)]
+    rows = [["experiment", "runs", *present, *(name.replace("_", " ") for name in usage)]]
     for each in found:
-        used = [*(f"{each[name]:,}" for name in _USED[:-1]), _money(each["money"])]
+        used = [_money(each[name]) if "money" in name else f"{each[name]:,}" for name in usage]
+        if "tokens_cached" in usage and each["tokens_in"]:
+            used[usage.index("tokens_cached")] += f" ({each['tokens_cached'] / each['tokens_in']:.0%})"
         rows.append([each["experiment"], *(f"{each[name]:,}" for name in columns), *used])
         for design in each["designs"] if len(each["designs"]) > 1 else ():
             name = f"  design {design['design']}{' (run last)' if design['run_last'] else ''}"
-            rows.append([name, *(f"{design[name]:,}" for name in columns), *("" for _ in _USED)])
+            rows.append([name, *(f"{design[name]:,}" for name in columns), *("" for _ in usage)])
     return aligned(rows)
 
 

@@ -230,7 +230,7 @@ class Gathering:
 
 def _paid(store: Store, design: DesignRow) -> dict[str, tuple[float, float | None]]:
     """Usage of an experiment, with forgotten calls, and the limits of its budget."""
-    paid = store.spending().get(design.experiment_id, Paid(0, 0, 0, 0.0))
+    paid = store.spending().get(design.experiment_id, Paid())
     budget = dict(design.spec.get("execution") or {}).get("budget") or {}
     used = {"calls": paid.calls, "tokens": paid.input_tokens + paid.output_tokens, "money": paid.cost}
     return {name: (amount, budget.get(name)) for name, amount in used.items()}

@@ -123,15 +123,7 @@ class Endpoint:
     def worst(self, prompt: Iterable[ChatMessage], longest: int | None = None) -> Usage:
         """The most a call can use, as far as that can be bounded beforehand; `longest` is by default `max_tokens`."""
         tokens, longest = bound_tokens(prompt), longest or self.max_tokens or 0
-        return Usage(1, tokens + longest, self.cost(tokens, longest) or 0.0)
-
-    def cost(
-        self, input_tokens: int | None, output_tokens: int | None, cached_tokens: int | None = None
-    ) -> float | None:
-        """Money for a call; None where its price or its tokens are not known."""
-        if self.price is None or input_tokens is None or output_tokens is None:
-            return None
-        return self.price.cost(input_tokens, output_tokens, cached_tokens or 0)
+        return Usage(1, tokens + longest, 0.0 if self.price is None else self.price.cost(tokens, longest))
 
 
 @dataclass(frozen=True)
@@ -295,7 +287,7 @@ class RunCalls:
                     dropped=dropped,
                     latency_s=latency_s,
                     arrived_at=time.time(),
-                    cost=_cost(asked, reply),
+                    **_money(asked, reply),
                     source="person" if person else "model",
                 )
                 self.journal.append(entry)
@@ -526,10 +518,12 @@ def _read(message: AIMessage, prompt: Prompt) -> ParsedReply:
     return reply
 
 
-def _cost(endpoint: Endpoint | Seat, reply: ParsedReply) -> float | None:
-    if isinstance(endpoint, Seat):
-        return None
-    return endpoint.cost(reply.input_tokens, reply.output_tokens, reply.cached_tokens)
+def _money(endpoint: Endpoint | Seat, reply: ParsedReply) -> dict[str, Any]:
+    """What a call cost, and what the provider's cache saved of it; None where prices or tokens are not known."""
+    price = None if isinstance(endpoint, Seat) else endpoint.price
+    given, said, cached = reply.input_tokens, reply.output_tokens, reply.cached_tokens
+    cost = None if price is None or given is None or said is None else price.cost(given, said, cached or 0)
+    return {"cost": cost, "saved": None if price is None or cached is None else price.saved(cached)}
 
 
 def _used(endpoint: Endpoint, reply: ParsedReply, worst: Usage) -> Usage:
@@ -538,7 +532,7 @@ def _used(endpoint: Endpoint, reply: ParsedReply, worst: Usage) -> Usage:
         return Usage(1)  # refused before any token was made
     if reply.input_tokens is None or reply.output_tokens is None:
         return worst
-    return Usage(1, reply.input_tokens + reply.output_tokens, _cost(endpoint, reply) or 0.0)
+    return Usage(1, reply.input_tokens + reply.output_tokens, _money(endpoint, reply)["cost"] or 0.0)
 
 
 class _Verdict(NamedTuple):

@@ -66,6 +66,8 @@ class Entry:
         Parts of these two: input the provider had in its cache, and output that is reasoning.
     cost : float or None
         Money, by the price table in use at the time; None where it has no price for the model.
+    saved : float or None
+        Money that the provider's cache saved, by the same table; None where cached tokens or prices are not known.
     latency_s : float or None
         Seconds from dispatch to arrival of the attempt that succeeded.
     arrived_at : float or None
@@ -95,6 +97,7 @@ class Entry:
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
     cost: float | None = None
+    saved: float | None = None
     source: Source = "model"
     fingerprint: str = ""
 

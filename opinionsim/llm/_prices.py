@@ -54,6 +54,10 @@ class Price:
         cached = min(cached_tokens, input_tokens)
         return (input_tokens - cached) * self.input + cached * self.cached_input + output_tokens * self.output
 
+    def saved(self, cached_tokens: int) -> float:
+        """What tokens of prompts cost less because they came from the provider's cache."""
+        return cached_tokens * (self.input - self.cached_input)
+
 
 @dataclass(frozen=True)
 class PriceTable:

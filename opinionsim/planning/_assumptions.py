@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import NamedTuple
 
+from opinionsim import store as stores
 from opinionsim.assembly import assemble
 from opinionsim.errors import SpecError
 from opinionsim.llm import Entry, Price
 from opinionsim.planning._dry_run import call_kind
 from opinionsim.specification import Experiment
-from opinionsim.store import Store
 
 #: Assumptions: a reply of a few sentences, a quarter of a token a character (English), a second a call.
 _REPLY_TOKENS = 200.0
@@ -117,7 +117,7 @@ def _mean_size(entries: Collection[Entry]) -> ReplySize:
 
 
 def observe(
-    experiment: Experiment, store: Store, begun: Collection[str], judges: Mapping[str, Model]
+    experiment: Experiment, store: stores.Store, begun: Collection[str], judges: Mapping[str, Model]
 ) -> Mapping[tuple[str, bool], Seen]:
     """The stored calls of an experiment.
 
@@ -125,7 +125,7 @@ def observe(
     ----------
     experiment : Experiment
         The experiment.
-    store : Store
+    store : stores.Store
         The store.
     begun : collection of str
         Ids of its runs with calls in the store.

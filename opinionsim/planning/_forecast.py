@@ -155,6 +155,11 @@ class Forecast:
         return sum(model.shared_tokens for model in self.models)
 
     @property
+    def rebate(self) -> float:
+        """What such a cache would save at most, of models whose price is known."""
+        return sum(model.rebate or 0.0 for model in self.models)
+
+    @property
     def output_tokens(self) -> int:
         """Tokens of all replies."""
         return sum(model.output_tokens for model in self.models)
@@ -216,17 +221,13 @@ class Forecast:
         ratios = _range(f"{model.tokens_per_character:.3g}" for model in self.models)
         replies = _range(f"{model.reply_tokens:,.0f}" for model in self.models)
         counted = f"{self.input_characters:,} characters; {ratios} tokens a character"
+        share = self.shared_tokens / self.input_tokens if self.input_tokens else 0.0
+        saved = f"; saves {spell_money(self.rebate, self.currency)}" if self.rebate else ""
         return [
             ("input", f"{self.input_tokens:,} tokens", counted),
-            ("cached", f"{self.shared_tokens:,} tokens", self._cached()),
+            ("cached", f"{self.shared_tokens:,} tokens", f"{share:.0%} of the input at most{saved}"),
             ("output", f"{self.output_tokens:,} tokens", f"{replies} tokens a reply"),
         ]
-
-    def _cached(self) -> str:
-        """The share of input tokens that a provider's cache can hold, and what it would save."""
-        share = self.shared_tokens / self.input_tokens if self.input_tokens else 0.0
-        saved = sum(model.rebate or 0.0 for model in self.models)
-        return f"{share:.0%} of the input at most" + (f"; saves {spell_money(saved, self.currency)}" if saved else "")
 
     def _money_row(self) -> tuple[str, ...]:
         unknown = [model.label for model in self.models if model.cost is None]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from opinionsim import background
+from opinionsim import background, store as stores
 from opinionsim.assembly import LoadedParts, RunParts, assemble, instruments_by_run
 from opinionsim.classifiers import asks
 from opinionsim.errors import SpecError
@@ -29,7 +29,6 @@ from opinionsim.specification import (
     reader_notes,
     require_experiment,
 )
-from opinionsim.store import Store, open_store
 from opinionsim.streams import canonical_json
 
 #: Calls that are acted out: about so many at most, shared out over the conditions; and least number for each.
@@ -105,7 +104,7 @@ def plan(
 
     if store is None:
         return planning.forecast(work({}), slots)
-    with open_store(store, write=False) as opened:
+    with stores.open_store(store, write=False) as opened:
         states = {run_id: state.status for run_id, state in opened.states(list(planning.runs)).items()}
         begun = [run_id for run_id, status in states.items() if status != "pending"]
         whole = work(observe(experiment, opened, begun, planning.judges))
@@ -384,7 +383,7 @@ class _Planning:
         chain = max(awaited, int(any(model.judges for model, _ in calls)))
         return _Work(calls, characters, (path, chain), texts, turns.path is None, shared)
 
-    def missing(self, whole: Mapping[str, _Work], store: Store, complete: Collection[str]) -> dict[str, _Work]:
+    def missing(self, whole: Mapping[str, _Work], store: stores.Store, complete: Collection[str]) -> dict[str, _Work]:
         """The work that a store lacks: runs that are not complete, and texts of complete runs that are not coded."""
         found = {run_id: work for run_id, work in whole.items() if run_id not in complete}
         readers: defaultdict[tuple[str, frozenset[str], str], list[str]] = defaultdict(list)
@@ -467,7 +466,7 @@ class _Planning:
             latency_s=rates.latency_s,
             observed=rates.calls,
             shared_tokens=cached,
-            rebate=None if model.price is None else cached * (model.price.input - model.price.cached_input),
+            rebate=None if model.price is None else model.price.saved(cached),
         )
 
     def _notes(self, forecast: Forecast) -> Iterator[str]:

@@ -98,7 +98,7 @@ class Spending:
         """
         if self.limits == Limits():
             return Usage()
-        paid = self._store.spending().get(self._experiment_id, Paid(0, 0, 0, 0.0))
+        paid = self._store.spending().get(self._experiment_id, Paid())
         self._require_counts(paid.uncounted)
         return Usage(paid.calls, paid.input_tokens + paid.output_tokens, paid.cost)
 

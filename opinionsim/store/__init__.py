@@ -1,6 +1,6 @@
 """The record of experiments in SQL: journal, claims, results, and the frames read from them.
 
-Frames are loaded on first use: writing and following a store need no pandas.
+All but the rows is loaded on first use: forecasts need no database, and writing and following a store need no pandas.
 """
 
 from __future__ import annotations
@@ -8,12 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opinionsim.lazy import on_first_use
-from opinionsim.store._address import shown as shown
-from opinionsim.store._claims import HeldElsewhereError as HeldElsewhereError
-from opinionsim.store._following import Event as Event, Follower as Follower, follow as follow
-from opinionsim.store._reader import StoreReader as StoreReader
-from opinionsim.store._record import RunRecord as RunRecord
-from opinionsim.store._results import Results as Results, load as load
 from opinionsim.store._rows import (
     SUMMARY as SUMMARY,
     AgentRow as AgentRow,
@@ -30,10 +24,16 @@ from opinionsim.store._rows import (
     TieRow as TieRow,
     TurnRow as TurnRow,
 )
-from opinionsim.store._sql import Store as Store, copy_store as copy_store, open_store as open_store
-from opinionsim.store._workers import EXPIRY_S as EXPIRY_S
 
 if TYPE_CHECKING:
+    from opinionsim.store._address import shown as shown
+    from opinionsim.store._claims import HeldElsewhereError as HeldElsewhereError
+    from opinionsim.store._following import Event as Event, Follower as Follower, follow as follow
     from opinionsim.store._frames import COLUMNS as COLUMNS, FRAMES as FRAMES
+    from opinionsim.store._reader import StoreReader as StoreReader
+    from opinionsim.store._record import RunRecord as RunRecord
+    from opinionsim.store._results import Results as Results, load as load
+    from opinionsim.store._sql import Store as Store, copy_store as copy_store, open_store as open_store
+    from opinionsim.store._workers import EXPIRY_S as EXPIRY_S
 
 __getattr__, __dir__ = on_first_use(__name__)

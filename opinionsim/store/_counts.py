@@ -55,10 +55,12 @@ class Counts:
 
     def add_call(self, entry: Entry, payer: str, agent: str) -> None:
         """Add the reply of a model; `agent` is the model of the agent whose turn it is."""
-        tokens = entry.input_tokens, entry.output_tokens
+        tokens = entry.input_tokens, entry.output_tokens, entry.cached_tokens
         untold = entry.finish_reason != FILTERED if tokens[0] is None else tokens[1] is None
-        used = Paid(1, int(tokens[0] or 0), int(tokens[1] or 0), _schema.to_nullable(entry.cost) or 0.0, int(untold))
-        self.paid[payer] = self.paid.get(payer, Paid(0, 0, 0, 0.0)) + used
+        cost, saved = (_schema.to_nullable(amount) or 0.0 for amount in (entry.cost, entry.saved))
+        read, written, cached = (int(number or 0) for number in tokens)
+        used = Paid(1, read, written, cost, int(untold), cached, saved)
+        self.paid[payer] = self.paid.get(payer, Paid()) + used
         if entry.model or entry.fingerprint:
             part = entry.key.part
             asked = part[:_JUDGE] if part.startswith("judge.") else agent

@@ -29,7 +29,6 @@ from opinionsim.store._rows import (
     TurnRow,
 )
 
-_NOTHING = Paid(0, 0, 0, 0.0)
 _STATUSES = ("pending", "running", "complete", "incomplete")
 
 
@@ -178,7 +177,7 @@ def models(connection: Connection, run_ids: Iterable[str]) -> dict[str, set[tupl
 def usage(connection: Connection, run_ids: Iterable[str]) -> Paid:
     """Usage of the stored calls of runs."""
     found = _counts.stored(connection, run_ids).values()
-    return sum((paid for counts in found for paid in counts.paid.values()), _NOTHING)
+    return sum((paid for counts in found for paid in counts.paid.values()), Paid())
 
 
 def spending(connection: Connection) -> dict[str, Paid]:
@@ -189,11 +188,11 @@ def spending(connection: Connection) -> dict[str, Paid]:
     begun: dict[str, set[int]] = {}
     for counts in _counts.stored(connection).values():
         for payer, paid in counts.paid.items():
-            found[payer] = found.get(payer, _NOTHING) + paid
+            found[payer] = found.get(payer, Paid()) + paid
     for row in _schema.sealed(connection, ledger, select(ledger)):
         forgotten = _schema.made(Paid, ledger, row)
         if row.experiment_id:
-            found[row.experiment_id] = found.get(row.experiment_id, _NOTHING) + forgotten
+            found[row.experiment_id] = found.get(row.experiment_id, Paid()) + forgotten
         begun.setdefault(row.run_id, set()).add(row.generation)
     run = _schema.runs.c
     for run_id, generation in connection.execute(select(run.run_id, run.generation).where(run.generation > 0)):
@@ -208,7 +207,7 @@ def spent(connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
     counts, rows = _counts.stored(connection, run_ids), []
     for run_id, generation in connection.execute(select(run.run_id, run.generation).where(run.run_id.in_(run_ids))):
         paid_by = counts[run_id].paid if run_id in counts else {}
-        for payer, paid in (paid_by or {"": _NOTHING}).items():
+        for payer, paid in (paid_by or {"": Paid()}).items():
             place = {"experiment_id": payer, "run_id": run_id, "generation": generation}
             rows.append(_schema.sealed_row(_schema.ledger, paid, **place, forgotten_at=time.time()))
     return rows

@@ -324,16 +324,20 @@ class InstrumentRow:
 class Paid(NamedTuple):
     """Usage of stored calls."""
 
-    calls: int
+    calls: int = 0
     """Number of replies that arrived, rejected ones included."""
-    input_tokens: int
+    input_tokens: int = 0
     """As the providers counted them; calls without a count add nothing."""
-    output_tokens: int
+    output_tokens: int = 0
     """Likewise; reasoning included."""
-    cost: float
+    cost: float = 0.0
     """Money by the price tables in use at the time; calls without a price add nothing."""
     uncounted: int = 0
     """Number of replies whose tokens the provider did not count, prompts it refused to answer left out."""
+    cached_tokens: int = 0
+    """How many of `input_tokens` came from the caches of providers."""
+    saved: float = 0.0
+    """What that saved, as `cost`."""
 
     def __add__(self, other: object) -> Paid:
         if not isinstance(other, Paid):

@@ -188,13 +188,14 @@ journal = _table(
     "run_id turn:int part attempt:int",
     "entry:int experiment_id source step:int agent:int act prompt_hash text_id verdict reason seed:int? dropped:int "
     "finish_reason model fingerprint input_tokens:int? output_tokens:int? latency_s:float? arrived_at:float? condition "
-    "flag reasoning_id? cached_tokens:int? reasoning_tokens:int? cost:float?",
+    "flag reasoning_id? cached_tokens:int? reasoning_tokens:int? cost:float? saved:float?",
 )
 #: What was paid for forgotten calls, by experiment, run and generation.
 ledger = _table(
     "ledger",
     "experiment_id run_id generation:int",
-    "calls:int uncounted:int input_tokens:int output_tokens:int cost:float forgotten_at:float",
+    "calls:int uncounted:int input_tokens:int cached_tokens:int output_tokens:int cost:float saved:float "
+    "forgotten_at:float",
 )
 #: What each experiment has paid in all, where several workers spend: for its calls in the journal and the ledger.
 totals = _table("totals", "experiment_id", "calls:int tokens:int money:float", sealed=False)

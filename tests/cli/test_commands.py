@@ -69,7 +69,8 @@ def test_status_counts_runs(invoke: Invoke, store: Path) -> None:
     assert found == {
         "experiment": "small", **counts, "errors": {},
         "calls": 48, "tokens_in": calls["input_tokens"].sum(), "tokens_out": calls["output_tokens"].sum(),
-        "money": 0.0, "calls_left_behind": 0, "models": {"scripted": ["scripted"]},
+        "tokens_cached": 0, "money": 0.0, "money_saved": 0.0,
+        "calls_left_behind": 0, "models": {"scripted": ["scripted"]},
         "designs": [{"design": 1, "run_last": True, **counts}],
     }  # fmt: skip
     listed = invoke("status", store, "--runs").stdout.splitlines()

@@ -171,9 +171,12 @@ def test_a_comparison_leaves_out_what_there_is_nothing_to_say_of(spec: Path) -> 
 
 def test_a_comparison_has_a_line_a_figure(spec: Path) -> None:
     forecast = plan(load_experiment(spec), reply_tokens=40)
-    lines = comparison_text(forecast, Paid(96, 1000, 3840, 0.25, uncounted=1), 60.0).splitlines()
+    paid = Paid(96, 1000, 3840, 0.25, uncounted=1, cached_tokens=400, saved=0.125)
+    lines = comparison_text(forecast, paid, 60.0).splitlines()
     assert [line.split("  ")[0] for line in lines[1:]] == [
-        "calls", "input tokens", "output tokens", "money (USD)", "seconds (at least)",
+        "calls", "input tokens", "output tokens", "cached (at most)", "money (USD)", "saved (at most)",
+        "seconds (at least)",
     ]  # fmt: skip
     assert lines[1].split()[-3:] == ["48", "96", "2.00"]
     assert "not known" in lines[2]
+    assert (lines[4].split()[-2], lines[6].split()[-1]) == ("400", "0.125")

@@ -152,8 +152,26 @@ def test_status_tells_what_was_used(invoke: Invoke, talk: str) -> None:
     calls = len(osim.load(talk).calls)
     assert (found["calls"], found["tokens_in"], found["tokens_out"]) == (calls, 1200 * calls, 30 * calls)
     header, line = invoke("status", talk).stdout.splitlines()[:2]
-    assert header.split()[-6:] == ["calls", "tokens", "in", "tokens", "out", "money"]
-    assert line.split()[-4:] == [str(calls), f"{1200 * calls:,}", f"{30 * calls:,}", "-"]
+    assert header.split()[-8:] == ["calls", "tokens", "in", "tokens", "cached", "tokens", "out", "money"]
+    cached = [f"{500 * calls:,}", "(42%)"]
+    assert line.split()[-6:] == [str(calls), f"{1200 * calls:,}", *cached, f"{30 * calls:,}", "-"]
+
+
+def test_status_tells_what_caches_saved(invoke: Invoke, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    price = "{input: 4, cached_input: 1, output: 0}"
+    prices.write_text(f"{{date: 2026-01-02, currency: USD, per: 1000, models: {{'openai:fake': {price}}}}}")
+    store, spec = str(tmp_path / "priced.sqlite"), changed(SPEC, execution={"prices": str(prices)})
+    osim.run(load_experiment(spec), store, chat_model=Talker())
+    calls = osim.load(store).calls
+    (found,) = json.loads(invoke("status", store, "--json").stdout)
+    assert found["tokens_cached"] == 500 * len(calls)
+    # 500 tokens at 1 instead of 4 a thousand; the other 700 cost the whole.
+    assert found["money_saved"] == pytest.approx(1.5 * len(calls))
+    assert found["money"] == pytest.approx(3.3 * len(calls))
+    header, line = invoke("status", store).stdout.splitlines()[:2]
+    assert header.endswith("money saved")
+    assert line.split()[-1] == f"{1.5 * len(calls):,.4f}"
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,7 @@ class StoreContract(
             cached_tokens=4,
             reasoning_tokens=2,
             cost=1.25e-5,
+            saved=0.5e-5,
         )
         rating = Entry(EntryKey(5, "rating.m1", 0), 2, 1, "write", "", "1.0", source="instrument")
         with open_store(self.url(tmp_path)) as store:
@@ -288,7 +289,13 @@ class StoreContract(
         assert store.models(["r1", "r3", "absent"]) == {"": {("of r1", "f"), ("of r3", "f")}}
 
     def test_what_each_experiment_has_paid_outlasts_what_is_forgotten(self, tmp_path: Path) -> None:
-        first: dict[str, Any] = {"input_tokens": 10, "output_tokens": 3, "cost": 0.5}
+        first: dict[str, Any] = {
+            "input_tokens": 10,
+            "output_tokens": 3,
+            "cost": 0.5,
+            "cached_tokens": 4,
+            "saved": 0.25,
+        }
         second: dict[str, Any] = {"input_tokens": 7, "cost": 0.25}
         with open_store(self.url(tmp_path)) as store:
             assert store.spending() == {}
@@ -303,7 +310,7 @@ class StoreContract(
             record.append(call(3, **second))
             store.release("r1", record.epoch)
             begun(store, "r2", payer="e2").append(call(0, **first))
-            spending = {"e1": Paid(2, 20, 6, 1.0, 0), "e2": Paid(2, 17, 3, 0.75, 1)}
+            spending = {"e1": Paid(2, 20, 6, 1.0, 0, 8, 0.5), "e2": Paid(2, 17, 3, 0.75, 1, 4, 0.25)}
             assert store.spending() == spending
             store.forget(["r1"])
             assert store.usage(["r1"]) == Paid(0, 0, 0, 0.0)
@@ -312,10 +319,18 @@ class StoreContract(
                 begun(store, payer="e1").append(call(0, **first))
                 assert store.spending() == {
                     **spending,
-                    "e1": spending["e1"] + Paid(generation, 10 * generation, 3 * generation, generation / 2),
+                    "e1": spending["e1"]
+                    + Paid(
+                        generation,
+                        10 * generation,
+                        3 * generation,
+                        generation / 2,
+                        cached_tokens=4 * generation,
+                        saved=generation / 4,
+                    ),
                 }
                 store.forget(["r1", "r1"])
-            spending["e1"] += Paid(2, 20, 6, 1.0)
+            spending["e1"] += Paid(2, 20, 6, 1.0, 0, 8, 0.5)
             # Nothing is left that could be forgotten.
             store.forget(["r1"])
             assert store.spending() == spending
