@@ -19,6 +19,7 @@ from opinionsim.analysis._tables import (
     usable_runs,
 )
 from opinionsim.errors import SpecError
+from opinionsim.evidence import TO_MEASURE
 from opinionsim.metrics import SIDES, condition_metrics, exposure, in_order, one_wording, run_metrics
 
 
@@ -57,7 +58,7 @@ def missing_tables(
     """
     runs, _ = one_wording(runs, wording)
     if usable_runs(runs).empty:
-        raise SpecError("no complete run of a cell measures stance, so there is nothing to tabulate")
+        raise SpecError(f"no complete run of a cell measures stance, so there is nothing to tabulate: {TO_MEASURE}")
     axes = default_axes(runs)
     metrics = run_metrics(runs, opinions, agents, ddof, turns=turns)
     frame, chosen = measured(runs, metrics, axes, kind, cells)

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.evidence import KINDS, evidence_statement, played_by, validation_statement
+from opinionsim.evidence import KINDS, TO_MEASURE, evidence_statement, played_by, validation_statement
 from opinionsim.metrics import (
     condition_axes,
     condition_metrics,
@@ -419,8 +419,7 @@ def measured(
     present = [name for name in KINDS if name in set(usable["kind"])]
     if not present:
         raise SpecError(
-            "no complete run has a text with a measured stance, so there is nothing to tabulate: stance is measured of "
-            "a topic's claim by an instrument of measurement; `opinionsim show` prints what was said"
+            f"no complete run has a text with a measured stance, so there is nothing to tabulate: {TO_MEASURE}"
         )
     chosen = present[0] if kind is None else kind
     if chosen not in present:

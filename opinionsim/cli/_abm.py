@@ -162,8 +162,8 @@ def abm(
     set_to, varied = assignments(settings, "--set"), assignments(over, "--over")
     for name in set_to:
         if name in _OPTIONS and name not in (*found.declared, *found.schemes):
-            given_as = next(text.partition("=")[2].strip() for text in settings or () if text.startswith(name))
-            raise SpecError(f"{name} is no parameter of {found.name}; give it as --{_OPTIONS[name]} {given_as}")
+            given_as = json.dumps(set_to[name]).strip('"')
+            raise SpecError(f"--set {name}: {found.name} has no such parameter; give --{_OPTIONS[name]} {given_as}")
     if both := sorted({*varied} & {*set_to}):
         raise SpecError(f"{both[0]} is given twice: as a value, and as one that varies")
     # Of a simulation, not of its model.
@@ -323,7 +323,14 @@ def _report_run(model: ClassicModel, found: Trajectories, names: list[str], *, a
     say(f"{model.title} ({model.name}): {spell_all(model.told(found.parameters), found.scheme) or 'no parameters'}")
     n, behind = len(found.opinions), f" {PLUS_MINUS} SE" if len(found.opinions) > 1 else ""
     say(f"Evidence: equation. {found.network.n} agents, {found.times[-1]} steps, {counted(n, 'replicate')}")
-    say(aligned([["metric", f"start{behind}", f"end{behind}"], *([name, mean(start[name]), mean(end[name])] for name in end)]))
+    say(
+        aligned(
+            [
+                ["metric", f"start{behind}", f"end{behind}"],
+                *([name, mean(start[name]), mean(end[name])] for name in end),
+            ]
+        )
+    )
     if found.delta is not None and takes_delta(end):
         say("Clusters are told apart by gaps beyond epsilon")
     if n > 1:

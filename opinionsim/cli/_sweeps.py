@@ -47,7 +47,9 @@ def carry_out_sweep(
             nonlocal told
             if store is not None and not told:
                 # The store could be opened.
-                note(f"{sweep.spec.name}: {counted(sweep.total, 'run')} of {counted(len(sweep.points), 'point')} into {spelled(store)}")
+                note(
+                    f"{sweep.spec.name}: {counted(sweep.total, 'run')} of {counted(len(sweep.points), 'point')} into {spelled(store)}"
+                )
                 told = True
             done = progress.already + progress.made
             failed = f", {progress.failed:,} failed" if progress.failed else ""

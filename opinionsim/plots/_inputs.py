@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeGuard
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.evidence import KINDS
+from opinionsim.evidence import KINDS, TO_MEASURE
 from opinionsim.metrics import NOT_SET, condition_axes, one_wording, order_levels, stance_rows, wording_statement
 
 
@@ -108,10 +108,7 @@ def pick_kind(opinions: pd.DataFrame, kind: str | None) -> str:
 def _not_measured(kind: str | None, present: Sequence[str]) -> SpecError:
     """The error for texts whose stance no instrument reads."""
     if not present:
-        return SpecError(
-            "no stance was measured in what is to be drawn, so there is nothing to draw: stance is measured of a topic's "
-            "claim by an instrument of measurement; `opinionsim show` prints what was said"
-        )
+        return SpecError(f"no stance was measured, so there is nothing to draw: {TO_MEASURE}")
     return SpecError(f"no stance was measured on texts of kind {kind!r}; give one of {', '.join(present)}")
 
 

@@ -125,7 +125,9 @@ def snapshot_data(
             "x": np.tile(places[:, 0], len(moments)),
             "y": np.tile(places[:, 1], len(moments)),
             "value": trajectory.values[rows].ravel(),
-            "assigned": np.tile(np.full(n, np.nan) if trajectory.assigned is None else trajectory.assigned, len(moments)),
+            "assigned": np.tile(
+                np.full(n, np.nan) if trajectory.assigned is None else trajectory.assigned, len(moments)
+            ),
             "evidence": trajectory.evidence,
         }
     )
