@@ -99,7 +99,7 @@ def order_levels(values: Iterable[Any]) -> list[Any]:
     return distinct
 
 
-def in_order(frame: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
+def in_order(frame: pd.DataFrame, axes: Sequence[str], of: pd.DataFrame | None = None) -> pd.DataFrame:
     """Rows of a frame in the order of the levels of some conditions (:func:`order_levels`).
 
     Parameters
@@ -108,13 +108,18 @@ def in_order(frame: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
         One column a condition; it may have other columns.
     axes : sequence of str
         The conditions, the first being the outermost.
+    of : DataFrame, optional
+        Runs whose levels stand in the order to take instead, as they first appear.
 
     Returns
     -------
     DataFrame
         The same rows. Rows without a level come last; rows with equal levels keep their order.
     """
-    ranks = {axis: {level: place for place, level in enumerate(order_levels(frame[axis]))} for axis in axes}
+    orders = {axis: order_levels(frame[axis]) if of is None else of[axis].dropna().unique() for axis in axes}
+    ranks = {axis: {level: place for place, level in enumerate(order)} for axis, order in orders.items()}
+    if not ranks:
+        return frame
     return frame.sort_values(
         list(axes), key=lambda column: column.map(ranks[str(column.name)]).astype(float), kind="stable"
     )
@@ -263,7 +268,7 @@ def condition_metrics(
     -------
     DataFrame
         One row a condition, kind of text and evidence: the columns `by`, ``kind, evidence, bias, bias_se, diversity,
-        diversity_se, n, over, n_runs, n_sparse, n_agents, n_measured, never_measured_rate, bias_low, bias_high,
+        diversity_se, assigned_bias, assigned_diversity, n, over, n_runs, n_sparse, n_agents, n_measured, never_measured_rate, bias_low, bias_high,
         mean_age, missing_rate, refused_at_first_rate, refused_rate, empty_rate, truncated_rate, off_scale_rate,
         skipped_rate, ambiguous_rate, flagged_rate, unheard_rate, n_failed_reflections, validation, ddof``. ``n`` is
         the number of units with a bias. ``n_sparse`` of the ``n_runs`` runs measured fewer than half of their agents;
@@ -297,7 +302,7 @@ def condition_metrics(
     keys = [*axes, "kind", "evidence"]
     _check_once(joined, keys)
     _check_scales(joined, keys)
-    means = ["bias", "diversity", "bias_low", "bias_high", "mean_age"]
+    means = ["bias", "diversity", "assigned_bias", "assigned_diversity", "bias_low", "bias_high", "mean_age"]
     units = joined.groupby([*keys, unit], dropna=False, sort=False)[means].mean()
     grouped = units.groupby(level=list(range(len(keys))), dropna=False, sort=False)
     counts = joined.groupby(keys, dropna=False, sort=False)[list(_COUNTS)].sum(min_count=1)
@@ -310,6 +315,7 @@ def condition_metrics(
             "bias_se": error["bias"],
             "diversity": grouped["diversity"].mean(),
             "diversity_se": error["diversity"],
+            **{name: grouped[name].mean() for name in ("assigned_bias", "assigned_diversity")},
             "n": n["bias"],
             "over": unit,
             "n_runs": joined.groupby(keys, dropna=False, sort=False).size(),

@@ -247,6 +247,11 @@ class Results:
         """Ids of the runs, each once, in the order of the design."""
         return tuple(dict.fromkeys(run.run_id for run in self._design.runs))
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Labels of the cells, in the order of the specification; frames are sorted by them as texts."""
+        return tuple(dict.fromkeys(run.cell for run in self._design.runs))
+
     def _frame(self, name: str) -> pd.DataFrame:
         if name not in self._frames:
             from opinionsim.store._frames import read_frames
