@@ -31,7 +31,6 @@ def missing_tables(
     kind: str | None = None,
     wording: str | None = None,
     ddof: int = 0,
-    cells: Sequence[str] = (),
 ) -> list[Table]:
     """Tables of what the numbers are without what is doubtful, and of who was not heard.
 
@@ -39,7 +38,7 @@ def missing_tables(
     ----------
     runs, opinions, agents, turns : DataFrame
         Frames of a store.
-    kind, wording, cells
+    kind, wording
         As for :func:`opinionsim.analysis.tables`.
     ddof : int
         Correction of the standard deviation.
@@ -61,10 +60,10 @@ def missing_tables(
         raise SpecError(f"no complete run of a cell measures stance, so there is nothing to tabulate: {TO_MEASURE}")
     axes = default_axes(runs)
     metrics = run_metrics(runs, opinions, agents, ddof, turns=turns)
-    frame, chosen = measured(runs, metrics, axes, kind, cells)
+    frame, chosen = measured(runs, metrics, axes, kind)
     return [
         *_sensitivity(runs, opinions, agents, metrics, frame, axes, chosen),
-        *_exposure(runs, opinions, turns, frame, axes, chosen),
+        *_exposure(runs, opinions, turns, axes, chosen),
     ]
 
 
@@ -125,7 +124,7 @@ def _sensitivity(
         return
     names = ["", *(f" {name}" for name in variants)]
     header = (
-        (*("",) * len(axes), *(text for name in names for text in (name.strip() or "as tabulated", ""))),
+        (*("",) * len(axes), *(name.strip() or "as tabulated" for name in names for _ in range(2))),
         (*headings(axes), *("mean opinion", "diversity") * len(names)),
     )
     rows = [
@@ -150,11 +149,10 @@ def _exposure(
     runs: pd.DataFrame,
     opinions: pd.DataFrame,
     turns: pd.DataFrame,
-    table: pd.DataFrame,
     axes: Sequence[str],
     kind: str,
 ) -> Iterator[Table]:
-    """One table of refusals by side of their author, rows as in `table`; none where nothing to be read was refused."""
+    """One table of refusals by side of their author; none where nothing that was to be read was refused."""
     read = usable_runs(runs)
     keys = ["run_id", "cell", "instrument_id"]
     heard = read[[*keys, *axes]].drop_duplicates().merge(exposure(read, turns, opinions, kind), on=keys)
@@ -164,7 +162,7 @@ def _exposure(
     counts = [column for column in heard.columns if str(column).startswith("n_") and column not in axes]
     grouped = heard.groupby([*axes, "evidence"], dropna=False, sort=False)
     frame = grouped[counts].sum().join(grouped[["intended", "delivered"]].mean()).reset_index()
-    frame = in_order(frame.assign(kind=kind), axes, table)
+    frame = in_order(frame.assign(kind=kind), axes, read)
     header = (*headings(axes), *(f"{side}" for side in sides), "intended", "delivered", "shift")
     rows = [
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from textwrap import fill, wrap
 from typing import Any
@@ -28,12 +28,11 @@ from opinionsim.spreadsheets import write_csv
 _TABLE_AXES = ("framing", "confirmation_bias")
 #: Units of standard errors, in words.
 _UNITS = {"topic": "topics", "replicate": "replicates", "seed": "seeds", "block": "seeds and replicates"}
-#: Causes of missing texts in words; the others were cut off.
-_CAUSES = {"refused": "refused", "empty": "empty", "off_scale": "without a stated opinion"}
 #: Difference between conditions, in shares of the messages to be read, above which unheard messages are reported.
 _UNEQUAL = 0.05
-#: What stands behind a mean, and the head of means with it.
-_ERROR, _END = "\N{PLUS-MINUS SIGN} SE", "end \N{PLUS-MINUS SIGN} SE"
+#: What stands behind a mean, and the heads of means.
+_ERROR = "\N{PLUS-MINUS SIGN} SE"
+_MEASURES = ("mean opinion", "diversity")
 #: Columns of a printed table, and those of them that labels have where a table is wider.
 _WIDTH, _LABELS = 100, 54
 #: Columns on what is missing, by the column of the frame: head, and meaning. Each is printed only where it is not 0.
@@ -45,6 +44,12 @@ _MISSING = {
     "off_scale_rate": ("off scale", "an answer in which no opinion was found"),
     "skipped_rate": ("skipped", "nothing was left to read"),
     "flagged_rate": ("flagged", "an answer with a remark out of role, or a suspected refusal"),
+    "unheard_rate": (
+        "unheard",
+        "share of the messages to be read that nobody received; where it differs, so does who "
+        "is heard, and the mean opinion with it: see docs/missing.md",
+    ),
+    "never_measured_rate": ("unmeasured", "share of the agents without any opinion"),
 }
 
 
@@ -84,64 +89,39 @@ class Table:
         Where the columns do not fit beside one another, long labels are folded, and further columns follow below with
         the labels repeated.
         """
-        body = [fill(self.title, _WIDTH)]
-        every = range(len(self.header[0]))
-        blocks = [self._spelled(every, _WIDTH)]
-        if len(blocks[0][0]) > _WIDTH:
+        lines, head = [*self.header, *self.rows], len(self.header)
+        if len("  ".join(map(self._widest, zip(*lines, strict=True)))) > _WIDTH:
             folded = max(_LABELS // max(self.n_labels, 1) - 2, 6)
-            blocks = [self._spelled(columns, folded) for columns in self._split(folded)]
+            parts = [self._folded(line, folded) for line in lines]
+            lines, head = [each for part in parts for each in part], sum(map(len, parts[:head]))
+        widths = [len(self._widest(column)) for column in zip(*lines, strict=True)]
+        labels = list(range(self.n_labels))
+        blocks: list[list[int]] = [labels[:]]
+        for column in range(self.n_labels, len(widths)):
+            if sum(widths[each] + 2 for each in blocks[-1]) + widths[column] > _WIDTH and blocks[-1] != labels:
+                blocks.append(labels[:])
+            blocks[-1].append(column)
+        body = [fill(self.title, _WIDTH)]
         for block in blocks:
-            body += block[bool(len(body) > 1) :]
-        body += [fill(note, _WIDTH, subsequent_indent="  ") for note in self.notes]
+            rule = "-" * (sum(widths[each] + 2 for each in block) - 2)
+            aligned = ["  ".join(self._aligned(line, widths, each) for each in block) for line in lines]
+            body += [rule, *aligned[:head], rule, *aligned[head:]]
+        body += [rule, *(fill(note, _WIDTH, subsequent_indent="  ") for note in self.notes)]
         return "\n".join(line.rstrip() for line in body) + "\n"
 
-    def _split(self, folded: int) -> Iterator[list[int]]:
-        """Columns that fit beside one another, labels included; columns under one heading stay together."""
-        labels = list(range(self.n_labels))
-        block: list[int] = []
-        group: list[int] = []
-        for column in range(self.n_labels, len(self.header[0]) + 1):
-            ended = column == len(self.header[0])
-            if group and (ended or len(self.header) == 1 or self.header[0][column]):
-                if block and len(self._spelled([*labels, *block, *group], folded)[0]) > _WIDTH:
-                    yield [*labels, *block]
-                    block = []
-                block, group = [*block, *group], []
-            group.append(column)
-        yield [*labels, *block]
+    @staticmethod
+    def _widest(column: Sequence[str]) -> str:
+        return max(column, key=len)
 
-    def _spelled(self, columns: Sequence[int], folded: int) -> list[str]:
-        """Head and rows of some columns between rules, labels folded to a width."""
-        *upper, names = [[line[column] for column in columns] for line in self.header]
-        rows = [line for row in self.rows for line in self._lines([row[column] for column in columns], folded)]
-        head = self._lines(names, folded)
-        widths = [max(map(len, cells)) for cells in zip(*head, *rows, strict=True)]
-        spans = [_spans(line) for line in upper]
-        for text, first, last in (span for line in spans for span in line):
-            widths[last] += max(len(text) - sum(widths[first : last + 1]) - 2 * (last - first), 0)
-        rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
-        above = []
-        for line in spans:
-            spelled = ""
-            for text, first, last in line:
-                at, width = sum(widths[:first]) + 2 * first, sum(widths[first : last + 1]) + 2 * (last - first)
-                spelled = spelled.ljust(at) + (text.center(width) if last > first else text.rjust(width))
-            above.append(spelled)
-        aligned = ["  ".join(self._aligned(line, widths)) for line in (*head, *rows)]
-        return [rule, *above, *aligned[: len(head)], rule, *aligned[len(head) :], rule]
+    def _folded(self, line: Sequence[str], width: int) -> list[list[str]]:
+        """The lines that a row takes where labels are folded to a width."""
+        parts = [wrap(cell, width) if column < self.n_labels else [cell] for column, cell in enumerate(line)]
+        return [list(each) for each in zip_longest(*parts, fillvalue="")]
 
-    def _lines(self, cells: Sequence[str], folded: int) -> list[list[str]]:
-        """The lines that cells of a row take where labels are folded to a width."""
-        parts = [wrap(cell, folded) if column < self.n_labels else [cell] for column, cell in enumerate(cells)]
-        depth = max(1, *map(len, parts))
-        return [[part[place] if place < len(part) else "" for part in parts] for place in range(depth)]
-
-    def _aligned(self, line: Sequence[str], widths: Sequence[int]) -> list[str]:
-        """Cells of a line padded to the widths: labels to the left, numbers to the right."""
-        return [
-            cell.ljust(width) if column < self.n_labels else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
+    def _aligned(self, line: Sequence[str], widths: Sequence[int], column: int) -> str:
+        """A cell of a line padded to its column's width: labels to the left, numbers to the right."""
+        padded = str.ljust if column < self.n_labels else str.rjust
+        return padded(line[column], widths[column])
 
     def to_csv(self, path: str | Path) -> Path:
         """Save the unrounded numbers with their ``evidence`` and ``validation`` columns.
@@ -168,12 +148,6 @@ class Table:
         except OSError as error:
             raise SpecError(f"cannot write the table to {target}: {error.strerror}") from error
         return target
-
-
-def _spans(line: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Headings of a line above others, each with the first and the last column it stands over: the empty ones too."""
-    starts = [column for column, text in enumerate(line) if text]
-    return [(line[at], at, end - 1) for at, end in zip(starts, [*starts[1:], len(line)], strict=True)]
 
 
 def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, wording: str | None = None) -> Table:
@@ -224,20 +198,18 @@ def table(
     by: Sequence[str] | None = None,
     kind: str | None = None,
     wording: str | None = None,
-    cells: Sequence[str] = (),
 ) -> Table:
     """Mean opinion and diversity at the start and the end by any conditions, one row each, and what is missing.
 
     Parameters
     ----------
     runs, metrics, kind, wording
-        As for :func:`table1`, but kinds of evidence may differ: they are then a condition.
+        As for :func:`table1`, but kinds of evidence may differ: they are then a condition. The frame
+        :attr:`opinionsim.Results.ordered_runs` gives rows in the order of the specification, any other those of
+        :func:`opinionsim.metrics.order_levels`.
     by : sequence of str, optional
         Columns of `runs` that make a condition; default all that vary except the topic, or the topic where nothing
         else varies.
-    cells : sequence of str
-        Labels of cells in the order in which their conditions are to stand (:attr:`opinionsim.Results.cells`); default
-        the order of :func:`opinionsim.metrics.order_levels`.
 
     Returns
     -------
@@ -251,19 +223,14 @@ def table(
     """
     runs, left_out = one_wording(runs, wording)
     axes = list(by) if by is not None else default_axes(runs)
-    frame, kind = measured(runs, metrics, axes, kind, cells)
+    frame, kind = measured(runs, metrics, axes, kind)
     labels = _label_columns(frame, axes)
-    n_units = [] if (frame["n"] == frame["n_runs"]).all() else [(_units(frame), frame["n"].astype(str))]
     further = list(_missing_columns(frame))
-    names = [*headings(labels), "runs", *(name for name, _ in n_units), *(["start", _END] * 2)]
-    groups = [*("" for _ in (*labels, "runs", *n_units)), "mean opinion", "", "diversity", ""]
-    if further:
-        names += [name for name, _, _ in further]
-        groups += ["missing", *("" for _ in further[1:])]
+    above = (*("" for _ in (*labels, "runs")), *_MEASURES[:1] * 2, *_MEASURES[1:] * 2, *("" for _ in further))
+    names = (*headings(labels), "runs", *("start", f"end {_ERROR}") * 2, *(name for name, _, _ in further))
     columns = [
         *([level_text(value) for value in frame[label]] for label in labels),
         frame["n_runs"].astype(str),
-        *(cells for _, cells in n_units),
         [cell_text(value, none="-") for value in frame["assigned_bias"]],
         [cell_text(*pair) for pair in zip(frame["bias"], frame["bias_se"], strict=True)],
         [cell_text(value, none="-") for value in frame["assigned_diversity"]],
@@ -272,10 +239,10 @@ def table(
     ]
     said = [f"{name[0].upper()}{name[1:]}: {told}." for name, _, told in further]
     if said:
-        said[0] = f"Missing, in shares of the turns of kind {kind} unless said otherwise. {said[0]}"
+        said[0] = f"Missing, in shares of the turns of kind {kind} unless said otherwise: {said[0]}"
     notes = [*_notes(runs, metrics, frame, kind), " ".join(said)]
     rows = list(zip(*columns, strict=True))
-    made = finished("Opinions by condition", frame, (tuple(groups), tuple(names)), rows, len(labels), notes)
+    made = finished("Opinions by condition", frame, (above, names), rows, len(labels), notes)
     return _telling(left_out, wording, made)
 
 
@@ -287,13 +254,11 @@ def _label_columns(frame: pd.DataFrame, axes: Sequence[str]) -> list[str]:
 def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]]:
     """Head, cells and meaning of each column on what is missing of which there is any."""
     for column, (name, told) in _MISSING.items():
-        if frame[column].fillna(0).any():
+        if frame.get(column, pd.Series(0)).fillna(0).any():
             yield name, [_percent(share) for share in frame[column]], told
     if frame["n_failed_reflections"].fillna(0).any():
         told = "reflections, of all turns, that were refused or empty, so that the memory kept its past summary"
         yield "forgotten", [f"{n:.0f}" for n in frame["n_failed_reflections"]], told
-    if frame["never_measured_rate"].any():
-        yield "unmeasured", [_percent(share) for share in frame["never_measured_rate"]], "agents without any opinion"
     if (frame["bias_low"] < frame["bias_high"]).any():
         ends = zip(frame["bias_low"], frame["bias_high"], strict=True)
         told = "the mean opinion if all that is missing were at the lowest, or at the highest, point"
@@ -312,13 +277,12 @@ def tables(
     metrics: pd.DataFrame,
     kind: str | None = None,
     wording: str | None = None,
-    cells: Sequence[str] = (),
 ) -> list[Table]:
     """The tables that fit an experiment.
 
     Parameters
     ----------
-    runs, metrics, kind, wording, cells
+    runs, metrics, kind, wording
         As for :func:`table`.
 
     Returns
@@ -347,7 +311,7 @@ def tables(
         if usable["category"].nunique() > 1:
             made.append(table2(runs, metrics, kind))
     if not made or any(True for _ in _missing_columns(made[0].frame)):
-        made.append(table(runs, metrics, kind=kind, cells=cells))
+        made.append(table(runs, metrics, kind=kind))
     return [_telling(left_out, wording, each) for each in made]
 
 
@@ -363,13 +327,12 @@ def further_table(
     values: pd.DataFrame,
     kind: str | None = None,
     wording: str | None = None,
-    cells: Sequence[str] = (),
 ) -> Table:
     """Further metrics by all conditions that vary except the topic, one row a condition.
 
     Parameters
     ----------
-    runs, metrics, kind, wording, cells
+    runs, metrics, kind, wording
         As for :func:`table`.
     values : DataFrame
         From :func:`opinionsim.metrics.named_metrics`.
@@ -385,10 +348,8 @@ def further_table(
     names = [column for column in values.columns if column not in keys]
     both = metrics.merge(values.set_axis([*keys, *range(len(names))], axis="columns"), on=keys)
     # condition_metrics averages the columns bias and diversity, so each metric takes their place in turn.
-    frames = [
-        measured(runs, both.assign(bias=both[i], diversity=both[i]), axes, kind, cells) for i in range(len(names))
-    ]
-    frame, kind = measured(runs, metrics, axes, kind, cells)
+    frames = [measured(runs, both.assign(bias=both[i], diversity=both[i]), axes, kind) for i in range(len(names))]
+    frame, kind = measured(runs, metrics, axes, kind)
     columns = [[cell_text(*pair) for pair in zip(each["bias"], each["bias_se"], strict=True)] for each, _ in frames]
     labels = _label_columns(frame, axes)
     levels = [[level_text(value) for value in frame[label]] for label in labels]
@@ -426,13 +387,7 @@ def measured(
     if chosen not in present:
         raise SpecError(f"no complete run has texts of kind {chosen!r}; present are {', '.join(present)}")
     frame = condition_metrics(complete, usable[usable["kind"] == chosen], by)
-    return in_order(frame, by, sequence(complete, cells)), chosen
-
-
-def sequence(runs: pd.DataFrame, cells: Sequence[str]) -> pd.DataFrame | None:
-    """The runs in the order of the given cells; None where no cells are given."""
-    places = {cell: place for place, cell in enumerate(cells)}
-    return runs.sort_values("cell", key=lambda own: own.map(places), kind="stable") if places else None
+    return in_order(frame, by, complete), chosen
 
 
 def usable_runs(runs: pd.DataFrame) -> pd.DataFrame:
@@ -462,9 +417,9 @@ def _crossed(name: str, runs: pd.DataFrame, metrics: pd.DataFrame, row_axes: Seq
     memories = order_levels(frame["memory"])
     blank = ("",) * len(row_axes)
     header = (
-        (*blank, *(text for memory in memories for text in (str(memory), ""))),
-        (*blank, *(["mean opinion", "diversity"] * len(memories))),
-        (*headings(row_axes), *([_ERROR] * 2 * len(memories))),
+        (*blank, *(str(memory) for memory in memories for _ in _MEASURES)),
+        (*blank, *_MEASURES * len(memories)),
+        (*headings(row_axes), *[_ERROR] * 2 * len(memories)),
     )
     rows = []
     for labels, block in frame.groupby(list(row_axes), sort=False, dropna=False):
@@ -503,12 +458,6 @@ def finished(
     return Table(f"{statement} | {heading}", header, tuple(shown), n_labels, frame, said)
 
 
-def _units(frame: pd.DataFrame) -> str:
-    """Units of the standard errors of a table in words."""
-    unit = str(frame["over"].iloc[0])
-    return _UNITS.get(unit, unit)
-
-
 def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind: str) -> list[str]:
     """Notes on conventions, exclusions, rates and the instrument."""
     complete = runs[runs["status"] == "complete"]
@@ -519,20 +468,23 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
     excluded = ", ".join(f"{count} {status}" for status, count in others.items()) or "none"
     units = frame["n"].agg(["min", "max"]).tolist()
     n = f"n = {units[0]}" if units[0] == units[1] else f"n = {units[0]} to {units[1]}"
+    unit = str(frame["over"].iloc[0])
     repeats = "seeds and replicates" if read["seed"].nunique() > 1 else "replicates"
-    averaged = f", {repeats} averaged within a topic first" if frame["over"].iloc[0] == "topic" else ""
+    averaged = f", {repeats} averaged within a topic first" if unit == "topic" else ""
     instruments = ", ".join(dict.fromkeys(str(name) for name in used["classifier"]))
     notes = [
         "Start: opinions that agents were assigned, which is no measurement. End: the last measured opinion of each "
         f"agent. Diversity: standard deviation (ddof {frame['ddof'].iloc[0]}) over agents.",
-        f"{_ERROR}: standard error of the mean, population SD/\N{SQUARE ROOT}n over {_units(frame)} ({n}){averaged}; "
+        f"{_ERROR}: standard error of the mean, population SD/\N{SQUARE ROOT}n over {_UNITS.get(unit, unit)} ({n}){averaged}; "
         "not given for n < 2.",
         f"Runs used: {len(used)} complete. Excluded as not complete: {excluded}.",
-        _missing(used) if any(True for _ in _missing_columns(frame)) else _complete(used),
+        ""
+        if any(True for _ in _missing_columns(frame))
+        else "Nothing is missing: each agent was measured "
+        f"({used['n_agents'].sum():,}), each text coded ({used['n_texts'].sum():,}).",
         _instrument(kind, instruments),
         *_every_report(read),
         *_events(read),
-        *_unequal_exposure(frame),
     ]
     players = played_by(read["model"].astype(str), read["evidence"])
     if players:
@@ -576,49 +528,11 @@ def _events(read: pd.DataFrame) -> list[str]:
     ]
 
 
-def _unequal_exposure(frame: pd.DataFrame) -> list[str]:
-    """A note where messages were refused, empty or skipped much more often in one condition than in another."""
-    rates = frame["unheard_rate"].dropna()
-    if rates.empty or rates.max() - rates.min() <= _UNEQUAL:
-        return []
-    axes = list(frame.columns[: list(frame.columns).index("kind")])
-    rows = {place: ", ".join(str(row[axis]) for axis in axes if pd.notna(row[axis])) for place, row in frame.iterrows()}
-    most, least = rows[rates.idxmax()], rows[rates.idxmin()]
-    return [
-        f"Of the messages to be read, nobody received {rates.max():.1%} under {most}, but {rates.min():.1%} under "
-        f"{least}: refused, empty or skipped. Who is heard differs between these conditions, and the mean "
-        "opinion with it; see docs/missing.md."
-    ]
-
-
 def _instrument(kind: str, names: str) -> str:
     """The kind of text that opinions were read from, and the classifier."""
     if kind == "self-report":
         return "Instrument: self-reports, the position each agent chose for itself in a closed answer."
     return f"Instrument: texts of kind {kind}, coded by {names}."
-
-
-def _complete(used: pd.DataFrame) -> str:
-    """The line that stands for the columns on what is missing where nothing is."""
-    agents, texts = used["n_agents"].sum(), used["n_texts"].sum()
-    return f"Nothing is missing: each agent was measured ({agents:,.0f}), each text coded ({texts:,.0f})."
-
-
-def _missing(used: pd.DataFrame) -> str:
-    """Agents never measured, and texts without a value with their causes."""
-    n_missing = used["n_missing"].sum()
-    causes = {cause: used[f"n_{name}"].sum() for name, cause in _CAUSES.items()}
-    causes["cut off"] = n_missing - sum(causes.values())
-    told = ", ".join(f"{count} {cause}" for cause, count in causes.items() if count)
-    return (
-        f"Agents never measured: {_rate(used['n_never'].sum(), used['n_agents'].sum())}. "
-        f"Texts without an answer: {_rate(n_missing, used['n_texts'].sum())}{': ' if told else ''}{told}."
-    )
-
-
-def _rate(part: float, whole: float) -> str:
-    """A share with its counts."""
-    return f"{part / whole:.1%} ({part:.0f} of {whole:.0f})" if whole else "none (0 of 0)"
 
 
 def cell_text(mean: float, error: float = math.nan, none: str = "undefined") -> str:

@@ -17,9 +17,9 @@ def transcript(results: Results, run: int | str = 0, agent: int | None = None, t
     """The messages of one run, in order, with what each agent read and how its text was coded.
 
     All agents are shown; those that are not participants are named with their role. A text that is not an answer is
-    marked with its condition: refused, empty, truncated or skipped. Of many messages that an agent read, the last ones are
-    named; all of them where a single turn is asked for. Codes are those of the run's own instrument of
-    stance for each text by itself. Where agents differ in model or kind of evidence, each is named with its own.
+    marked with its condition: refused, empty, truncated or skipped. Of many messages that an agent read, the last ones
+    are named; all of them where a single turn is asked for. Codes are those of the run's own instrument of stance for
+    each text by itself. Where agents differ in model or kind of evidence, each is named with its own.
 
     Parameters
     ----------

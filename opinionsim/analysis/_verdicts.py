@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import pandas as pd
 
-from opinionsim.analysis._tables import Table, finished, headings, level_text, sequence
+from opinionsim.analysis._tables import Table, finished, headings, level_text
 from opinionsim.metrics import condition_axes, in_order, one_wording
 
 #: The variable that verdicts are coded under, and its scale points in words.
@@ -15,16 +15,14 @@ VERDICT = "verdict"
 _WORDS: Mapping[float, str] = MappingProxyType({1.0: "accepted", 0.0: "undecided", -1.0: "rejected"})
 
 
-def verdict_table(
-    runs: pd.DataFrame, opinions: pd.DataFrame, wording: str | None = None, cells: Sequence[str] = ()
-) -> Table | None:
+def verdict_table(runs: pd.DataFrame, opinions: pd.DataFrame, wording: str | None = None) -> Table | None:
     """The table of verdicts by condition (Plurals; B8).
 
     Parameters
     ----------
     runs, opinions : DataFrame
         Frames of a store.
-    wording, cells
+    wording : str, optional
         As for :func:`opinionsim.analysis.tables`.
 
     Returns
@@ -52,7 +50,7 @@ def verdict_table(
     frame = counts.reindex(columns=columns, fill_value=0).reset_index()
     frame["runs"] = frame[columns].sum(axis=1)
     frame["evidence"] = found["evidence"].iloc[0] if found["evidence"].nunique() == 1 else "mixed"
-    frame = in_order(frame, axes, sequence(read, cells))
+    frame = in_order(frame, axes, read)
     rows = [(*(level_text(row[axis]) for axis in axes), *(str(row[name]) for name in (*columns, "runs")))
             for row in frame.to_dict("records")]  # fmt: skip
     header = ((*headings(axes), *columns, "runs"),)

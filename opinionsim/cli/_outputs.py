@@ -92,19 +92,18 @@ def table(
         if csv is not None:
             write_frame(results.points, csv)
         return
-    frames = (results.runs, results.opinions, results.agents)
-    measured = run_metrics(*frames, ddof, turns=results.turns)
+    runs, opinions, agents, turns = results.ordered_runs, results.opinions, results.agents, results.turns
+    measured = run_metrics(results.runs, opinions, agents, ddof, turns=turns)
     chosen = None if kind is None else kind.value
-    told: Any = {"wording": wording, "cells": results.cells}
-    verdicts = verdict_table(results.runs, results.opinions, **told)
+    verdicts = verdict_table(runs, opinions, wording)
     made = [] if verdicts is None else [verdicts]
-    if verdicts is None or results.runs["instrument_id"].notna().any():
-        made += tables(results.runs, measured, chosen, **told)
-        made += missing_tables(*frames, results.turns, chosen, ddof=ddof, **told)
+    if verdicts is None or runs["instrument_id"].notna().any():
+        made += tables(runs, measured, chosen, wording)
+        made += missing_tables(runs, opinions, agents, turns, chosen, wording, ddof)
     further = _further_metrics(results, allow_parts)
     if further:
-        values = named_metrics(results.runs, results.opinions, further, scale_of(results.opinions))
-        made.append(further_table(results.runs, measured, values, chosen, **told))
+        values = named_metrics(results.runs, opinions, further, scale_of(opinions))
+        made.append(further_table(runs, measured, values, chosen, wording))
     with open_store(store, write=False) as opened:
         answered = several_answered(models_of(opened, results.run_ids))
     made = [replace(each, notes=(*each.notes, *answered)) for each in made]

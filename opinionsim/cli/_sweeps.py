@@ -56,9 +56,8 @@ def carry_out_sweep(
             nonlocal told
             if store is not None and not told:
                 # The store could be opened.
-                note(
-                    f"{sweep.spec.name}: {counted(sweep.total, 'run')} of {counted(len(sweep.points), 'point')} into {spelled(store)}"
-                )
+                runs, points = counted(sweep.total, "run"), counted(len(sweep.points), "point")
+                note(f"{sweep.spec.name}: {runs} of {points} into {spelled(store)}")
                 told = True
             done = progress.already + progress.made
             failed = f", {progress.failed:,} failed" if progress.failed else ""

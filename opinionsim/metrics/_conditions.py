@@ -109,14 +109,16 @@ def in_order(frame: pd.DataFrame, axes: Sequence[str], of: pd.DataFrame | None =
     axes : sequence of str
         The conditions, the first being the outermost.
     of : DataFrame, optional
-        Runs whose levels stand in the order to take instead, as they first appear.
+        The runs the rows are of. If their cells are ordered (:attr:`opinionsim.Results.ordered_runs`), levels stand as
+        they first appear there.
 
     Returns
     -------
     DataFrame
         The same rows. Rows without a level come last; rows with equal levels keep their order.
     """
-    orders = {axis: order_levels(frame[axis]) if of is None else of[axis].dropna().unique() for axis in axes}
+    given = of is not None and isinstance(of["cell"].dtype, pd.CategoricalDtype)
+    orders = {axis: of[axis].dropna().unique() if given else order_levels(frame[axis]) for axis in axes}
     ranks = {axis: {level: place for place, level in enumerate(order)} for axis, order in orders.items()}
     if not ranks:
         return frame

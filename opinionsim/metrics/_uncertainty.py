@@ -124,7 +124,7 @@ def spell_mean(mean: float, error: float = math.nan, alone: str = ".4g") -> str:
     Returns
     -------
     str
-        For example "−0.052 ± 0.031".
+        For example "0.052 ± 0.031"; negative numbers have a minus sign, not a hyphen.
     """
     # Equal values may have a standard deviation of the size of rounding errors.
     if not error > 1e-12 * max(abs(mean), 1e-12):

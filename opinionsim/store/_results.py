@@ -248,9 +248,12 @@ class Results:
         return tuple(dict.fromkeys(run.run_id for run in self._design.runs))
 
     @property
-    def cells(self) -> tuple[str, ...]:
-        """Labels of the cells, in the order of the specification; frames are sorted by them as texts."""
-        return tuple(dict.fromkeys(run.cell for run in self._design.runs))
+    def ordered_runs(self) -> pd.DataFrame:
+        """The frame `runs` in the order of the specification, by which its column ``cell`` is an ordered categorical."""
+        import pandas as pd
+
+        cells = pd.CategoricalDtype(list(dict.fromkeys(run.cell for run in self._design.runs)), ordered=True)
+        return self.runs.astype({"cell": cells}).sort_values("cell", kind="stable")
 
     def _frame(self, name: str) -> pd.DataFrame:
         if name not in self._frames:
