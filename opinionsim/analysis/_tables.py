@@ -28,8 +28,8 @@ from opinionsim.spreadsheets import write_csv
 _TABLE_AXES = ("framing", "confirmation_bias")
 #: Units of standard errors, in words.
 _UNITS = {"topic": "topics", "replicate": "replicates", "seed": "seeds", "block": "seeds and replicates"}
-#: Difference between conditions, in shares of the messages to be read, above which unheard messages are reported.
-_UNEQUAL = 0.05
+#: Causes of texts without an opinion in words; the others were cut off.
+_CAUSES = {"n_refused": "refused", "n_empty": "empty", "n_off_scale": "off scale"}
 #: What stands behind a mean, and the heads of means.
 _ERROR = "\N{PLUS-MINUS SIGN} SE"
 _MEASURES = ("mean opinion", "diversity")
@@ -46,8 +46,8 @@ _MISSING = {
     "flagged_rate": ("flagged", "an answer with a remark out of role, or a suspected refusal"),
     "unheard_rate": (
         "unheard",
-        "share of the messages to be read that nobody received; where it differs, so does who "
-        "is heard, and the mean opinion with it: see docs/missing.md",
+        "share of the messages to be read that nobody received (refused, empty or skipped); where it differs, so does "
+        "who is heard, and the mean opinion with it: see docs/missing.md",
     ),
     "never_measured_rate": ("unmeasured", "share of the agents without any opinion"),
 }
@@ -254,7 +254,7 @@ def _label_columns(frame: pd.DataFrame, axes: Sequence[str]) -> list[str]:
 def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]]:
     """Head, cells and meaning of each column on what is missing of which there is any."""
     for column, (name, told) in _MISSING.items():
-        if frame.get(column, pd.Series(0)).fillna(0).any():
+        if frame[column].fillna(0).any():
             yield name, [_percent(share) for share in frame[column]], told
     if frame["n_failed_reflections"].fillna(0).any():
         told = "reflections, of all turns, that were refused or empty, so that the memory kept its past summary"
@@ -475,13 +475,10 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
     notes = [
         "Start: opinions that agents were assigned, which is no measurement. End: the last measured opinion of each "
         f"agent. Diversity: standard deviation (ddof {frame['ddof'].iloc[0]}) over agents.",
-        f"{_ERROR}: standard error of the mean, population SD/\N{SQUARE ROOT}n over {_UNITS.get(unit, unit)} ({n}){averaged}; "
-        "not given for n < 2.",
+        f"{_ERROR}: standard error of the mean, population SD/\N{SQUARE ROOT}n over {_UNITS.get(unit, unit)} "
+        f"({n}){averaged}; not given for n < 2.",
         f"Runs used: {len(used)} complete. Excluded as not complete: {excluded}.",
-        ""
-        if any(True for _ in _missing_columns(frame))
-        else "Nothing is missing: each agent was measured "
-        f"({used['n_agents'].sum():,}), each text coded ({used['n_texts'].sum():,}).",
+        _counts(used),
         _instrument(kind, instruments),
         *_every_report(read),
         *_events(read),
@@ -507,6 +504,18 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
     if undefined:
         notes.append(f"Runs in which no agent was ever measured, which add nothing to the means: {undefined}.")
     return notes
+
+
+def _counts(used: pd.DataFrame) -> str:
+    """Agents never measured and texts without an opinion, of how many, with the causes."""
+    n = used[["n_never", "n_agents", "n_missing", "n_texts", *_CAUSES]].sum()
+    causes = {told: n[column] for column, told in _CAUSES.items()}
+    causes["cut off"] = n["n_missing"] - sum(causes.values())
+    told = ", ".join(f"{count:,} {cause}" for cause, count in causes.items() if count)
+    return (
+        f"Agents never measured: {n['n_never']:,} of {n['n_agents']:,}. "
+        f"Texts without an opinion: {n['n_missing']:,} of {n['n_texts']:,}{told and f' ({told})'}."
+    )
 
 
 def _every_report(read: pd.DataFrame) -> list[str]:

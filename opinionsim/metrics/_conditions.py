@@ -270,14 +270,14 @@ def condition_metrics(
     -------
     DataFrame
         One row a condition, kind of text and evidence: the columns `by`, ``kind, evidence, bias, bias_se, diversity,
-        diversity_se, assigned_bias, assigned_diversity, n, over, n_runs, n_sparse, n_agents, n_measured, never_measured_rate, bias_low, bias_high,
-        mean_age, missing_rate, refused_at_first_rate, refused_rate, empty_rate, truncated_rate, off_scale_rate,
-        skipped_rate, ambiguous_rate, flagged_rate, unheard_rate, n_failed_reflections, validation, ddof``. ``n`` is
-        the number of units with a bias. ``n_sparse`` of the ``n_runs`` runs measured fewer than half of their agents;
-        they count. ``unheard_rate`` is the share of the messages to be read that nobody received; the rates from
-        ``missing_rate`` to ``flagged_rate`` are shares of texts and skipped turns (:func:`run_metrics`), NaN where
-        the metrics were made without turns and only these tell. Standard errors are population SD/sqrt(n), and NaN
-        for fewer than two units.
+        diversity_se, assigned_bias, assigned_diversity, n, over, n_runs, n_sparse, n_agents, n_measured,
+        never_measured_rate, bias_low, bias_high, mean_age, missing_rate, refused_at_first_rate, refused_rate,
+        empty_rate, truncated_rate, off_scale_rate, skipped_rate, ambiguous_rate, flagged_rate, unheard_rate,
+        n_failed_reflections, validation, ddof``. ``n`` is the number of units with a bias. ``n_sparse`` of the
+        ``n_runs`` runs measured fewer than half of their agents; they count. ``unheard_rate`` is the share of the
+        messages to be read that nobody received; the rates from ``missing_rate`` to ``flagged_rate`` are shares of
+        texts and skipped turns (:func:`run_metrics`), NaN where the metrics were made without turns and only these
+        tell. Standard errors are population SD/sqrt(n), and NaN for fewer than two units.
 
     Raises
     ------

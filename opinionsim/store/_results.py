@@ -249,7 +249,7 @@ class Results:
 
     @property
     def ordered_runs(self) -> pd.DataFrame:
-        """The frame `runs` in the order of the specification, by which its column ``cell`` is an ordered categorical."""
+        """The frame `runs` in the order of the specification: ``cell`` is an ordered categorical of all its cells."""
         import pandas as pd
 
         cells = pd.CategoricalDtype(list(dict.fromkeys(run.cell for run in self._design.runs)), ordered=True)
