@@ -107,7 +107,7 @@ class Table:
             aligned = ["  ".join(self._aligned(line, widths, each) for each in block) for line in lines]
             body += [rule, *aligned[:head], rule, *aligned[head:]]
         body += [rule, *(fill(note, _WIDTH, subsequent_indent="  ") for note in self.notes)]
-        return "\n".join(line.rstrip() for line in body) + "\n"
+        return "\n".join(line.rstrip() for line in body if line.strip()) + "\n"
 
     @staticmethod
     def _widest(column: Sequence[str]) -> str:

@@ -325,14 +325,8 @@ def _report_run(model: ClassicModel, found: Trajectories, names: list[str], *, a
     say(f"{model.title} ({model.name}): {spell_all(model.told(found.parameters), found.scheme) or 'no parameters'}")
     n, behind = len(found.opinions), f" {PLUS_MINUS} SE" if len(found.opinions) > 1 else ""
     say(f"Evidence: equation. {found.network.n} agents, {found.times[-1]} steps, {counted(n, 'replicate')}")
-    say(
-        aligned(
-            [
-                ["metric", f"start{behind}", f"end{behind}"],
-                *([name, mean(start[name]), mean(end[name])] for name in end),
-            ]
-        )
-    )
+    rows = [[name, mean(start[name]), mean(end[name])] for name in end]
+    say(aligned([["metric", f"start{behind}", f"end{behind}"], *rows]))
     if found.delta is not None and takes_delta(end):
         say("Clusters are told apart by gaps beyond epsilon")
     if n > 1:

@@ -54,7 +54,7 @@ class FinalData:
     @property
     def moments(self) -> tuple[str, str]:
         """Mean opinion and diversity as texts."""
-        return f"mean opinion {_printed(self.bias)}", f"diversity {_printed(self.diversity)}"
+        return f"mean {_printed(self.bias)}", f"diversity {_printed(self.diversity)}"
 
 
 def _printed(value: float) -> str:
