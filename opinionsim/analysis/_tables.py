@@ -90,11 +90,11 @@ class Table:
         the labels repeated.
         """
         lines, head = [*self.header, *self.rows], len(self.header)
-        if len("  ".join(map(self._widest, zip(*lines, strict=True)))) > _WIDTH:
+        if sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True)) - 2 > _WIDTH:
             folded = max(_LABELS // max(self.n_labels, 1) - 2, 6)
             parts = [self._folded(line, folded) for line in lines]
             lines, head = [each for part in parts for each in part], sum(map(len, parts[:head]))
-        widths = [len(self._widest(column)) for column in zip(*lines, strict=True)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         labels = list(range(self.n_labels))
         blocks: list[list[int]] = [labels[:]]
         for column in range(self.n_labels, len(widths)):
@@ -108,10 +108,6 @@ class Table:
             body += [rule, *aligned[:head], rule, *aligned[head:]]
         body += [rule, *(fill(note, _WIDTH, subsequent_indent="  ") for note in self.notes)]
         return "\n".join(line.rstrip() for line in body if line.strip()) + "\n"
-
-    @staticmethod
-    def _widest(column: Sequence[str]) -> str:
-        return max(column, key=len)
 
     def _folded(self, line: Sequence[str], width: int) -> list[list[str]]:
         """The lines that a row takes where labels are folded to a width."""

@@ -23,25 +23,12 @@ _CONDITIONS = (
 _MINDS = frozenset({"confirmation_bias", "memory", "world"})
 
 #: Columns every runs frame has; each other one is a swept axis.
-_FIXED = frozenset(
-    (
-        *("run_id", "experiment", "cell", "replicate", "block", "status", "evidence", "seed", "topic", "category"),
-        *(
-            "framing",
-            "claim",
-            "task",
-            "truth",
-            "confirmation_bias",
-            "memory",
-            "world",
-            "model",
-            "interaction",
-            "network",
-        ),
-        *("n_agents", "steps", "topic_title", "every_report", "instrument_id", "classifier", "validation"),
-        *("wording", "begun_at", "error", "event_steps", "dropped_turns"),
-    )
-)
+_FIXED = frozenset((
+    "run_id", "experiment", "cell", "replicate", "block", "status", "evidence", "seed", "topic", "category",
+    "framing", "claim", "task", "truth", "confirmation_bias", "memory", "world", "model", "interaction", "network",
+    "n_agents", "steps", "topic_title", "every_report", "instrument_id", "classifier", "validation", "wording",
+    "begun_at", "error", "event_steps", "dropped_turns",
+))  # fmt: skip
 
 #: Swept axes that repeat runs rather than set a condition.
 _REPEATS = ("sweep.seed",)
@@ -120,8 +107,6 @@ def in_order(frame: pd.DataFrame, axes: Sequence[str], of: pd.DataFrame | None =
     given = of is not None and isinstance(of["cell"].dtype, pd.CategoricalDtype)
     orders = {axis: of[axis].dropna().unique() if given else order_levels(frame[axis]) for axis in axes}
     ranks = {axis: {level: place for place, level in enumerate(order)} for axis, order in orders.items()}
-    if not ranks:
-        return frame
     return frame.sort_values(
         list(axes), key=lambda column: column.map(ranks[str(column.name)]).astype(float), kind="stable"
     )

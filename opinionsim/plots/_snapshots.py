@@ -118,6 +118,7 @@ def snapshot_data(
     ties = pd.concat([part.assign(step=moment) for part, moment in zip(shown, moments, strict=True)])
     places = _layout(n, ties, seed, circle=complete)
     rows = np.searchsorted(trajectory.times, moments)
+    held = np.full(n, np.nan) if trajectory.assigned is None else trajectory.assigned
     nodes = pd.DataFrame(
         {
             "step": np.repeat(moments, n),
@@ -125,9 +126,7 @@ def snapshot_data(
             "x": np.tile(places[:, 0], len(moments)),
             "y": np.tile(places[:, 1], len(moments)),
             "value": trajectory.values[rows].ravel(),
-            "assigned": np.tile(
-                np.full(n, np.nan) if trajectory.assigned is None else trajectory.assigned, len(moments)
-            ),
+            "assigned": np.tile(held, len(moments)),
             "evidence": trajectory.evidence,
         }
     )
