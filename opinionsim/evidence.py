@@ -15,6 +15,12 @@ _SELF_REPORT = "self-report"
 #: Statement on opinions that a classifier read from a chat model's texts without an audit against human labels.
 NOT_VALIDATED = "instrument not validated on this model's text"
 
+#: What to do where no opinion was measured.
+TO_MEASURE = (
+    "set topic and measurement.classifier in the specification and run it again, or read what was said with "
+    "`opinionsim show`"
+)
+
 #: Statement in a title for each value of the `evidence` column.
 EVIDENCE: Mapping[str, str] = {
     "scripted": "SCRIPTED STAND-IN, not evidence about people or models",

@@ -1,26 +1,26 @@
-"""Tables of what is missing: causes and rates, what the numbers are with and without it, and who was not heard."""
+"""Tables of what is doubtful or missing: the numbers with and without it, and who was not heard."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
-from opinionsim.analysis._tables import Table, cell_text, finished, headings, level_text, measured, usable_runs
+from opinionsim.analysis._tables import (
+    Table,
+    cell_text,
+    default_axes,
+    finished,
+    headings,
+    level_text,
+    measured,
+    usable_runs,
+)
 from opinionsim.errors import SpecError
-from opinionsim.metrics import SIDES, condition_axes, condition_metrics, exposure, in_order, one_wording, run_metrics
-
-#: Rates of a condition, with their headings.
-_RATES = {
-    "refused_at_first": "at first",
-    "refused": "refused",
-    "empty": "empty",
-    "truncated": "cut off",
-    "off_scale": "off scale",
-    "skipped": "skipped",
-    "flagged": "flagged",
-}
+from opinionsim.evidence import TO_MEASURE
+from opinionsim.metrics import SIDES, condition_metrics, exposure, in_order, one_wording, run_metrics
 
 
 def missing_tables(
@@ -32,7 +32,7 @@ def missing_tables(
     wording: str | None = None,
     ddof: int = 0,
 ) -> list[Table]:
-    """Tables of what is missing from the tables of final opinions.
+    """Tables of what the numbers are without what is doubtful, and of who was not heard.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ def missing_tables(
     Returns
     -------
     list of Table
-        For each kind of evidence: missing values by condition and framing; bias and diversity with and without cut-off
-        texts, runs with few measured agents, and ambiguous texts, if there are any; and, if anything that was to be
-        read was refused, refusals by side of their author with the mean opinions of intended and delivered speakers.
+        Mean opinion and diversity with and without cut-off texts, runs with few measured agents, and ambiguous texts,
+        where they differ; and, if anything that was to be read was refused, refusals by side of their author with the
+        mean opinions of intended and delivered speakers. Empty for runs of which nothing is doubtful or refused.
 
     Raises
     ------
@@ -56,67 +56,15 @@ def missing_tables(
         If no run is complete or has that wording.
     """
     runs, _ = one_wording(runs, wording)
-    read = usable_runs(runs)
-    if read.empty:
-        raise SpecError("no complete run of a cell measures stance, so there is nothing to tabulate")
-    made: list[Table] = []
-    for evidence in dict.fromkeys(read["evidence"]):
-        own = runs[runs["evidence"] == evidence]
-        axes = _axes(usable_runs(own))
-        metrics = run_metrics(own, opinions, agents, ddof, turns=turns)
-        made.append(_missing(own, metrics, axes, kind))
-        chosen = str(made[-1].frame["kind"].iloc[0])
-        made += _sensitivity(own, opinions, agents, metrics, axes, chosen)
-        made += _exposure(own, opinions, turns, metrics, axes, chosen)
-    return made
-
-
-def _axes(runs: pd.DataFrame) -> list[str]:
-    """The conditions of the rows: those that vary without the topic, or the topic, with the framing in any case."""
-    varying = condition_axes(runs)
-    axes = [axis for axis in varying if axis != "topic"] or list(varying)
-    return axes if "framing" in axes else ["framing", *axes]
-
-
-def _missing(runs: pd.DataFrame, metrics: pd.DataFrame, axes: Sequence[str], kind: str | None) -> Table:
+    if usable_runs(runs).empty:
+        raise SpecError(f"no complete run of a cell measures stance, so there is nothing to tabulate: {TO_MEASURE}")
+    axes = default_axes(runs)
+    metrics = run_metrics(runs, opinions, agents, ddof, turns=turns)
     frame, chosen = measured(runs, metrics, axes, kind)
-    header = (
-        *headings(axes),
-        "answered",
-        *_RATES.values(),
-        "forgot",
-        "measured",
-        "age",
-        "B between",
-        "few",
-    )
-    rows = [
-        (
-            *(level_text(row[axis]) for axis in axes),
-            _percent(1 - sum(row[f"{cause}_rate"] for cause in ("refused", "empty", "truncated", "skipped"))),
-            *(_percent(row[f"{cause}_rate"]) for cause in _RATES),
-            f"{row['n_failed_reflections']:.0f}",
-            f"{row['n_measured']} of {row['n_agents']}",
-            f"{row['mean_age']:.1f}" if pd.notna(row["mean_age"]) else "-",
-            f"{cell_text(row['bias_low'])} and {cell_text(row['bias_high'])}",
-            f"{row['n_sparse']} of {row['n_runs']}",
-        )
-        for row in frame.to_dict("records")
+    return [
+        *_sensitivity(runs, opinions, agents, metrics, frame, axes, chosen),
+        *_exposure(runs, opinions, turns, axes, chosen),
     ]
-    notes = (
-        f"Shares of the turns of kind {chosen}. At first: the first reply was a refusal. Off scale: an answer in which "
-        "no opinion was found. Skipped: nothing was left to read. Flagged: an answer with a remark out of role, or a "
-        "suspected refusal.",
-        "Forgot: reflections, of all turns, that were refused or empty, so that the memory kept its past summary.",
-        "Measured: agents with an opinion. Age: steps since it was measured, mean. B between: B if all others were at "
-        "the lowest, or at the highest, point. Few: runs with an opinion of fewer than half of their agents; they "
-        "count in B and D.",
-    )
-    return replace(finished("Missing values", frame, (header,), rows, len(axes), notes), name="missing")
-
-
-def _percent(share: float) -> str:
-    return "-" if pd.isna(share) else f"{share:.1%}"
 
 
 def _variants(
@@ -135,7 +83,7 @@ def _variants(
         if (cut & own["value"].notna()).any():
             yield "cut-off left out", run_metrics(runs, own.assign(value=own["value"].where(~cut)), agents, ddof)
     if metrics.loc[metrics["kind"] == kind, "sparse"].any():
-        yield "without runs of few measured", metrics[~metrics["sparse"]]
+        yield "without sparse runs", metrics[~metrics["sparse"]]
     if "ambiguous" in own.columns and (own["ambiguous"] & own["value"].notna()).any():
         yield (
             "without ambiguous",
@@ -143,28 +91,41 @@ def _variants(
         )
 
 
+#: Variants of the numbers, by their headings: what they leave out or count.
+_DOUBTS = {
+    "cut-off counted": "texts that were cut off, as they were coded",
+    "cut-off left out": "texts that were cut off",
+    "without sparse runs": "runs with an opinion of fewer than half of their agents",
+    "without ambiguous": "opinions with a probability of at least 0.25 on each side of neutral",
+}
+
+
 def _sensitivity(
     runs: pd.DataFrame,
     opinions: pd.DataFrame,
     agents: pd.DataFrame,
     metrics: pd.DataFrame,
+    frame: pd.DataFrame,
     axes: Sequence[str],
     kind: str,
 ) -> Iterator[Table]:
-    """One table of bias and diversity as tabulated, and of each variant; none without variants."""
-    variants = dict(_variants(runs, opinions, agents, metrics, kind))
-    if not variants:
-        return
-    frame, _ = measured(runs, metrics, axes, kind)
+    """One table of mean opinion and diversity as tabulated, and of each variant that differs; none without these."""
     numbers = frame[[*axes, "kind", "evidence", "bias", "diversity", "n_runs"]]
-    for name, other in variants.items():
+    variants = []
+    for name, other in _variants(runs, opinions, agents, metrics, kind):
         found = condition_metrics(usable_runs(runs), _of_cells(runs, other, kind), axes)
         columns = {column: f"{column} {name}" for column in ("bias", "diversity", "n_runs")}
-        numbers = numbers.merge(found[[*axes, *columns]].rename(columns=columns), on=list(axes), how="left")
+        renamed = found[[*axes, "evidence", *columns]].rename(columns=columns)
+        both = numbers.merge(renamed, on=[*axes, "evidence"], how="left")
+        pairs = [both[[column, columns[column]]].to_numpy(float).T for column in ("bias", "diversity")]
+        if not all(np.allclose(*pair, rtol=0, atol=0.005, equal_nan=True) for pair in pairs):
+            numbers, variants = both, [*variants, name]
+    if not variants:
+        return
     names = ["", *(f" {name}" for name in variants)]
     header = (
-        (*("",) * len(axes), *(text for name in names for text in (name.strip() or "as tabulated", ""))),
-        (*headings(axes), *("B", "D") * len(names)),
+        (*("",) * len(axes), *(name.strip() or "as tabulated" for name in names for _ in range(2))),
+        (*headings(axes), *("mean opinion", "diversity") * len(names)),
     )
     rows = [
         (
@@ -173,11 +134,8 @@ def _sensitivity(
         )
         for row in numbers.to_dict("records")
     ]
-    notes = (
-        "Ambiguous: an opinion with a probability of at least 0.25 on each side of neutral. Few measured: runs with an "
-        "opinion of fewer than half of their agents. A run without any opinion adds nothing.",
-    )
-    made = finished("With and without doubtful texts and runs", numbers, header, rows, len(axes), notes)
+    notes = [f"{name[0].upper()}{name[1:]}: {_DOUBTS[name]}." for name in variants]
+    made = finished("With and without what is doubtful", numbers, header, rows, len(axes), notes)
     yield replace(made, name="doubtful")
 
 
@@ -191,7 +149,6 @@ def _exposure(
     runs: pd.DataFrame,
     opinions: pd.DataFrame,
     turns: pd.DataFrame,
-    metrics: pd.DataFrame,
     axes: Sequence[str],
     kind: str,
 ) -> Iterator[Table]:
@@ -202,10 +159,10 @@ def _exposure(
     sides = (*SIDES.values(), "unmeasured")
     if heard.empty or not heard[[f"n_{side}_at_first" for side in sides]].to_numpy().any():
         return
-    counts = [column for column in heard.columns if str(column).startswith("n_")]
-    grouped = heard.groupby(list(axes), dropna=False, sort=False)
+    counts = [column for column in heard.columns if str(column).startswith("n_") and column not in axes]
+    grouped = heard.groupby([*axes, "evidence"], dropna=False, sort=False)
     frame = grouped[counts].sum().join(grouped[["intended", "delivered"]].mean()).reset_index()
-    frame = in_order(frame.assign(evidence=heard["evidence"].iloc[0], kind=kind), axes)
+    frame = in_order(frame.assign(kind=kind), axes, read)
     header = (*headings(axes), *(f"{side}" for side in sides), "intended", "delivered", "shift")
     rows = [
         (
@@ -220,7 +177,7 @@ def _exposure(
         "Of the messages that turns were to read, the share refused at first and in the end, by side of the author's "
         "last measured opinion.",
         "Intended and delivered: mean last opinion of the authors of these messages, and of those that were received. "
-        "A shift changes B without any influence: see docs/missing.md.",
+        "A shift changes the mean opinion without any influence: see docs/missing.md.",
     )
     yield replace(finished("Refusals by side of their author", frame, (header,), rows, len(axes), notes), name="heard")
 

@@ -1,29 +1,56 @@
-"""Tables of final opinions: bias and diversity by condition, with their kind of evidence."""
+"""Tables of opinions at the start and the end: mean and diversity by condition, with their kind of evidence."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
+from textwrap import fill, wrap
 from typing import Any
 
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.evidence import KINDS, evidence_statement, played_by, validation_statement
-from opinionsim.metrics import condition_axes, condition_metrics, one_wording, order_levels, wording_statement
+from opinionsim.evidence import KINDS, TO_MEASURE, evidence_statement, played_by, validation_statement
+from opinionsim.metrics import (
+    condition_axes,
+    condition_metrics,
+    in_order,
+    one_wording,
+    order_levels,
+    spell_mean,
+    wording_statement,
+)
 from opinionsim.spreadsheets import write_csv
 
 _TABLE_AXES = ("framing", "confirmation_bias")
 #: Units of standard errors, in words.
 _UNITS = {"topic": "topics", "replicate": "replicates", "seed": "seeds", "block": "seeds and replicates"}
-#: Causes of missing texts in words; the others were cut off.
-_CAUSES = {"refused": "refused", "empty": "empty", "off_scale": "without a stated opinion"}
-#: Difference between conditions, in shares of the messages to be read, above which unheard messages are reported.
-_UNEQUAL = 0.05
-_MINUS = "\N{MINUS SIGN}"
+#: Causes of texts without an opinion in words; the others were cut off.
+_CAUSES = {"n_refused": "refused", "n_empty": "empty", "n_off_scale": "off scale"}
+#: What stands behind a mean, and the heads of means.
+_ERROR = "\N{PLUS-MINUS SIGN} SE"
+_MEASURES = ("mean opinion", "diversity")
+#: Columns of a printed table, and those of them that labels have where a table is wider.
+_WIDTH, _LABELS = 100, 54
+#: Columns on what is missing, by the column of the frame: head, and meaning. Each is printed only where it is not 0.
+_MISSING = {
+    "refused_at_first_rate": ("refused at first", "the first reply was a refusal"),
+    "refused_rate": ("refused", "the last reply was a refusal too"),
+    "empty_rate": ("empty", "the last reply had no text"),
+    "truncated_rate": ("cut off", "the last reply was cut off"),
+    "off_scale_rate": ("off scale", "an answer in which no opinion was found"),
+    "skipped_rate": ("skipped", "nothing was left to read"),
+    "flagged_rate": ("flagged", "an answer with a remark out of role, or a suspected refusal"),
+    "unheard_rate": (
+        "unheard",
+        "share of the messages to be read that nobody received (refused, empty or skipped); where it differs, so does "
+        "who is heard, and the mean opinion with it: see docs/missing.md",
+    ),
+    "never_measured_rate": ("unmeasured", "share of the agents without any opinion"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,21 +84,40 @@ class Table:
     name: str = ""
 
     def to_text(self) -> str:
-        """The whole table as plain text: title, aligned columns, notes."""
-        lines = [*self.header, *self.rows]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(self.header[0]))]
-        spelled = ["  ".join(self._aligned(line, widths)) for line in lines]
-        rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
-        head = len(self.header)
-        body = [self.title, rule, *spelled[:head], rule, *spelled[head:], rule, *self.notes]
-        return "\n".join(line.rstrip() for line in body) + "\n"
+        """The whole table as plain text, at most 100 columns wide: title, aligned columns, notes.
 
-    def _aligned(self, line: Sequence[str], widths: Sequence[int]) -> list[str]:
-        """Cells of a line padded to the widths: labels to the left, numbers to the right."""
-        return [
-            cell.ljust(width) if column < self.n_labels else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
+        Where the columns do not fit beside one another, long labels are folded, and further columns follow below with
+        the labels repeated.
+        """
+        lines, head = [*self.header, *self.rows], len(self.header)
+        if sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True)) - 2 > _WIDTH:
+            folded = max(_LABELS // max(self.n_labels, 1) - 2, 6)
+            parts = [self._folded(line, folded) for line in lines]
+            lines, head = [each for part in parts for each in part], sum(map(len, parts[:head]))
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        labels = list(range(self.n_labels))
+        blocks: list[list[int]] = [labels[:]]
+        for column in range(self.n_labels, len(widths)):
+            if sum(widths[each] + 2 for each in blocks[-1]) + widths[column] > _WIDTH and blocks[-1] != labels:
+                blocks.append(labels[:])
+            blocks[-1].append(column)
+        body = [fill(self.title, _WIDTH)]
+        for block in blocks:
+            rule = "-" * (sum(widths[each] + 2 for each in block) - 2)
+            aligned = ["  ".join(self._aligned(line, widths, each) for each in block) for line in lines]
+            body += [rule, *aligned[:head], rule, *aligned[head:]]
+        body += [rule, *(fill(note, _WIDTH, subsequent_indent="  ") for note in self.notes)]
+        return "\n".join(line.rstrip() for line in body if line.strip()) + "\n"
+
+    def _folded(self, line: Sequence[str], width: int) -> list[list[str]]:
+        """The lines that a row takes where labels are folded to a width."""
+        parts = [wrap(cell, width) if column < self.n_labels else [cell] for column, cell in enumerate(line)]
+        return [list(each) for each in zip_longest(*parts, fillvalue="")]
+
+    def _aligned(self, line: Sequence[str], widths: Sequence[int], column: int) -> str:
+        """A cell of a line padded to its column's width: labels to the left, numbers to the right."""
+        padded = str.ljust if column < self.n_labels else str.rjust
+        return padded(line[column], widths[column])
 
     def to_csv(self, path: str | Path) -> Path:
         """Save the unrounded numbers with their ``evidence`` and ``validation`` columns.
@@ -101,7 +147,7 @@ class Table:
 
 
 def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, wording: str | None = None) -> Table:
-    """Bias and diversity by framing and confirmation bias, a pair of columns for each memory.
+    """Mean opinion and diversity by framing and confirmation bias, a pair of columns for each memory.
 
     Parameters
     ----------
@@ -120,7 +166,7 @@ def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, w
     Returns
     -------
     Table
-        Cells are mean±SE.
+        Cells are mean ± standard error (:func:`opinionsim.metrics.spell_mean`).
 
     Raises
     ------
@@ -149,12 +195,14 @@ def table(
     kind: str | None = None,
     wording: str | None = None,
 ) -> Table:
-    """Bias and diversity by any conditions, one row each.
+    """Mean opinion and diversity at the start and the end by any conditions, one row each, and what is missing.
 
     Parameters
     ----------
     runs, metrics, kind, wording
-        As for :func:`table1`.
+        As for :func:`table1`, but kinds of evidence may differ: they are then a condition. The frame
+        :attr:`opinionsim.Results.ordered_runs` gives rows in the order of the specification, any other those of
+        :func:`opinionsim.metrics.order_levels`.
     by : sequence of str, optional
         Columns of `runs` that make a condition; default all that vary except the topic, or the topic where nothing
         else varies.
@@ -162,7 +210,7 @@ def table(
     Returns
     -------
     Table
-        One row a condition with B, D and the number of units and runs.
+        One row a condition with its number of runs. Columns on what is missing are there where anything is.
 
     Raises
     ------
@@ -170,39 +218,75 @@ def table(
         As for :func:`table1`.
     """
     runs, left_out = one_wording(runs, wording)
-    varying = condition_axes(usable_runs(runs))
-    axes = list(by) if by is not None else ([axis for axis in varying if axis != "topic"] or list(varying))
+    axes = list(by) if by is not None else default_axes(runs)
     frame, kind = measured(runs, metrics, axes, kind)
-    header = (*headings(axes), "B", "D", "n", "runs")
-    rows = [
-        (
-            *(level_text(row[axis]) for axis in axes),
-            cell_text(row["bias"], row["bias_se"]),
-            cell_text(row["diversity"], row["diversity_se"]),
-            str(row["n"]),
-            str(row["n_runs"]),
-        )
-        for row in frame.to_dict("records")
+    labels = _label_columns(frame, axes)
+    further = list(_missing_columns(frame))
+    above = (*("" for _ in (*labels, "runs")), *_MEASURES[:1] * 2, *_MEASURES[1:] * 2, *("" for _ in further))
+    names = (*headings(labels), "runs", *("start", f"end {_ERROR}") * 2, *(name for name, _, _ in further))
+    columns = [
+        *([level_text(value) for value in frame[label]] for label in labels),
+        frame["n_runs"].astype(str),
+        [cell_text(value, none="-") for value in frame["assigned_bias"]],
+        [cell_text(*pair) for pair in zip(frame["bias"], frame["bias_se"], strict=True)],
+        [cell_text(value, none="-") for value in frame["assigned_diversity"]],
+        [cell_text(*pair) for pair in zip(frame["diversity"], frame["diversity_se"], strict=True)],
+        *(cells for _, cells, _ in further),
     ]
-    made = _finish("Final opinions by condition", runs, metrics, frame, kind, (header,), rows, len(axes))
+    said = [f"{name[0].upper()}{name[1:]}: {told}." for name, _, told in further]
+    if said:
+        said[0] = f"Missing, in shares of the turns of kind {kind} unless said otherwise: {said[0]}"
+    notes = [*_notes(runs, metrics, frame, kind), " ".join(said)]
+    rows = list(zip(*columns, strict=True))
+    made = finished("Opinions by condition", frame, (above, names), rows, len(labels), notes)
     return _telling(left_out, wording, made)
 
 
+def _label_columns(frame: pd.DataFrame, axes: Sequence[str]) -> list[str]:
+    """Columns whose levels name the rows: the conditions, and the evidence where it differs."""
+    return [*axes, *(["evidence"] if frame["evidence"].nunique() > 1 and "evidence" not in axes else [])]
+
+
+def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]]:
+    """Head, cells and meaning of each column on what is missing of which there is any."""
+    for column, (name, told) in _MISSING.items():
+        if frame[column].fillna(0).any():
+            yield name, [_percent(share) for share in frame[column]], told
+    if frame["n_failed_reflections"].fillna(0).any():
+        told = "reflections, of all turns, that were refused or empty, so that the memory kept its past summary"
+        yield "forgotten", [f"{n:.0f}" for n in frame["n_failed_reflections"]], told
+    if (frame["bias_low"] < frame["bias_high"]).any():
+        ends = zip(frame["bias_low"], frame["bias_high"], strict=True)
+        told = "the mean opinion if all that is missing were at the lowest, or at the highest, point"
+        yield "mean within", [f"{cell_text(low)} to {cell_text(high)}" for low, high in ends], told
+    if frame["n_sparse"].any():
+        told = "runs with an opinion of fewer than half of their agents; they count"
+        yield "sparse", frame["n_sparse"].astype(str).tolist(), told
+
+
+def _percent(share: float) -> str:
+    return "-" if pd.isna(share) else f"{share:.1%}"
+
+
 def tables(
-    runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, wording: str | None = None
+    runs: pd.DataFrame,
+    metrics: pd.DataFrame,
+    kind: str | None = None,
+    wording: str | None = None,
 ) -> list[Table]:
     """The tables that fit an experiment.
 
     Parameters
     ----------
     runs, metrics, kind, wording
-        As for :func:`table1`.
+        As for :func:`table`.
 
     Returns
     -------
     list of Table
-        For each kind of evidence: tables 1 and 2 where only framing, confirmation bias, memory and topic
-        vary (table 2 when there are several categories), else one general table.
+        One general table with a row for each condition, model and equation. Where only framing, confirmation bias,
+        topic and memory vary, the last one among them, and all is of one kind of evidence: tables 1 and 2 (table 2 when
+        there are several categories), followed by the general one only where something is missing.
 
     Raises
     ------
@@ -212,21 +296,25 @@ def tables(
     runs, left_out = one_wording(runs, wording)
     complete = runs[runs["status"] == "complete"]
     if complete.empty:
-        raise SpecError(f"no run is complete, so there is nothing to tabulate; {len(runs)} are not")
+        n = f"{len(runs)} runs are" if len(runs) != 1 else "the only run is"
+        raise SpecError(f"no run is complete, so there is nothing to tabulate; {n} not: `opinionsim run` goes on")
+    usable = usable_runs(runs)
+    axes = set(condition_axes(usable))
     made = []
-    read = usable_runs(runs)
-    # Where no cell measures stance, the loop still runs, and the table is refused with the reason.
-    for evidence in dict.fromkeys((complete if read.empty else read)["evidence"]):
-        own = runs[runs["evidence"] == evidence]
-        usable = usable_runs(own)
-        axes = set(condition_axes(usable))
-        if axes & set(_TABLE_AXES) and axes <= {*_TABLE_AXES, "memory", "topic"}:
-            made.append(table1(own, metrics, kind))
-            if usable["category"].nunique() > 1:
-                made.append(table2(own, metrics, kind))
-        else:
-            made.append(table(own, metrics, kind=kind))
+    crossed = "memory" in axes and axes & set(_TABLE_AXES) and axes <= {*_TABLE_AXES, "memory", "topic"}
+    if crossed and usable["evidence"].nunique() == 1:
+        made.append(table1(runs, metrics, kind))
+        if usable["category"].nunique() > 1:
+            made.append(table2(runs, metrics, kind))
+    if not made or any(True for _ in _missing_columns(made[0].frame)):
+        made.append(table(runs, metrics, kind=kind))
     return [_telling(left_out, wording, each) for each in made]
+
+
+def default_axes(runs: pd.DataFrame) -> list[str]:
+    """The conditions of the rows of a table: all that vary except the topic, or the topic where nothing else does."""
+    varying = condition_axes(usable_runs(runs))
+    return [axis for axis in varying if axis != "topic"] or list(varying)
 
 
 def further_table(
@@ -241,7 +329,7 @@ def further_table(
     Parameters
     ----------
     runs, metrics, kind, wording
-        As for :func:`table1`.
+        As for :func:`table`.
     values : DataFrame
         From :func:`opinionsim.metrics.named_metrics`.
 
@@ -251,25 +339,24 @@ def further_table(
         As for :func:`table1`.
     """
     runs, left_out = one_wording(runs, wording)
-    varying = condition_axes(usable_runs(runs))
-    axes = [axis for axis in varying if axis != "topic"] or list(varying)
+    axes = default_axes(runs)
     keys = ["run_id", "cell", "instrument_id", "kind"]
     names = [column for column in values.columns if column not in keys]
     both = metrics.merge(values.set_axis([*keys, *range(len(names))], axis="columns"), on=keys)
     # condition_metrics averages the columns bias and diversity, so each metric takes their place in turn.
     frames = [measured(runs, both.assign(bias=both[i], diversity=both[i]), axes, kind) for i in range(len(names))]
-    # n counts measured agents or runs, as beside bias; a metric may be undefined in some of them.
     frame, kind = measured(runs, metrics, axes, kind)
     columns = [[cell_text(*pair) for pair in zip(each["bias"], each["bias_se"], strict=True)] for each, _ in frames]
-    labels = [[level_text(value) for value in frame[axis]] for axis in axes]
-    units = [frame["n"].astype(str), frame["n_runs"].astype(str)]
-    rows = list(zip(*labels, *columns, *units, strict=True))
-    header = (*headings(axes), *names, "n", "runs")
+    labels = _label_columns(frame, axes)
+    levels = [[level_text(value) for value in frame[label]] for label in labels]
+    rows = list(zip(*levels, frame["n_runs"].astype(str), *columns, strict=True))
+    header = (*headings(labels), "runs", *(f"{name} {_ERROR}" for name in names))
     numbers = frame[[*axes, "kind", "evidence", "n", "over", "n_runs", "validation"]].assign(
         **{name: each["bias"] for name, (each, _) in zip(names, frames, strict=True)},
         **{f"{name}_se": each["bias_se"] for name, (each, _) in zip(names, frames, strict=True)},
     )
-    made = _finish("Further metrics by condition", runs, metrics, frame, kind, (header,), rows, len(axes))
+    notes = _notes(runs, metrics, frame, kind)[1:]
+    made = finished("Further metrics by condition", frame, (header,), rows, len(labels), notes)
     return _telling(left_out, wording, replace(made, frame=numbers, name="metrics"))
 
 
@@ -282,21 +369,21 @@ def _telling(left_out: pd.DataFrame, wording: str | None, made: Table) -> Table:
 
 
 def measured(
-    runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str], kind: str | None
+    runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str], kind: str | None, cells: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, str]:
-    """Numbers of a table, and the kind of text they are read from."""
+    """Numbers of a table, in the order of the `cells` if they are given, and the kind of text they are read from."""
     complete = usable_runs(runs)
     usable = _own(complete, metrics)
     present = [name for name in KINDS if name in set(usable["kind"])]
     if not present:
-        raise SpecError("no complete run has a text with a measured stance, so there is nothing to tabulate")
+        raise SpecError(
+            f"no complete run has a text with a measured stance, so there is nothing to tabulate: {TO_MEASURE}"
+        )
     chosen = present[0] if kind is None else kind
     if chosen not in present:
         raise SpecError(f"no complete run has texts of kind {chosen!r}; present are {', '.join(present)}")
-    if complete["evidence"].nunique() > 1:
-        kinds = ", ".join(sorted(complete["evidence"].unique()))
-        raise SpecError(f"one table must rest on one kind of evidence; these runs have {kinds}")
-    return condition_metrics(complete, usable[usable["kind"] == chosen], by), chosen
+    frame = condition_metrics(complete, usable[usable["kind"] == chosen], by)
+    return in_order(frame, by, complete), chosen
 
 
 def usable_runs(runs: pd.DataFrame) -> pd.DataFrame:
@@ -318,13 +405,17 @@ def _own(runs: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def _crossed(name: str, runs: pd.DataFrame, metrics: pd.DataFrame, row_axes: Sequence[str], kind: str | None) -> Table:
-    """A table with `row_axes` down and a pair of columns B, D for each memory across."""
+    """A table with `row_axes` down, and mean opinion and diversity for each memory across."""
+    evidence = usable_runs(runs)["evidence"].unique()
+    if len(evidence) > 1:
+        raise SpecError(f"{name} rests on one kind of evidence; these runs have {', '.join(sorted(evidence))}")
     frame, kind = measured(runs, metrics, [*row_axes, "memory"], kind)
     memories = order_levels(frame["memory"])
     blank = ("",) * len(row_axes)
     header = (
-        (*blank, *(text for memory in memories for text in (str(memory), ""))),
-        (*headings(row_axes), *(["B", "D"] * len(memories))),
+        (*blank, *(str(memory) for memory in memories for _ in _MEASURES)),
+        (*blank, *_MEASURES * len(memories)),
+        (*headings(row_axes), *[_ERROR] * 2 * len(memories)),
     )
     rows = []
     for labels, block in frame.groupby(list(row_axes), sort=False, dropna=False):
@@ -339,21 +430,8 @@ def _crossed(name: str, runs: pd.DataFrame, metrics: pd.DataFrame, row_axes: Seq
             )
         rows.append(tuple(cells))
     heading = f"{name}: final opinions by {', '.join(headings(row_axes))} and memory"
-    return _finish(heading, runs, metrics, frame, kind, header, rows, len(row_axes))
-
-
-def _finish(
-    heading: str,
-    runs: pd.DataFrame,
-    metrics: pd.DataFrame,
-    frame: pd.DataFrame,
-    kind: str,
-    header: tuple[tuple[str, ...], ...],
-    rows: Sequence[tuple[str, ...]],
-    n_labels: int,
-) -> Table:
-    """The table of final opinions with its notes."""
-    return finished(heading, frame, header, rows, n_labels, _notes(runs, metrics, frame, kind))
+    notes = _notes(runs, metrics, frame, kind)
+    return finished(heading, frame, header, rows, len(row_axes), notes)
 
 
 def finished(
@@ -372,7 +450,8 @@ def finished(
         while same < n_labels - 1 and row[same] == above[same]:
             same += 1
         shown.append(("",) * same + row[same:])
-    return Table(f"{statement} | {heading}", header, tuple(shown), n_labels, frame, (f"Evidence: {statement}.", *notes))
+    said = (f"Evidence: {statement}.", *filter(None, notes))
+    return Table(f"{statement} | {heading}", header, tuple(shown), n_labels, frame, said)
 
 
 def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind: str) -> list[str]:
@@ -390,15 +469,15 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
     averaged = f", {repeats} averaged within a topic first" if unit == "topic" else ""
     instruments = ", ".join(dict.fromkeys(str(name) for name in used["classifier"]))
     notes = [
-        f"B: mean, D: standard deviation (ddof {frame['ddof'].iloc[0]}) over the last measured opinion of each agent.",
-        f"SE: population SD/\N{SQUARE ROOT}n over {_UNITS.get(unit, unit)} ({n}){averaged}; not given for n < 2.",
+        "Start: opinions that agents were assigned, which is no measurement. End: the last measured opinion of each "
+        f"agent. Diversity: standard deviation (ddof {frame['ddof'].iloc[0]}) over agents.",
+        f"{_ERROR}: standard error of the mean, population SD/\N{SQUARE ROOT}n over {_UNITS.get(unit, unit)} "
+        f"({n}){averaged}; not given for n < 2.",
         f"Runs used: {len(used)} complete. Excluded as not complete: {excluded}.",
-        f"Agents never measured: {_rate(used['n_never'].sum(), used['n_agents'].sum())}. "
-        f"Texts without an answer: {_missing(used)}.",
+        _counts(used),
         _instrument(kind, instruments),
         *_every_report(read),
         *_events(read),
-        *_unequal_exposure(frame),
     ]
     players = played_by(read["model"].astype(str), read["evidence"])
     if players:
@@ -419,8 +498,20 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
     if further:
         notes.append(f"Readings of these runs by further instruments of stance, not used: {further}.")
     if undefined:
-        notes.append(f"Runs in which no agent was ever measured, which add nothing to B and D: {undefined}.")
+        notes.append(f"Runs in which no agent was ever measured, which add nothing to the means: {undefined}.")
     return notes
+
+
+def _counts(used: pd.DataFrame) -> str:
+    """Agents never measured and texts without an opinion, of how many, with the causes."""
+    n = used[["n_never", "n_agents", "n_missing", "n_texts", *_CAUSES]].sum()
+    causes = {told: n[column] for column, told in _CAUSES.items()}
+    causes["cut off"] = n["n_missing"] - sum(causes.values())
+    told = ", ".join(f"{count:,} {cause}" for cause, count in causes.items() if count)
+    return (
+        f"Agents never measured: {n['n_never']:,} of {n['n_agents']:,}. "
+        f"Texts without an opinion: {n['n_missing']:,} of {n['n_texts']:,}{told and f' ({told})'}."
+    )
 
 
 def _every_report(read: pd.DataFrame) -> list[str]:
@@ -442,21 +533,6 @@ def _events(read: pd.DataFrame) -> list[str]:
     ]
 
 
-def _unequal_exposure(frame: pd.DataFrame) -> list[str]:
-    """A note where messages were refused, empty or skipped much more often in one condition than in another."""
-    rates = frame["unheard_rate"].dropna()
-    if rates.empty or rates.max() - rates.min() <= _UNEQUAL:
-        return []
-    axes = list(frame.columns[: list(frame.columns).index("kind")])
-    rows = {place: ", ".join(str(row[axis]) for axis in axes if pd.notna(row[axis])) for place, row in frame.iterrows()}
-    most, least = rows[rates.idxmax()], rows[rates.idxmin()]
-    return [
-        f"Of the messages to be read, nobody received {rates.max():.1%} under {most}, but {rates.min():.1%} under "
-        f"{least}: refused, empty or skipped. Who is heard differs between these conditions, and B with it; see "
-        "docs/missing.md."
-    ]
-
-
 def _instrument(kind: str, names: str) -> str:
     """The kind of text that opinions were read from, and the classifier."""
     if kind == "self-report":
@@ -464,29 +540,9 @@ def _instrument(kind: str, names: str) -> str:
     return f"Instrument: texts of kind {kind}, coded by {names}."
 
 
-def _missing(used: pd.DataFrame) -> str:
-    """The rate of texts without a value, with counts of the causes."""
-    n_missing = used["n_missing"].sum()
-    rate = _rate(n_missing, used["n_texts"].sum())
-    if not n_missing:
-        return rate
-    causes = {cause: used[f"n_{name}"].sum() for name, cause in _CAUSES.items()}
-    causes["cut off"] = n_missing - sum(causes.values())
-    return f"{rate}: {', '.join(f'{count} {cause}' for cause, count in causes.items() if count)}"
-
-
-def _rate(part: float, whole: float) -> str:
-    """A share with its counts."""
-    return f"{part / whole:.1%} ({part:.0f} of {whole:.0f})" if whole else "none (0 of 0)"
-
-
-def cell_text(mean: float, error: float = math.nan) -> str:
-    """A mean with its standard error as printed, two decimals."""
-    if pd.isna(mean):
-        return "undefined"
-    # Adding 0.0 turns a rounded -0.0 into 0.0.
-    spelled = f"{round(mean, 2) + 0.0:.2f}".replace("-", _MINUS)
-    return spelled if pd.isna(error) else f"{spelled}±{error:.2f}"
+def cell_text(mean: float, error: float = math.nan, none: str = "undefined") -> str:
+    """A mean with its standard error as printed, with two decimals where it has none; `none` where there is no mean."""
+    return spell_mean(mean, error, ".2f") if pd.notna(mean) else none
 
 
 def headings(axes: Sequence[str]) -> list[str]:

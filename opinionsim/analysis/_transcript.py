@@ -17,8 +17,9 @@ def transcript(results: Results, run: int | str = 0, agent: int | None = None, t
     """The messages of one run, in order, with what each agent read and how its text was coded.
 
     All agents are shown; those that are not participants are named with their role. A text that is not an answer is
-    marked with its condition: refused, empty, truncated or skipped. Codes are those of the run's own instrument of
-    stance for each text by itself. Where agents differ in model or kind of evidence, each is named with its own.
+    marked with its condition: refused, empty, truncated or skipped. Of many messages that an agent read, the last ones
+    are named; all of them where a single turn is asked for. Codes are those of the run's own instrument of stance for
+    each text by itself. Where agents differ in model or kind of evidence, each is named with its own.
 
     Parameters
     ----------
@@ -150,6 +151,9 @@ def _values(store: Store, cell: ExperimentRun) -> dict[int, float]:
     return {row.turn: row.value for row in rows if row.instrument_id == cell.instrument_id and row.about is None}
 
 
+#: Most messages that a heading names.
+_MOST_NAMED = 4
+
 # -- telling -------------------------------------------------------------------------------------------------
 
 
@@ -181,11 +185,14 @@ def spelled(told: Told, agent: int | None = None, turn: int | None = None) -> st
         if agent not in (None, each.agent) or turn not in (None, each.turn):
             continue
         read = [_author(ref, names, told.authors) for ref in each.reads if ref not in told.unheard]
+        if turn is None and len(read) > _MOST_NAMED:
+            # Those who read everything that was said would have headings that grow with every turn.
+            read = [f"{len(read) - _MOST_NAMED + 1} earlier messages", *read[1 - _MOST_NAMED :]]
         after = f" after reading {', '.join(read)}" if read else ""
         player = f", {players[each.agent]}" if players.get(each.agent) else ""
         lines.append(
             f"\nstep {each.step}, turn {each.turn}: {names.get(each.agent, each.agent)} (agent {each.agent}{player}) "
-            f"{each.act}{after}{_mark(each, told.values)}\n{each.text}"
+            f"{each.kind or each.act}{after}{_mark(each, told.values)}\n{each.text}"
         )
     return "\n".join(lines)
 

@@ -42,17 +42,17 @@ def verdict_table(runs: pd.DataFrame, opinions: pd.DataFrame, wording: str | Non
     read, _ = one_wording(runs, wording)
     read = read[read["status"] == "complete"]
     axes = list(condition_axes(read))
-    cells = read[["run_id", "cell", "evidence", *axes]]
-    found = decided[["run_id", "cell", "value"]].merge(cells, on=["run_id", "cell"])
+    conditions = read[["run_id", "cell", "evidence", *axes]]
+    found = decided[["run_id", "cell", "value"]].merge(conditions, on=["run_id", "cell"])
     found["verdict"] = found["value"].map(_WORDS).fillna("none stated")
     counts = pd.crosstab([found[axis].fillna("-") for axis in axes] or found["evidence"], found["verdict"])
     columns = [*_WORDS.values(), "none stated"]
     frame = counts.reindex(columns=columns, fill_value=0).reset_index()
-    frame["n"] = frame[columns].sum(axis=1)
+    frame["runs"] = frame[columns].sum(axis=1)
     frame["evidence"] = found["evidence"].iloc[0] if found["evidence"].nunique() == 1 else "mixed"
-    frame = in_order(frame, axes) if axes else frame
-    rows = [(*(level_text(row[axis]) for axis in axes), *(str(row[name]) for name in (*columns, "n")))
+    frame = in_order(frame, axes, read)
+    rows = [(*(level_text(row[axis]) for axis in axes), *(str(row[name]) for name in (*columns, "runs")))
             for row in frame.to_dict("records")]  # fmt: skip
-    header = ((*headings(axes), *columns, "n"),)
+    header = ((*headings(axes), *columns, "runs"),)
     notes = ["Numbers of runs by the verdict that their moderator's text states; nothing is imputed."]
     return finished("Verdicts by condition", frame, header, rows, len(axes), notes)

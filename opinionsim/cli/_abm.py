@@ -11,16 +11,30 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from opinionsim.cli._console import aligned, note, say, say_compilations, say_json
+from opinionsim.cli._console import aligned, counted, note, say, say_compilations, say_json
 from opinionsim.cli._export import write_frame
 from opinionsim.cli._options import AsJson, assignments
-from opinionsim.cli._sweeps import carry_out_sweep, end_sweep, mean, measures_of, say_frame, say_plan, spell_all
+from opinionsim.cli._sweeps import (
+    PLUS_MINUS,
+    STANDARD_ERROR,
+    carry_out_sweep,
+    end_sweep,
+    mean,
+    measures_of,
+    say_frame,
+    say_plan,
+    spell_all,
+)
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
     from opinionsim.classic import ClassicModel, Trajectories
     from opinionsim.sweeps import Sweep
 
+#: Settings of a simulation that are options, by the names one may look for them under.
+_OPTIONS = {"n": "agents", "metrics": "metric"} | {
+    name: name for name in ("agents", "network", "initial", "steps", "until", "replicates", "seed", "metric", "threads")
+}
 #: Endings of specifications.
 _SPECS = (".yaml", ".yml", ".json")
 
@@ -147,6 +161,10 @@ def abm(
         say(_description(found))
         return
     set_to, varied = assignments(settings, "--set"), assignments(over, "--over")
+    for name in set_to:
+        if name in _OPTIONS and name not in (*found.declared, *found.schemes):
+            given_as = json.dumps(set_to[name]).strip('"')
+            raise SpecError(f"--set {name}: {found.name} has no such parameter; give --{_OPTIONS[name]} {given_as}")
     if both := sorted({*varied} & {*set_to}):
         raise SpecError(f"{both[0]} is given twice: as a value, and as one that varies")
     # Of a simulation, not of its model.
@@ -305,12 +323,14 @@ def _report_run(model: ClassicModel, found: Trajectories, names: list[str], *, a
         )
         return
     say(f"{model.title} ({model.name}): {spell_all(model.told(found.parameters), found.scheme) or 'no parameters'}")
-    say(f"Evidence: equation. {found.network.n} agents, {found.times[-1]} steps, {len(found.opinions)} replicates")
-    say(aligned([["metric", "start", "end"], *([name, mean(start[name]), mean(end[name])] for name in end)]))
+    n, behind = len(found.opinions), f" {PLUS_MINUS} SE" if len(found.opinions) > 1 else ""
+    say(f"Evidence: equation. {found.network.n} agents, {found.times[-1]} steps, {counted(n, 'replicate')}")
+    rows = [[name, mean(start[name]), mean(end[name])] for name in end]
+    say(aligned([["metric", f"start{behind}", f"end{behind}"], *rows]))
     if found.delta is not None and takes_delta(end):
         say("Clusters are told apart by gaps beyond epsilon")
-    if len(found.opinions) > 1:
-        say("mean ± standard deviation over replicates")
+    if n > 1:
+        say(STANDARD_ERROR)
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

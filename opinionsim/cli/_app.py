@@ -86,12 +86,18 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 }
 
 
+#: The error of options that do not fit, which typer shows with the use of the command; it has no public name.
+UsageError = typer.BadParameter.__mro__[1]
+
+
 class _Group(TyperGroup):
     """A group of commands that reports an error as one message and an exit code."""
 
+    given: list[str]
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Accept ``--debug`` at any position."""
-        rest = [argument for argument in args if argument != "--debug"]
+        self.given = rest = [argument for argument in args if argument != "--debug"]
         return super().parse_args(ctx, args if len(rest) == len(args) else ["--debug", *rest])
 
     def invoke(self, ctx: Any) -> Any:
@@ -101,6 +107,9 @@ class _Group(TyperGroup):
             sys.stdout.flush()
         except OpinionSimError as error:
             raise self._failed(ctx, str(error), error.exit_code) from None
+        except UsageError as error:
+            _mention_parameter(error, self.given)
+            raise
         except (SystemExit, KeyboardInterrupt) as error:
             if is_interrupt(error):
                 raise self._failed(ctx, "interrupted", _INTERRUPTED) from None
@@ -124,6 +133,20 @@ class _Group(TyperGroup):
             sys.stderr.write(redacted(traceback.format_exc()))
         complain(message)
         return typer.Exit(code)
+
+
+def _mention_parameter(error: Any, given: list[str]) -> None:
+    """Say how a parameter of a classic model is set where one was given as an option."""
+    option = getattr(error, "option_name", "").removeprefix("--")
+    if given[:1] != ["abm"] or not option:
+        return
+    from opinionsim.classic import MODELS
+
+    if any(option in (*model.declared, *model.schemes) for model in MODELS.values()):
+        rest = next(given[place:] for place, text in enumerate(given) if text.partition("=")[0] == f"--{option}")
+        value = rest[0].partition("=")[2] or next(iter(rest[1:]), "VALUE")
+        error.message += f"; a parameter is --set {option}={value}"
+        error.possibilities = None
 
 
 class _Commands(_Group):

@@ -75,6 +75,11 @@ def complain(text: str) -> None:
     stderr().print(Text.assemble(("error: ", "bold red"), clean(text)))
 
 
+def counted(n: int, one: str) -> str:
+    """A number of things that `one` names in the singular."""
+    return f"{n:,} {one}" if n == 1 else f"{n:,} {one}s"
+
+
 def aligned(rows: Sequence[Sequence[str]], *, gap: int = 3) -> str:
     """Rows of texts as columns; on a terminal the widest columns are folded until all fit its width."""
     columns = list(zip(*rows, strict=True))

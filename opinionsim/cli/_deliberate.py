@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from opinionsim.cli._console import note, say
+from opinionsim.cli._console import counted, note, say
 from opinionsim.cli._options import Changes, Prompts, Slots, Spec, read_spec
 from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
 from opinionsim.cli._stores import read_results, row_of, spelled
@@ -46,6 +46,6 @@ def deliberate(
         say(transcript(results, rows[run_ids[place]]))
         say("")
     if run is None and len(run_ids) > _MOST_PRINTED:
-        note(f"{len(run_ids) - _MOST_PRINTED} more runs are in the store; print one with --run N, or:")
+        note(f"{counted(len(run_ids) - _MOST_PRINTED, 'further run')} in the store; print one with --run N, or:")
         note(f"  opinionsim show {spelled(url)} --run N")
     end(summary)

@@ -50,7 +50,7 @@ def _write(results: Results, out: Path) -> tuple[str, list[Path]]:
     from opinionsim.analysis import tables
     from opinionsim.plots import panels, save, trajectories
 
-    (made,) = tables(results.runs, results.metrics)
+    (made,) = tables(results.ordered_runs, results.metrics)
     text = made.to_text()
     text_file = out / "table.txt"
     text_file.write_text(text, encoding="utf-8")

@@ -81,7 +81,7 @@ def table(
     allow_parts: AllowParts = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print bias and diversity of final opinions by condition, what is missing, and metrics the spec names."""
+    """Print mean and diversity of opinions by condition, what is missing, and metrics the spec names."""
     from opinionsim.analysis import further_table, missing_tables, tables, verdict_table
     from opinionsim.metrics import named_metrics, run_metrics, scale_of
     from opinionsim.store import open_store
@@ -92,18 +92,18 @@ def table(
         if csv is not None:
             write_frame(results.points, csv)
         return
-    frames = (results.runs, results.opinions, results.agents)
-    measured = run_metrics(*frames, ddof, turns=results.turns)
+    runs, opinions, agents, turns = results.ordered_runs, results.opinions, results.agents, results.turns
+    measured = run_metrics(results.runs, opinions, agents, ddof, turns=turns)
     chosen = None if kind is None else kind.value
-    verdicts = verdict_table(results.runs, results.opinions, wording)
+    verdicts = verdict_table(runs, opinions, wording)
     made = [] if verdicts is None else [verdicts]
-    if verdicts is None or results.runs["instrument_id"].notna().any():
-        made += tables(results.runs, measured, chosen, wording)
-        made += missing_tables(*frames, results.turns, chosen, wording, ddof)
+    if verdicts is None or runs["instrument_id"].notna().any():
+        made += tables(runs, measured, chosen, wording)
+        made += missing_tables(runs, opinions, agents, turns, chosen, wording, ddof)
     further = _further_metrics(results, allow_parts)
     if further:
-        values = named_metrics(results.runs, results.opinions, further, scale_of(results.opinions))
-        made.append(further_table(results.runs, measured, values, chosen, wording))
+        values = named_metrics(results.runs, opinions, further, scale_of(opinions))
+        made.append(further_table(runs, measured, values, chosen, wording))
     with open_store(store, write=False) as opened:
         answered = several_answered(models_of(opened, results.run_ids))
     made = [replace(each, notes=(*each.notes, *answered)) for each in made]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,10 +10,11 @@ import typer
 from opinionsim.cli._console import note, say, say_json
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, own_modules
 from opinionsim.cli._stores import cells_of, design_of, note_standing, read_results, row_of
+from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
     from opinionsim.llm import Entry
-    from opinionsim.store import Store
+    from opinionsim.store import AgentRow, Store
 
 
 def show(
@@ -23,7 +25,13 @@ def show(
         str, typer.Option("--run", metavar="N|ID", help="Number of the run (see: status --runs), or start of its id.")
     ] = "0",
     agent: Annotated[
-        int | None, typer.Option("--agent", metavar="N", help="Only this agent, from 0.", show_default=False)
+        str | None,
+        typer.Option(
+            "--agent",
+            metavar="N|NAME",
+            help="Only this agent, from 0, or by (the beginning of) its name.",
+            show_default=False,
+        ),
     ] = None,
     turn: Annotated[
         int | None, typer.Option("--turn", metavar="N", help="Only this turn, from 0.", show_default=False)
@@ -39,9 +47,21 @@ def show(
         run_ids = [cell.run_id for cell in cells_of(design_of(opened, results))]
         row = row_of(results.name, run_ids, run)
         note_standing(opened, run_ids[row], row)
-        say(transcript(results, row, agent, turn))
+        number = None if agent is None else _agent_named(agent, opened.agents(run_ids[row]))
+        say(transcript(results, row, number, turn))
         if prompt:
-            _say_prompts(opened, run_ids[row], agent, turn)
+            _say_prompts(opened, run_ids[row], number, turn)
+
+
+def _agent_named(given: str, agents: Sequence[AgentRow]) -> int:
+    """The number of the agent that a number or a name stands for."""
+    found = [each.agent for each in agents if given in (str(each.agent), each.name)]
+    found = found or [each.agent for each in agents if each.name.casefold().startswith(given.strip().casefold())]
+    if len(found) != 1:
+        names = ", ".join(f"{each.agent} {each.name}" for each in agents) or "none, since nothing is on record yet"
+        many = "several agents have" if found else "no agent has"
+        raise SpecError(f"--agent {given}: {many} such a number or name; the run's agents are {names}")
+    return found[0]
 
 
 def _say_prompts(opened: Store, run_id: str, agent: int | None, turn: int | None) -> None:

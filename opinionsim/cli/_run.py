@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opinionsim.cli._console import note
+from opinionsim.cli._console import counted, note
 from opinionsim.cli._options import Changes, Prompts, Slots, Spec, read_spec
 from opinionsim.cli._reasons import reasons
 from opinionsim.cli._stores import spelled
@@ -226,16 +226,17 @@ class _Shown:
 def report(url: str, summary: Summary) -> None:
     """Print the result of a sweep, and why runs failed."""
     if summary.already == summary.total:
-        note(f"all {summary.total} runs were complete already; no call was made")
+        whole = f"all {summary.total:,} runs were" if summary.total != 1 else "the run was"
+        note(f"{whole} complete already; no call was made")
     else:
         note(
-            f"{summary.complete} of {summary.total} runs complete after {summary.seconds:.1f} s; "
-            f"{summary.made:,} calls made, {summary.answered:,} answered by the store"
+            f"{summary.complete} of {counted(summary.total, 'run')} complete after {summary.seconds:.1f} s; "
+            f"{counted(summary.made, 'call')} made, {summary.answered:,} answered by the store"
         )
         if summary.already:
-            note(f"{summary.already} of {summary.total} runs were complete already")
+            note(f"{summary.already} of {counted(summary.total, 'run')} complete already")
         if summary.repeated:
-            note(f"{summary.repeated:,} attempts failed in passing and were repeated")
+            note(f"{counted(summary.repeated, 'attempt')} failed in passing and had to be repeated")
     _say_reasons(url, summary.errors.values())
     if any(_CHANGED_PROMPTS not in error for error in summary.errors.values()):
         if summary.stopped:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from opinionsim.cli._console import aligned, note, say, say_json
+from opinionsim.cli._console import aligned, counted, note, say, say_json
 from opinionsim.cli._stores import spelled
 from opinionsim.errors import SpecError
 from opinionsim.progress import shown, stop_requests
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 #: A day, and updates that no model takes a day for.
 _DAY_S, _LONG = 86_400, 10**9
+#: What stands behind a mean wherever one is printed, and its meaning.
+PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
+STANDARD_ERROR = f"{PLUS_MINUS} SE: standard error of the mean, population SD/\N{SQUARE ROOT}n over replicates"
 #: Points whose errors are spelled out.
 _ERRORS_SHOWN = 5
 _INCOMPLETE, _INTERRUPTED = 1, 130
@@ -53,7 +56,8 @@ def carry_out_sweep(
             nonlocal told
             if store is not None and not told:
                 # The store could be opened.
-                note(f"{sweep.spec.name}: {sweep.total:,} runs of {len(sweep.points):,} points into {spelled(store)}")
+                runs, points = counted(sweep.total, "run"), counted(len(sweep.points), "point")
+                note(f"{sweep.spec.name}: {runs} of {points} into {spelled(store)}")
                 told = True
             done = progress.already + progress.made
             failed = f", {progress.failed:,} failed" if progress.failed else ""
@@ -70,10 +74,11 @@ def carry_out_sweep(
 def _say_result(summary: SweepSummary) -> None:
     progress = summary.progress
     if progress.already == progress.total:
-        note(f"all {progress.total:,} runs were there already")
+        note(f"all {progress.total:,} runs were there already" if progress.total != 1 else "the run was there already")
     else:
         done = progress.already + progress.made - progress.failed
-        note(f"{done:,} of {progress.total:,} runs are there after {summary.seconds:.1f} s; {progress.made:,} made")
+        runs = counted(progress.total, "run")
+        note(f"{done:,} of {runs} there after {summary.seconds:.1f} s; {progress.made:,} made")
 
 
 def end_sweep(summary: SweepSummary, *, kept: bool) -> None:
@@ -81,7 +86,7 @@ def end_sweep(summary: SweepSummary, *, kept: bool) -> None:
     for place, error in list(summary.errors.items())[:_ERRORS_SHOWN]:
         note(f"  {place}: {error}")
     if len(summary.errors) > _ERRORS_SHOWN:
-        note(f"  and {len(summary.errors) - _ERRORS_SHOWN} more points")
+        note(f"  and {counted(len(summary.errors) - _ERRORS_SHOWN, 'further point')}")
     if not summary.complete and kept:
         note("Run the same command again to go on from here.")
     if summary.stopped:
@@ -162,8 +167,9 @@ def say_frame(frame: pd.DataFrame, *, as_json: bool) -> None:
     counts = {int(count) for _, group in parts for count in (len(group), *group[names].count())}
     uneven = len(counts) > 1
     most = max(len(group) for _, group in parts)
-    say(", ".join([*agents, steps, f"{most} replicates{', of some fewer: in brackets' if uneven else ''}"]))
-    rows = [[*axes, *names, *([] if until is None else ["time", "runs"])]]
+    say(", ".join([*agents, steps, f"{counted(most, 'replicate')}{', of some fewer: in brackets' if uneven else ''}"]))
+    behind = f" {PLUS_MINUS} SE" if most > 1 else ""
+    rows = [[*axes, *(name + behind for name in names), *([] if until is None else [f"time{behind}", "runs"])]]
     for values, group in parts:
         found = [group[name].dropna() for name in names]
         cells = [f"{mean(each)} ({len(each)})" if uneven else mean(each) for each in found]
@@ -171,7 +177,9 @@ def say_frame(frame: pd.DataFrame, *, as_json: bool) -> None:
             cells += [mean(group["time"].dropna()), str(len(group))]
         rows.append([*(spell(value) for value in values), *cells])
     say(aligned(rows))
-    say("Evidence: equation. Mean ± standard deviation over replicates, final opinions")
+    say("Evidence: equation. Final opinions, mean over replicates")
+    if most > 1:
+        say(STANDARD_ERROR)
     if "delta" in attrs and takes_delta(names):
         say(f"Clusters are told apart by gaps beyond {attrs['delta']}")
     if until is not None and (frame["stopped"] == False).any():  # noqa: E712 - or NA
@@ -193,7 +201,7 @@ def spell(value: Any) -> str:
 
 
 def mean(values: Any) -> str:
-    """Mean, with the standard deviation if there are several values."""
-    if len(values) < 2:
-        return f"{float(values[0] if isinstance(values, list) else next(iter(values))):.4g}" if len(values) else "-"
-    return f"{values.mean():.4g} ± {values.std(ddof=1):.2g}"
+    """Mean, with its standard error if there are several values."""
+    from opinionsim.metrics import spell_mean, standard_error
+
+    return spell_mean(float(sum(values)) / len(values), standard_error(values)) if len(values) else "-"

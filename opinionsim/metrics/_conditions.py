@@ -23,25 +23,12 @@ _CONDITIONS = (
 _MINDS = frozenset({"confirmation_bias", "memory", "world"})
 
 #: Columns every runs frame has; each other one is a swept axis.
-_FIXED = frozenset(
-    (
-        *("run_id", "experiment", "cell", "replicate", "block", "status", "evidence", "seed", "topic", "category"),
-        *(
-            "framing",
-            "claim",
-            "task",
-            "truth",
-            "confirmation_bias",
-            "memory",
-            "world",
-            "model",
-            "interaction",
-            "network",
-        ),
-        *("n_agents", "steps", "topic_title", "every_report", "instrument_id", "classifier", "validation"),
-        *("wording", "begun_at", "error", "event_steps", "dropped_turns"),
-    )
-)
+_FIXED = frozenset((
+    "run_id", "experiment", "cell", "replicate", "block", "status", "evidence", "seed", "topic", "category",
+    "framing", "claim", "task", "truth", "confirmation_bias", "memory", "world", "model", "interaction", "network",
+    "n_agents", "steps", "topic_title", "every_report", "instrument_id", "classifier", "validation", "wording",
+    "begun_at", "error", "event_steps", "dropped_turns",
+))  # fmt: skip
 
 #: Swept axes that repeat runs rather than set a condition.
 _REPEATS = ("sweep.seed",)
@@ -99,7 +86,7 @@ def order_levels(values: Iterable[Any]) -> list[Any]:
     return distinct
 
 
-def in_order(frame: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
+def in_order(frame: pd.DataFrame, axes: Sequence[str], of: pd.DataFrame | None = None) -> pd.DataFrame:
     """Rows of a frame in the order of the levels of some conditions (:func:`order_levels`).
 
     Parameters
@@ -108,13 +95,18 @@ def in_order(frame: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
         One column a condition; it may have other columns.
     axes : sequence of str
         The conditions, the first being the outermost.
+    of : DataFrame, optional
+        The runs the rows are of. If their cells are ordered (:attr:`opinionsim.Results.ordered_runs`), levels stand as
+        they first appear there.
 
     Returns
     -------
     DataFrame
         The same rows. Rows without a level come last; rows with equal levels keep their order.
     """
-    ranks = {axis: {level: place for place, level in enumerate(order_levels(frame[axis]))} for axis in axes}
+    given = of is not None and isinstance(of["cell"].dtype, pd.CategoricalDtype)
+    orders = {axis: of[axis].dropna().unique() if given else order_levels(frame[axis]) for axis in axes}
+    ranks = {axis: {level: place for place, level in enumerate(order)} for axis, order in orders.items()}
     return frame.sort_values(
         list(axes), key=lambda column: column.map(ranks[str(column.name)]).astype(float), kind="stable"
     )
@@ -263,14 +255,14 @@ def condition_metrics(
     -------
     DataFrame
         One row a condition, kind of text and evidence: the columns `by`, ``kind, evidence, bias, bias_se, diversity,
-        diversity_se, n, over, n_runs, n_sparse, n_agents, n_measured, never_measured_rate, bias_low, bias_high,
-        mean_age, missing_rate, refused_at_first_rate, refused_rate, empty_rate, truncated_rate, off_scale_rate,
-        skipped_rate, ambiguous_rate, flagged_rate, unheard_rate, n_failed_reflections, validation, ddof``. ``n`` is
-        the number of units with a bias. ``n_sparse`` of the ``n_runs`` runs measured fewer than half of their agents;
-        they count. ``unheard_rate`` is the share of the messages to be read that nobody received; the rates from
-        ``missing_rate`` to ``flagged_rate`` are shares of texts and skipped turns (:func:`run_metrics`), NaN where
-        the metrics were made without turns and only these tell. Standard errors are population SD/sqrt(n), and NaN
-        for fewer than two units.
+        diversity_se, assigned_bias, assigned_diversity, n, over, n_runs, n_sparse, n_agents, n_measured,
+        never_measured_rate, bias_low, bias_high, mean_age, missing_rate, refused_at_first_rate, refused_rate,
+        empty_rate, truncated_rate, off_scale_rate, skipped_rate, ambiguous_rate, flagged_rate, unheard_rate,
+        n_failed_reflections, validation, ddof``. ``n`` is the number of units with a bias. ``n_sparse`` of the
+        ``n_runs`` runs measured fewer than half of their agents; they count. ``unheard_rate`` is the share of the
+        messages to be read that nobody received; the rates from ``missing_rate`` to ``flagged_rate`` are shares of
+        texts and skipped turns (:func:`run_metrics`), NaN where the metrics were made without turns and only these
+        tell. Standard errors are population SD/sqrt(n), and NaN for fewer than two units.
 
     Raises
     ------
@@ -297,7 +289,7 @@ def condition_metrics(
     keys = [*axes, "kind", "evidence"]
     _check_once(joined, keys)
     _check_scales(joined, keys)
-    means = ["bias", "diversity", "bias_low", "bias_high", "mean_age"]
+    means = ["bias", "diversity", "assigned_bias", "assigned_diversity", "bias_low", "bias_high", "mean_age"]
     units = joined.groupby([*keys, unit], dropna=False, sort=False)[means].mean()
     grouped = units.groupby(level=list(range(len(keys))), dropna=False, sort=False)
     counts = joined.groupby(keys, dropna=False, sort=False)[list(_COUNTS)].sum(min_count=1)
@@ -310,6 +302,7 @@ def condition_metrics(
             "bias_se": error["bias"],
             "diversity": grouped["diversity"].mean(),
             "diversity_se": error["diversity"],
+            **{name: grouped[name].mean() for name in ("assigned_bias", "assigned_diversity")},
             "n": n["bias"],
             "over": unit,
             "n_runs": joined.groupby(keys, dropna=False, sort=False).size(),

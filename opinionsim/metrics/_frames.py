@@ -505,6 +505,9 @@ def run_metrics(
             **told,
         }
     )
+    if "replicate" in runs.columns:
+        own = runs.drop_duplicates(["run_id", "cell"])["replicate"].to_numpy()
+        frame.insert(2, "replicate", own[heads["row"].to_numpy(int)])
     frame = _with_turns(frame, turns)
     skipped = frame["n_skipped"].fillna(0)
     frame["missing_rate"] = (n_missing + skipped) / (n_texts + skipped)

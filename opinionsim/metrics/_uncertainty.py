@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import comb
@@ -99,6 +100,44 @@ def _check(level: float, n: int) -> None:
     if not 0 < level < 1:
         raise MeasurementError(f"level must be between 0 and 1; got {level!r}")
     whole_number("n", n, 1, MeasurementError)
+
+
+def standard_error(values: ArrayLike) -> float:
+    """Standard error of a mean: population SD/sqrt(n) of the values (n,); NaN for fewer than two.
+
+    The convention of every table and of the published ones (Chuang et al. 2023, Tables 1-2).
+    """
+    own = np.asarray(values, dtype=float)
+    return float(own.std() / np.sqrt(own.size)) if own.size > 1 else math.nan
+
+
+def spell_mean(mean: float, error: float = math.nan, alone: str = ".4g") -> str:
+    """A mean with its standard error as every table prints them.
+
+    Parameters
+    ----------
+    mean, error : float
+        The error is given to two significant digits, the mean to the same decimal place.
+    alone : str
+        Format of a mean without an error, and beside an error of 0.
+
+    Returns
+    -------
+    str
+        For example "0.052 ± 0.031"; negative numbers have a minus sign, not a hyphen.
+    """
+    # Equal values may have a standard deviation of the size of rounding errors.
+    if not error > 1e-12 * max(abs(mean), 1e-12):
+        spelled, behind = f"{mean:{alone}}", "" if math.isnan(error) else " ± 0"
+    elif not math.isfinite(error):
+        spelled, behind = f"{mean:{alone}}", f" ± {error}"
+    else:
+        places = 1 - int(f"{error:.1e}".partition("e")[2])
+        spelled, behind = (f"{round(each, places):.{max(places, 0)}f}" for each in (mean, error))
+        behind = f" ± {behind}"
+    # A mean that rounds to zero has no sign.
+    negative = spelled.startswith("-") and spelled.strip("-0.") != ""
+    return ("\N{MINUS SIGN}" if negative else "") + spelled.removeprefix("-") + behind
 
 
 def bootstrap_interval(

@@ -20,6 +20,9 @@ from opinionsim.specification import Experiment
 _REPLY_TOKENS = 200.0
 _TOKENS_PER_CHARACTER = 0.25
 _LATENCY_S = 1.0
+#: Mean tokens of the scripted model's replies by kind of call: its sentences are known. Other kinds are one sentence.
+_SCRIPTED: Mapping[str, float] = {"write": 22.0, "review": 70.0, "probe": 13.0, "reflect": 40.0}
+_SCRIPTED_SENTENCE = 22.0
 
 #: Stored calls read for each combination of models, and prompts read among them.
 _CALLS_READ = 2000
@@ -77,8 +80,8 @@ class Rates:
     seen : Seen
         Stored calls to the model.
     reply_tokens : float or None
-        Length of every reply of an agent; None takes the stored mean, else 200. A judge's replies have the stored mean
-        length, else 200 or the model's limit.
+        Length of every reply of an agent; None takes the stored mean, else 200, of the scripted model its own mean. A
+        judge's replies have the stored mean length, else 200 or the model's limit.
     latency : float or None
         Seconds of every call; None takes the stored mean, else 1.
 
@@ -100,13 +103,21 @@ class Rates:
         self.latency_s = latency if latency is not None else fmean(latencies) if latencies else _LATENCY_S
         self.tokens_per_character = tokens / characters if tokens and characters else _TOKENS_PER_CHARACTER
         stated = None if model.judges else reply_tokens
-        longest = min(stated or _REPLY_TOKENS, float(model.max_tokens or math.inf))
-        self._any = ReplySize(longest, round(longest / _TOKENS_PER_CHARACTER))
-        self._replies = {kind: _mean_size(each) for kind, each in seen.calls.items()} if stated is None else {}
+        known = _SCRIPTED if model.name == "scripted" and stated is None else {}
+        limit = float(model.max_tokens or math.inf)
+        self._any = _size(stated or (_SCRIPTED_SENTENCE if known else _REPLY_TOKENS), limit)
+        self._replies = {kind: _size(tokens, limit) for kind, tokens in known.items()}
+        if stated is None:
+            self._replies |= {kind: _mean_size(each) for kind, each in seen.calls.items()}
 
     def reply(self, kind: str) -> ReplySize:
         """Size of replies of a kind: the name of the act, or ``reflect``."""
         return self._replies.get(kind, self._any)
+
+
+def _size(tokens: float, limit: float) -> ReplySize:
+    """The size of a reply of so many tokens, or of as many as the model may give."""
+    return ReplySize(min(tokens, limit), round(min(tokens, limit) / _TOKENS_PER_CHARACTER))
 
 
 def _mean_size(entries: Collection[Entry]) -> ReplySize:

@@ -53,8 +53,8 @@ class FinalData:
 
     @property
     def moments(self) -> tuple[str, str]:
-        """Bias and diversity as texts."""
-        return f"B = {_printed(self.bias)}", f"D = {_printed(self.diversity)}"
+        """Mean opinion and diversity as texts."""
+        return f"mean {_printed(self.bias)}", f"diversity {_printed(self.diversity)}"
 
 
 def _printed(value: float) -> str:
@@ -104,7 +104,7 @@ def final_data(
 
 
 def draw_final(data: FinalData, ax: Axes, *, horizontal: bool) -> None:
-    """Draw unit bins and a dotted line at the bias; horizontal bars share an axis with a trajectory plot."""
+    """Draw unit bins and a dotted line at the mean; horizontal bars share an axis with a trajectory plot."""
     bars, line = (ax.barh, ax.axhline) if horizontal else (ax.bar, ax.axvline)
     bars(data.scale.values, data.counts, 1.0, color=BAR, edgecolor="white", linewidth=1.2)
     if not np.isnan(data.bias):
@@ -136,7 +136,7 @@ def final_distribution(
     Returns
     -------
     Axes
-        A dotted line marks the bias B; the title gives B, the diversity D, run, instrument and evidence.
+        A dotted line marks the mean opinion; the title gives it, the diversity, run, instrument and evidence.
 
     Raises
     ------

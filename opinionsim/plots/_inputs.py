@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeGuard
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.evidence import KINDS
+from opinionsim.evidence import KINDS, TO_MEASURE
 from opinionsim.metrics import NOT_SET, condition_axes, one_wording, order_levels, stance_rows, wording_statement
 
 
@@ -107,9 +107,9 @@ def pick_kind(opinions: pd.DataFrame, kind: str | None) -> str:
 
 def _not_measured(kind: str | None, present: Sequence[str]) -> SpecError:
     """The error for texts whose stance no instrument reads."""
-    return SpecError(
-        f"no stance was measured on texts of kind {kind or 'report'!r}; present: {', '.join(present) or 'none'}"
-    )
+    if not present:
+        return SpecError(f"no stance was measured, so there is nothing to draw: {TO_MEASURE}")
+    return SpecError(f"no stance was measured on texts of kind {kind!r}; give one of {', '.join(present)}")
 
 
 def read_for_stance(runs: pd.DataFrame, kind: str | None) -> tuple[pd.DataFrame, str]:
@@ -193,9 +193,9 @@ def mentioning(left_out: str) -> Iterator[None]:
         raise SpecError(f"{error}; {left_out}") from error
 
 
-def describe(run: pd.Series, without: tuple[str, ...] = ()) -> str:
-    """The condition of a run in words, leaving out some columns."""
-    bias = run["confirmation_bias"]
+def describe(run: pd.Series, without: tuple[str, ...] = (), among: pd.DataFrame | None = None) -> str:
+    """The condition of a run in words, leaving out some columns; with its level of all that varies `among` the runs."""
+    bias, memory = run["confirmation_bias"], run["memory"]
     if run["evidence"] == "equation" and run["topic"] == "none":
         # Opinions of an equation need no topic.
         without = (*without, "topic", "framing")
@@ -204,9 +204,13 @@ def describe(run: pd.Series, without: tuple[str, ...] = ()) -> str:
         "topic": title if isinstance(title, str) and title else run["topic"],
         "framing": f"{run['framing']} framing",
         "confirmation_bias": f"{'no' if bias == 'none' else bias} confirmation bias",
-        "memory": f"{run['memory']} memory",
+        "memory": f"{'no' if memory == 'none' else memory} memory",
     }
-    return ", ".join(text for column, text in words.items() if column not in without and _is_set(run[column]))
+    told = [text for column, text in words.items() if column not in without and _is_set(run[column])]
+    if among is not None:
+        varied = [axis for axis in condition_axes(among) if axis not in words and _is_set(run[axis])]
+        told += [level_name(axis, run[axis], {}) for axis in varied]
+    return ", ".join(told)
 
 
 def _is_set(level: Any) -> bool:

@@ -64,6 +64,8 @@ class Trajectory:
         Who hears whom, of a classic model.
     events : tuple of Mark
         Steps at which events of the run begin, and their names.
+    assigned : ndarray (N,) or None
+        Opinion each agent was told to hold at the start, NaN for none; None for a classic model.
     """
 
     run_id: str
@@ -74,6 +76,7 @@ class Trajectory:
     evidence: str
     network: Network | None = None
     events: tuple[Mark, ...] = ()
+    assigned: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,10 +225,17 @@ def _of_store(
     return of_runs(results, runs, kind, [*notes, *filter(None, [unread, others])])
 
 
-def of_runs(results: HasFrames, runs: pd.DataFrame, kind: str | None, notes: Sequence[str] = ()) -> TrajectorySet:
+def of_runs(
+    results: HasFrames,
+    runs: pd.DataFrame,
+    kind: str | None,
+    notes: Sequence[str] = (),
+    among: pd.DataFrame | None = None,
+) -> TrajectorySet:
     """Opinions of the participants of the given runs over time.
 
-    Column ``condition`` holds the name of each run's condition. Runs of a condition keep their order.
+    Column ``condition`` holds the name of each run's condition. Runs of a condition keep their order. A note on a
+    single run has its level of all that varies `among` some runs.
     """
     keys = ["run_id", "cell", "instrument_id"]
     opinions = metrics.stance_rows(runs, results.opinions).merge(runs[keys], on=keys)
@@ -242,7 +252,8 @@ def of_runs(results: HasFrames, runs: pd.DataFrame, kind: str | None, notes: Seq
         values, measured = (part[name].to_numpy().reshape(run["n_agents"], -1).T for name in ("value", "measured"))
         name, times = str(run["condition"]), np.arange(len(values))
         trajectory = Trajectory(str(run["run_id"]), name, times, values, measured, str(run["evidence"]))
-        trajectory = replace(trajectory, events=marks_of(run.to_dict()))
+        held = part["assigned_opinion"].to_numpy(float)[:: len(values)]
+        trajectory = replace(trajectory, events=marks_of(run.to_dict()), assigned=held)
         cells.setdefault(name, []).append(trajectory)
     scale = scale_of_all(opinions)
     return TrajectorySet(
@@ -250,7 +261,7 @@ def of_runs(results: HasFrames, runs: pd.DataFrame, kind: str | None, notes: Seq
         (scale.lowest, scale.highest),
         scale,
         evidence_statement(runs["evidence"]),
-        (*_told(runs, [kinds[cell] for cell in runs["cell"]]), *notes),
+        (*_told(runs, [kinds[cell] for cell in runs["cell"]], among), *notes),
     )
 
 
@@ -276,7 +287,7 @@ def one_trajectory(source: Source, run: str | int | None, kind: str | None) -> t
         own = pick_run(source, run)
         row = own.runs.iloc[0]
         replicates = source.runs.loc[source.runs["cell"] == row["cell"], "replicate"].nunique()
-        drawn = of_runs(own, own.runs.assign(condition="run"), kind, [provenance(row, replicates)])
+        drawn = of_runs(own, own.runs.assign(condition="run"), kind, [provenance(row, replicates)], source.runs)
         return drawn.cells["run"][0], drawn
     drawn = trajectories_of(source, kind)
     if len(drawn.cells) > 1:
@@ -299,7 +310,7 @@ def scale_of_all(opinions: pd.DataFrame) -> OpinionScale:
     return OpinionScale(points, tuple(point_name(point) for point in points))
 
 
-def _told(runs: pd.DataFrame, kinds: Sequence[str]) -> list[str]:
+def _told(runs: pd.DataFrame, kinds: Sequence[str], among: pd.DataFrame | None) -> list[str]:
     """Notes on the settings that all runs share, their instruments, and the validation of these."""
     differing = tuple(str(column) for column in runs.columns if runs[column].nunique(dropna=False) > 1)
     instruments = dict.fromkeys(
@@ -307,7 +318,7 @@ def _told(runs: pd.DataFrame, kinds: Sequence[str]) -> list[str]:
     )
     said = [validation_statement([text], kind) for text, kind in zip(runs["validation"], kinds, strict=True)]
     told = [
-        describe(runs.iloc[0], without=differing),
+        describe(runs.iloc[0], without=differing, among=among),
         ", ".join(instruments),
         played_by(runs["model"].astype(str), runs["evidence"]),
         validation_statement(said),

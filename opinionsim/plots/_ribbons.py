@@ -125,7 +125,9 @@ def ribbon_data(
     Returns
     -------
     RibbonData
-        Each run counts once. The mean leaves out runs that have ended and runs with an undefined metric.
+        Each run counts once. A line begins where most agents of each run of the condition have an opinion, since the
+        metric of a few says little of all; a note says where, if that is after the start. Runs in which most agents
+        never have one set no limit. The mean leaves out runs that have ended and runs with an undefined metric.
 
     Raises
     ------
@@ -139,8 +141,17 @@ def ribbon_data(
     parts = [_line(name, runs, drawn, metric, band, level, options) for name, runs in drawn.cells.items()]
     frame = pd.concat(parts, ignore_index=True)
     band_told = told if (frame["n_runs"] > 1).any() else ""
+    steps = sorted({_begin(runs) for runs in drawn.cells.values()})
+    where = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
+    late = (f"lines begin where most agents of each run have an opinion: {where}",) if steps[-1] else ()
     events = dict.fromkeys(mark for runs in drawn.cells.values() for run in runs for mark in run.events)
-    return RibbonData(frame, metric, band_told, drawn.evidence, drawn.notes, tuple(events))
+    return RibbonData(frame, metric, band_told, drawn.evidence, (*drawn.notes, *late), tuple(events))
+
+
+def _begin(runs: Sequence[Trajectory]) -> int:
+    """The first step at which most agents of each run have an opinion, of runs in which most ever have one."""
+    most = [(~np.isnan(run.values)).mean(axis=1) > 0.5 for run in runs]
+    return max((int(run.times[np.argmax(own)]) for run, own in zip(runs, most, strict=True) if own.any()), default=0)
 
 
 def _line(
@@ -153,7 +164,7 @@ def _line(
     options: Mapping[str, Any],
 ) -> pd.DataFrame:
     times, values = stacked(runs, [_measured(run, drawn, metric, options) for run in runs])
-    mean, low, high, n = interval(values, band, level)
+    mean, low, high, n = interval(np.where(times < _begin(runs), np.nan, values), band, level)
     columns = {"mean": mean, "low": low, "high": high, "n_runs": n}
     return pd.DataFrame({"cell": name, "step": times, **columns, "evidence": runs[0].evidence})
 

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
-from matplotlib.colors import Normalize
+from matplotlib.colors import Normalize, to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -19,7 +19,7 @@ from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import has_frames, pick_run
 from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, one_trajectory
-from opinionsim.plots._style import colour_bar, new_panels, opinion_map, opinion_ticks
+from opinionsim.plots._style import INK, colour_bar, new_panels, opinion_map, opinion_ticks
 
 #: Most agents in a figure; and most for which the ties of a complete network are drawn.
 _MOST_AGENTS, _MOST_COMPLETE = 400, 12
@@ -27,6 +27,8 @@ _MOST_AGENTS, _MOST_COMPLETE = 400, 12
 _MOMENTS, _MOST_MOMENTS = 4, 12
 #: Colours of ties, of ties of negative weight, and of rings of agents without an opinion.
 _TIE, _AGAINST, _SILENT = "#A9B3BA", "#D55E00", "#8A8A8A"
+#: Points of a ring that shows an assigned opinion.
+_RING = 2.2
 #: Inches of a panel.
 _SIDE = 2.9
 
@@ -38,8 +40,9 @@ class SnapshotData:
     Attributes
     ----------
     nodes : DataFrame
-        One row a moment and agent: ``step, agent, x, y, value, evidence``; ``value`` is NaN for an agent without an
-        opinion yet. Places are the same at all moments.
+        One row a moment and agent: ``step, agent, x, y, value, assigned, evidence``; ``value`` is NaN for an agent that
+        was not measured yet, ``assigned`` the opinion it was told to hold at the start. Places are the same at all
+        moments.
     ties : DataFrame
         One row a moment and tie that exists then: ``step, source, target, weight``; where ties are directed, the
         source speaks and the target hears.
@@ -115,6 +118,7 @@ def snapshot_data(
     ties = pd.concat([part.assign(step=moment) for part, moment in zip(shown, moments, strict=True)])
     places = _layout(n, ties, seed, circle=complete)
     rows = np.searchsorted(trajectory.times, moments)
+    held = np.full(n, np.nan) if trajectory.assigned is None else trajectory.assigned
     nodes = pd.DataFrame(
         {
             "step": np.repeat(moments, n),
@@ -122,6 +126,7 @@ def snapshot_data(
             "x": np.tile(places[:, 0], len(moments)),
             "y": np.tile(places[:, 1], len(moments)),
             "value": trajectory.values[rows].ravel(),
+            "assigned": np.tile(held, len(moments)),
             "evidence": trajectory.evidence,
         }
     )
@@ -212,7 +217,10 @@ def _layout(n: int, ties: pd.DataFrame, seed: int, *, circle: bool) -> np.ndarra
 def draw_snapshot(
     nodes: pd.DataFrame, ties: pd.DataFrame, ax: Axes, span: tuple[float, float], *, directed: bool
 ) -> None:
-    """Draw the agents and ties of one moment; colours run over `span`, and agents without an opinion are hollow."""
+    """Draw the agents and ties of one moment; colours run over `span`.
+
+    Agents that were not measured yet are hollow: rings of the colour of their assigned opinion, grey ones without any.
+    """
     places = nodes[["x", "y"]].to_numpy(float)
     n = len(places)
     area = float(np.clip(3200 / max(n, 1), 10, 110))
@@ -232,8 +240,12 @@ def draw_snapshot(
     norm = Normalize(*span)
     fill = opinion_map()(norm(np.where(silent, span[0], value)))
     fill[silent] = (1, 1, 1, 1)
-    edge = np.where(silent, _SILENT, "#33404A")
-    ax.scatter(places[:, 0], places[:, 1], s=area, c=fill, edgecolors=list(edge), linewidths=0.6, zorder=2)
+    held = nodes["assigned"].to_numpy(float)
+    ring = silent & ~np.isnan(held)
+    edge = to_rgba_array(np.where(silent, _SILENT, "#33404A"))
+    edge[ring] = opinion_map()(norm(held[ring]))
+    widths = np.where(ring, _RING, 0.6)
+    ax.scatter(places[:, 0], places[:, 1], s=area, c=fill, edgecolors=edge, linewidths=widths, zorder=2)
     ax.set(xlim=(-1.12, 1.12), ylim=(-1.12, 1.12), xticks=[], yticks=[], aspect="equal")
     ax.spines[:].set_visible(False)
 
@@ -270,8 +282,8 @@ def network_snapshots(
     -------
     Figure
         One panel a moment, agents in the same places in all. Red below the middle of the range, grey at it, blue
-        above; agents without an opinion yet are hollow. Arrows lead from speaker to listener; ties of negative weight
-        are orange.
+        above; agents that were not measured yet are hollow, with a ring of the colour of the opinion assigned to them.
+        Arrows lead from speaker to listener; ties of negative weight are orange.
 
     Raises
     ------
@@ -297,12 +309,18 @@ def network_snapshots(
 
 
 def _handles(data: SnapshotData) -> list[Line2D]:
-    """Legend entries for agents without an opinion and for ties of negative weight."""
+    """Legend entries for agents that were not measured yet and for ties of negative weight."""
     handles = []
-    if data.nodes["value"].isna().any():
-        ring = Line2D([], [], linestyle="none", marker="o", markersize=7, label="no opinion yet")
-        ring.set(markerfacecolor="white", markeredgecolor=_SILENT)
-        handles.append(ring)
+    silent = data.nodes["value"].isna()
+    held = data.nodes["assigned"].notna()
+    for rows, label, colour, width in (
+        (silent & held, "assigned only, in the colour of the opinion", INK, _RING),
+        (silent & ~held, "no opinion yet", _SILENT, 0.6),
+    ):
+        if rows.any():
+            ring = Line2D([], [], linestyle="none", marker="o", markersize=7, label=label)
+            ring.set(markerfacecolor="white", markeredgecolor=colour, markeredgewidth=width)
+            handles.append(ring)
     if (data.ties["weight"] < 0).any():
         style: Literal["-", "--"] = "-" if data.directed else "--"
         handles.append(Line2D([], [], color=_AGAINST, linestyle=style, label="tie of negative weight"))

@@ -152,7 +152,7 @@ def trajectory_data(
     models = own.agents.drop_duplicates("agent").set_index("agent")["model"].reindex(range(n_agents))
     validation = validation_statement([row["validation"]], chosen)
     told = [
-        describe(row),
+        describe(row, among=results.runs),
         f"{provenance(row, replicates)}, {instrument}",
         played_by([str(row["model"])], [str(row["evidence"])]),
         validation,

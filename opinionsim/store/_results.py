@@ -247,6 +247,14 @@ class Results:
         """Ids of the runs, each once, in the order of the design."""
         return tuple(dict.fromkeys(run.run_id for run in self._design.runs))
 
+    @property
+    def ordered_runs(self) -> pd.DataFrame:
+        """The frame `runs` in the order of the specification: ``cell`` is an ordered categorical of all its cells."""
+        import pandas as pd
+
+        cells = pd.CategoricalDtype(list(dict.fromkeys(run.cell for run in self._design.runs)), ordered=True)
+        return self.runs.astype({"cell": cells}).sort_values("cell", kind="stable")
+
     def _frame(self, name: str) -> pd.DataFrame:
         if name not in self._frames:
             from opinionsim.store._frames import read_frames

@@ -28,7 +28,7 @@ MEMORIES = ("reflective", "cumulative")
 TOPICS = {"flat-earth": "science", "palmistry": "science", "moon-landing": "history"}
 
 
-def _study() -> Frames:
+def _study(steps: int = 40) -> Frames:
     conditions = [
         {"topic": topic, "category": category, "framing": f, "confirmation_bias": b, "memory": m}
         for topic, category in TOPICS.items()
@@ -36,7 +36,7 @@ def _study() -> Frames:
         for b in BIASES
         for m in MEMORIES
     ]
-    return study(conditions, steps=40)
+    return study(conditions, steps=steps)
 
 
 def _metrics(frames: Frames, ddof: int = 0) -> pd.DataFrame:
@@ -50,12 +50,23 @@ def _of_finals(finals: list[tuple[dict[str, object], list[float]]]) -> Frames:
     return make(rows, [0] * 10, opinions)
 
 
+def _cells(made: Table, name: str, above: str = "") -> list[str]:
+    """The printed column under a heading, and under another heading above it."""
+    (place,) = [i for i, names in enumerate(zip(*made.header, strict=True)) if (names[-1], names[0]) == (name, above)]
+    return [row[place] for row in made.rows]
+
+
+def _ends(made: Table) -> list[str]:
+    return _cells(made, "end ± SE", "mean opinion")
+
+
 def test_layout_of_table_1() -> None:
     frames = _study()
     made = table1(frames.runs, _metrics(frames))
     assert made.header == (
-        ("", "", "cumulative", "", "reflective", ""),
-        ("framing", "confirmation bias", "B", "D", "B", "D"),
+        ("", "", "cumulative", "cumulative", "reflective", "reflective"),
+        ("", "", "mean opinion", "diversity", "mean opinion", "diversity"),
+        ("framing", "confirmation bias", "± SE", "± SE", "± SE", "± SE"),
     )
     assert [row[:2] for row in made.rows] == [
         ("falsehood", "none"),
@@ -73,10 +84,10 @@ def test_cells_are_mean_and_population_standard_error_over_topics() -> None:
     frames = _of_finals([({"topic": "a"}, [2.0] * 8 + [-2.0] * 2), ({"topic": "b"}, [-2.0] * 8 + [2.0] * 2)])
     made = table1(frames.runs, _metrics(frames))
     # B is 1.2 and -1.2: mean 0, population SD 1.2, over the square root of two topics 0.85.
-    assert made.rows == (("falsehood", "none", "0.00±0.85", "1.60±0.00"),)
+    assert made.rows == (("falsehood", "none", "0.00 ± 0.85", "1.60 ± 0"),)
     assert made.frame["bias_se"].iloc[0] == pytest.approx(1.2 / math.sqrt(2))
     sample = table1(frames.runs, _metrics(frames, ddof=1))
-    assert sample.rows[0][3] == "1.69±0.00"
+    assert sample.rows[0][3] == "1.69 ± 0"
     assert any("ddof 1" in note for note in sample.notes)
 
 
@@ -89,7 +100,7 @@ def test_negative_means_carry_a_minus_sign_and_zero_none() -> None:
 def test_layout_of_table_2() -> None:
     frames = _study()
     made = table2(frames.runs, _metrics(frames))
-    assert made.header[1][:3] == ("category", "framing", "confirmation bias")
+    assert made.header[-1][:3] == ("category", "framing", "confirmation bias")
     assert [row[0] for row in made.rows] == ["science", *[""] * 5, "history", *[""] * 5]
     assert made.frame.groupby("category")["n"].unique().map(list).to_dict() == {"history": [1], "science": [2]}
     # One topic says nothing about spread.
@@ -108,22 +119,18 @@ def test_notes_say_what_the_numbers_rest_on() -> None:
         "ddof 0",
         "population SD/\N{SQUARE ROOT}n over topics (n = 2 to 3)",
         "Runs used: 33 complete. Excluded as not complete: 2 incomplete, 1 pending.",
-        "Agents never measured: ",
-        "Texts without an answer: ",
+        "Agents never measured: 5 of 330. Texts without an opinion: 40 of 1,320 (40 off scale).",
         "texts of kind report, coded by lexicon",
     ):
         assert part in notes
 
 
-def test_rates_in_the_notes() -> None:
+def test_counts_of_what_is_missing_stand_in_the_notes() -> None:
     frames = _of_finals([({"framing": "falsehood"}, [1.0, math.nan]), ({"framing": "truth"}, [math.nan, math.nan])])
     made = table1(frames.runs, _metrics(frames))
     notes = "\n".join(made.notes)
-    assert (
-        "Agents never measured: 75.0% (3 of 4). Texts without an answer: 75.0% (3 of 4): "
-        "3 without a stated opinion." in notes
-    )
-    assert "no agent was ever measured, which add nothing to B and D: 1." in notes
+    assert "Agents never measured: 3 of 4. Texts without an opinion: 3 of 4 (3 off scale)." in notes
+    assert "no agent was ever measured, which add nothing to the means: 1." in notes
     assert made.rows[1][2:] == ("undefined", "undefined")
 
 
@@ -132,15 +139,20 @@ def test_the_causes_of_missing_values_are_told_apart_and_neutral_is_none_of_them
     texts = [(turn, 1, turn, math.nan if turn else 0.0, "report", why) for turn, why in enumerate(conditions)]
     frames = one_run(texts, [0] * 6)
     made = table(frames.runs, _metrics(frames))
-    assert made.rows[0][0] == "0.00"
-    assert any(
-        "Texts without an answer: 83.3% (5 of 6): 2 refused, 1 empty, 1 without a stated opinion, 1 cut off." in note
-        for note in made.notes
-    )
+    assert _ends(made) == ["0.00"]
+    counted = "Texts without an opinion: 5 of 6 (2 refused, 1 empty, 1 off scale, 1 cut off)."
+    assert any(note.endswith(counted) for note in made.notes)
+    causes = {"refused": "33.3%", "empty": "16.7%", "cut off": "16.7%", "off scale": "16.7%", "unmeasured": "83.3%"}
+    assert {cause: _cells(made, cause)[0] for cause in causes} == causes
+    assert "skipped" not in made.header[-1]
+    assert _cells(made, "mean within") == ["\N{MINUS SIGN}1.67 to 1.67"]
     rates = made.frame[["missing_rate", "refused_rate", "empty_rate", "truncated_rate"]].iloc[0]
     assert rates.tolist() == [5 / 6, 2 / 6, 1 / 6, 1 / 6]
     whole = one_run(final([1.0, 0.0]), [0, 0])
-    assert any(note.endswith("Texts without an answer: 0.0% (0 of 2).") for note in table(*_of(whole)).notes)
+    nothing = table(*_of(whole))
+    assert "Agents never measured: 0 of 2. Texts without an opinion: 0 of 2." in nothing.notes
+    assert nothing.header[-1] == ("runs", "start", "end ± SE", "start", "end ± SE")
+    assert not any(note.startswith("Missing") for note in nothing.notes)
 
 
 def _of(frames: Frames) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -167,8 +179,8 @@ def test_what_is_known_of_the_instrument_stands_in_notes_and_numbers() -> None:
 def test_self_reports_are_the_last_choice() -> None:
     texts = [(0, 1, 0, 2.0, "self-report"), (1, 1, 0, 1.0, "probe")]
     frames = one_run(texts, [0])
-    assert table(*_of(frames)).rows[0][0] == "1.00"
-    assert table(*_of(frames), kind="self-report").rows[0][0] == "2.00"
+    assert _ends(table(*_of(frames))) == ["1.00"]
+    assert _ends(table(*_of(frames), kind="self-report")) == ["2.00"]
 
 
 def test_complete_runs_without_such_texts_are_counted() -> None:
@@ -209,15 +221,16 @@ def test_general_table_has_a_row_a_condition() -> None:
         [{"memory": m, "population.size": size} for m in MEMORIES for size in (20, 5)], replicates=2, steps=10
     )
     made = table(frames.runs, _metrics(frames))
-    assert made.header == (("memory", "size", "B", "D", "n", "runs"),)
+    assert made.header[0][:7] == ("", "", "", "mean opinion", "mean opinion", "diversity", "diversity")
+    assert made.header[1][:7] == ("memory", "size", "runs", "start", "end ± SE", "start", "end ± SE")
     assert [row[:2] for row in made.rows] == [("cumulative", "5"), ("", "20"), ("reflective", "5"), ("", "20")]
-    assert {row[4:] for row in made.rows} == {("2", "2")}
+    assert set(_cells(made, "runs")) == {"2"}
     assert any("over replicates (n = 2)" in note for note in made.notes)
 
 
 def test_a_table_of_one_condition_and_one_of_topics() -> None:
     one = study([{}], steps=10)
-    assert table(one.runs, _metrics(one)).header == (("B", "D", "n", "runs"),)
+    assert table(one.runs, _metrics(one)).n_labels == 0
     topics = study([{"topic": topic} for topic in TOPICS], steps=10)
     assert [row[0] for row in table(topics.runs, _metrics(topics)).rows] == list(TOPICS)
 
@@ -227,20 +240,75 @@ def _titles(made: list[Table]) -> list[str]:
 
 
 def test_tables_that_fit_the_experiment() -> None:
-    frames = _study()
+    # Long enough that everybody is measured.
+    frames = _study(steps=150)
+    frames.opinions["value"] = frames.opinions["value"].fillna(0)
     assert _titles(tables(frames.runs, _metrics(frames))) == ["Table 1", "Table 2"]
+    frames.opinions.loc[0, "value"] = math.nan
+    assert _titles(tables(frames.runs, _metrics(frames))) == ["Table 1", "Table 2", "Opinions by condition"]
     quick = study([{"framing": f, "confirmation_bias": b} for f in FRAMINGS for b in BIASES], steps=10)
-    assert _titles(tables(quick.runs, _metrics(quick))) == ["Table 1"]
+    assert _titles(tables(quick.runs, _metrics(quick))) == ["Opinions by condition"]
     other = study([{"framing": f, "world": w} for f in FRAMINGS for w in ("closed", "open")], steps=10)
-    assert _titles(tables(other.runs, _metrics(other))) == ["Final opinions by condition"]
+    assert _titles(tables(other.runs, _metrics(other))) == ["Opinions by condition"]
 
 
-def test_evidence_of_different_kinds_never_shares_a_table() -> None:
+def test_evidence_of_different_kinds_shares_no_row_and_not_the_tables_of_the_study() -> None:
     frames = study([{"framing": f, "evidence": e} for f in FRAMINGS for e in ("model", "scripted")], steps=10)
     with pytest.raises(SpecError, match="model, scripted"):
         table1(frames.runs, _metrics(frames))
-    made = tables(frames.runs, _metrics(frames))
-    assert [set(one.frame["evidence"]) for one in made] == [{"model"}, {"scripted"}]
+    (made,) = tables(frames.runs, _metrics(frames))
+    assert [row[:2] for row in made.rows] == [
+        ("falsehood", "model"),
+        ("", "scripted"),
+        ("truth", "model"),
+        ("", "scripted"),
+    ]
+    assert EVIDENCE["scripted"] in made.title
+
+
+def test_rows_stand_in_the_order_of_the_specification(tmp_path: Path) -> None:
+    levels = ["strong", "none", "weak"]
+    _, results = carry_out(
+        changed(SMALL, sweep={"cognition.confirmation_bias": levels}), str(tmp_path / "results.sqlite")
+    )
+    (given,) = tables(results.ordered_runs, results.metrics)
+    assert _cells(given, "confirmation bias") == levels
+    (other,) = tables(results.runs, results.metrics)
+    assert _cells(other, "confirmation bias") == list(BIASES)
+    assert_same(given.frame.sort_values("bias"), other.frame.sort_values("bias"))
+
+
+def test_start_is_what_agents_were_assigned_and_the_error_gives_the_digits() -> None:
+    ends = [({"replicate": 0}, [1.0] * 10), ({"replicate": 1}, [1.5] * 10), ({"replicate": 2}, [1.0] * 9 + [2.0])]
+    frames = _of_finals([(row | {"cell": "c0"}, end) for row, end in ends])
+    frames.agents["assigned_opinion"] = -1.0
+    made = table(*_of(frames))
+    assert _cells(made, "start", "mean opinion") == ["\N{MINUS SIGN}1.00"]
+    assert _cells(made, "start", "diversity") == ["0.00"]
+    # Means 1, 1.5 and 1.1: mean 1.2, population SD 0.216, over the square root of three runs 0.125.
+    assert _ends(made) == ["1.20 ± 0.12"]
+    (said,) = [note for note in made.notes if note.startswith("± SE")]
+    assert said.startswith("± SE: standard error of the mean, population SD/\N{SQUARE ROOT}n over replicates (n = 3)")
+
+
+def test_no_line_is_wider_than_100_columns_and_no_cell_is_lost() -> None:
+    long = {
+        name: [f"{name} {words} with a description of its own that goes on" for words in ("one", "two")]
+        for name in ("interaction.network", "population.shown", "model.options")
+    }
+    conditions = [dict(zip(long, levels, strict=True)) for levels in zip(*long.values(), strict=True)]
+    frames = study([dict(each) for each in conditions], replicates=2, steps=10)
+    frames.opinions.loc[::3, "condition"] = "refused"
+    frames.opinions.loc[::3, "value"] = math.nan
+    made = table(*_of(frames))
+    text = made.to_text()
+    assert max(map(len, text.splitlines())) <= 100
+    words = text.split()
+    for cell in [*made.header[-1], *(cell for row in made.rows for cell in row[made.n_labels :])]:
+        assert set(cell.split()) <= set(words)
+    # Each part has a rule above and below its head, and names its rows.
+    rules = sum(not line.strip("-") for line in text.splitlines())
+    assert sum(line.startswith("network") for line in text.splitlines()) == (rules - 1) / 2 > 1
 
 
 @pytest.mark.parametrize(
@@ -261,7 +329,7 @@ def test_what_cannot_be_tabulated_is_named(
 
 def _of_sweep(folder: Path, sweep: object, **values: object) -> Table:
     _, results = carry_out(changed(SMALL, sweep=sweep, **values), str(folder / "results.sqlite"))
-    (made,) = tables(results.runs, results.metrics)
+    (made,) = tables(results.ordered_runs, results.metrics)
     return made
 
 
@@ -269,16 +337,17 @@ def test_prompt_packs_and_scales_that_are_swept_have_rows_of_their_own(tmp_path:
     pack = tmp_path / "terse"
     shutil.copytree(PACK, pack)
     made = _of_sweep(tmp_path, {"prompts": ["default", str(pack)]})
-    assert made.header[0][0] == "prompts"
-    assert {(row[0], row[-1]) for row in made.rows} == {("default", "1"), (str(pack), "1")}
+    assert set(_cells(made, "prompts")) == {"default", str(pack)}
+    assert _cells(made, "runs") == ["1", "1"]
     scales = [{"points": [-1, 0, 1], "label": "short"}, {"points": [-2, -1, 0, 1, 2], "label": "long"}]
     made = _of_sweep(tmp_path, {"scale": scales})
-    assert [(row[0], row[-1]) for row in made.rows] == [("long", "1"), ("short", "1")]
+    assert _cells(made, "scale") == ["short", "long"]
+    assert _cells(made, "runs") == ["1", "1"]
 
 
 def test_seeds_are_averaged_over(tmp_path: Path) -> None:
     made = _of_sweep(tmp_path, {"seed": [1, 2, 3]})
-    assert [row[2:] for row in made.rows] == [("3", "3")]
+    assert _cells(made, "runs") == ["3"]
     assert any("over seeds (n = 3)" in note for note in made.notes)
 
 
@@ -288,13 +357,13 @@ def test_a_label_is_shown_once_under_the_name_of_its_path(tmp_path: Path) -> Non
         {"kind": "broadcast", "network": "complete", "steps": 2, "label": "everybody hears"},
     ]
     made = _of_sweep(tmp_path, {"interaction": interactions})
-    assert made.header[0][:2] == ("interaction", "B")
-    assert {row[0] for row in made.rows} == {"whispers", "everybody hears"}
+    assert made.header[-1][:2] == ("interaction", "runs")
+    assert _cells(made, "interaction") == ["whispers", "everybody hears"]
 
 
 def test_headings_that_would_repeat_are_whole_paths() -> None:
     frames = study([{"population.size": s, "audience.size": a} for s in (1, 2) for a in (3, 4)], steps=10)
-    assert table(frames.runs, _metrics(frames)).header[0][:2] == ("population.size", "audience.size")
+    assert table(frames.runs, _metrics(frames)).header[-1][:2] == ("population.size", "audience.size")
 
 
 def test_runs_that_answer_an_earlier_wording_are_counted() -> None:
@@ -352,10 +421,10 @@ def test_a_table_does_not_average_two_wordings(maker: Callable[..., Table]) -> N
 
 def test_every_table_of_an_experiment_takes_the_same_wording_and_says_so_once() -> None:
     frames = _reworded(evidence="model")
-    made = tables(frames.runs, _metrics(frames))
-    assert [set(one.frame["evidence"]) for one in made] == [{"scripted"}, {"model"}]
-    assert [one.notes.count(LEFT_OUT) for one in made] == [1, 1]
-    # Chat models were asked before the prompts were reworded, and scripted ones after: there is one table left.
+    (made,) = tables(frames.runs, _metrics(frames))
+    assert set(made.frame["evidence"]) == {"scripted", "model"}
+    assert made.notes.count(LEFT_OUT) == 1
+    # Chat models were asked before the prompts were reworded, and scripted ones after.
     frames.runs["wording"] = [NEW, NEW, OLD, OLD]
     frames.runs["begun_at"] = [3.0, 4.0, 1.0, 2.0]
     (one,) = tables(frames.runs, _metrics(frames))
@@ -414,11 +483,11 @@ def test_cells_without_an_instrument_of_stance_are_counted_and_make_no_condition
     frames.opinions.loc[frames.opinions["run_id"] == "r2", "variable"] = "civility"
     frames.runs.loc[2, ["instrument_id", "classifier"]] = None
     (made,) = tables(frames.runs, _metrics(frames))
-    assert _titles([made]) == ["Table 1"]
+    assert _cells(made, "framing") == ["falsehood", "truth"]
     assert "Runs used: 2 complete. Excluded as not complete: none." in made.notes
     assert "Complete runs without a text of kind report, not used: 1." in made.notes
     general = table(frames.runs, _metrics(frames))
-    assert general.header[0] == ("framing", "B", "D", "n", "runs")
+    assert general.n_labels == 1
     frames.runs["instrument_id"] = None
     frames.opinions["variable"] = "civility"
     for maker in MAKERS.values():
@@ -440,19 +509,20 @@ def test_a_run_counts_as_read_by_the_instrument_that_its_cell_names() -> None:
     opinions = [*opinion_rows(again, [*final([2.0, 2.0]), *asked]), *opinion_rows(row, final([1.0, 1.0]))]
     frames = make([row], [0, 0], opinions)
     made = table(frames.runs, _metrics(frames))
-    assert made.rows[0][0] == "1.00"
+    assert _ends(made) == ["1.00"]
     assert "Readings of these runs by further instruments of stance, not used: 1." in made.notes
     assert "Instrument: texts of kind report, coded by lexicon." in made.notes
     # Where its own instrument reads no such texts, another one of the cell does.
     other = table(frames.runs, _metrics(frames), kind="probe")
-    assert other.rows[0][0] == "\N{MINUS SIGN}1.00"
+    assert _ends(other) == ["\N{MINUS SIGN}1.00"]
     assert "Instrument: texts of kind probe, coded by flan_t5." in other.notes
     assert not any("further instruments" in note for note in other.notes)
 
 
 def test_runs_with_authors_of_several_kinds_have_a_table_that_says_so() -> None:
     frames = study([{"evidence": e, "model": "scripted + a"} for e in ("scripted", "mixed")], steps=10)
-    made = tables(frames.runs, _metrics(frames))
-    assert [one.notes[0] for one in made] == [f"Evidence: {EVIDENCE[e]}." for e in ("scripted", "mixed")]
-    assert made[1].title.startswith(EVIDENCE["mixed"])
-    assert "Agents played by scripted + a." in made[1].notes
+    (made,) = tables(frames.runs, _metrics(frames))
+    assert made.notes[0] == f"Evidence: {EVIDENCE['scripted']} + {EVIDENCE['mixed']}."
+    assert made.title.startswith(made.notes[0].removeprefix("Evidence: ").rstrip("."))
+    assert _cells(made, "evidence") == ["scripted", "mixed"]
+    assert "Agents played by scripted + a." in made.notes

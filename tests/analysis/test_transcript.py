@@ -4,6 +4,7 @@ import re
 import shutil
 import sqlite3
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -48,11 +49,11 @@ def test_who_read_whom_and_how_it_was_coded(results: Results) -> None:
         value = coded[turn]
         expected = "no answer" if value != value else "coded 0" if value == 0 else f"coded {value:+g}"
         assert heading == (
-            f"step {row['step']}, turn {turn}: {names[row['agent']]} (agent {row['agent']}) review "
+            f"step {row['step']}, turn {turn}: {names[row['agent']]} (agent {row['agent']}) report "
             f"after reading {author} (turn {read})  [{expected}]"
         )
     written = osim.transcript(results, 0, turn=0).split("\n")[3]
-    assert written.endswith(" write")
+    assert written.endswith(" post")
 
 
 def test_the_turns_of_one_agent(results: Results) -> None:
@@ -71,7 +72,7 @@ def test_messages_from_outside_and_refusals_are_named() -> None:
 
 def test_a_bare_model_has_no_name() -> None:
     spec = changed(SMALL, interaction={"kind": "no-role-play", "reports": 1})
-    assert "(no role) (agent 3) report-once" in osim.transcript(carry_out(spec, "bare.sqlite")[1])
+    assert "(no role) (agent 3) report" in osim.transcript(carry_out(spec, "bare.sqlite")[1])
 
 
 def test_what_does_not_exist(results: Results) -> None:
@@ -126,12 +127,23 @@ def _headings(told: str) -> list[str]:
 
 def test_everybody_is_shown_with_a_role_and_what_was_skipped() -> None:
     assert _headings(spelled(_meeting())) == [
-        "step 1, turn 0: Kim, moderator (agent 2, scripted) open  [coded 0]",
+        "step 1, turn 0: Kim, moderator (agent 2, scripted) post  [coded 0]",
         "step 1, turn 1: Ada (agent 0, openai:a, model) report after reading Kim, moderator (turn 0)  [coded +2]",
         "step 1, turn 2: Ben (agent 1, openai:a, human) report after reading Kim, moderator (turn 0), Ada (turn 1)"
         "  [skipped]",
     ]
     assert len(_headings(spelled(_meeting(), agent=2))) == 1
+
+
+def test_headings_name_the_last_of_many_messages_and_all_where_one_turn_is_asked_for() -> None:
+    told = _meeting()
+    reads = tuple(range(6))
+    turns = (*told.turns[:2], TurnRow(6, 2, 1, "report", "report", reads, "I agree."))
+    many = replace(told, turns=turns, authors=dict.fromkeys(range(7), 0), values={})
+    tail = "Ada (turn 3), Ada (turn 4), Ada (turn 5)"
+    assert _headings(spelled(many))[-1].endswith(f"report after reading 3 earlier messages, {tail}")
+    (whole,) = _headings(spelled(many, turn=6))
+    assert whole.count("(turn") == 6
 
 
 @pytest.mark.parametrize(("name", "shown"), [("Moderator", "Moderator"), ("", "moderator")])

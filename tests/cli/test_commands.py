@@ -123,13 +123,11 @@ def test_show_prints_one_agent(invoke: Invoke, store: Path) -> None:
 
 def test_table_in_text_csv_and_json_says_the_same(invoke: Invoke, store: Path, tmp_path: Path) -> None:
     result = invoke("table", store, "--csv", "deep/t.csv", "--ddof", 1)
-    assert result.stdout.startswith("SCRIPTED STAND-IN, not evidence about people or models | Table 1")
+    assert result.stdout.startswith("SCRIPTED STAND-IN, not evidence about people or models | Opinions by condition")
     assert "ddof 1" in result.stdout
     saved = pd.read_csv(tmp_path / "deep" / "t.csv")
-    made, missing, *_ = json.loads(invoke("table", store, "--ddof", 1, "--json").stdout)
-    assert pd.read_csv(tmp_path / "deep" / "t-missing.csv")["refused_rate"].tolist() == [
-        row["refused_rate"] for row in missing["rows"]
-    ]
+    made, *_ = json.loads(invoke("table", store, "--ddof", 1, "--json").stdout)
+    assert saved["refused_rate"].tolist() == [row["refused_rate"] for row in made["rows"]]
     assert saved["diversity"].tolist() == pytest.approx([row["diversity"] for row in made["rows"]], rel=1e-12)
     assert set(saved["evidence"]) == {"scripted"}
     results = osim.load(str(store))
@@ -139,7 +137,11 @@ def test_table_in_text_csv_and_json_says_the_same(invoke: Invoke, store: Path, t
 
 
 def test_two_tables_go_into_two_files(invoke: Invoke, spec: Path) -> None:
-    axes = ("--set", "sweep={topic.name: [t-rex, bicycle-wheels], topic.framing: [falsehood, truth]}")
+    axes = (
+        "--set",
+        "sweep={topic.name: [t-rex, bicycle-wheels], topic.framing: [falsehood, truth], "
+        "cognition.memory: [cumulative, reflective]}",
+    )
     assert invoke("run", spec, *axes, "--store", "two.sqlite").exit_code == 0
     result = invoke("table", "two.sqlite", "--csv", "t.csv")
     assert ("Table 1" in result.stdout, "Table 2" in result.stdout) == (True, True)

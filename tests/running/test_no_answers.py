@@ -69,15 +69,15 @@ def test_tables_stand_with_and_without_what_was_cut_off() -> None:
         return CUT if cut else TRUE
 
     made = _tabulated(_carried_out(SPEC, reply))
-    main, missing, doubtful = made
-    assert [each.name for each in made] == ["", "missing", "doubtful"]
-    assert 0 < missing.frame["truncated_rate"].iloc[0] < 1
-    assert doubtful.header[0][1:] == ("as tabulated", "", "cut-off counted", "")
+    main, doubtful = made
+    assert [each.name for each in made] == ["", "doubtful"]
+    assert 0 < main.frame["truncated_rate"].iloc[0] < 1
+    assert doubtful.header[0] == ("as tabulated", "as tabulated", "cut-off counted", "cut-off counted")
     assert doubtful.frame["bias"].iloc[0] == main.frame["bias"].iloc[0] == 2.0
     assert doubtful.frame["bias cut-off counted"].iloc[0] < 2.0
     counting = changed(SPEC, model__replies={"truncated": {"then": "measure"}})
     _, results = carry_out(counting, "s.sqlite", GivenReplies([]))
-    main, _, doubtful = _tabulated(results)
+    main, doubtful = _tabulated(results)
     assert doubtful.header[0][3] == "cut-off left out"
     assert main.frame["bias"].iloc[0] < doubtful.frame["bias cut-off left out"].iloc[0] == 2.0
 
@@ -111,8 +111,8 @@ def test_a_question_refused_at_first_is_asked_again_and_counted() -> None:
     assert set(posts["condition"]) == {"answered"}
     first = (posts["first_condition"] == "refused").sum()
     assert first == len(refused) == (results.calls["condition"] == "refused").sum()
-    _, missing, heard = _tabulated(results)
-    assert missing.name == "missing"
+    main, heard = _tabulated(results)
+    assert "refused at first" not in main.header[-1]
     assert heard.name == "heard"
     sides = ("negative", "neutral", "positive", "unmeasured")
     assert sum(heard.frame[f"n_{side}_at_first"].iloc[0] for side in sides) == first
@@ -120,7 +120,7 @@ def test_a_question_refused_at_first_is_asked_again_and_counted() -> None:
     assert heard.frame["intended"].iloc[0] == heard.frame["delivered"].iloc[0] == 2.0
 
 
-def test_unequal_exposure_is_told_below_the_table() -> None:
+def test_unequal_exposure_stands_in_the_row_of_each_condition() -> None:
     spec = changed(
         SPEC,
         replicates=2,
@@ -134,13 +134,14 @@ def test_unequal_exposure_is_told_below_the_table() -> None:
         return REFUSAL if biased and silent and "Your post:" in prompt[-1].content else TRUE
 
     results = _carried_out(spec, reply)
-    main, missing, *_ = _tabulated(results)
-    by_bias = missing.frame.set_index("confirmation_bias")
+    main, *_ = _tabulated(results)
+    by_bias = main.frame.set_index("confirmation_bias")
     rate = by_bias.loc["weak", "unheard_rate"]
     assert 0.05 < rate == by_bias.loc["weak", "skipped_rate"]
     assert by_bias.loc["none", ["unheard_rate", "skipped_rate"]].tolist() == [0.0, 0.0]
-    told = f"Of the messages to be read, nobody received {rate:.1%} under falsehood, weak, cumulative, but 0.0% under"
-    assert any(note.startswith(told) for note in main.notes)
+    column = main.header[-1].index("unheard")
+    assert [(row[0], row[column]) for row in main.rows] == [("none", "0.0%"), ("weak", f"{rate:.1%}")]
+    assert "who is heard, and the mean opinion with it: see docs/missing.md" in main.notes[-1]
 
 
 def test_a_failed_reflection_is_counted() -> None:
@@ -149,8 +150,9 @@ def test_a_failed_reflection_is_counted() -> None:
 
     results = _carried_out(changed(SPEC, cognition={"memory": "reflective"}), reply)
     assert results.turns["failed_reflections"].tolist() == [1] * len(results.turns)
-    _, missing = _tabulated(results)
-    assert missing.frame["n_failed_reflections"].iloc[0] == len(results.turns)
+    (main,) = _tabulated(results)
+    assert main.frame["n_failed_reflections"].iloc[0] == len(results.turns)
+    assert main.rows[0][main.header[-1].index("forgotten")] == str(len(results.turns))
     assert set(results.metrics["n_failed_reflections"]) == {len(results.turns)}
 
 
@@ -172,13 +174,13 @@ def test_runs_in_which_everything_was_skipped_stand_in_the_tables() -> None:
         return REFUSAL if denied and "Your post:" in prompt[-1].content else TRUE
 
     results = _carried_out(spec, reply)
-    main, missing, *_ = _tabulated(results)
-    by_framing = missing.frame.set_index("framing")
+    main, *_ = _tabulated(results)
+    by_framing = main.frame.set_index("framing")
     assert by_framing["skipped_rate"].to_dict() == {"falsehood": 0.0, "truth": 1.0}
     assert by_framing["n_measured"].to_dict() == {"falsehood": by_framing.loc["falsehood", "n_measured"], "truth": 0}
     assert by_framing["n_sparse"].to_dict()["truth"] == 2
     assert by_framing.loc["truth", ["bias_low", "bias_high"]].tolist() == [-2.0, 2.0]
-    assert any(note.startswith("Of the messages to be read, nobody received 100.0% under truth") for note in main.notes)
+    assert by_framing["unheard_rate"].to_dict() == {"falsehood": 0.0, "truth": 1.0}
 
 
 def test_cells_that_share_runs_agree_on_what_ends_them_and_may_count_differently() -> None:
