@@ -92,14 +92,15 @@ def table(
         if csv is not None:
             write_frame(results.points, csv)
         return
-    frames = (results.runs, results.opinions, results.agents)
-    measured = run_metrics(*frames, ddof, turns=results.turns)
+    *_, turns = counted = results.counted()
+    frames = counted[:3]
+    measured = run_metrics(*frames, ddof, turns=turns)
     chosen = None if kind is None else kind.value
     verdicts = verdict_table(results.runs, results.opinions, wording)
     made = [] if verdicts is None else [verdicts]
     if verdicts is None or results.runs["instrument_id"].notna().any():
         made += tables(results.runs, measured, chosen, wording)
-        made += missing_tables(*frames, results.turns, chosen, wording, ddof)
+        made += missing_tables(*frames, turns, chosen, wording, ddof)
     further = _further_metrics(results, allow_parts)
     if further:
         values = named_metrics(results.runs, results.opinions, further, scale_of(results.opinions))
