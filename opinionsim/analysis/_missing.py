@@ -153,6 +153,9 @@ def _exposure(
     kind: str,
 ) -> Iterator[Table]:
     """One table of refusals by side of their author; none where nothing that was to be read was refused."""
+    # Looking who was to hear whom takes as long as all other tables.
+    if not (turns["first_condition"] == "refused").any():
+        return
     read = usable_runs(runs)
     keys = ["run_id", "cell", "instrument_id"]
     heard = read[[*keys, *axes]].drop_duplicates().merge(exposure(read, turns, opinions, kind), on=keys)

@@ -92,8 +92,9 @@ def table(
         if csv is not None:
             write_frame(results.points, csv)
         return
-    runs, opinions, agents, turns = results.ordered_runs, results.opinions, results.agents, results.turns
-    measured = run_metrics(results.runs, opinions, agents, ddof, turns=turns)
+    found, opinions, agents, turns = results.counted()
+    measured = run_metrics(found, opinions, agents, ddof, turns=turns)
+    runs = results.ordered_runs
     chosen = None if kind is None else kind.value
     verdicts = verdict_table(runs, opinions, wording)
     made = [] if verdicts is None else [verdicts]

@@ -16,7 +16,7 @@ from opinionsim.store import _schema
 from opinionsim.store._counts import require_whole
 from opinionsim.store._journal import texts_of, with_texts
 from opinionsim.store._measured import instruments
-from opinionsim.store._queries import cells
+from opinionsim.store._queries import cells, texts
 from opinionsim.store._rows import DesignRow, ExperimentRun, InstrumentRow
 
 #: Texts are kept as Python strings: models may return characters that Arrow's strings cannot hold.
@@ -65,34 +65,62 @@ def read_frames(connection: Connection, design: DesignRow, names: Iterable[str] 
         If a stored row of the runs is damaged or missing.
     """
     require_whole(connection, {run.run_id for run in design.runs})
-    return {name: FRAMES[name](connection, design) for name in (FRAMES if names is None else names)}
+    rows = _Rows(connection, design)
+    frames = {**FRAMES, "acts": acts}
+    return {name: frames[name](rows) for name in (frames if names is None else names)}
 
 
-def runs(connection: Connection, design: DesignRow) -> pd.DataFrame:
+class _Rows:
+    """The rows of a design's runs, each found intact; frames that need the same table share one reading of it."""
+
+    def __init__(self, connection: Connection, design: DesignRow) -> None:
+        self.connection = connection
+        self.design = design
+        self._found: dict[str, list[Any]] = {}
+
+    def of(self, table: Table) -> list[Any]:
+        """The rows of a table."""
+        if table.name not in self._found:
+            self._found[table.name] = self.among(table, select(table))
+        return self._found[table.name]
+
+    def among(self, table: Table, statement: Select[Any]) -> list[Any]:
+        """The rows of a statement that begins with all columns of a table."""
+        return list(_schema.of_runs(self.connection, table, (run.run_id for run in self.design.runs), statement))
+
+    def authors(self) -> Mapping[tuple[str, int], Any]:
+        """Rows of agents by run and index; looking up a missing one is an error."""
+        return _Authors({(row.run_id, row.agent): row for row in self.of(_schema.agents)})
+
+
+class _Authors(dict[tuple[str, int], Any]):
+    def __missing__(self, key: tuple[str, int]) -> Any:
+        raise DamagedError(f"agent {key[1]} of run {key[0]} is missing")
+
+
+def runs(rows: _Rows) -> pd.DataFrame:
     """One row a cell and replicate."""
-    records = [tuple(row.values()) for row in cells(connection, design)]
-    axes = _spread([cell.axes for cell in design.runs], COLUMNS["runs"], "sweep.")
+    records = [tuple(row.values()) for row in cells(rows.connection, rows.design)]
+    axes = _spread([cell.axes for cell in rows.design.runs], COLUMNS["runs"], "sweep.")
     return _frame("runs", records, axes, ["cell", "replicate", "run_id", "instrument_id"])
 
 
-def agents(connection: Connection, design: DesignRow) -> pd.DataFrame:
+def agents(rows: _Rows) -> pd.DataFrame:
     """One row an agent of a run."""
-    rows = _of_runs(connection, design, _schema.agents)
-    records = [tuple(getattr(row, name) for name in COLUMNS["agents"]) for row in rows]
-    personas = [_schema.read_json(_schema.agents, row, "persona") for row in rows]
+    found = rows.of(_schema.agents)
+    records = [tuple(getattr(row, name) for name in COLUMNS["agents"]) for row in found]
+    personas = _schema.read_column(_schema.agents, found, "persona")
     persona = _spread(personas, COLUMNS["agents"], "persona.")
     return _frame("agents", records, persona, ["run_id", "agent"])
 
 
-def edges(connection: Connection, design: DesignRow) -> pd.DataFrame:
+def edges(rows: _Rows) -> pd.DataFrame:
     """One row a tie and the time it stayed in one place."""
-    evidence = {row.run_id: row.evidence for row in _of_runs(connection, design, _schema.runs)}
+    evidence = {row.run_id: row.evidence for row in rows.of(_schema.runs)}
     # Where each tie is now, and since when.
-    lasting = {
-        (row.run_id, row.source, row.target): (row.weight, 0) for row in _of_runs(connection, design, _schema.edges)
-    }
+    lasting = {(row.run_id, row.source, row.target): (row.weight, 0) for row in rows.of(_schema.edges)}
     records = []
-    for row in sorted(_of_runs(connection, design, _schema.ties), key=lambda row: (row.run_id, row.change)):
+    for row in sorted(rows.of(_schema.ties), key=lambda row: (row.run_id, row.change)):
         weight = 1.0
         if row.old_source is not None:
             old = (row.run_id, row.old_source, row.old_target)
@@ -106,32 +134,40 @@ def edges(connection: Connection, design: DesignRow) -> pd.DataFrame:
     return _frame("edges", records, {}, ["run_id", "source", "target", "since"])
 
 
-def turns(connection: Connection, design: DesignRow) -> pd.DataFrame:
+def turns(rows: _Rows) -> pd.DataFrame:
     """One row a turn."""
-    table = _schema.turns
-    authors, told = _authors(connection, design), _replies(connection, design)
+    frame = acts(rows)
+    messages = texts(rows.connection, frame["message"])
+    if lost := set(frame["message"]) - messages.keys():
+        raise DamagedError(f"text {min(lost)} is missing")
+    return frame.assign(message=frame["message"].map(messages).astype(_STR))
+
+
+def acts(rows: _Rows) -> pd.DataFrame:
+    """One row a turn, with the identity of its text in the place of the message."""
+    authors, told = rows.authors(), _replies(rows)
     records = []
-    rows = _of_runs(connection, design, table, _schema.with_text(table))
-    for row, reads in zip(rows, _schema.read_column(table, rows, "reads"), strict=True):
+    found = rows.of(_schema.turns)
+    for row, reads in zip(found, _schema.read_column(_schema.turns, found, "reads"), strict=True):
         own = told.get((row.run_id, row.turn), {})
         first = own.get("first_condition", "skipped" if row.condition == "skipped" else "answered")
-        message, evidence = _schema.checked_text(row.text_id, row.text), authors[row.run_id, row.agent].evidence
         records.append(
             (
-                *(row.run_id, row.turn, row.step, row.agent, row.act, row.kind, tuple(reads), message, row.condition),
-                *(first, own.get("flag", ""), own.get("failed_reflections", 0), evidence),
+                *(row.run_id, row.turn, row.step, row.agent, row.act, row.kind, tuple(reads), row.text_id),
+                *(row.condition, first, own.get("flag", ""), own.get("failed_reflections", 0)),
+                authors[row.run_id, row.agent].evidence,
             )
         )
     return _frame("turns", records, {}, ["run_id", "turn"])
 
 
-def _replies(connection: Connection, design: DesignRow) -> dict[tuple[str, int], dict[str, Any]]:
+def _replies(rows: _Rows) -> dict[tuple[str, int], dict[str, Any]]:
     """What the journal says of turns whose first reply was no answer, or was flagged, or whose reflection failed."""
     table, entry = _schema.journal, _schema.journal.c
     # Everything else is asked of rows that were found intact.
     wanted = or_(entry.condition != "answered", entry.flag != "")
     found: dict[tuple[str, int], dict[str, Any]] = {}
-    for row in _of_runs(connection, design, table, select(table).where(wanted)):
+    for row in rows.among(table, select(table).where(wanted)):
         own = found.setdefault((row.run_id, row.turn), {})
         accepted = row.verdict == "accepted"
         if row.part == "reflect" and accepted and row.condition in ("refused", "empty"):
@@ -143,12 +179,12 @@ def _replies(connection: Connection, design: DesignRow) -> dict[tuple[str, int],
     return found
 
 
-def calls(connection: Connection, design: DesignRow) -> pd.DataFrame:
+def calls(rows: _Rows) -> pd.DataFrame:
     """One row a reply of a model."""
     table = _schema.journal
-    authors = _authors(connection, design)
+    authors = rows.authors()
     records = []
-    for row in _of_runs(connection, design, table, with_texts()):
+    for row in rows.among(table, with_texts()):
         # Only a row that was found intact says what its source is.
         if row.source != "model":
             continue
@@ -161,29 +197,29 @@ def calls(connection: Connection, design: DesignRow) -> pd.DataFrame:
     return _frame("calls", records, {}, ["run_id", "turn", "part", "attempt"])
 
 
-def opinions(connection: Connection, design: DesignRow) -> pd.DataFrame:
+def opinions(rows: _Rows) -> pd.DataFrame:
     """One row a cell, instrument and coded text: only what the cell's own instruments say."""
-    used = {instrument_id for run in design.runs for instrument_id in run.instruments}
-    known = {row.instrument_id: row for row in instruments(connection) if row.instrument_id in used}
+    used = {instrument_id for run in rows.design.runs for instrument_id in run.instruments}
+    known = {row.instrument_id: row for row in instruments(rows.connection) if row.instrument_id in used}
     points = sorted({point for instrument in known.values() for point in instrument.points})
-    authors = _authors(connection, design)
-    turns = {(row.run_id, row.turn): row for row in _of_runs(connection, design, _schema.turns)}
+    authors = rows.authors()
+    turns = {(row.run_id, row.turn): row for row in rows.of(_schema.turns)}
     by_run: dict[tuple[str, str], list[Any]] = {}
-    for row in _of_runs(connection, design, _schema.opinions):
+    for row in rows.of(_schema.opinions):
         by_run.setdefault((row.run_id, row.instrument_id), []).append(row)
     records: list[tuple[Any, ...]] = []
     distributions = [np.empty((0, len(points)))]
-    for cell in design.runs:
+    for cell in rows.design.runs:
         for instrument_id in cell.instruments:
-            rows = by_run.get((cell.run_id, instrument_id))
-            if not rows:
+            own = by_run.get((cell.run_id, instrument_id))
+            if not own:
                 continue
             if instrument_id not in known:
                 raise DamagedError(f"instrument {instrument_id} is missing")
             instrument = known[instrument_id]
-            p = _distributions(rows, instrument)
-            records.extend(_opinion_records(cell, instrument, rows, p, turns, authors))
-            wide = np.full((len(rows), len(points)), np.nan)
+            p = _distributions(own, instrument)
+            records.extend(_opinion_records(cell, instrument, own, p, turns, authors))
+            wide = np.full((len(own), len(points)), np.nan)
             wide[:, [points.index(point) for point in instrument.points]] = p
             distributions.append(wide)
     stacked = np.concatenate(distributions)
@@ -201,7 +237,7 @@ def _distributions(rows: Sequence[Any], instrument: InstrumentRow) -> np.ndarray
 
 
 #: The function that builds each frame.
-FRAMES: Mapping[str, Callable[[Connection, DesignRow], pd.DataFrame]] = {
+FRAMES: Mapping[str, Callable[[_Rows], pd.DataFrame]] = {
     "runs": runs,
     "agents": agents,
     "edges": edges,
@@ -209,16 +245,6 @@ FRAMES: Mapping[str, Callable[[Connection, DesignRow], pd.DataFrame]] = {
     "opinions": opinions,
     "calls": calls,
 }
-
-
-def _authors(connection: Connection, design: DesignRow) -> dict[tuple[str, int], Any]:
-    """Rows of agents by run and index; looking up a missing one is an error."""
-    return _Authors({(row.run_id, row.agent): row for row in _of_runs(connection, design, _schema.agents)})
-
-
-class _Authors(dict[tuple[str, int], Any]):
-    def __missing__(self, key: tuple[str, int]) -> Any:
-        raise DamagedError(f"agent {key[1]} of run {key[0]} is missing")
 
 
 def _opinion_records(
@@ -243,13 +269,6 @@ def _opinion_records(
             *(author.assigned_opinion, turn.condition, row.value if counts else None, row.value, mean, gap),
             *(row.off_scale, bool(both), author.evidence),
         )
-
-
-def _of_runs(
-    connection: Connection, design: DesignRow, table: Table, statement: Select[Any] | None = None
-) -> list[Any]:
-    """Rows of a design's runs, each intact, from a statement that begins with all columns of `table`."""
-    return list(_schema.of_runs(connection, table, (run.run_id for run in design.runs), statement))
 
 
 def _frame(

@@ -218,7 +218,16 @@ class Results:
         """One row a run, cell, instrument and kind of text: :func:`opinionsim.metrics.run_metrics` with ddof 0."""
         from opinionsim.metrics import run_metrics
 
-        return run_metrics(self.runs, self.opinions, self.agents, ddof=0, turns=self.turns)
+        runs, opinions, agents, turns = self.counted()
+        return run_metrics(runs, opinions, agents, ddof=0, turns=turns)
+
+    def counted(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        """Runs, opinions, agents and turns, all that tables count, read together.
+
+        The turns have the identity of each text in the place of the message: counting them needs no text.
+        """
+        runs, opinions, agents, turns = self._read("runs", "opinions", "agents", "acts")
+        return runs, opinions, agents, turns
 
     def prompt(self, run: str | int, turn: int, part: str = "reply", attempt: int = 0) -> list[ChatMessage]:
         """The literal prompt of a call, or of a person's answer.
@@ -256,10 +265,13 @@ class Results:
         return self.runs.astype({"cell": cells}).sort_values("cell", kind="stable")
 
     def _frame(self, name: str) -> pd.DataFrame:
-        if name not in self._frames:
+        return self._read(name)[0]
+
+    def _read(self, *names: str) -> list[pd.DataFrame]:
+        """Frames by name; those not read before are read in one state of the store."""
+        if new := [name for name in names if name not in self._frames]:
             from opinionsim.store._frames import read_frames
 
-            names = None if self.under_way else (name,)
             with open_store(self.url, write=False) as store, store.reading() as connection:
-                self._frames.update(read_frames(connection, self._design, names))
-        return self._frames[name]
+                self._frames.update(read_frames(connection, self._design, None if self.under_way else new))
+        return [self._frames[name] for name in names]
