@@ -11,6 +11,7 @@ import pytest
 
 from opinionsim.classic import MODELS, simulate, sweep
 from opinionsim.errors import SpecError
+from opinionsim.metrics import spell_mean, standard_error
 from opinionsim.registry import built_in
 from tests.cli.conftest import Invoke
 
@@ -120,7 +121,8 @@ def test_runs_at_their_limit_have_a_row_of_their_own(invoke: Invoke) -> None:
     for ended, stopped in (("frozen", True), ("at", False)):
         part = found[found["stopped"] == stopped]
         assert rows[ended][-1] == str(len(part))
-        assert f"{part['clusters'].mean():.4g}" in rows[ended]
+        spelled = spell_mean(part["clusters"].mean(), standard_error(part["clusters"]))
+        assert spelled in " ".join(rows[ended])
 
 
 def test_a_sweep_of_more_than_a_day_is_asked_for(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +161,14 @@ def test_a_setting_is_never_an_argument_of_the_simulation(invoke: Invoke) -> Non
     for name in ("model", "steps", "n", "seed", "machine", "pairs"):
         result = invoke("abm", "deffuant", "--set", f"{name}=3")
         assert result.exit_code == 2
-        assert f"deffuant has no parameter '{name}'" in result.stderr
+        option = {"steps": "--steps", "n": "--agents", "seed": "--seed"}.get(name)
+        expected = f"give {option} 3" if option else f"deffuant has no parameter '{name}'"
+        assert expected in result.stderr
+
+
+def test_a_parameter_given_as_an_option_says_how_it_is_set(invoke: Invoke) -> None:
+    assert "a parameter is --set epsilon=0.2" in " ".join(invoke("abm", "deffuant", "--epsilon", 0.2).stderr.split())
+    assert "give --network ring" in invoke("abm", "deffuant", "--set", "network=ring").stderr
 
 
 def test_vectors_of_opinions_are_measured_by_dimension(invoke: Invoke) -> None:
@@ -215,11 +224,11 @@ def test_a_sweep_is_kept_continued_and_shown(invoke: Invoke, tmp_path: Path) -> 
     store = tmp_path / "sweep.sqlite"
     first = invoke("abm", "deffuant", *OVER, "--store", store, "--replicates", 2, "--set", "at={log: 2}")
     assert first.exit_code == 0, first.stderr
-    assert "12 of 12 runs are there" in first.stderr
+    assert "12 of 12 runs there after" in first.stderr
     again = invoke(
         "abm", "deffuant", *OVER, "--store", store, "--replicates", 3, "--set", "at=1", "--csv", tmp_path / "a.csv"
     )
-    assert "18 of 18 runs are there" in again.stderr
+    assert "18 of 18 runs there after" in again.stderr
     assert "6 made" in again.stderr
     assert invoke("table", store).stdout == again.stdout
     status = json.loads(invoke("status", store, "--json").stdout)[0]

@@ -449,3 +449,22 @@ def test_demo_writes_what_it_lists_and_can_be_repeated(invoke: Invoke, tmp_path:
     assert set(runs["sweep.model"]) == {"influence", "attractor"}
     assert "opinionsim show shown/demo.sqlite --run 0" in first.stdout
     assert not osim.load("shown/demo.sqlite").manifest["contents"]["topics"]["package"]["global-warming"]["sensitive"]
+
+
+def test_an_agent_is_shown_by_the_beginning_of_its_name(invoke: Invoke, store: Path) -> None:
+    results = osim.load(str(store))
+    first = results.agents[results.agents["run_id"] == results.runs["run_id"][0]]
+    name = first["name"][first["agent"] == 1].iloc[0]
+    by_name = invoke("show", store, "--agent", name[:-1].lower())
+    assert by_name.exit_code == 0, by_name.stderr
+    assert by_name.stdout == invoke("show", store, "--agent", 1).stdout
+    unknown = invoke("show", store, "--agent", "Nobody")
+    assert unknown.exit_code == 2
+    assert f"1 {name}" in " ".join(unknown.stderr.split())
+
+
+def test_metrics_name_the_replicate_of_each_run(store: Path) -> None:
+    results = osim.load(str(store))
+    both = results.metrics.merge(results.runs[["run_id", "cell", "replicate"]], on=["run_id", "cell"])
+    assert len(both) == len(results.metrics)
+    assert both["replicate_x"].tolist() == both["replicate_y"].tolist()

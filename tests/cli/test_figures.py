@@ -178,6 +178,10 @@ class Reworded:
         runs = self._results.runs
         return runs.assign(wording=runs["replicate"].map({0: OLD, 1: NEW}), begun_at=runs["replicate"] + 1.0)
 
+    @property
+    def ordered_runs(self) -> pd.DataFrame:
+        return self.runs
+
 
 @pytest.fixture
 def reworded(store: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -188,7 +192,7 @@ def reworded(store: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_tables_take_one_wording_and_another_on_request(invoke: Invoke, reworded: Path) -> None:
-    printed = invoke("table", reworded).stdout
+    printed = " ".join(invoke("table", reworded).stdout.split())
     assert f"Runs of an earlier wording of the prompts, left out: 2 ({OLD}: 2); --wording takes them" in printed
     assert "Runs used: 2 complete." in printed
     made, *_ = json.loads(invoke("table", reworded, "--wording", "00aa", "--json").stdout)

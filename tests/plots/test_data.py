@@ -85,7 +85,7 @@ def test_a_run_in_two_cells_is_drawn_under_the_measurement_of_the_cell() -> None
 def test_kinds_of_text_are_never_mixed() -> None:
     frames = one_run([(0, 1, 0, 2, "post"), (1, 1, 1, -1, "post")], assigned=[0, 0], steps=1)
     assert trajectory_data(frames).instrument == "posts coded by lexicon"
-    with pytest.raises(SpecError, match="kind 'report'; present: post"):
+    with pytest.raises(SpecError, match="kind 'report'; give one of post"):
         trajectory_data(frames, kind="report")
 
 
@@ -196,7 +196,7 @@ def test_a_condition_that_is_not_set_keeps_its_panel() -> None:
             lambda f: trajectory_data(Frames(f.runs.assign(status="pending"), f.agents, f.opinions)),
             "no run is complete",
         ),
-        (lambda f: trajectory_data(f, kind="probe"), "kind 'probe'; present: report"),
+        (lambda f: trajectory_data(f, kind="probe"), "kind 'probe'; give one of report"),
         (lambda f: panels_data(f, where={"topic": "moon"}), "topic = 'moon'; valid: global-warming"),
         (lambda f: panels_data(f, replicate=3), "replicate 3"),
         (lambda f: panels_data(f, rows="bias"), "no column 'bias'; conditions that vary: none"),

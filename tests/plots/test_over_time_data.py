@@ -59,12 +59,13 @@ def at(frame: pd.DataFrame, **levels: Any) -> pd.DataFrame:
 
 
 def test_ribbons_average_runs_and_leave_out_those_without_a_value() -> None:
-    # Run 0: agent 0 says 2 at step 1, agent 1 says 0 at step 2. Run 1: agent 0 says -1 at step 2.
+    # Of run 1 half of the agents are measured, which sets no limit; of run 0 most are from step 2.
     frames = replicates([[(0, 1, 0, 2), (1, 2, 1, 0)], [(0, 2, 0, -1)]], n_agents=2, steps=2)
     data = plots.ribbon_data(frames, band="runs", level=0.5)
     np.testing.assert_array_equal(data.frame["step"], [0, 1, 2])
-    np.testing.assert_array_equal(data.frame["n_runs"], [0, 1, 2])
-    np.testing.assert_allclose(data.frame["mean"], [NAN, 2, (1 - 1) / 2])
+    np.testing.assert_array_equal(data.frame["n_runs"], [0, 0, 2])
+    np.testing.assert_allclose(data.frame["mean"], [NAN, NAN, (1 - 1) / 2])
+    assert "lines begin where most agents of each run have an opinion: step 2" in data.notes
     np.testing.assert_allclose(data.frame["low"], [NAN, NAN, -0.5])
     np.testing.assert_allclose(data.frame["high"], [NAN, NAN, 0.5])
     assert data.band == "band: middle 50% of the runs"
@@ -352,7 +353,7 @@ ONE = classic([[[0, 1], [0.5, 0.5]]])
         (lambda: plots.ribbon_data(FRAMES, where={"frame": "both"}), "no column 'frame'"),
         (lambda: plots.ribbon_data(FRAMES, by="frame"), "no column 'frame'; conditions that vary: framing"),
         (lambda: plots.ribbon_data(FRAMES, by="topic"), "differ in framing"),
-        (lambda: plots.ribbon_data(FRAMES, kind="probe"), "kind 'probe'; present: report"),
+        (lambda: plots.ribbon_data(FRAMES, kind="probe"), "kind 'probe'; give one of report"),
         (lambda: plots.ribbon_data(FRAMES, band="sd"), "got 'sd'"),  # type: ignore[arg-type]
         (lambda: plots.ribbon_data(FRAMES, level=1), "level must be between 0 and 1; got 1"),
         (lambda: plots.ribbon_data(ONE, "bais"), "no metric 'bais'"),

@@ -97,7 +97,11 @@ def test_agents_have_the_colours_of_their_opinions_and_are_hollow_without_one() 
     np.testing.assert_array_equal(dots[0].get_offsets(), dots[1].get_offsets())
     (lines,) = [c for c in panels[0].collections if isinstance(c, LineCollection)]
     assert len(lines.get_segments()) == 4
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["no opinion yet"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "assigned only, in the colour of the opinion"
+    ]
+    # Assigned 0 at the start: rings of the colour of a neutral opinion.
+    np.testing.assert_allclose(dots[0].get_edgecolors(), [to_rgba("#999999")] * 4, atol=0.01)
 
 
 def test_directed_ties_are_arrows_from_who_speaks_and_negative_ones_stand_out() -> None:
