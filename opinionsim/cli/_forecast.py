@@ -24,6 +24,11 @@ def _finite(param: typer.CallbackParam, value: float | None) -> float | None:
     return value
 
 
+def _assumed(name: str, metavar: str, least: float, said: str) -> Any:
+    """An option of a number that a forecast rests on."""
+    return typer.Option(name, metavar=metavar, min=least, callback=_finite, help=said, show_default=False)
+
+
 def plan(
     spec: Spec,
     changes: Changes = None,
@@ -31,24 +36,15 @@ def plan(
     max_concurrency: Slots = None,
     latency: Annotated[
         float | None,
-        typer.Option(
-            "--latency",
-            metavar="SECONDS",
-            min=0.0,
-            callback=_finite,
-            help="Seconds of one model call. Default: as in --store, else 1.",
-            show_default=False,
-        ),
+        _assumed("--latency", "SECONDS", 0.0, "Seconds of one model call. Default: as in --store, else 1."),
     ] = None,
     reply_tokens: Annotated[
         float | None,
-        typer.Option(
+        _assumed(
             "--reply-tokens",
-            metavar="K",
-            min=1.0,
-            callback=_finite,
-            help="Tokens of one reply. Default: as in --store, else 200; never more than model.max_tokens.",
-            show_default=False,
+            "K",
+            1.0,
+            "Tokens of one reply. Default: as in --store, else 200; never more than model.max_tokens.",
         ),
     ] = None,
     store: Annotated[

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from opinionsim.cli._console import counted
+
 #: Beginning of an error: the place in the run.
 _PLACE = re.compile(r"run [0-9a-f]+(?:(?:, step -?\d+)?, turn \d+, agent \d+ \([\w-]+\))?: ")
 #: Details in which errors of one cause differ: digests of prompts, agents and acts.
@@ -23,8 +25,7 @@ class Reason(NamedTuple):
     """Whether all of them have that same error."""
 
     def __str__(self) -> str:
-        count = "1 run" if self.runs == 1 else f"{self.runs:,} runs"
-        return f"{count}{':' if self.alike else ', for instance'} {self.error}"
+        return f"{counted(self.runs, 'run')}{':' if self.alike else ', for instance'} {self.error}"
 
 
 def reasons(errors: Iterable[str]) -> list[Reason]:

@@ -182,8 +182,7 @@ def carry_out(
         ) as (runner, future),
     ):
         n_runs = len({run.run_id for run in experiment.runs} if only is None else only)
-        runs = "1 run" if n_runs == 1 else f"{n_runs} runs"
-        note(f"{experiment.spec.name}: {runs}{' of a pilot' if only else ''} into {spelled(url)}")
+        note(f"{experiment.spec.name}: {counted(n_runs, 'run')}{' of a pilot' if only else ''} into {spelled(url)}")
         note(taking_part(experiment))
         for warning in runner.warnings:
             note(f"  {warning}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opinionsim.cli._console import aligned, say, say_json
+from opinionsim.cli._console import aligned, counted, say, say_json
 from opinionsim.cli._options import AsJson, StorePath
 from opinionsim.cli._reasons import reason_lines, reasons
 from opinionsim.cli._stores import (
@@ -205,8 +205,9 @@ def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:
         say("\nRuns that were cut off go on from their last reply when the experiment is run again.")
     for each in found:
         if lost := each["calls_left_behind"]:
-            were = "1 call was" if lost == 1 else f"up to {lost:,} calls were"
-            say(f"\n{each['experiment']}: {were} in flight when a worker ended; what is asked again may be paid twice.")
+            say(
+                f"\n{each['experiment']}: {counted(lost, 'call')} at most, in flight when a worker ended, may be paid twice."
+            )
     coding = sum(each["being_coded"] for each in found)
     if coding:
         say(f"\nOpinions are being added to {coding:,} complete {'run' if coding == 1 else 'runs'}.")

@@ -135,11 +135,6 @@ class Speaker(ABC):
         return [entry["response"] for entry in self._history.values()]
 
     @property
-    def original_task_description(self) -> str | None:
-        """Its task, without what others said."""
-        return self.task
-
-    @property
     def current_task_description(self) -> str | None:
         """The last user message it was sent; before the first, its task."""
         return self.prompts[-1]["user"] if self._history else self.task

@@ -88,7 +88,6 @@ def test_nothing_about_an_agent_can_be_set_but_its_task() -> None:
     agent.set_task("Sing.")
     chain.process()
     assert agent.prompts[0]["user"].startswith("Sing.")
-    assert agent.original_task_description == "Sing."
 
 
 def test_process_makes_one_call_and_keeps_the_agents_own_task() -> None:
