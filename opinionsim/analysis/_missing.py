@@ -118,7 +118,7 @@ def _sensitivity(
         renamed = found[[*axes, "evidence", *columns]].rename(columns=columns)
         both = numbers.merge(renamed, on=[*axes, "evidence"], how="left")
         pairs = [both[[column, columns[column]]].to_numpy(float).T for column in ("bias", "diversity")]
-        if not all(np.allclose(*pair, rtol=0, atol=0.005, equal_nan=True) for pair in pairs):
+        if not all(np.allclose(old, new, rtol=0, atol=0.005, equal_nan=True) for old, new in pairs):
             numbers, variants = both, [*variants, name]
     if not variants:
         return
