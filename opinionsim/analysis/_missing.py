@@ -111,7 +111,7 @@ def _sensitivity(
 ) -> Iterator[Table]:
     """One table of mean opinion and diversity as tabulated, and of each variant that differs; none without these."""
     numbers = frame[[*axes, "kind", "evidence", "bias", "diversity", "n_runs"]]
-    variants = []
+    variants: list[str] = []
     for name, other in _variants(runs, opinions, agents, metrics, kind):
         found = condition_metrics(usable_runs(runs), _of_cells(runs, other, kind), axes)
         columns = {column: f"{column} {name}" for column in ("bias", "diversity", "n_runs")}
