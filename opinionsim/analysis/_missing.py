@@ -111,14 +111,14 @@ def _sensitivity(
 ) -> Iterator[Table]:
     """One table of mean opinion and diversity as tabulated, and of each variant that differs; none without these."""
     numbers = frame[[*axes, "kind", "evidence", "bias", "diversity", "n_runs"]]
-    variants = []
+    variants: list[str] = []
     for name, other in _variants(runs, opinions, agents, metrics, kind):
         found = condition_metrics(usable_runs(runs), _of_cells(runs, other, kind), axes)
         columns = {column: f"{column} {name}" for column in ("bias", "diversity", "n_runs")}
         renamed = found[[*axes, "evidence", *columns]].rename(columns=columns)
         both = numbers.merge(renamed, on=[*axes, "evidence"], how="left")
         pairs = [both[[column, columns[column]]].to_numpy(float).T for column in ("bias", "diversity")]
-        if not all(np.allclose(*pair, rtol=0, atol=0.005, equal_nan=True) for pair in pairs):
+        if not all(np.allclose(old, new, rtol=0, atol=0.005, equal_nan=True) for old, new in pairs):
             numbers, variants = both, [*variants, name]
     if not variants:
         return

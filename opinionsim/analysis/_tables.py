@@ -89,7 +89,8 @@ class Table:
         Where the columns do not fit beside one another, long labels are folded, and further columns follow below with
         the labels repeated.
         """
-        lines, head = [*self.header, *self.rows], len(self.header)
+        lines: list[Sequence[str]] = [*self.header, *self.rows]
+        head = len(self.header)
         if sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True)) - 2 > _WIDTH:
             folded = max(_LABELS // max(self.n_labels, 1) - 2, 6)
             parts = [self._folded(line, folded) for line in lines]

@@ -104,8 +104,10 @@ def in_order(frame: pd.DataFrame, axes: Sequence[str], of: pd.DataFrame | None =
     DataFrame
         The same rows. Rows without a level come last; rows with equal levels keep their order.
     """
-    given = of is not None and isinstance(of["cell"].dtype, pd.CategoricalDtype)
-    orders = {axis: of[axis].dropna().unique() if given else order_levels(frame[axis]) for axis in axes}
+    given = of if of is not None and isinstance(of["cell"].dtype, pd.CategoricalDtype) else None
+    orders: dict[str, Iterable[Any]] = {
+        axis: order_levels(frame[axis]) if given is None else given[axis].dropna().unique() for axis in axes
+    }
     ranks = {axis: {level: place for place, level in enumerate(order)} for axis, order in orders.items()}
     return frame.sort_values(
         list(axes), key=lambda column: column.map(ranks[str(column.name)]).astype(float), kind="stable"
