@@ -39,13 +39,7 @@ def plan(
         _assumed("--latency", "SECONDS", 0.0, "Seconds of one model call. Default: as in --store, else 1."),
     ] = None,
     reply_tokens: Annotated[
-        float | None,
-        _assumed(
-            "--reply-tokens",
-            "K",
-            1.0,
-            "Tokens of one reply. Default: as in --store, else 200; never more than model.max_tokens.",
-        ),
+        float | None, _assumed("--reply-tokens", "K", 1.0, "Tokens of one reply. Default: as in --store, else 200.")
     ] = None,
     store: Annotated[
         str | None,

@@ -77,9 +77,8 @@ def _say_result(summary: SweepSummary) -> None:
         note(f"all {progress.total:,} runs were there already" if progress.total != 1 else "the run was there already")
     else:
         done = progress.already + progress.made - progress.failed
-        note(
-            f"{done:,} of {counted(progress.total, 'run')} there after {summary.seconds:.1f} s; {progress.made:,} made"
-        )
+        runs = counted(progress.total, "run")
+        note(f"{done:,} of {runs} there after {summary.seconds:.1f} s; {progress.made:,} made")
 
 
 def end_sweep(summary: SweepSummary, *, kept: bool) -> None:
