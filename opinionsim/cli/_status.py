@@ -205,9 +205,8 @@ def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:
         say("\nRuns that were cut off go on from their last reply when the experiment is run again.")
     for each in found:
         if lost := each["calls_left_behind"]:
-            say(
-                f"\n{each['experiment']}: {counted(lost, 'call')} at most, in flight when a worker ended, may be paid twice."
-            )
+            calls = counted(lost, "call")
+            say(f"\n{each['experiment']}: {calls} at most, in flight when a worker ended, may be paid twice.")
     coding = sum(each["being_coded"] for each in found)
     if coding:
         say(f"\nOpinions are being added to {coding:,} complete {'run' if coding == 1 else 'runs'}.")
