@@ -88,7 +88,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 
 
 #: The error of options that do not fit, which typer shows with the use of the command; it has no public name.
-UsageError = typer.BadParameter.__mro__[1]
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 class _Group(TyperGroup):

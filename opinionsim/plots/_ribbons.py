@@ -142,8 +142,8 @@ def ribbon_data(
     frame = pd.concat(parts, ignore_index=True)
     band_told = told if (frame["n_runs"] > 1).any() else ""
     steps = sorted({_begin(runs) for runs in drawn.cells.values()})
-    where = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
-    late = (f"lines begin where most agents of each run have an opinion: {where}",) if steps[-1] else ()
+    begin = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
+    late = (f"lines begin where most agents of each run have an opinion: {begin}",) if steps[-1] else ()
     events = dict.fromkeys(mark for runs in drawn.cells.values() for run in runs for mark in run.events)
     return RibbonData(frame, metric, band_told, drawn.evidence, (*drawn.notes, *late), tuple(events))
 

@@ -245,7 +245,7 @@ def draw_snapshot(
     edge = to_rgba_array(np.where(silent, _SILENT, "#33404A"))
     edge[ring] = opinion_map()(norm(held[ring]))
     widths = np.where(ring, _RING, 0.6)
-    ax.scatter(places[:, 0], places[:, 1], s=area, c=fill, edgecolors=edge, linewidths=widths, zorder=2)
+    ax.scatter(places[:, 0], places[:, 1], s=area, c=fill, edgecolors=list(edge), linewidths=list(widths), zorder=2)
     ax.set(xlim=(-1.12, 1.12), ylim=(-1.12, 1.12), xticks=[], yticks=[], aspect="equal")
     ax.spines[:].set_visible(False)
 
