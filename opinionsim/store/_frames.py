@@ -140,7 +140,7 @@ def turns(rows: _Rows) -> pd.DataFrame:
     messages = texts(rows.connection, frame["message"])
     if lost := set(frame["message"]) - messages.keys():
         raise DamagedError(f"text {min(lost)} is missing")
-    return frame.assign(message=frame["message"].map(messages).astype(_STR))
+    return frame.assign(message=pd.Series([messages[each] for each in frame["message"]], dtype="object").astype(_STR))
 
 
 def acts(rows: _Rows) -> pd.DataFrame:

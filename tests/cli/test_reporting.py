@@ -96,7 +96,7 @@ def test_tables_figures_and_files_say_that_nobody_has_validated_the_instrument(
     printed = invoke("table", talk, "--csv", "t.csv").stdout
     assert printed.startswith("Language-model agents | ")
     assert f"Validation of this instrument: {NOT_VALIDATED}." in printed
-    assert "Texts without an answer: " in printed
+    assert "Texts without an opinion: " in printed
     made, *_ = json.loads(invoke("table", talk, "--json").stdout)
     assert {row["validation"] for row in made["rows"]} == {NOT_VALIDATED}
     assert set(pd.read_csv("t.csv")["validation"]) == {NOT_VALIDATED}

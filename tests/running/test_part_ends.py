@@ -214,6 +214,6 @@ def test_a_command_ends_beside_a_thread_that_a_part_leaves_and_names_it(parts: P
     path.write_text(path.read_text(encoding="utf-8") + added, encoding="utf-8")
     done = _command("run", "spec.yaml", "--store", "s.sqlite", PYTHONPATH=str(checkout))
     assert done.returncode == 0, done.stderr
-    assert "1 of 1 runs complete" in done.stderr
+    assert "1 of 1 run complete" in done.stderr
     assert "ended beside the thread 'Thread-1 (poll)', which was still running" in done.stderr
     assert osim.load("s.sqlite").runs["status"].item() == "complete"

@@ -225,6 +225,8 @@ def test_transcripts_name_what_was_shown() -> None:
     spec = changed(SPEC, interaction__on_skip="report", cognition={"confirmation_bias": "weak"}, replicates=1)
     results = _carried_out(spec)
     said = transcript(results, run=0)
-    reported = [line for line in said.splitlines() if line.startswith("step ") and ") report" in line]
-    assert reported
-    assert not any("after reading" in line for line in reported)
+    lines = [line for line in said.splitlines() if line.startswith("step ")]
+    pairs = list(zip(lines[::2], lines[1::2], strict=True))
+    refused = [report for post, report in pairs if "[refused]" in post]
+    assert 0 < len(refused) < len(pairs)
+    assert all(("after reading" in report) != ("[refused]" in post) for post, report in pairs)
