@@ -167,7 +167,7 @@ def abm(
             raise SpecError(f"--set {name}: {found.name} has no such parameter; give --{_OPTIONS[name]} {given_as}")
     if both := sorted({*varied} & {*set_to}):
         raise SpecError(f"{both[0]} is given twice: as a value, and as one that varies")
-    # Of a simulation, not of its model.
+    # These belong to a simulation, and not to its model.
     further: dict[str, Any] = {
         name: set_to.pop(name) for name in ("range", "isolates", "at", "record_every") if name in set_to
     }

@@ -59,7 +59,7 @@ def at(frame: pd.DataFrame, **levels: Any) -> pd.DataFrame:
 
 
 def test_ribbons_average_runs_and_leave_out_those_without_a_value() -> None:
-    # Of run 1 half of the agents are measured, which sets no limit; of run 0 most are from step 2.
+    # Half of the agents of run 1 are measured, which sets no limit; of run 0 most are from step 2.
     frames = replicates([[(0, 1, 0, 2), (1, 2, 1, 0)], [(0, 2, 0, -1)]], n_agents=2, steps=2)
     data = plots.ribbon_data(frames, band="runs", level=0.5)
     np.testing.assert_array_equal(data.frame["step"], [0, 1, 2])

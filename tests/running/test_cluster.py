@@ -116,7 +116,7 @@ def ask(postgres: Server, url: str) -> Ask:
 
 
 def _seeds(ask: Ask) -> set[int]:
-    """Of all calls that are stored."""
+    """Seeds of all calls that are stored."""
     return {seed for (seed,) in ask("SELECT seed FROM journal WHERE seed IS NOT NULL")}
 
 

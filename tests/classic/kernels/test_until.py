@@ -231,14 +231,14 @@ def _steps_to_consensus(updates: np.ndarray, each: int, start: int) -> tuple[flo
 
 
 def _voters(n: int) -> np.ndarray:
-    """Of the voter model on the complete graph: from so many at the upper end to so many, in an update."""
+    """The voter model on the complete graph: chances of going from so many at the upper end to so many in an update."""
     high = np.arange(n + 1)
     moves = high * (n - high) / (n * (n - 1))
     return np.diag(1 - 2 * moves) + np.diag(moves[:-1], 1) + np.diag(moves[1:], -1)
 
 
 def _majorities(n: int, r: int) -> np.ndarray:
-    """Of majority rule in groups of r."""
+    """The same for majority rule in groups of r."""
     chain = np.zeros((n + 1, n + 1))
     for high in range(n + 1):
         for of_them in range(r + 1):
@@ -249,7 +249,7 @@ def _majorities(n: int, r: int) -> np.ndarray:
 
 
 def _panels(n: int, q: int, independence: float) -> np.ndarray:
-    """Of the q-voter model with repetition and independence."""
+    """The same for the q-voter model with repetition and independence."""
     high = np.arange(n + 1)
     up = (n - high) / n * (independence / 2 + (1 - independence) * (high / (n - 1)) ** q)
     down = high / n * (independence / 2 + (1 - independence) * ((n - high) / (n - 1)) ** q)
