@@ -319,7 +319,7 @@ def test_from_the_command_line(url: str, address: str) -> None:
     result = CliRunner().invoke(app, command)
     assert (result.exit_code, result.stdout) == (3, "")
     assert "2 chunks of runs at a time on the cluster" in result.stderr
-    assert "40 of 40 calls paid" in result.stderr
+    assert "calls: 40 of 40 paid" in result.stderr
     result = CliRunner().invoke(app, [*command, "--set", "execution.budget.calls=4000"])
     assert result.exit_code == 0
     assert "8 of 8 runs complete" in result.stderr
