@@ -41,7 +41,7 @@ _SWEEPABLE = (
     "seed",
     "population",
     "cast",
-    "moderator",
+    "roles",
     "task",
     "survey",
     "topic",
