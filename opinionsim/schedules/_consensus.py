@@ -150,6 +150,16 @@ class ConsensusInteraction(Interaction):
         return self.choose_by or self.ballots[0]
 
     @property
+    def chooses(self) -> dict[str, Any]:
+        """All its fields: which statement wins is found again from the ballots on record."""
+        return {"kind": self.kind, **self.model_dump(mode="json", exclude_defaults=True)}
+
+    @property
+    def rule_label(self) -> str:
+        """The rule in tables."""
+        return Rule.of(self.rule).label
+
+    @property
     def needs(self) -> Sequence[str]:
         """Predicted agreement, where an instrument predicts."""
         return (PREDICTED,) if self.predictor == "instrument" and "predicted" in self.ballots else ()

@@ -224,6 +224,11 @@ class Interaction(KindModel):
         return {}
 
     @property
+    def chooses(self) -> dict[str, Any]:
+        """What a reader of a store must know to find out what its runs chose, as JSON values; by default nothing."""
+        return {}
+
+    @property
     def needs(self) -> Sequence[str]:
         """Variables on whose opinions it acts; their instruments become part of a run's identity."""
         return ()
