@@ -20,7 +20,12 @@ from opinionsim.schedules._bounded_confidence import BoundedConfidenceDyads as B
 from opinionsim.schedules._broadcast import Broadcast as Broadcast
 from opinionsim.schedules._consensus import ConsensusInteraction as ConsensusInteraction
 from opinionsim.schedules._consensus_acts import PREDICTED as PREDICTED
-from opinionsim.schedules._consensus_selections import Recorded as Recorded, selections as selections
+from opinionsim.schedules._consensus_selections import (
+    Recorded as Recorded,
+    recorded_sessions as recorded_sessions,
+    rows_of as rows_of,
+    selections as selections,
+)
 from opinionsim.schedules._critical_path import CriticalPath as CriticalPath, critical_path as critical_path
 from opinionsim.schedules._dyadic import Dyads as Dyads, GivenDyads as GivenDyads
 from opinionsim.schedules._events import (

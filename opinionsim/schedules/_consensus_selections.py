@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,21 +24,46 @@ SELECTIONS: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-def selections(
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame as mappings."""
+    rows: list[dict[Any, Any]] = frame.to_dict("records")
+    return rows
+
+
+def recorded_sessions(
     cells: Mapping[str, Mapping[str, Any]],
     runs: pd.DataFrame,
     turns: pd.DataFrame,
     opinions: pd.DataFrame,
     calls: pd.DataFrame,
-) -> pd.DataFrame:
-    """The elections of sessions, each from the ballots on record.
+) -> Iterator[tuple[dict[str, Any], Recorded]]:
+    """Sessions on record, each with its row of `runs`.
 
     Parameters
     ----------
     cells : mapping of str to mapping
-        By label of the cell, the interaction as a specification holds it; other kinds than ``consensus`` have no rows.
+        By label of the cell, the interaction as a specification holds it; cells of another kind than ``consensus`` are
+        left out.
     runs, turns, opinions, calls : DataFrame
         Frames of a store.
+    """
+    by_run = {name: dict(list(frame.groupby("run_id"))) for name, frame in (("turns", turns), ("calls", calls))}
+    said = dict(list(opinions[opinions["about"].notna()].groupby(["run_id", "cell"])))
+    for run in rows_of(runs.drop_duplicates(["run_id", "cell", "replicate"])):
+        fields, own = cells.get(run["cell"], {}), by_run["turns"].get(run["run_id"])
+        if fields.get("kind") == "consensus" and own is not None:
+            interaction = ConsensusInteraction.model_validate_json(json.dumps(fields))
+            numbers = said.get((run["run_id"], run["cell"]), opinions.iloc[:0])
+            yield run, Recorded(interaction, own, numbers, by_run["calls"].get(run["run_id"], calls.iloc[:0]))
+
+
+def selections(found: Iterable[tuple[Mapping[str, Any], Recorded]]) -> pd.DataFrame:
+    """The elections of sessions, each held again from the ballots on record.
+
+    Parameters
+    ----------
+    found : iterable of (mapping, Recorded)
+        As :func:`recorded_sessions` yields them.
 
     Returns
     -------
@@ -46,17 +72,8 @@ def selections(
     """
     import pandas as pd
 
-    by_run = {name: dict(list(frame.groupby("run_id"))) for name, frame in (("turns", turns), ("calls", calls))}
-    said = dict(list(opinions[opinions["about"].notna()].groupby(["run_id", "cell"])))
-    records: list[dict[str, Any]] = []
-    for run in runs.drop_duplicates(["run_id", "cell", "replicate"]).to_dict("records"):
-        fields = cells.get(run["cell"], {})
-        own = by_run["turns"].get(run["run_id"])
-        if fields.get("kind") != "consensus" or own is None:
-            continue
-        interaction = ConsensusInteraction.model_validate_json(json.dumps(fields))
-        numbers = said.get((run["run_id"], run["cell"]), opinions.iloc[:0])
-        session = Recorded(interaction, own, numbers, by_run["calls"].get(run["run_id"], calls.iloc[:0]))
+    records = []
+    for run, session in found:
         told = {name: run[name] for name in ("run_id", "cell", "replicate", "evidence")}
         records += [{**told, **each} for each in session.elections(str(run["block"]))]
     return pd.DataFrame(records, columns=list(SELECTIONS)).astype(dict(SELECTIONS))
@@ -77,7 +94,7 @@ class Recorded:
         self, interaction: ConsensusInteraction, turns: pd.DataFrame, opinions: pd.DataFrame, calls: pd.DataFrame
     ) -> None:
         self.interaction = interaction
-        self.turns = {int(row["turn"]): row for row in turns.to_dict("records")}
+        self.turns = {int(row["turn"]): row for row in rows_of(turns)}
         self._numbers = {
             (variable, int(turn), int(about)): float(value)
             for variable, turn, about, value in opinions[["variable", "turn", "about", "value"]].to_numpy(object)
@@ -109,6 +126,35 @@ class Recorded:
             for turn, row in self.turns.items()
             if row["kind"] == STATE.kind and self._usable(turn)
         }
+
+    def number(self, variable: str, turn: int, about: int) -> float:
+        """What a turn says of an earlier one; NaN where it says nothing."""
+        return self._numbers.get((variable, turn, about), math.nan)
+
+    def _mean(self, variable: str, kind: str, statement: int, citizen: int | None = None) -> float:
+        """Mean of what turns of a kind say of a statement, of all turns or of those by or about one citizen."""
+        found = []
+        for turn, row in self.turns.items():
+            if row["kind"] == kind and statement in row["reads"]:
+                voter = self.turns[row["reads"][0]]["agent"] if kind == "prediction" else row["agent"]
+                if citizen in (None, voter):
+                    found.append(self.number(variable, turn, statement))
+        known = [each for each in found if not math.isnan(each)]
+        return sum(known) / len(known) if known else math.nan
+
+    def mean_rank(self, statement: int) -> float:
+        """Mean rank of a statement over stated ballots; NaN without."""
+        return self._mean("rank", "ballot", statement)
+
+    def rank(self, statement: int, citizen: int) -> float:
+        """Rank that a citizen gave a statement; NaN without."""
+        return self._mean("rank", "ballot", statement, citizen)
+
+    def predicted(self, statement: int, citizen: int) -> float:
+        """Predicted agreement of a citizen with a statement, by an instrument or else a role; NaN without."""
+        own = self.opinions.get(citizen)
+        found = math.nan if own is None else self.number(PREDICTED, statement, own)
+        return self._mean(PREDICTED, "prediction", statement, citizen) if math.isnan(found) else found
 
     def _usable(self, turn: int) -> bool:
         return self.turns[turn]["condition"] in ("answered", "truncated") and turn not in self._unread

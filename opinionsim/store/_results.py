@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -208,10 +209,14 @@ class Results:
         winner (turn; missing where no ballot counts), tied (turns that the rule left tied for the first place, before
         the tie was broken), evidence.
         """
-        from opinionsim.schedules import selections
+        from opinionsim.schedules import recorded_sessions, selections
 
-        cells = {run.cell: run.chooses for run in self._design.runs}
-        return selections(cells, *self._read("runs", "turns", "opinions", "calls"))
+        return selections(recorded_sessions(self.interactions, *self._read("runs", "turns", "opinions", "calls")))
+
+    @property
+    def interactions(self) -> dict[str, Mapping[str, Any]]:
+        """By cell, the fields of an interaction that chooses among statements; empty for others."""
+        return {run.cell: run.chooses for run in self._design.runs}
 
     @cached_property
     def points(self) -> pd.DataFrame:
