@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.consensus._mediation import Mediation as Mediation, Session as Session
+    from opinionsim.consensus._report import session_text as session_text
     from opinionsim.consensus._sessions import (
         other_rules as other_rules,
         ratings as ratings,
