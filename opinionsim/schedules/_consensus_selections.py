@@ -146,6 +146,10 @@ class Recorded:
         """Mean rank of a statement over stated ballots; NaN without."""
         return self._mean("rank", "ballot", statement)
 
+    def mean_agreement(self, statement: int, citizen: int) -> float:
+        """Mean agreement of a citizen with a statement over passes; NaN without."""
+        return self._mean("agreement", "rating", statement, citizen)
+
     def rank(self, statement: int, citizen: int) -> float:
         """Rank that a citizen gave a statement; NaN without."""
         return self._mean("rank", "ballot", statement, citizen)
