@@ -15,7 +15,7 @@ import numpy as np
 
 from opinionsim.consensus._evaluation import HIGHEST, LOWEST, POSITION, by_citizen, checked, estimate, interval
 from opinionsim.errors import MeasurementError
-from opinionsim.voting import Rule, compare_rules, elect
+from opinionsim.voting import Rule, compare_rules, elect, ranks_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,11 @@ def _elections(ratings: pd.DataFrame, *columns: str) -> Iterator[list[_Ballots]]
             means[np.isnan(means).any(axis=1)] = math.nan
             found.append(_Ballots(group, round_, citizens.tolist(), candidates.tolist(), means))
         if len(candidates) > 1 and all((~np.isnan(each.values)).any() for each in found):
-            yield found
+            # Ranks are counted anew without the position statement, and after several passes.
+            yield [
+                each._replace(values=ranks_of(-each.values)) if name == "rank" else each
+                for name, each in zip(columns, found, strict=True)
+            ]
 
 
 def _none(columns: Iterable[str]) -> MeasurementError:

@@ -304,6 +304,12 @@ def test_sensitivity_takes_ranks_and_leaves_out_incomplete_ballots() -> None:
         sensitivity(rated("a", {"p": [7, 7]}))
 
 
+def test_ranks_are_counted_without_the_position() -> None:
+    ratings = rated("a", {"p": [7, 7], "position": [6, 6], "q": [5, 5]})
+    ratings["rank"] = [1.0, 1, 2, 2, 3, 3]
+    assert sensitivity(ratings, "borda", value="rank")["winners"].tolist() == [("p statement",)] * 2
+
+
 def test_rules_agree_as_often_as_they_elect_the_same() -> None:
     ratings = many(
         rated("a", {"p": [7, 7, 1], "q": [4, 4, 4], "r": [5, 5, 3]}),  # D6: three winners
