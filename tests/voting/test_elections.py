@@ -135,6 +135,16 @@ def test_ties_on_a_ballot_share_what_it_gives() -> None:
     assert elect(ballots, "approval", top=2).scores.tolist() == [2, 2, 1]
 
 
+def test_rounding_breaks_no_tie() -> None:
+    ballots = np.transpose([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]])
+    assert np.unique(ballots.sum(axis=0)).size == 2
+    for rule in ("utilitarian", "nash", {"kind": "power-mean", "alpha": 2}):
+        assert elect(ballots, rule, scores=True).tied.all()
+        assert elect(ballots * 1e-20, rule, scores=True).tied.all()
+        assert compare_rules(ballots, [rule], scores=True).first.all()
+    assert elect([[1, 1.0000001]], "utilitarian", scores=True).winner == 1
+
+
 def test_support() -> None:
     found = support([[1, 1, 2], [1, 2, 2], [math.nan] * 3])
     assert found.mean_rank.tolist() == [1.25, 2, 2.75]
