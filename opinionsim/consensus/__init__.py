@@ -1,6 +1,7 @@
-"""Consensus finding: what ratings of statements show, and what voting rules make of them.
+"""Consensus finding in Python: sessions, their tables, and what ratings and voting rules show.
 
-Names are loaded on first use.
+A session is an experiment whose interaction is ``consensus``; :class:`Mediation` writes one for a script. Names are
+loaded on first use.
 """
 
 from __future__ import annotations
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
         weighted_kappa as weighted_kappa,
         win_rates as win_rates,
         write_ratings as write_ratings,
+    )
+    from opinionsim.consensus._mediation import Mediation as Mediation, Session as Session
+    from opinionsim.consensus._report import session_text as session_text
+    from opinionsim.consensus._sessions import (
+        other_rules as other_rules,
+        ratings as ratings,
+        sessions as sessions,
+        statements as statements,
     )
 
 __getattr__, __dir__ = on_first_use(__name__)

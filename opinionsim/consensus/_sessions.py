@@ -165,8 +165,8 @@ def other_rules(results: Results) -> pd.DataFrame:
     -------
     DataFrame
         One row an election and rule that its ballots allow. Columns: group, cell, round, ballots, rule, winner (turn;
-        the first of those tied), tied (whether the first place is), same (whether the statement that the session's own
-        rule chose is at the first place), evidence.
+        the first of those tied), first (turns of all at the first place), tied (whether there are several), same
+        (whether the statement that the session's own rule chose is among them), evidence.
     """
     import pandas as pd
 
@@ -185,9 +185,15 @@ def other_rules(results: Results) -> pd.DataFrame:
             for name, at_first in zip(usable, first, strict=True):
                 tied = [each for each, is_first in zip(row["standing"], at_first, strict=True) if is_first]
                 told = {"group": run["run_id"], **{key: row[key] for key in ("cell", "round", "ballots")}}
-                told |= {"rule": name, "winner": tied[0], "tied": len(tied) > 1, "same": row["winner"] in tied}
+                told |= {
+                    "rule": name,
+                    "winner": tied[0],
+                    "first": tuple(tied),
+                    "tied": len(tied) > 1,
+                    "same": row["winner"] in tied,
+                }
                 records.append({**told, "evidence": run["evidence"]})
-    columns = ["group", "cell", "round", "ballots", "rule", "winner", "tied", "same", "evidence"]
+    columns = ["group", "cell", "round", "ballots", "rule", "winner", "first", "tied", "same", "evidence"]
     return pd.DataFrame(records, columns=columns)
 
 

@@ -112,7 +112,7 @@ def consensus(source: Results, run: str | int | None = None) -> Figure:
     Figure
         A column of panels for each round, candidates from the best mean support to the worst; the winner is framed.
         Cells show the mean agreement, where statements were rated, and else the rank. A dot marks the choice of a rule;
-        it is open where the first place is tied. At the right, the first and last measured opinion of each citizen.
+        open ones share the first place. At the right, the first and last measured opinion of each citizen.
 
     Raises
     ------
@@ -183,8 +183,8 @@ def _draw_rules(rules: pd.DataFrame, order: list[int], names: list[str], ax: Axe
     """Mark the choice of each rule among the candidates of a round."""
     for row in rows_of(rules):
         face = "white" if row["tied"] else INK
-        x, y = order.index(row["winner"]) + 0.5, names.index(row["rule"]) + 0.5
-        ax.plot(x, y, marker="o", markersize=6, markerfacecolor=face, markeredgecolor=INK)
+        x, y = [order.index(each) + 0.5 for each in row["first"]], names.index(row["rule"]) + 0.5
+        ax.plot(x, [y] * len(x), "o", markersize=6, markerfacecolor=face, markeredgecolor=INK)
     ax.set(xlim=(0, len(order)), ylim=(len(names), 0), xticks=[])
     ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
     _bare(ax)
