@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from opinionsim.consensus._mediation import Mediation as Mediation, Session as Session
     from opinionsim.consensus._report import session_text as session_text
     from opinionsim.consensus._sessions import (
+        asked as asked,
         other_rules as other_rules,
         ratings as ratings,
         sessions as sessions,
