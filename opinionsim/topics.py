@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from opinionsim.documents import Document, is_one_line, read_document, validate
+from opinionsim.documents import Document, DocumentModel, is_one_line, read_document, validate
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 
@@ -113,9 +113,7 @@ class Topic:
 _Side = Annotated[str, Field(pattern=r"^\w+(-\w+)*$")]
 
 
-class _TopicModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _TopicModel(DocumentModel):
     name: str
     title: str = ""
     category: str = "Other"
@@ -126,9 +124,7 @@ class _TopicModel(BaseModel):
     masked: bool | None = None
 
 
-class _TopicsModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _TopicsModel(DocumentModel):
     topics: list[_TopicModel] = Field(min_length=1)
     source: str = ""
     licence: str = ""
@@ -139,24 +135,25 @@ def _topic(model: _TopicModel, document: Document, *place: str | int, source: st
     """A topic; `place` is its place in the document, for errors, and the rest what its file says of all."""
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", model.name):
         raise document.error((*place, "name"), f"must be lower-case words joined by hyphens; got {model.name!r}")
-    for framing, text in model.claims.items():
-        if not text.strip() or text.strip().endswith("."):
+    claims = {framing: text.strip() for framing, text in model.claims.items()}
+    for framing, claim in claims.items():
+        here = (*place, "claims", framing)
+        if not claim or claim.endswith("."):
             raise document.error(
-                (*place, "claims", framing),
-                f"must be a clause that can follow 'that', without a full stop; got {text!r}",
+                here, f"must be a clause that can follow 'that', without a full stop; got {model.claims[framing]!r}"
             )
-        if not is_one_line(text.strip()):
+        if not is_one_line(claim):
             raise document.error(
-                (*place, "claims", framing),
-                f"must be one line, without line breaks or other control characters; got {text!r}",
+                here, f"must be one line, without line breaks or other control characters; got {claim!r}"
             )
+        if list(claims.values()).count(claim) > 1:
+            raise document.error(here, f"repeats the claim of another side; got {claim!r}")
     if model.accepted is not None and model.accepted not in model.claims:
         valid = ", ".join(model.claims)
         raise document.error((*place, "accepted"), f"{model.accepted!r} is no side of claims; valid: {valid}, or null")
     if not is_one_line(model.title):
         raise document.error((*place, "title"), f"must be one line; got {model.title!r}")
     title = model.title.strip() or model.name.replace("-", " ").capitalize()
-    claims = {framing: text.strip() for framing, text in model.claims.items()}
     masked = masked if model.masked is None else model.masked
     source = model.source or source
     return Topic(model.name, title, model.category, claims, model.accepted, model.sensitive, source, masked)
