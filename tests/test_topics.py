@@ -99,6 +99,13 @@ def test_the_only_side_is_taken_where_none_is_named() -> None:
         ("accepted: truth", "acepted: truth", 9, r"topics\[0\]\.acepted: .*accepted"),
         ("accepted: truth", "accepted: yes", 9, r"topics\[0\]\.accepted: 'yes' is no side.*falsehood, truth, or null"),
         ("sensitive: true", "sensitive: perhaps", 10, r"topics\[0\]\.sensitive: "),
+        ("sensitive: true", "sensitive: 1", 10, r"topics\[0\]\.sensitive: must be true or false; got 1"),
+        (
+            "truth: tea tastes better than coffee",
+            "truth: coffee tastes better than tea ",
+            7,
+            r"topics\[0\]\.claims\.falsehood: repeats the claim of another side; got 'coffee tastes better than tea'",
+        ),
         ("name: tea", "name: Green Tea", 4, r"topics\[0\]\.name: .*'Green Tea'"),
         ("name: tea", "name: four-day-week", 12, r"topics\[1\]\.name: duplicate 'four-day-week'; .*distinct"),
         ("  - name: tea\n    category: Taste", "  - category: Taste", 4, r"topics\[0\].*name"),
