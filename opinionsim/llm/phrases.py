@@ -46,6 +46,8 @@ REFUSALS = _said("refusals")
 ANSWERS = _said("answers")
 #: What a moderator says of the responses, with their number as {n}, and instructions that it writes for itself.
 MODERATION, INSTRUCTIONS = _said("moderation"), _said("instructions")
+#: Questions for discussion, with a number as {n}.
+QUESTIONS = _said("questions")
 
 
 def pick_one(n: int) -> str:
