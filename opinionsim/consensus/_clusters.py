@@ -94,7 +94,7 @@ def cluster_questions(
     for k in tried or [0]:
         if not 2 <= whole_number("ks", k, 0, SpecError) < different:
             raise SpecError(
-                f"ks: must be from 2 to {different - 1}, since {different} questions differ; got {k or 'none'}"
+                f"ks: from 2 to {different - 1} is valid, as {different} questions differ; got {k or 'none'}"
             )
     start = int(stream(seed, "clusters of questions").integers(2**31))
     means, score = _library("sklearn.cluster").KMeans, _library("sklearn.metrics").silhouette_score

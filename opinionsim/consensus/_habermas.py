@@ -15,13 +15,12 @@ from opinionsim.topics import Topic, parse_topics
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Names of the points of a scale, from 1 to 7, and of the ratings of bots.
+#: Names of the points of a scale, from 1 to 7; those of bots are MOCK.
 _SCALES = {
     "agreement": "STRONGLY_DISAGREE DISAGREE SOMEWHAT_DISAGREE NEUTRAL SOMEWHAT_AGREE AGREE STRONGLY_AGREE",
     "quality": "TERRIBLE_QUALITY POOR_QUALITY SOMEWHAT_POOR_QUALITY NEUTRAL SOMEWHAT_GOOD_QUALITY GOOD_QUALITY "
     "EXCELLENT_QUALITY",
 }
-_BOT = "MOCK"
 
 
 def _columns(listed: str) -> dict[str, str]:
@@ -108,10 +107,10 @@ def import_habermas(folder: str | Path) -> HabermasData:
     import pandas as pd
 
     tables = _read(Path(folder))
-    candidates, positions = _of_candidates(tables[_COMPARISONS]), _of_people(tables[_POSITIONS])
+    candidates = _of_candidates(tables[_COMPARISONS])
+    positions = _of_people(tables[_POSITIONS]).explode("agreement", ignore_index=True)
     opinions = candidates.drop_duplicates(["group", "citizen"]).set_index(["group", "citizen"])["opinion"]
     positions = positions.assign(
-        agreement=positions["agreement"].map(lambda cell: cell[0] if len(cell) else None),
         candidate="position",
         policy="position",
         opinion=opinions.reindex(pd.MultiIndex.from_frame(positions[["group", "citizen"]])).to_numpy(),
@@ -181,9 +180,7 @@ def _of_candidates(table: pd.DataFrame) -> pd.DataFrame:
     try:
         seen = people.rename_axis("row").reset_index().explode([*_LISTS.values(), *models], ignore_index=True)
     except ValueError:
-        raise SpecError(
-            f"{_COMPARISONS}: {', '.join(_LISTS)} must have as many entries as there are candidates"
-        ) from None
+        raise SpecError(f"{_COMPARISONS}: a row has lists of different lengths in {', '.join(_LISTS)}") from None
     place = seen["rank"].astype(float)
     ranks = seen[["row", "ranked"]].rename(columns={"ranked": "candidate"})
     ranks["rank"] = place.where(place >= 0).groupby(seen["row"]).rank(method="min")
@@ -195,7 +192,7 @@ def _of_candidates(table: pd.DataFrame) -> pd.DataFrame:
 
 def _points(names: pd.Series, points: list[str], what: str) -> pd.Series:
     """The point, from 1, that each name stands for; NaN for none, or that of a bot."""
-    unknown = names[names.notna() & ~names.isin([*points, _BOT])]
+    unknown = names[names.notna() & ~names.isin([*points, "MOCK"])]
     if len(unknown):
-        raise SpecError(f"{what}: {unknown.iloc[0]!r:.80} is none of {', '.join(points)}, {_BOT}")
+        raise SpecError(f"{what}: {unknown.iloc[0]!r:.80} is none of {', '.join(points)}, MOCK")
     return names.map({name: point for point, name in enumerate(points, 1)}).astype(float)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from opinionsim.errors import SpecError
@@ -17,17 +16,15 @@ if TYPE_CHECKING:
     from opinionsim.store import Results
 
 #: Reasons to leave a question out (Bakker et al. 2022; D1), each with what it says of the question.
-EXCLUSIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "nonsensical": "it makes no sense",
-        "jargon": "it needs words that few people know",
-        "extremist": "it is extreme, or could discriminate against a protected group",
-        "violence": "it is about violence",
-        "elsewhere": "it is about other people than those who are asked",
-        "scope": "it is too specific or too broad for people to disagree on it reasonably",
-        "presupposition": "it takes something for granted that is false",
-    }
-)
+EXCLUSIONS: Mapping[str, str] = {
+    "nonsensical": "it makes no sense",
+    "jargon": "it needs words that few people know",
+    "extremist": "it is extreme, or could discriminate against a protected group",
+    "violence": "it is about violence",
+    "elsewhere": "it is about other people than those who are asked",
+    "scope": "it is too specific or too broad for people to disagree on it reasonably",
+    "presupposition": "it takes something for granted that is false",
+}
 #: Columns of a curation file before and after those of the reasons.
 _QUESTION, _PERSON = "question", "decided_by"
 #: What a person may write in the column of a reason.
@@ -75,8 +72,8 @@ def write_curation(questions: Iterable[str], path: str | Path) -> None:
         raise SpecError("questions: needs at least one, and none that is blank")
     if Path(path).exists():
         raise SpecError(f"{path}: exists, and may hold decisions; give the path of a new file")
-    columns = dict.fromkeys([*EXCLUSIONS, _PERSON], "")
-    write_csv(pd.DataFrame({_QUESTION: listed, **columns}), path, encoding="utf-8")
+    table = pd.DataFrame({_QUESTION: listed, **dict.fromkeys([*EXCLUSIONS, _PERSON], "")})
+    write_csv(table, path, encoding="utf-8")
 
 
 def read_curation(path: str | Path) -> pd.DataFrame:

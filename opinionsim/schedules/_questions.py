@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ from opinionsim.streams import canonical_json, digest
 
 #: A question has more characters than this.
 _SHORTEST = 15
-_PREFIX = re.compile(r"^[\W_]*question[\W_]*:[\W_]*", re.IGNORECASE | re.MULTILINE)
+_PREFIX = re.compile(r"^[\W_]{0,9}question[\W_]{0,9}:[\s*_]*", re.IGNORECASE | re.MULTILINE)
 
 
 def same_question(text: str) -> str:
@@ -28,14 +28,14 @@ def same_question(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def read_question(part: str, text: str, received: tuple[Message, ...], examples: Collection[str] | None = None) -> str:
+def read_question(part: str, text: str, received: tuple[Message, ...], examples: Sequence[str] = ()) -> str:
     """The question in a reply (D1): what follows ``Question:``, or all of it, up to the end of the line.
 
     Raises
     ------
     Rejected
-        If it has 15 characters or fewer, lacks the word "should", or is one of the examples, by default the messages
-        received.
+        If it has 15 characters or fewer, lacks the word "should", or is one of the messages received or of further
+        examples.
     """
     prefix = _PREFIX.search(text)
     lines = text[prefix.end() if prefix else 0 :].strip().splitlines()
@@ -44,8 +44,7 @@ def read_question(part: str, text: str, received: tuple[Message, ...], examples:
         raise Rejected(f"a question has more than {_SHORTEST} characters; got {question!r}")
     if "should" not in question.casefold():
         raise Rejected(f"a question contains the word 'should'; got {question!r:.80}")
-    others = [each.text for each in received] if examples is None else examples
-    if same_question(question) in map(same_question, others):
+    if same_question(question) in map(same_question, [*(each.text for each in received), *examples]):
         raise Rejected(f"{question!r:.80} is one of the examples")
     return question
 

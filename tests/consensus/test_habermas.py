@@ -85,6 +85,7 @@ def published() -> dict[str, list[dict[str, Any]]]:
             position("c1", 0, "DISAGREE"),
             position("c1", 1, "AGREE"),
             position("c3", 0, "NEUTRAL"),
+            position("c4", 0, "", **{"ratings.agreement": None}),
             position("bot", 0, "MOCK", **{"metadata.provenance": "BOT_CITIZEN"}),
         ],
         "hm_all_final_preference_rankings.parquet": [{"worker_id": "w-c1", "numerical_ranks": [0, 1]}],
@@ -221,7 +222,7 @@ def _cut(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (_with("hm_all_candidate_comparisons.parquet", **{"candidates.text": ["one"]}), "must have as many entries"),
+        (_with("hm_all_candidate_comparisons.parquet", **{"candidates.text": ["one"]}), "lists of different lengths"),
         (
             _with("hm_all_candidate_comparisons.parquet", **{"ratings.agreement": ["AGREE", "PERHAPS"]}),
             "agreement: 'PERHAPS' is none of STRONGLY_DISAGREE",

@@ -91,9 +91,9 @@ def test_a_folder_of_a_model_is_an_encoder(tmp_path: Path) -> None:
     [
         ({"questions": "Should it?"}, "must be texts"),
         ({"questions": [*QUESTIONS, " "]}, "none of which is blank"),
-        ({"questions": QUESTIONS[:2]}, "ks: must be from 2 to 1, since 2 questions differ; got none"),
+        ({"questions": QUESTIONS[:2]}, "ks: from 2 to 1 is valid, as 2 questions differ; got none"),
         ({"questions": ["Should we?"] * 9, "without": ["should we"]}, "no word is left"),
-        ({"ks": [3, 9]}, "ks: must be from 2 to 8, since 9 questions differ; got 9"),
+        ({"ks": [3, 9]}, "ks: from 2 to 8 is valid, as 9 questions differ; got 9"),
         ({"ks": [1]}, "ks: .*; got 1"),
         ({"ks": [2.5]}, "ks must be a whole number"),
         ({"ks": []}, "got none"),

@@ -69,6 +69,7 @@ def _said(text: str, *shown: str) -> str:
         ('Question: "Should bells ring at night?"', "Should bells ring at night?"),
         ("Should a question: be asked here", "Should a question: be asked here"),
         ("Who should ring?", "Who should ring?"),
+        ("Question: \u00a35 should buy what?", "\u00a35 should buy what?"),
     ],
 )
 def test_the_question_of_a_reply(reply: str, question: str) -> None:
