@@ -112,14 +112,12 @@ def _closeness(distance, floor, gamma):
 
 
 @inlined
-def _numbers(size):
-    """So many zeros; in one place, for the compiler is slow at each."""
-    return np.zeros(size)
-
-
-@inlined
-def _indices(size):
-    return np.zeros(size, np.uint32)
+def _zeros(size):
+    """So many zeros; one by one, for the compiler is slow at numpy's."""
+    made = np.empty(size, np.uint32)
+    for place in range(size):
+        made[place] = 0
+    return made
 
 
 @inlined
@@ -131,7 +129,7 @@ def _bounds(contacts, p):
     gamma, floor = at(p.gamma, 0), at(p.d_min, 0)
     first, last = _interval(floor), _interval(2.0 * max(p.limits[1] - p.limits[0], floor)) + _ONE
     tabled = alike and gamma <= _STRONGEST and last - first < _COVERED
-    bounds = _numbers(_INTERVALS if tabled else 0)
+    bounds = np.empty(_INTERVALS if tabled else 0)
     if tabled:
         for each in range(first, last + _ONE):
             end = np.uint64(np.uint64(each) << _SHIFT).view(np.float64)
@@ -142,7 +140,7 @@ def _bounds(contacts, p):
 @inlined
 def rows_room(contacts, p):
     """The space of draws on a network."""
-    return Rows(_bounds(contacts, p), _numbers(contacts.n + 2))
+    return Rows(_bounds(contacts, p), np.empty(contacts.n + 2))
 
 
 @inlined
@@ -151,21 +149,21 @@ def tree_room(contacts, p):
     n, levels, cells, lowest = contacts.n, 0, 1, 0
     while levels < 2 or cells * 8 <= _CELLS * n:
         levels, cells, lowest = levels + 1, cells * 8, 8 * (lowest + 1)
-    most, marks = n + 2 + 8 * _NEAR * levels, np.zeros(3, np.uint64)
+    most, marks = n + 2 + 8 * _NEAR * levels, np.empty(3, np.uint64)
     marks[0], marks[1] = levels, lowest
     return Tree(
         _bounds(contacts, p),
-        _numbers(most),
-        _numbers(most),
-        _indices(most),
-        _indices(_NEAR * levels + 2),
-        _indices(lowest + cells),
-        _indices(cells),
-        _indices(cells),
-        _indices(8 * n),
-        _indices(n),
-        _indices(n),
-        _numbers(4),
+        np.empty(most),
+        np.empty(most),
+        np.empty(most, np.uint32),
+        np.empty(_NEAR * levels + 2, np.uint32),
+        _zeros(lowest + cells),
+        np.empty(cells, np.uint32),
+        _zeros(cells),
+        np.empty(8 * n, np.uint32),
+        np.empty(n, np.uint32),
+        _zeros(n),
+        np.empty(4),
         marks,
     )
 
