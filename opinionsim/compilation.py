@@ -110,8 +110,7 @@ def _compiled(kernel: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     _teach_at()
     # Nothing but kernels calls them, so that they need none of the wrappers by which Python and C call functions.
-    wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    register = register_jitable(forceinline=True, pipeline_class=_part_compiler(), **wrappers)
+    register = register_jitable(no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True, pipeline_class=_part)
     while _waiting:
         register(_waiting.pop())
     # Machine code on disk is found by this name and by the time of the kernel's own file. The functions it calls are in
@@ -152,23 +151,21 @@ def _told(name: str, compiling: Callable[..., Any]) -> Callable[..., Any]:
 
     def told(*given: Any) -> Any:
         _log.info("compiling %s, which is kept for later", name)
-        collecting = gc.isenabled()
-        # The compiler makes much and drops little of it.
-        gc.disable()
+        thresholds = gc.get_threshold()
+        # Nothing is collected meanwhile: the compiler makes much and drops little of it.
+        gc.set_threshold(0)
         try:
             return compiling(*given)
         finally:
-            if collecting:
-                gc.enable()
+            gc.set_threshold(*thresholds)
 
     # Python maps memory for all calls in this one at once, where it would else map and unmap some again and again.
     told.__code__ = told.__code__.replace(co_stacksize=2**16)
     return told
 
 
-@cache
-def _part_compiler() -> Callable[..., Any]:
-    """The compiler of functions that kernels call: they are optimized and made machine code in the kernel alone."""
+def _part(typing: Any, target: Any, _: None, *given: Any) -> Any:
+    """The compiler of a function that kernels call: it is optimized and made machine code in the kernel alone."""
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler
 
@@ -179,7 +176,4 @@ def _part_compiler() -> Callable[..., Any]:
         codegen = property(lambda part: part)
         _optimize_final_module = _finalize_final_module = set_env = finished
 
-    def compiler(typing: Any, target: Any, _: None, *given: Any) -> Any:
-        return Compiler(typing, target, Part(target.codegen(), "part"), *given)  # type: ignore[no-untyped-call]
-
-    return compiler
+    return Compiler(typing, target, Part(target.codegen(), "part"), *given)  # type: ignore[no-untyped-call]

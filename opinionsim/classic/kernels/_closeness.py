@@ -112,15 +112,6 @@ def _closeness(distance, floor, gamma):
 
 
 @inlined
-def _zeros(size):
-    """So many zeros; one by one, for the compiler is slow at numpy's."""
-    made = np.empty(size, np.uint32)
-    for place in range(size):
-        made[place] = 0
-    return made
-
-
-@inlined
 def _bounds(contacts, p):
     """The table of bounds. It rests on the model alone: draws are the same wherever a run is interrupted."""
     alike = True
@@ -157,12 +148,12 @@ def tree_room(contacts, p):
         np.empty(most),
         np.empty(most, np.uint32),
         np.empty(_NEAR * levels + 2, np.uint32),
-        _zeros(lowest + cells),
+        np.zeros(lowest + cells, np.uint32),
         np.empty(cells, np.uint32),
-        _zeros(cells),
+        np.zeros(cells, np.uint32),
         np.empty(8 * n, np.uint32),
         np.empty(n, np.uint32),
-        _zeros(n),
+        np.zeros(n, np.uint32),
         np.empty(4),
         marks,
     )
