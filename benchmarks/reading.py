@@ -343,28 +343,33 @@ def nothing_ms(url: str, replicates: int, steps: int) -> dict[str, float]:
     return {"ms": 1e3 * (took[1] - took[0]) / (replicates - 2)}
 
 
+def _run_by(checkout: str, *arguments: str) -> str:
+    """What a Python process prints that has a checkout's package, and keeps its bytecode."""
+    # The folder in which a process begins comes before PYTHONPATH, and may hold a package of this name.
+    environment = os.environ | {"PYTHONPATH": checkout, "PYTHONDONTWRITEBYTECODE": ""}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment, cwd=checkout)
+    return done.stdout
+
+
 def _by(checkout: str, *arguments: str) -> dict[str, float]:
     """What this file prints when another checkout's package carries it out."""
-    environment = os.environ | {"PYTHONPATH": checkout}
-    command = [sys.executable, __file__, *arguments]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    printed = _run_by(checkout, str(Path(__file__).resolve()), *arguments)
+    found: dict[str, float] = json.loads(printed.splitlines()[-1])
     return found
 
 
 def _command_s(checkout: str, command: str, path: Path) -> float:
     """Seconds of the processor that a command takes from start to end."""
     before = os.times()
-    environment = os.environ | {"PYTHONPATH": checkout}
-    asked = [sys.executable, "-m", "opinionsim", command, str(path)]
-    subprocess.run(asked, check=True, capture_output=True, env=environment)
+    _run_by(checkout, "-m", "opinionsim", command, str(path))
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
 def measure_complete(replicates: int, few: int, beside: str | None) -> None:
     """Print what is done with stores of complete runs, by turns with another checkout if one is given."""
-    checkouts = {"this": str(Path(__file__).resolve().parents[1])} | ({"other": beside} if beside else {})
+    checkouts = {"this": str(Path(__file__).resolve().parents[1])} | ({"other": str(Path(beside).resolve())} if beside else {})
     with tempfile.TemporaryDirectory() as folder:
         told: dict[str, list[float]] = {}
         for steps in (2, CALLS // 2):
