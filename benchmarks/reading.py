@@ -369,7 +369,7 @@ def _command_s(checkout: str, command: str, path: Path) -> float:
 
 def measure_complete(replicates: int, few: int, beside: str | None) -> None:
     """Print what is done with stores of complete runs, by turns with another checkout if one is given."""
-    checkouts = {"this": str(Path(__file__).resolve().parents[1])} | ({"other": str(Path(beside).resolve())} if beside else {})
+    checkouts = {"this": str(Path(__file__).resolve().parents[1])} | ({"other": beside} if beside else {})
     with tempfile.TemporaryDirectory() as folder:
         told: dict[str, list[float]] = {}
         for steps in (2, CALLS // 2):
@@ -402,7 +402,9 @@ def main() -> None:
     parser.add_argument("--sweep", nargs=2, metavar=("URL", "REPLICATES"), help=argparse.SUPPRESS)
     parser.add_argument("--read", nargs=3, metavar=("URL", "KIND", "NUMBER"), help=argparse.SUPPRESS)
     parser.add_argument("--complete", action="store_true", help="only (c), stores of complete runs")
-    parser.add_argument("--beside", metavar="CHECKOUT", help="another checkout to compare (c) with")
+    parser.add_argument(
+        "--beside", metavar="CHECKOUT", type=os.path.abspath, help="another checkout to compare (c) with"
+    )
     parser.add_argument("--fill", nargs=3, metavar=("URL", "REPLICATES", "STEPS"), help=argparse.SUPPRESS)
     parser.add_argument("--nothing", nargs=3, metavar=("URL", "REPLICATES", "STEPS"), help=argparse.SUPPRESS)
     given = parser.parse_args()
