@@ -115,7 +115,7 @@ class Direction:
         if self.draws is None:
             return acts
         return {
-            name: act if act.memory == "fork" else replace(act, draws=self.draws, selector=self.selector)
+            name: replace(act, draws=self.draws, selector=self.selector) if act.memory != "fork" and act.draws else act
             for name, act in acts.items()
         }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol, final, get_args, overload
 
@@ -13,11 +13,14 @@ from opinionsim.streams import digest
 Role = Literal["system", "user", "assistant"]
 
 #: Outcome of a question: an answer; a refusal, of the model or of its provider's filter; no text at all; a text cut
-#: short by the limit of its length; or no call, since nothing was left to read. All but the first are missing values.
-Condition = Literal["answered", "refused", "empty", "truncated", "skipped"]
+#: short by the limit of its length; no call, since nothing was left to read; or a decision without words, which is an
+#: answer too. All but the first and the last are missing values.
+Condition = Literal["answered", "refused", "empty", "truncated", "skipped", "silent"]
 
 #: Conditions of texts in which their author has said something: others receive them, and memories keep them.
 SPOKEN = frozenset({"answered", "truncated"})
+#: Conditions of turns without a text to measure that are no missing values.
+WORDLESS = ("skipped", "silent")
 
 
 class ChatMessage(NamedTuple):
@@ -61,6 +64,8 @@ class Message(NamedTuple):
     """Act that led to it; empty for a message from outside."""
     decision: Any = None
     """Decision that the act's `parse` read from it; None where there is none. Neither stored nor shown."""
+    turn: int | None = None
+    """Index of the turn that led to it; None for a message from outside."""
 
     @property
     def passed_on(self) -> bool:
@@ -85,6 +90,59 @@ def as_message(value: Message | str) -> Message:
     return message
 
 
+#: What an agent says of messages that it was shown, in numbers: index of the message's turn, variable, number.
+Numbers = Mapping[int, Mapping[str, float]]
+
+
+class Said(NamedTuple):
+    """What a `parse` returns where an agent's words are not its whole reply.
+
+    The text is published, read by others and coded; the journal keeps the reply with whatever else it holds, such as
+    reasoning. A blank text is a decision without words: its condition is ``silent``.
+    """
+
+    text: str
+    """The words."""
+    decision: Any = None
+    """The decision, as a `parse` returns it otherwise."""
+
+    @classmethod
+    def numbers(cls, numbers: Numbers) -> Said:
+        """Numbers as a decision, with the text that :func:`numbers_in` reads them from."""
+        lines = [
+            f"{turn}: " + ", ".join(f"{variable} {number!r}" for variable, number in each.items())
+            for turn, each in numbers.items()
+        ]
+        return cls("\n".join(lines), numbers)
+
+
+_TURN_NUMBERS = re.compile(r"(\d+): (.+)")
+_NUMBER = re.compile(r"([a-z][a-z0-9_-]*) (-?\d+(?:\.\d+)?)")
+
+
+def numbers_in(text: str) -> dict[int, dict[str, float]]:
+    """The numbers that a text says of earlier turns, one line each, such as ``12: agreement 6, quality 5``.
+
+    Parameters
+    ----------
+    text : str
+        A published text. One with a line of another form, such as a reply that could not be read, says no numbers.
+
+    Returns
+    -------
+    dict of int to dict of str to float
+        As :data:`Numbers`.
+    """
+    found: dict[int, dict[str, float]] = {}
+    for line in text.splitlines():
+        told = _TURN_NUMBERS.fullmatch(line)
+        pairs = [_NUMBER.fullmatch(pair) for pair in told[2].split(", ")] if told else [None]
+        if told is None or None in pairs:
+            return {}
+        found[int(told[1])] = {pair[1]: float(pair[2]) for pair in pairs if pair}
+    return found
+
+
 class Reply(NamedTuple):
     """Reply of a model or a person to one part of a turn."""
 
@@ -95,12 +153,19 @@ class Reply(NamedTuple):
     decision: Any = None
     """Decision that `parse` read from the text; None where there is no `parse`, or the reply is no answer."""
 
+    def as_said(self) -> Reply:
+        """The reply with the words and the decision of a :class:`Said` in their places."""
+        if not isinstance(self.decision, Said):
+            return self
+        text, decision = self.decision
+        return Reply(text, self.condition if text.strip() else "silent", decision)
+
 
 class Parse(Protocol):
     """Reads a decision from a reply; a pure function, called again whenever a run is resumed or replayed."""
 
     def __call__(self, part: str, text: str, received: tuple[Message, ...], /) -> Any:
-        """The decision, of any type.
+        """The decision, of any type; a :class:`Said` where the words that others read are not the whole reply.
 
         Parameters
         ----------

@@ -76,7 +76,7 @@ class Simulation:
         check_cast(schedule, cast)
         if rate is None:
             for variable in schedule.needs:
-                if measuring is None or measuring.instrument(variable) is None:
+                if measuring is None or all(each.variable != variable for each in measuring.instruments):
                     raise ScheduleError(
                         f"{called(schedule)} acts on {variable!r}, and no instrument of the run measures it"
                     )
@@ -177,9 +177,9 @@ class Simulation:
     def _in_background(self, turn: Turn) -> bool:
         return self.schedule.acts[turn.act].background
 
-    async def _rate(self, turn: Turn, message: Message, variable: str) -> float:
+    async def _rate(self, turn: Turn, message: Message, variable: str, about: int | None) -> float:
         """The opinion a schedule acts on; urgent, since all remaining turns wait for it."""
         if self.measuring is None:
             raise ScheduleError(f"the schedule acts on {variable!r}, and the run measures nothing")
         urgency = float(self.schedule.steps - turn.step + 1)
-        return await self.measuring.rating(self._text(turn, message), variable, self.text, urgency)
+        return await self.measuring.rating(self._text(turn, message), variable, self.text, urgency, about)

@@ -25,7 +25,7 @@ class Claim:
     Attributes
     ----------
     text : str
-        A clause without capital or full stop that can follow "that".
+        What can follow "that": a clause, or a position statement without its full stop.
     topic : str
         Name of the topic it belongs to.
     framing : str
@@ -36,6 +36,8 @@ class Claim:
         True where the claim should stay out of demonstrations and galleries.
     masked : bool
         True where agents know the claim as an unnamed theory ("Theory XYZ").
+    question : str
+        The question that its topic puts; empty for none.
     """
 
     text: str
@@ -44,6 +46,12 @@ class Claim:
     accepted: str | None = None
     sensitive: bool = False
     masked: bool = False
+    question: str = ""
+
+    @property
+    def statement(self) -> str:
+        """The claim as a sentence by itself: a position statement."""
+        return self.text[:1].upper() + self.text[1:] + ("" if self.text.endswith(("!", "?")) else ".")
 
     def truth(self, scale: OpinionScale) -> int | None:
         """The opinion that agrees with the accepted truth: an end of `scale`, None without one."""
@@ -67,6 +75,7 @@ class Topic:
     claims : dict of str to str
         The assertion of each side, at least one. The sides of a topic with a ground truth are ``falsehood`` and
         ``truth`` in the study (A5); those of an open question have names of their own, such as ``for`` and ``against``.
+        In a topic with a question they are position statements, which may be whole sentences.
     accepted : str or None
         The side accepted as true, all others being taken as false; None when there is no ground truth.
     sensitive : bool
@@ -75,6 +84,8 @@ class Topic:
         Where the claims come from.
     masked : bool
         Agents know the claim as an unnamed theory ("Theory XYZ"), unless a specification says otherwise (A5).
+    question : str
+        The question to which the claims are answers; empty for none.
     """
 
     name: str
@@ -85,6 +96,7 @@ class Topic:
     sensitive: bool = False
     source: str = ""
     masked: bool = False
+    question: str = ""
 
     def claim(self, framing: str | None = None) -> Claim:
         """The claim of a side.
@@ -106,7 +118,8 @@ class Topic:
                 raise SpecError(f"topic {self.name!r} needs a framing; valid: {valid}")
         if framing not in self.claims:
             raise SpecError(f"topic {self.name!r} has no framing {framing!r}; valid: {valid}")
-        return Claim(self.claims[framing], self.name, framing, self.accepted, self.sensitive, self.masked)
+        text = self.claims[framing].removesuffix(".")
+        return Claim(text, self.name, framing, self.accepted, self.sensitive, self.masked, self.question)
 
 
 #: Name of a side: words joined by hyphens.
@@ -124,6 +137,7 @@ class _TopicModel(BaseModel):
     sensitive: bool = False
     source: str = ""
     masked: bool | None = None
+    question: str | None = None
 
 
 class _TopicsModel(BaseModel):
@@ -139,12 +153,13 @@ def _topic(model: _TopicModel, document: Document, *place: str | int, source: st
     """A topic; `place` is its place in the document, for errors, and the rest what its file says of all."""
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", model.name):
         raise document.error((*place, "name"), f"must be lower-case words joined by hyphens; got {model.name!r}")
+    question = (model.question or "").strip()
+    if model.question is not None and not (question and is_one_line(question)):
+        raise document.error((*place, "question"), f"must be one line with a question; got {model.question!r}")
     for framing, text in model.claims.items():
-        if not text.strip() or text.strip().endswith("."):
-            raise document.error(
-                (*place, "claims", framing),
-                f"must be a clause that can follow 'that', without a full stop; got {text!r}",
-            )
+        if not text.strip(" \t\r\n.") or (text.strip().endswith(".") and not question):
+            what = "a sentence" if question else "a clause that can follow 'that', without a full stop"
+            raise document.error((*place, "claims", framing), f"must be {what}; got {text!r}")
         if not is_one_line(text.strip()):
             raise document.error(
                 (*place, "claims", framing),
@@ -159,7 +174,7 @@ def _topic(model: _TopicModel, document: Document, *place: str | int, source: st
     claims = {framing: text.strip() for framing, text in model.claims.items()}
     masked = masked if model.masked is None else model.masked
     source = model.source or source
-    return Topic(model.name, title, model.category, claims, model.accepted, model.sensitive, source, masked)
+    return Topic(model.name, title, model.category, claims, model.accepted, model.sensitive, source, masked, question)
 
 
 def parse_topic(document: Document | Mapping[str, Any], source: str = "topic") -> Topic:

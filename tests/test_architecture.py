@@ -29,7 +29,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "messages opinions",
         "topics",
         "personas surveys",
-        "metrics networks",
+        "metrics networks voting",
         "prompts",
         "memory",
         "llm",

@@ -50,6 +50,7 @@ from opinionsim.specification import (
     known_participants,
     naming_own_part,
     participant_names,
+    setting_of,
     uses_survey,
 )
 from opinionsim.streams import stream
@@ -122,23 +123,14 @@ class RunParts:
         """Number of calls of an agent to remember a turn."""
         return 0 if self.equation is not None else self.cognition.remembering.calls_per_event
 
-    def cast(self, endpoints: Sequence[Endpoint] = (), evidence: Sequence[str] = ()) -> tuple[Member, ...]:
-        """The cast of the run, before its first turn.
-
-        Parameters
-        ----------
-        endpoints : sequence of Endpoint
-            Endpoint of each agent; default one that makes no call.
-        evidence : sequence of str
-            Kind of evidence of each agent; default ``equation`` for an equation, else ``scripted``.
-        """
+    def cast(self) -> tuple[Member, ...]:
+        """The cast of the run, before its first turn, with endpoints that make no call."""
         if self.equation is not None:
             actors, kind, unnamed = list(self.equation.actors()), "equation", "(equation)"
             others = []
         else:
             actors, kind, unnamed = list(self._personas()), "scripted", "(no role)"
             others = self._others()
-        n = len(self.population) + len(others)
         members = zip(
             [*actors, *others],
             [*(PARTICIPANT for _ in actors), *(each.role for each in others)],
@@ -146,13 +138,12 @@ class RunParts:
             [*self.population.personas, *(BARE for _ in others)],
             [*self.opinions, *(None for _ in others)],
             self.model_labels,
-            endpoints or [Endpoint(ReplayOnly())] * n,
-            evidence or [kind] * n,
             strict=True,
         )
+        nobody = Endpoint(ReplayOnly())
         return tuple(
-            Member(actor, role, endpoint, name or unnamed, of, model, opinion, _attributes(persona), persona.record)
-            for actor, role, name, persona, opinion, model, endpoint, of in members
+            Member(actor, role, nobody, name or unnamed, kind, model, opinion, _attributes(persona), persona.record)
+            for actor, role, name, persona, opinion, model in members
         )
 
     def acts(self, agent: int) -> Mapping[str, ActSpec]:
@@ -217,14 +208,17 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
     population = _population(planned, resources, scale)
     network = _network(planned, resources)
     opinions = _opinions(planned, population, scale)
-    setting = Setting(
-        spec.size,
-        partial(_drawing, planned, "schedule"),
-        network,
-        opinions,
-        resources.messages,
-        participant_names(spec, population.personas),
-        planned.replicate,
+    claim = resources.claim(spec)
+    setting = setting_of(
+        spec,
+        resources,
+        claim,
+        draws=partial(_drawing, planned),
+        network=network,
+        opinions=opinions,
+        names=participant_names(spec, population.personas),
+        replicate=planned.replicate,
+        block=planned.block,
     )
     schedule = None if spec.interaction.native else _schedule(spec, setting)
     equation: Equation | None = None
@@ -235,7 +229,8 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
     else:
         cast = cast_of(spec, population, lambda: spec.model.assign(population.personas, _drawing(planned, "models")))
         models = spec.chat_models
-        labels = tuple(agent_label(each, models) for each in cast.models)
+        given = spec.given
+        labels = tuple("" if agent in given else agent_label(each, models) for agent, each in enumerate(cast.models))
         schedule = _moderated(spec, schedule, resources)
     probe, asked = spec.measurement.probe, spec.measurement.self_report
     probed = with_probes(with_probes(schedule, probe.before, probe.after), asked.before, asked.after, "self-report")
@@ -246,7 +241,7 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
     eventful = with_events(probed, events, [each.name if named_to_others else "" for each in known])
     return RunParts(
         topic=resources.topic(spec.topic),
-        claim=resources.claim(spec),
+        claim=claim,
         task=spec.task,
         population=cast.population,
         network=network,
@@ -287,17 +282,19 @@ def _schedule(spec: ExperimentSpec, setting: Setting) -> AnySchedule:
     if cognition.draws > 1:
         select = selector_of(cognition.selector)
         acts = [
-            act if act.draws > 1 else replace(act, draws=cognition.draws, selector=select)
+            replace(act, draws=cognition.draws, selector=select) if act.draws == 1 else act
             for act in schedule.acts.values()
         ]
         schedule.acts = named(*acts)
     return schedule
 
 
-def _drawing(planned: PlannedRun, purpose: str, *, every_replicate: bool = False) -> np.random.Generator:
-    """The random stream of a purpose in this run's block, or one that all replicates share."""
+def _drawing(
+    planned: PlannedRun, purpose: str = "schedule", *keys: int, every_replicate: bool = False
+) -> np.random.Generator:
+    """The random stream of a purpose in this run's block, or one that all replicates share; keys tell it apart."""
     replicate = 0 if every_replicate else planned.replicate
-    return stream(planned.spec.seed, purpose, replicate, *planned.stream_key)
+    return stream(planned.spec.seed, purpose, replicate, *planned.stream_key, *keys)
 
 
 def _seed(planned: PlannedRun) -> int:

@@ -8,14 +8,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opinionsim import llm
+from opinionsim.actors import Member
+from opinionsim.assembly._assemble import RunParts
 from opinionsim.assembly._pricing import model_price
 from opinionsim.classifiers import Classifier, asks, load_classifier
 from opinionsim.documents import KeyPath
 from opinionsim.errors import SpecError
-from opinionsim.llm import Endpoint, Limits, PriceTable, ReplayOnly, load_prices, planning, settle, warnings_for
+from opinionsim.llm import Endpoint, Limits, PriceTable, ReplayOnly, Seat, load_prices, planning, settle, warnings_for
 from opinionsim.measurement import Instrument, check_abilities
 from opinionsim.prompts import PromptPack
 from opinionsim.registry import find
+from opinionsim.schedules import PARTICIPANT
 from opinionsim.specification import Experiment, ExperimentSpec, ModelSpec, ResolvedInstrument
 from opinionsim.streams import canonical_json
 
@@ -35,6 +38,8 @@ class LoadedParts:
         identify the runs, so the scripted model must be named ``scripted``, and no other model may be.
     chat_models : mapping of str to BaseChatModel, optional
         Used for the models of these names in the specification, which then need not be names of any other model.
+    seats : mapping of int or str to Seat
+        Persons who answer in the place of models: for participants by number, for other members by role.
     to_plan : bool
         Whether to load them only for planning, without calls: no key and no weights are needed.
 
@@ -59,10 +64,12 @@ class LoadedParts:
         chat_model: BaseChatModel | None = None,
         *,
         chat_models: Mapping[str, BaseChatModel] | None = None,
+        seats: Mapping[int | str, Seat] | None = None,
         to_plan: bool = False,
     ) -> None:
         self._chat_model = chat_model
         self._chat_models = dict(chat_models or {})
+        self._seats = dict(seats or {})
         self._to_plan = to_plan
         self._source = experiment.source
         self._specs: dict[str, ModelSpec] = {}
@@ -136,6 +143,21 @@ class LoadedParts:
         found = getattr(self.client(model, spec, pack).model, "model", "")
         return found if isinstance(found, str) and found.startswith("hf:") else ""
 
+    def cast(self, spec: ExperimentSpec, parts: RunParts) -> tuple[Member, ...]:
+        """The cast of a run: who answers for each member, and what its texts are evidence of.
+
+        A person at a seat, and an author of a text that was written beforehand, are people.
+        """
+        members = list(parts.cast())
+        for agent, (member, model) in enumerate(zip(members, parts.models, strict=False)):
+            seat = self._seats.get(agent if member.role == PARTICIPANT else member.role)
+            if seat is not None or agent in spec.given:
+                members[agent] = replace(member, endpoint=seat or member.endpoint, evidence="human")
+            else:
+                client, endpoint = self.client(model, spec, parts.pack), self.endpoint(model, spec, parts.pack)
+                members[agent] = replace(member, endpoint=endpoint, evidence=client.evidence)
+        return tuple(members)
+
     def _key(self, model: ModelSpec, spec: ExperimentSpec) -> str:
         stated = model.model_dump(mode="json", exclude={"share"})
         bound = model.name == "scripted" or isinstance(self._model(model), llm.ScriptedChatModel)
@@ -165,6 +187,7 @@ class LoadedParts:
         if spec.model.equation is not None:
             return "equation"
         kinds = {self.client(model, spec, pack).evidence for model in spec.chat_models}
+        kinds |= {"human"} if spec.given or self._seats else set()
         return kinds.pop() if len(kinds) == 1 else "mixed"
 
     def instruments(self, spec: ExperimentSpec) -> tuple[Instrument, ...]:
@@ -222,9 +245,10 @@ class LoadedParts:
 
 def _place(wanted: ResolvedInstrument, spec: ExperimentSpec) -> KeyPath:
     """The field of a specification that names the classifier of an instrument."""
-    offset = len(spec.instruments) - len(spec.measurement.instruments)
-    position = spec.instruments.index(wanted) - offset
-    return ("measurement", *(() if position < 0 else ("instruments", position)), "classifier")
+    named = [each.variable for each in spec.measurement.instruments]
+    own = [each for each in spec.instruments if each.variable == wanted.variable].index(wanted)
+    places = [place for place, variable in enumerate(named) if variable == wanted.variable][own:]
+    return ("measurement", *(("instruments", places[0]) if places else ()), "classifier")
 
 
 def _valid_script(model: ModelSpec, spec: ExperimentSpec) -> bool:

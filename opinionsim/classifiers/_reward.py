@@ -38,7 +38,7 @@ class RewardModel:
     FORMAT : str
         Name of the form of input and card, which the card states.
     n_cut : int
-        Number of inputs whose opinion lost its end, counted each time.
+        Number of inputs of which opinion or statement lost its end, counted each time.
     """
 
     FORMAT = "opinionsim-reward-1"
@@ -51,13 +51,13 @@ class RewardModel:
     def tokens(self, question: str, opinion: str, statement: str) -> list[int]:
         """Token ids of an input: question, one opinion, statement, and what the tokenizer puts at ends.
 
-        Text that is spelled like a special token does not become one. An input that is too long loses the end of its
-        opinion.
+        Text that is spelled like a special token does not become one. Of an opinion and a statement that are too long,
+        the longer one loses its end, or both down to equal lengths.
 
         Raises
         ------
         MeasurementError
-            If question and statement alone are too long.
+            If the question takes more than half of the tokens.
         """
         texts = zip(_LEADS, (question, opinion, statement), strict=True)
         parts = [self._encoded(lead + printable(text.strip())) for lead, text in texts]
@@ -65,14 +65,15 @@ class RewardModel:
         first = known.cls_token_id if known.cls_token_id is not None else known.bos_token_id
         last = known.sep_token_id if known.sep_token_id is not None else known.eos_token_id
         before, after = ([] if token is None else [token] for token in (first, last))
-        room = self.max_tokens - len(before) - len(after) - len(parts[0]) - len(parts[2])
-        if room < 1:
+        room = self.max_tokens - len(before) - len(after) - len(parts[0])
+        if room < self.max_tokens // 2:
             raise MeasurementError(
-                f"reward model: its {self.max_tokens} tokens (max_tokens of its training) leave no room for an opinion "
-                f"beside the question {question[:60]!r} and the statement {statement[:60]!r}"
+                f"reward model: its {self.max_tokens} tokens (max_tokens of its training) leave no room for opinion and "
+                f"statement beside the question {question[:80]!r}"
             )
-        self.n_cut += len(parts[1]) > room
-        return [*before, *parts[0], *parts[1][:room], *parts[2], *after]
+        self.n_cut += len(parts[1]) + len(parts[2]) > room
+        opinion = parts[1][: max(room // 2, room - len(parts[2]))]
+        return [*before, *parts[0], *opinion, *parts[2][: room - len(opinion)], *after]
 
     def _encoded(self, text: str) -> list[int]:
         ids = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
@@ -90,8 +91,8 @@ class RewardModel:
 class RewardClassifier:
     """Predicts how far the author of an opinion agrees with a statement, by a reward model trained on ratings.
 
-    The model reads the claim of an item as the question, its second text (`about`) as the opinion and its text as the
-    statement.
+    The model reads the question of an item's claim, or the claim itself where its topic puts none; the second text
+    (`about`) as the opinion; and the text as the statement.
 
     Parameters
     ----------
@@ -148,7 +149,7 @@ class RewardClassifier:
 
     @property
     def n_cut(self) -> int:
-        """Number of opinions that lost their end because they did not fit, over all batches."""
+        """Number of pairs of which a text lost its end because it did not fit, over all batches."""
         return self._model.n_cut
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
@@ -169,13 +170,13 @@ class RewardClassifier:
         SpecError
             If an entry is no Item, or has no claim or no second text.
         MeasurementError
-            If question and statement do not fit the model.
+            If a question takes more than half of the model's tokens.
         """
         check_items(items, self)
         return scores(self, items, self._reward)
 
     def _reward(self, item: Item) -> float:
-        question = "" if item.claim is None else item.claim.text
+        question = "" if item.claim is None else item.claim.question or item.claim.text
         return self._model.score(question, str(item.about), item.text)
 
 

@@ -45,6 +45,10 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "_deliberate:deliberate",
             "Carry out an experiment and print what was said. Running it again makes no call that is on record.",
         ),
+        "consensus": (
+            "_deliberate:consensus",
+            "Carry out a session that looks for a consensus and print it: consensus SPEC.",
+        ),
         "surveys": (
             "_surveys:surveys",
             "Ask respondents of a survey what they have answered already, and compare: surveys validate SURVEY.",

@@ -27,8 +27,8 @@ Kind = Annotated[
     TextKind | None,
     typer.Option(
         "--kind",
-        help="Kind of text to read opinions from. Default: the first present of report, response, post, probe, "
-        "self-report.",
+        help="Kind of text to read opinions from. Default: the first present of report, response, opinion, post, "
+        "probe, self-report.",
         show_default=False,
     ),
 ]  # fmt: skip
@@ -82,7 +82,7 @@ def table(
     as_json: AsJson = False,
 ) -> None:
     """Print mean and diversity of opinions by condition, what is missing, and metrics the spec names."""
-    from opinionsim.analysis import further_table, missing_tables, tables, verdict_table
+    from opinionsim.analysis import election_table, further_table, missing_tables, tables, verdict_table
     from opinionsim.metrics import named_metrics, run_metrics, scale_of
     from opinionsim.store import open_store
 
@@ -105,6 +105,8 @@ def table(
     if further:
         values = named_metrics(results.runs, opinions, further, scale_of(opinions))
         made.append(further_table(runs, measured, values, chosen, wording))
+    if any(results.interactions.values()) and (elections := election_table(results)):
+        made.append(elections)
     with open_store(store, write=False) as opened:
         answered = several_answered(models_of(opened, results.run_ids))
     made = [replace(each, notes=(*each.notes, *answered)) for each in made]

@@ -1,6 +1,7 @@
-"""Consensus finding: statements that a group of people can agree with.
+"""Consensus finding in Python: sessions, their tables, and what ratings and voting rules show.
 
-All names are loaded on first use.
+A session is an experiment whose interaction is ``consensus``; :class:`Mediation` writes one for a script. Names are
+loaded on first use.
 """
 
 from __future__ import annotations
@@ -10,6 +11,33 @@ from typing import TYPE_CHECKING
 from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.consensus._choices import (
+        advantage_statement as advantage_statement,
+        prediction as prediction,
+        rule_agreement as rule_agreement,
+        sensitivity as sensitivity,
+        welfare_advantage as welfare_advantage,
+    )
+    from opinionsim.consensus._evaluation import (
+        Estimate as Estimate,
+        candidate_table as candidate_table,
+        estimate as estimate,
+        exclusion as exclusion,
+        policy_table as policy_table,
+        reliability as reliability,
+        reliable as reliable,
+        weighted_kappa as weighted_kappa,
+        win_rates as win_rates,
+        write_ratings as write_ratings,
+    )
+    from opinionsim.consensus._mediation import Mediation as Mediation, Session as Session
+    from opinionsim.consensus._report import session_text as session_text
+    from opinionsim.consensus._sessions import (
+        other_rules as other_rules,
+        ratings as ratings,
+        sessions as sessions,
+        statements as statements,
+    )
     from opinionsim.consensus._reward import RewardTraining as RewardTraining, train_reward as train_reward
     from opinionsim.consensus._statements import (
         StatementTraining as StatementTraining,

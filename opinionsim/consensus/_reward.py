@@ -55,8 +55,8 @@ def train_reward(
     Returns
     -------
     dict
-        The card: `format`, `base`, `data` (digest of the pairs), `settings`, `max_tokens`, numbers of pairs and of
-        held-out questions, `accuracy` (share of held-out pairs whose preferred statement has the higher reward; a tie
+        The card: `format`, `base`, `data` (digest of the pairs), `settings`, `max_tokens`, numbers of pairs, of
+        held-out questions and of inputs that were cut, `accuracy` (share of held-out pairs whose preferred statement has the higher reward; a tie
         is an error; chance is 0.5), `package`, and `fingerprint`, by which runs name the weights.
 
     Raises
@@ -87,13 +87,13 @@ def train_reward(
         base, "AutoModelForSequenceClassification", chosen, num_labels=1, ignore_mismatched_sizes=True, dtype="float32"
     )
     reward = RewardModel(found.model, found.tokenizer, found.max_tokens)
-    # Of all pairs, so that one that does not fit is told before the first step.
+    # Of all pairs, so that a question that does not fit is told before the first step.
     tokens, _ = (
         [tuple(reward.tokens(*pair[:2], each) for each in pair[2:]) for pair in of] for of in (train, held_out)
     )
     if chosen.last_layers is not None:
         _freeze(found.model, chosen.last_layers)
-    asked = {"n_questions": len({pair.question for pair in held_out})}
+    asked = {"n_questions": len({pair.question for pair in held_out}), "n_cut": reward.n_cut}
     folder, card, finished = begin(out, RewardModel.FORMAT, found, chosen, (train, held_out), **asked)
     if finished:
         return card

@@ -116,7 +116,7 @@ class Deliberation:
         if self.task:
             spec["task"] = self.task
         if self.moderator is not None:
-            spec["moderator"] = self.moderator.field(models[-1], self.no_answer)
+            spec["roles"] = {"moderator": self.moderator.field(models[-1], self.no_answer)}
         return {**spec, "execution": dict(execution or {})}
 
     def experiment(

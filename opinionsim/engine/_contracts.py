@@ -9,8 +9,9 @@ from opinionsim.messages import Ask, ChatMessage, Message, Reading, Reply
 from opinionsim.schedules import Turn
 
 Publish = Callable[[Message], None]
-#: ``await rate(turn, message, instrument)`` gives the opinion an instrument measures in a message; NaN for none.
-Rate = Callable[[Turn, Message, str], Awaitable[float]]
+#: ``await rate(turn, message, instrument, about)`` gives the opinion an instrument measures in a message, which is
+#: judged together with that of the turn `about` if it is not None; NaN for none.
+Rate = Callable[[Turn, Message, str, int | None], Awaitable[float]]
 
 
 class Actor(Protocol):

@@ -18,6 +18,19 @@ from opinionsim.registry import RAISED, ordinary
 from opinionsim.schedules import PARTICIPANT, AdaptiveSchedule, AnySchedule, Turn, check_schedule, n_members
 
 
+def relayed(turn: Turn, received: Sequence[Message], role: str) -> Message:
+    """The message of a turn that passes on the one message that it reads.
+
+    Raises
+    ------
+    ScheduleError
+        If the turn received none, or several.
+    """
+    if len(received) != 1:
+        raise ScheduleError(f"turn {turn.index} ({turn.act}) passes on one message; it received {len(received)}")
+    return received[0]._replace(agent=turn.agent, role=role, act=turn.act)
+
+
 class Engine:
     """Carries out one schedule with the given actors.
 
@@ -30,7 +43,7 @@ class Engine:
     calls : TurnCalls
         Answers the actors' questions.
     rate : callable, optional
-        ``await rate(turn, message, instrument)`` gives the measured opinion an adaptive schedule asks for.
+        ``await rate(turn, message, instrument, about)`` gives the measured opinion an adaptive schedule asks for.
     seats : collection of int
         Agents that persons play: their turns, which may wait for long, do not count towards `most`.
     horizon : int or None
@@ -252,6 +265,8 @@ class Engine:
             unread = node.spec.unread if turn.reads and not received else "ask"
             if unread == "skip":
                 self._publish(node, Message("", "", turn.agent, "skipped", self._roles[turn.agent], turn.act))
+            elif not node.spec.draws:
+                self._publish(node, relayed(turn, received, self._roles[turn.agent]))
             else:
                 if unread != "ask":
                     node.turn = turn = replace(turn, act=unread)
@@ -297,7 +312,7 @@ class Engine:
     def _publish(self, node: Node, message: Message) -> None:
         if node.message is not None:
             raise ScheduleError(f"turn {node.turn.index} ({node.turn.act}) published twice")
-        node.message = message
+        node.message = message = message._replace(turn=node.turn.index)
         if self._witness is not None:
             self._witness.published(node.turn, message)
         if node.published is not None and not node.published.done():

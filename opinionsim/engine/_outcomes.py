@@ -24,7 +24,7 @@ class TurnOutcomes:
     nodes : sequence of Node
         The turns taken in so far, by index; grows as the schedule yields.
     rate : callable or None
-        ``await rate(turn, message, instrument)`` gives the measured opinion; None where nothing measures.
+        ``await rate(turn, message, instrument, about)`` gives the measured opinion; None where nothing measures.
     """
 
     def __init__(self, schedule: AnySchedule, nodes: Sequence[Node], rate: Rate | None) -> None:
@@ -44,8 +44,8 @@ class TurnOutcomes:
         """Decision read by the act's `parse` in a turn already yielded; None where there is none."""
         return (await self.reply(turn)).decision
 
-    async def opinion(self, turn: int, instrument: str = "stance") -> float:
-        """Measured opinion of a turn already yielded; NaN where its message is refused, empty or skipped."""
+    async def opinion(self, turn: int, instrument: str = "stance", about: int | None = None) -> float:
+        """Measured opinion of a turn already yielded; NaN where its message, or that of `about`, is not passed on."""
         name = called(self._schedule)
         if instrument not in self._schedule.needs:
             declared = ", ".join(self._schedule.needs) or "none"
@@ -53,9 +53,9 @@ class TurnOutcomes:
         if self._rate is None:
             raise ScheduleError(f"{name} acts on {instrument!r}, and nothing measures it here: give the engine a rate")
         message = await self.reply(turn)
-        if not message.passed_on:
+        if not message.passed_on or (about is not None and not (await self.reply(about)).passed_on):
             return math.nan
-        return await self._rate(self._nodes[turn].turn, message, instrument)
+        return await self._rate(self._nodes[turn].turn, message, instrument, about)
 
     async def reply(self, turn: int) -> Message:
         """The message of a turn already yielded, with its condition."""

@@ -302,7 +302,7 @@ class RunCalls:
                 ) from verdict.failure
             if verdict.verdict == "accepted":
                 self._require_short(turn, len(entry.text), "the reply, which is kept,")
-                return Reply(entry.text, entry.condition, verdict.decision)
+                return Reply(entry.text, entry.condition, verdict.decision).as_said()
             if entry.condition != "answered":
                 missing[entry.condition == "truncated"] += 1
                 failure = entry.reason if verdict.ends else ""

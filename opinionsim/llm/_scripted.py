@@ -21,6 +21,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 from opinionsim.errors import SpecError
 from opinionsim.llm import phrases
+from opinionsim.llm._scripted_consensus import REPLIES
 from opinionsim.llm._scripted_words import ANSWERS, Draws, ScriptedParameters, check_pull, choice, say, settle
 from opinionsim.messages import ChatMessage, text_id
 from opinionsim.opinions import OpinionScale
@@ -30,7 +31,7 @@ from opinionsim.streams import digest
 T = TypeVar("T")
 
 #: Tasks that state the position held; every other task is an occasion to change it.
-_STATING = frozenset({"write", "probe", "self-report", "reflect_first", "reflect"})
+_STATING = frozenset({"write", "state", "probe", "self-report", "reflect_first", "reflect"})
 
 #: Roles by the names LangChain has for them.
 _ROLES = {"human": "user", "ai": "assistant"}
@@ -421,6 +422,8 @@ class ScriptedChatModel(BaseChatModel):
                 text = str(1 + int(draws.uniform() * options))
             elif prompt.act in ANSWERS and not (prompt.act == "respond" and prompt.claim):
                 text = ANSWERS[prompt.act](prompt.told, len(prompt.received), draws)
+            elif prompt.act in REPLIES:
+                text = REPLIES[prompt.act](prompt.told, prompt.received, spread, draws)
             elif prompt.act == "self-report":
                 text = str(_point(centre, spread, greedy, self.scale, draws))
             else:

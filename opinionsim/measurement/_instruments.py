@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from opinionsim.classifiers import Classifier
 from opinionsim.errors import SpecError
 from opinionsim.llm import CallSite
-from opinionsim.messages import Condition
+from opinionsim.messages import WORDLESS, Condition
 from opinionsim.opinions import OpinionScale
 from opinionsim.redaction import kept
 from opinionsim.streams import canonical_json, digest
@@ -135,8 +135,8 @@ class Instrument:
         return self.classifier.scale
 
     def keys(self, text: Text) -> list[tuple[int, int | None]]:
-        """The keys that it codes of a text, as (turn, second turn); none of other kinds, or of skipped turns."""
-        if text.kind not in self.kinds or text.condition == "skipped":
+        """The keys that it codes of a text, as (turn, second turn); none of other kinds, or of turns without words."""
+        if text.kind not in self.kinds or text.condition in WORDLESS:
             return []
         return [(text.site.index, about) for about in (text.reads if self.about else (None,))]
 

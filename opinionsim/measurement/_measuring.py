@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
 
-from opinionsim.classifiers import AskingClassifier, Context, Item, asks, parse_closed
+from opinionsim.classifiers import DECIDED, AskingClassifier, Context, Item, asks, parse_closed
 from opinionsim.errors import MeasurementError, ModelCallError, OpinionSimError, StoreError
 from opinionsim.llm import Entry, EntryKey, Journal, RunCalls
 from opinionsim.measurement._instruments import (
@@ -24,8 +24,7 @@ from opinionsim.measurement._instruments import (
     check_instruments,
 )
 from opinionsim.measurement._queues import Queues, estimates_of, failed
-from opinionsim.messages import ChatMessage, Parse, Reading, Reply, text_id
-from opinionsim.opinions import OpinionScale
+from opinionsim.messages import ChatMessage, Parse, Reading, Reply, numbers_in, text_id
 from opinionsim.registry import RAISED
 from opinionsim.topics import Claim
 
@@ -112,9 +111,10 @@ class Measuring:
         #: Estimates being made, for as long as anybody waits for them.
         self._under_way: WeakValueDictionary[OpinionKey, _Shared] = WeakValueDictionary()
 
-    def instrument(self, variable: str) -> Instrument | None:
-        """The first instrument of a variable that judges texts by themselves; None where there is none."""
-        return next((each for each in self.instruments if each.variable == variable and not each.about), None)
+    def instrument(self, variable: str, *, pairs: bool = False) -> Instrument | None:
+        """The first instrument of a variable that judges texts by themselves, or pairs of them; None without one."""
+        own = (each for each in self.instruments if each.variable == variable and bool(each.about) == pairs)
+        return next(own, None)
 
     def stance(self, turn: int) -> Estimate | None:
         """Estimate of a turn by the first instrument of stance; None where it has not coded the turn."""
@@ -164,7 +164,7 @@ class Measuring:
         """
         wanted = [OpinionKey(instrument.instrument_id, *key) for key in keys]
         for key in wanted:
-            if key not in self.estimates and (known := _told(instrument.scale, text_of(key.turn))) is not None:
+            if key not in self.estimates and (known := _told(instrument, text_of(key.turn), key.about)) is not None:
                 self.estimates[key] = known
         left = [key for key in wanted if key not in self.estimates]
         if asks(instrument.classifier):
@@ -212,26 +212,36 @@ class Measuring:
         found = await self._queues.of(instrument).code(items, urgent=urgent)
         self.estimates.update(zip(keys, found, strict=True))
 
-    async def rating(self, text: Text, variable: str, text_of: Callable[[int], Text], priority: float = 0.0) -> float:
-        """The opinion of a text that a schedule acts on: journalled, so that a resumed run acts alike.
+    async def rating(
+        self,
+        text: Text,
+        variable: str,
+        text_of: Callable[[int], Text],
+        priority: float = 0.0,
+        about: int | None = None,
+    ) -> float:
+        """The opinion of a text, or of one together with a second, that a schedule acts on.
+
+        It is journalled, so that a resumed run acts alike.
 
         Raises
         ------
         StoreError
             If the journal holds a rating of another text.
         """
-        instrument, journal = self.instrument(variable), self._calls.journal
+        instrument, journal = self.instrument(variable, pairs=about is not None), self._calls.journal
         if instrument is None:
-            raise MeasurementError(f"the schedule acts on {variable!r}, which no instrument of the run measures")
-        known = recorded_rating(journal, text.site.index, instrument.instrument_id, text.text)
+            what = "no instrument" if about is None else "no instrument of pairs"
+            raise MeasurementError(f"the schedule acts on {variable!r}, which {what} of the run measures")
+        known = recorded_rating(journal, text.site.index, instrument.instrument_id, text.text, about)
         if known is not None:
             return known
         ((_, _, estimate),) = await self.code(
-            instrument, [(text.site.index, None)], text_of, urgent=True, priority=priority
+            instrument, [(text.site.index, about)], text_of, urgent=True, priority=priority
         )
         # Another caller that waited for the same text may have recorded it; the first entry under a key stays.
         site = text.site
-        key = _rating_key(site.index, instrument.instrument_id)
+        key = _rating_key(site.index, instrument.instrument_id, about)
         if journal.lookup(key) is None:
             journal.append(
                 Entry(
@@ -289,11 +299,15 @@ class Measuring:
             raise failed(classifier, error) from error
 
 
-def _told(scale: OpinionScale, text: Text) -> Estimate | None:
+def _told(instrument: Instrument, text: Text, about: int | None) -> Estimate | None:
     """Estimate of a text that is no answer or a closed one; None where a classifier must read it.
 
     A text that was cut off is read as it stands; tables decide whether it counts.
     """
+    scale = instrument.scale
+    if text.condition in ("answered", "truncated") and instrument.classifier.name == DECIDED:
+        said = numbers_in(text.text).get(-1 if about is None else about, {}).get(instrument.variable, math.nan)
+        return Estimate(said, tuple(float(each == said) for each in scale.points), 0.0)
     if text.condition not in ("answered", "truncated"):
         return Estimate(math.nan, (math.nan,) * len(scale), math.nan)
     if text.kind != SELF_REPORT:
@@ -304,11 +318,11 @@ def _told(scale: OpinionScale, text: Text) -> Estimate | None:
     return Estimate(float(point), tuple(float(each == point) for each in scale.points), 0.0)
 
 
-def _rating_key(turn: int, identity: str) -> EntryKey:
-    return EntryKey(turn, f"rating.{identity[:_PREFIX]}", 0)
+def _rating_key(turn: int, identity: str, about: int | None) -> EntryKey:
+    return EntryKey(turn, f"rating.{identity[:_PREFIX]}" + ("" if about is None else f".{about}"), 0)
 
 
-def recorded_rating(journal: Journal, turn: int, identity: str, text: str) -> float | None:
+def recorded_rating(journal: Journal, turn: int, identity: str, text: str, about: int | None = None) -> float | None:
     """The opinion on record that a schedule acted on; None where there is none.
 
     Parameters
@@ -321,13 +335,15 @@ def recorded_rating(journal: Journal, turn: int, identity: str, text: str) -> fl
         Identity of the instrument.
     text : str
         That text, as it is now.
+    about : int, optional
+        The turn whose text was judged together with it.
 
     Raises
     ------
     StoreError
         If the rating is of another text.
     """
-    entry = journal.lookup(_rating_key(turn, identity))
+    entry = journal.lookup(_rating_key(turn, identity, about))
     if entry is None:
         return None
     if entry.prompt_hash != text_id(text):

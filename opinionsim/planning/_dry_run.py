@@ -12,6 +12,7 @@ import numpy as np
 
 from opinionsim.assembly import RunParts
 from opinionsim.classifiers import Context, Item, asks
+from opinionsim.engine import relayed
 from opinionsim.errors import SpecError
 from opinionsim.measurement import SELF_REPORT, Instrument
 from opinionsim.messages import ChatMessage, Message, Parse, Prompt, Reply, as_message
@@ -237,7 +238,10 @@ class DryRun:
             actor = member.actor.fork() if act.memory == "fork" else member.actor
             ask = partial(self._ask, labels[turn.agent], turn.act, kept.before(turn))
             before = self._n_asked
-            await actor.act(turn, received, ask, published.append)
+            if act.draws:
+                await actor.act(turn, received, ask, published.append)
+            else:
+                published.append(relayed(turn, received, member.role))
             most -= act.calls + (self.parts.calls_per_event if act.memory == "keep" else 0)
             self._check_memory(act, self._n_asked - before)
             for each in judges if act.kind != SELF_REPORT else ():

@@ -295,6 +295,7 @@ class PromptPack:
             "role": defang(role),
             "role_play": role_play,
             "claim": "" if claim is None else defang(claim.text),
+            "question": "" if claim is None else defang(claim.question),
             "truth": claim is not None and claim.accepted is not None,
             # A moderator whose system message states the task is not told it again.
             "task": "" if told.knows_task else defang(task),
@@ -377,8 +378,8 @@ def _build(origin: _Origin) -> PromptPack:
 
 
 def _plain(acts: Iterable[Act], frames: Iterable[str] = ()) -> tuple[tuple[PlainAct, ...], tuple[str, ...]]:
-    """Acts and frames as hashable values, each once."""
-    return tuple(dict.fromkeys(map(PlainAct.of, acts))), tuple(dict.fromkeys(frames))
+    """Acts that ask, and frames, as hashable values, each once."""
+    return tuple(dict.fromkeys(PlainAct.of(act) for act in acts if act.template)), tuple(dict.fromkeys(frames))
 
 
 @lru_cache(maxsize=512)

@@ -40,8 +40,8 @@ _PATTERNED = frozenset(("format", "format_map"))
 _WIDTH, _GIVEN_WIDTH = re.compile(r"\d{7}"), re.compile(r"%[^a-zA-Z%]*\*|\{[^{}]*\{")
 
 _SHARED = (
-    "name", "role", "role_play", "claim", "truth", "task", "masked", "confirmation_bias", "world", "post_words",
-    "reads", "writes", "scale", "instructions", "automatic",
+    "name", "role", "role_play", "claim", "question", "truth", "task", "masked", "confirmation_bias", "world",
+    "post_words", "reads", "writes", "scale", "instructions", "automatic",
 )  # fmt: skip
 _SCENE = (
     *_SHARED, "act", "received", "labelling", "previous", "previous_reads", "posts_written", "posts_seen",

@@ -166,10 +166,7 @@ async def play(context: Context, opened: Opened) -> Played:
     """Carry out a run to its last turn, or until an error or a request stops it."""
     planned, parts, record, loaded = opened.pending.planned, opened.parts, opened.record, context.loaded
     run_id, spec = planned.run_id, planned.spec
-    cast = parts.cast(
-        [loaded.endpoint(model, spec, parts.pack) for model in parts.models],
-        [loaded.client(model, spec, parts.pack).evidence for model in parts.models],
-    )
+    cast = loaded.cast(spec, parts)
     calls = context.begin(planned, record, [member.endpoint for member in cast])
     authors = [member.author for member in cast]
     measuring = Measuring(context.instruments[run_id], context.queues, calls, parts.claim, authors)

@@ -90,6 +90,7 @@ class Registration:
                 planned.spec.interaction.every_report,
                 planned.spec.counts_cut_off,
                 topics[id(planned.cell)].title,
+                planned.spec.interaction.chooses,
             )
             for planned in experiment.runs
         )

@@ -172,10 +172,12 @@ class _Unanswered:
 
 def _on_record(planned: PlannedRun, parts: RunParts, calls: RunCalls) -> Simulation:
     """A simulation without instruments; the journal gives the opinions on which a schedule acts."""
-    identities = {each.variable: each.instrument_id for each in reversed(planned.cell.instruments) if not each.about}
+    own = reversed(planned.cell.instruments)
+    identities = {(each.variable, bool(each.about)): each.instrument_id for each in own}
 
-    async def rate(turn: Turn, message: Message, variable: str) -> float:
-        known = recorded_rating(calls.journal, turn.index, identities[variable], message.text)
+    async def rate(turn: Turn, message: Message, variable: str, about: int | None) -> float:
+        identity = identities[variable, about is not None]
+        known = recorded_rating(calls.journal, turn.index, identity, message.text, about)
         if known is None:
             raise StoreError("replay needs a rating that the store does not hold; finish the run with `opinionsim run`")
         return known

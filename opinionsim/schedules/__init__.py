@@ -18,6 +18,14 @@ from opinionsim.schedules._acts import (
 )
 from opinionsim.schedules._bounded_confidence import BoundedConfidenceDyads as BoundedConfidenceDyads
 from opinionsim.schedules._broadcast import Broadcast as Broadcast
+from opinionsim.schedules._consensus import ConsensusInteraction as ConsensusInteraction
+from opinionsim.schedules._consensus_acts import PREDICTED as PREDICTED
+from opinionsim.schedules._consensus_selections import (
+    Recorded as Recorded,
+    recorded_sessions as recorded_sessions,
+    rows_of as rows_of,
+    selections as selections,
+)
 from opinionsim.schedules._critical_path import CriticalPath as CriticalPath, critical_path as critical_path
 from opinionsim.schedules._dyadic import Dyads as Dyads, GivenDyads as GivenDyads
 from opinionsim.schedules._events import (
@@ -34,6 +42,7 @@ from opinionsim.schedules._independent import IndependentReports as IndependentR
 from opinionsim.schedules._interaction import (
     MAX_SIZE as MAX_SIZE,
     MAX_STEPS as MAX_STEPS,
+    Closing as Closing,
     Interaction as Interaction,
     InteractionField as InteractionField,
     NetworkedInteraction as NetworkedInteraction,

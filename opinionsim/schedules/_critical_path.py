@@ -70,7 +70,7 @@ def critical_path(
         judged = spec.calls - spec.draws
         starts += [start + 1] * judged
         widths += [1] * judged
-        end = start + 1 + judged
+        end = start + min(spec.draws, 1) + judged
         published.append(end)
         if spec.memory == "keep":
             after = calls_per_event[turn.agent] if isinstance(calls_per_event, Sequence) else calls_per_event

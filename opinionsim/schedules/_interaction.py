@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
@@ -33,6 +33,9 @@ MAX_STEPS = 10_000_000
 #: Most agents of a run, far above any that can be paid for: a mistyped number must not exhaust memory.
 MAX_SIZE = 1_000_000
 
+#: Name of the external message that holds the text of a participant that was written beforehand.
+GIVEN = "text-{}"
+
 #: A field inside a document, as its keys, and the problem with it.
 Conflict = tuple[tuple[str | int, ...], str]
 
@@ -52,7 +55,8 @@ class Setting:
     size : int
         Participants N.
     draws : callable
-        Returns a new generator at the beginning of the run's random stream.
+        Returns a new generator at the beginning of a random stream of the run, by purpose and further keys; default
+        that of its schedule.
     network : Network or None
         Who can speak to whom; None where everybody can speak to everybody.
     opinions : sequence of float or None, length N
@@ -63,6 +67,16 @@ class Setting:
         Names of participants; by default none.
     replicate : int
         Number of the replicate, from 0; orders that are balanced over replicates follow it.
+    given : mapping of int to str
+        Texts of participants that were written beforehand; by default none.
+    position : str
+        The position statement: the claim that opinions are about; empty where there is none.
+    question : str
+        The question that participants answer; empty where there is none.
+    block : str
+        Name of the set of runs that share random draws; empty outside of experiments.
+    questioned : bool
+        Whether participants are asked anything after the last step.
 
     Raises
     ------
@@ -71,12 +85,17 @@ class Setting:
     """
 
     size: int
-    draws: Callable[[], np.random.Generator]
+    draws: Callable[..., np.random.Generator]
     network: Network | None = None
     opinions: Sequence[float | None] = ()
     messages: Callable[[str | tuple[str, ...]], tuple[str, ...]] = _as_given
     names: Sequence[str] = ()
     replicate: int = 0
+    given: Mapping[int, str] = field(default_factory=dict)
+    position: str = ""
+    question: str = ""
+    block: str = ""
+    questioned: bool = False
 
     def __post_init__(self) -> None:
         if len(self.opinions) not in (0, self.size):
@@ -96,12 +115,28 @@ class Setting:
             Further attributes, such as `opinions`.
         """
         joined = Network.of(network)
-        return cls(joined.n, partial(stream, seed, "schedule"), None if joined.complete else joined, **others)
+
+        def draws(purpose: str = "schedule", *keys: Any) -> np.random.Generator:
+            return stream(seed, purpose, 0, *keys)
+
+        return cls(joined.n, draws, None if joined.complete else joined, **others)
 
     @property
     def rng(self) -> np.random.Generator:
         """A generator at the beginning of the run's random stream: the same draws each time."""
         return self.draws()
+
+    def stream(self, purpose: str, *keys: int) -> np.random.Generator:
+        """A generator at the beginning of a random stream of the run.
+
+        Parameters
+        ----------
+        purpose : str
+            What the numbers are for. Streams of two purposes are independent.
+        *keys : int
+            Numbers that separate streams of one purpose, such as those of a round and an agent.
+        """
+        return self.draws(purpose, *keys)
 
     @property
     def seed(self) -> int:
@@ -154,6 +189,8 @@ class Interaction(KindModel):
     """Name of a member of a cast without one; {index} is its number from 0, {number} from 1."""
     moderated: ClassVar[Labelling] = "numbered"
     """How answers are introduced to a moderator."""
+    takes_texts: ClassVar[bool] = False
+    """Whether texts that were written beforehand can stand for participants."""
     needs_task: ClassVar[bool] = True
     """Whether agents need a topic or a task; otherwise its fields say what they are asked."""
 
@@ -177,6 +214,19 @@ class Interaction(KindModel):
     def steps_for(self, size: int) -> int:
         """Steps T of a population of `size` agents."""
         raise ScheduleError(f"{type(self).__name__} has no steps_for(size), the number of its steps")
+
+    @property
+    def decided(self) -> Mapping[str, tuple[tuple[int, ...], frozenset[str]]]:
+        """Variables that replies say in numbers of messages (:class:`opinionsim.messages.Said`), by default none.
+
+        By variable, the points of its scale and the kinds of text that say it.
+        """
+        return {}
+
+    @property
+    def chooses(self) -> dict[str, Any]:
+        """What a reader of a store must know to find out what its runs chose, as JSON values; by default nothing."""
+        return {}
 
     @property
     def needs(self) -> Sequence[str]:
@@ -240,8 +290,11 @@ class Interaction(KindModel):
         """All turns in order, the same at every call, if they are known before the run's first call."""
         raise ScheduleError(f"{type(self).__name__} has neither turns(setting) nor decide(setting, outcomes)")
 
-    def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn | TieChange]:
-        """Turns in order, which may depend on the outcomes of turns already yielded, and changes of ties among them."""
+    def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn | TieChange | Closing]:
+        """Turns in order, which may depend on the outcomes of turns already yielded.
+
+        Changes of ties may stand among them, and last what questions show after the last step.
+        """
         raise ScheduleError(f"{type(self).__name__} has no decide(setting, outcomes)")
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
@@ -260,6 +313,7 @@ class _Made(Schedule):
         self.n_agents, self.steps = setting.size, interaction.steps_for(setting.size)
         self.acts, self.others, self.needs = interaction.acts, interaction.others, interaction.needs
         self.externals, self.moderated = interaction.externals(setting), interaction.moderated
+        self.given = {agent: GIVEN.format(agent) for agent in setting.given}
         self.called = type(interaction).__name__
         self._interaction = interaction
         self._setting = setting
@@ -277,13 +331,24 @@ class _Known(_Made):
         return self._closing
 
 
+class Closing(dict[int, tuple[Ref, ...]]):
+    """Messages shown with questions after the last step, by participant, once an adaptive schedule knows them."""
+
+
 class _Decided(_Made):
+    _closing: Mapping[int, tuple[Ref, ...]] | None = None
+
+    def closing(self) -> Mapping[int, tuple[Ref, ...]]:
+        return self._interaction.closing(self._setting) if self._closing is None else self._closing
+
     async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
         # A list of each call, so that one begun anew takes nothing from one that others still read.
         self.changes = changes = list[TieChange]()
         async for each in self._interaction.decide(self._setting, outcomes):
             if isinstance(each, TieChange):
                 changes.append(each)
+            elif isinstance(each, Closing):
+                self._closing = each
             else:
                 yield each
 

@@ -37,13 +37,20 @@ class _ShiftedOutcomes:
     by: int
 
     async def reply(self, turn: int) -> Message:
-        return await self.outcomes.reply(turn + self.by)
+        message = await self.outcomes.reply(turn + self.by)
+        return message._replace(turn=turn, decision=self._back(message.decision))
 
     async def decision(self, turn: int) -> Any:
-        return await self.outcomes.decision(turn + self.by)
+        return self._back(await self.outcomes.decision(turn + self.by))
 
-    async def opinion(self, turn: int, instrument: str = "stance") -> float:
-        return await self.outcomes.opinion(turn + self.by, instrument)
+    async def opinion(self, turn: int, instrument: str = "stance", about: int | None = None) -> float:
+        return await self.outcomes.opinion(turn + self.by, instrument, None if about is None else about + self.by)
+
+    def _back(self, decision: Any) -> Any:
+        """A decision on turns, by the numbers that the schedule gave them; any other as it is."""
+        if isinstance(decision, Mapping) and decision and all(isinstance(turn, int) for turn in decision):
+            return {turn - self.by: said for turn, said in decision.items()}
+        return decision
 
 
 class _Probed(Wrapped):
@@ -56,13 +63,14 @@ class _Probed(Wrapped):
             raise SpecError(f"{called(schedule)} has an act {act!r} of its own; rename it to ask this question")
         # What an agent is shown in the place of a memory holds its own messages too.
         told_apart = replace(asked, labelling="you-other") if after and closing(schedule) else asked
+        self._asked = [agent for agent in range(self.n_agents) if agent not in self.given]
         self.acts = named(*schedule.acts.values(), told_apart)
         self._act = act
-        self._n_before = before * schedule.n_agents
-        self._n_after = after * schedule.n_agents
+        self._n_before = before * len(self._asked)
+        self._n_after = after * len(self._asked)
 
     def _before(self) -> Iterator[Turn]:
-        return (Turn(i, 0, i % self.n_agents, self._act) for i in range(self._n_before))
+        return (Turn(i, 0, self._asked[i % len(self._asked)], self._act) for i in range(self._n_before))
 
     def closing(self) -> Mapping[int, tuple[Ref, ...]]:
         """What participants are shown with questions after the last step."""
@@ -71,7 +79,7 @@ class _Probed(Wrapped):
     def _after(self, start: int) -> Iterator[Turn]:
         shown = self.closing()
         for place in range(self._n_after):
-            agent = place % self.n_agents
+            agent = self._asked[place % len(self._asked)]
             yield Turn(start + place, self.steps, agent, self._act, shown.get(agent, ()))
 
     def _around(self, turns: Iterator[Turn]) -> Iterator[Turn]:

@@ -53,8 +53,8 @@ def moved(reads: tuple[Ref, ...], by: int) -> tuple[Ref, ...]:
 
 #: Variables of a task template, unless an act declares others; `opinionsim/prompts/default/README.md` explains each.
 TASK_VARIABLES = (
-    "name", "role", "role_play", "claim", "truth", "task", "masked", "confirmation_bias", "world", "post_words",
-    "reads", "writes", "scale", "instructions", "automatic", "act", "received", "labelling", "previous",
+    "name", "role", "role_play", "claim", "question", "truth", "task", "masked", "confirmation_bias", "world",
+    "post_words", "reads", "writes", "scale", "instructions", "automatic", "act", "received", "labelling", "previous",
     "previous_reads", "posts_written", "posts_seen", "reports_given",
 )  # fmt: skip
 
@@ -72,7 +72,7 @@ class ActSpec:
     name : str
         Name that turns use.
     template : str
-        Template of the prompt pack that states the task.
+        Template of the prompt pack that states the task; empty for an act that asks nobody.
     kind : str
         Kind of text it produces: ``post``, ``report``, ``response``, ``probe``, or ``self-report``, which is a
         closed answer; or a kind of the schedule's own.
@@ -89,7 +89,8 @@ class ActSpec:
         ``keep`` reads the agent's memory and adds to it; ``fork`` reads it and leaves no trace; ``none``
         does neither.
     draws : int
-        Replies drawn per turn (parts ``reply``, ``reply.2``, ...), at least 1.
+        Replies drawn per turn (parts ``reply``, ``reply.2``, ...). With 0 nobody is asked: the turn passes on the one
+        message that it reads as its own, such as a text that was written beforehand.
     selector : callable, AskingSelector or None
         Picks one of the drawn texts: returns its position or the text, or has the model asked
         (:class:`opinionsim.schedules.AskingSelector`); None takes the first. Replies that are no answers are left out,
@@ -135,8 +136,8 @@ class ActSpec:
         return self.draws + (self.draws > 1 and hasattr(self.selector, "messages"))
 
     def __post_init__(self) -> None:
-        for count in ("draws", "attempts"):
-            whole_number(f"act {self.name!r}: {count}", getattr(self, count), 1, ScheduleError)
+        for count, least in (("draws", 0), ("attempts", 1)):
+            whole_number(f"act {self.name!r}: {count}", getattr(self, count), least, ScheduleError)
         for function in ("parse", "selector"):
             given = getattr(self, function)
             if function == "selector" and hasattr(given, "messages"):
@@ -173,7 +174,7 @@ class Outcomes(Protocol):
     async def decision(self, turn: int) -> Any:
         """The decision that the act's `parse` made of a turn already yielded; None where there is none."""
 
-    async def opinion(self, turn: int, instrument: str = "stance") -> float:
+    async def opinion(self, turn: int, instrument: str = "stance", about: int | None = None) -> float:
         """Measured opinion of a turn already yielded; NaN where none was measured.
 
         Parameters
@@ -182,6 +183,9 @@ class Outcomes(Protocol):
             Index of the turn.
         instrument : str
             Variable of the instrument, one of the schedule's `needs`.
+        about : int, optional
+            Index of a second turn already yielded, whose text is judged together with that of the first by an
+            instrument of pairs; default none.
         """
 
 
@@ -222,6 +226,8 @@ class Schedule:
         Changes of its network so far, in order of steps.
     moderated : str
         How its messages are introduced to a moderator: a labelling of :class:`ActSpec`.
+    given : mapping of int to str
+        Names of externals by participant: texts written beforehand, in whose place nobody is asked anything.
     """
 
     n_agents: int
@@ -232,12 +238,13 @@ class Schedule:
     needs: Sequence[str] = ()
     changes: Sequence[TieChange] = ()
     moderated: Labelling = "numbered"
+    given: Mapping[int, str] = MappingProxyType({})
 
     def closing(self) -> Mapping[int, tuple[Ref, ...]]:
         """Messages shown with questions after the last step, by participant; by default none.
 
         Agents without memory are shown what they would otherwise not know: what a further turn would show, and their
-        own last message.
+        own last message. An adaptive schedule is asked once its turns are over, and before that for the most it may be.
         """
         return {}
 
@@ -471,7 +478,7 @@ class _NotYet(Exception):
 class _Silent:
     """Outcomes of a run that has not begun."""
 
-    async def _refuse(self, turn: int, instrument: str = "stance") -> Any:
+    async def _refuse(self, turn: int, instrument: str = "stance", about: int | None = None) -> Any:
         raise _NotYet
 
     reply = decision = opinion = _refuse

@@ -19,6 +19,7 @@ class Wrapped(Schedule):
         self.n_agents, self.others, self.steps = schedule.n_agents, schedule.others, schedule.steps
         self.externals, self.needs, self.acts = schedule.externals, schedule.needs, schedule.acts
         self.moderated = getattr(schedule, "moderated", Schedule.moderated)
+        self.given = getattr(schedule, "given", Schedule.given)
         self._schedule: Any = schedule
 
     @property

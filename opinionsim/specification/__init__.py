@@ -27,6 +27,7 @@ from opinionsim.specification._events import (
     events_of as events_of,
 )
 from opinionsim.specification._fields import ExperimentSpec as ExperimentSpec, json_schema as json_schema
+from opinionsim.specification._identity import setting_of as setting_of
 from opinionsim.specification._manifest import (
     manifest as manifest,
     recorded_manifest as recorded_manifest,

@@ -14,7 +14,7 @@ from opinionsim.personas import BARE, Persona, Population
 from opinionsim.prompts import Brief
 from opinionsim.schedules import MODERATOR, Structure, selector_of
 from opinionsim.specification._fields import CognitionSpec, ExperimentSpec
-from opinionsim.specification._members import MODERATOR_NAME, MemberSpec, ModeratorSpec
+from opinionsim.specification._members import MemberSpec, RoleSpec
 from opinionsim.specification._model import ModelSpec
 from opinionsim.surveys import Survey
 
@@ -32,7 +32,7 @@ class Cast:
     directions : tuple of Direction, length N
         What each participant is told apart from the others.
     others : dict of str to Direction
-        The same for the moderator, by role.
+        The same for the other members, by role, in their order.
     models : tuple of ModelSpec, length N + number of others
         The model that plays each member; empty where agents follow an equation.
     """
@@ -109,9 +109,10 @@ def cast_of(spec: ExperimentSpec, population: Population, models: Callable[[], t
         brief = Brief(template=spec.population.template, instructions=_instructions(spec))
         directions = (Direction(brief),) * len(population)
         assigned = models()
-    others = {} if spec.moderator is None else {MODERATOR: _moderator(spec.moderator)}
-    if spec.moderator is not None:
-        assigned = (*assigned, spec.moderator.model or spec.model.chat_models[0])
+    # A moderator comes last: it acts around a schedule that has its own roles.
+    roles = [role for role in (*spec.interaction.others, MODERATOR) if role in spec.roles]
+    others = {role: _of_role(role, spec.roles[role]) for role in roles}
+    assigned = (*assigned, *(spec.roles[role].model or spec.model.chat_models[0] for role in roles))
     return Cast(population, names, directions, others, assigned)  # type: ignore[arg-type]
 
 
@@ -173,14 +174,14 @@ def _direction(spec: ExperimentSpec, each: MemberSpec, name: str) -> Direction:
     return Direction(brief, each.task, each.draws, selector)
 
 
-def _moderator(each: ModeratorSpec) -> Direction:
+def _of_role(role: str, each: RoleSpec) -> Direction:
     brief = Brief(
         system=each.system,
         persona=each.persona,
         values=each.values,
         instructions=each.instructions,
         without=each.without,
-        author=MODERATOR_NAME,
+        author=role.capitalize(),
     )
     return Direction(brief, each.task)
 

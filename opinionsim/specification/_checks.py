@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -17,12 +17,12 @@ from opinionsim.llm import own_model
 from opinionsim.personas import BARE, PersonaSet, Population, draw_population
 from opinionsim.prompts import Brief
 from opinionsim.registry import NamedPart, find
-from opinionsim.schedules import MODERATOR, PARTICIPANT, Setting
+from opinionsim.schedules import MODERATOR, PARTICIPANT
 from opinionsim.specification._cast import cast_of, cast_personas, cast_respondents, cognition_of, known_participants
 from opinionsim.specification._equations import check_equation
 from opinionsim.specification._events import EventError, check_events
 from opinionsim.specification._fields import ExperimentSpec, conflicts
-from opinionsim.specification._identity import RUN_FIELDS
+from opinionsim.specification._identity import RUN_FIELDS, setting_of
 from opinionsim.specification._members import MemberSpec
 from opinionsim.specification._own_parts import naming_own_part
 from opinionsim.specification._resources import Resources, is_path
@@ -96,8 +96,9 @@ class Checks:
         messages = getattr(interaction, "messages", None)
         if messages is not None:
             yield from _attempt(("interaction", "messages"), lambda: self.resources.messages(messages))
-        setting = Setting(size, np.random.default_rng, messages=self.resources.messages, names=self._names(spec) or ())
-        yield from _attempt(("interaction",), lambda: interaction.check(setting))
+        with suppress(SpecError):  # a topic that cannot be found is an error of its own
+            setting = setting_of(spec, self.resources, self.resources.claim(spec), names=self._names(spec) or ())
+            yield from _attempt(("interaction",), lambda: interaction.check(setting))
         network = getattr(interaction, "network", None)
         if network is not None:
             yield from _attempt(
@@ -119,7 +120,7 @@ class Checks:
         # Agents without memory need no wording of one.
         keeps = any(act.memory != "none" for act in spec.acts)
         pack.bind(spec.acts, cognition.remembering.templates if keeps else (), **cognition.conditions)
-        if spec.moderator is not None:
+        if spec.roles:
             pack.bind(spec.acts, **conditions_of_others(cognition.masked))
         told = self._told.setdefault(spec.pack, {})
         for name, value in cognition.conditions.items():
@@ -162,9 +163,9 @@ class Checks:
             where: KeyPath = ("cast", place) if spec.cast else ("population",)
             yield from _attempt(where, partial(address, direction))
         for role, direction in cast.others.items():
-            yield from _attempt((role,), partial(address, direction, role))
-            if automatic and pack.named is None:
-                yield (role, "automatic"), f"needs a prompt pack with texts.yaml; {spec.pack!r} has none"
+            yield from _attempt(("roles", role), partial(address, direction, role))
+            if role == MODERATOR and automatic and pack.named is None:
+                yield ("roles", role, "automatic"), f"needs a prompt pack with texts.yaml; {spec.pack!r} has none"
 
     def _cast(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         """Members of a cast whom no respondent of the survey matches."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
+from opinionsim.classifiers import DECIDED
 from opinionsim.documents import DocumentModel, KeyPath
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart
@@ -17,6 +18,7 @@ from opinionsim.schedules import (
     MAX_SIZE,
     MAX_STEPS,
     MODERATE,
+    MODERATOR,
     PROBE,
     SELF_REPORT,
     ActSpec,
@@ -32,7 +34,7 @@ from opinionsim.specification._measurement import (
     ScaleSpec,
     distinct,
 )
-from opinionsim.specification._members import MODERATOR_NAME, MemberSpec, ModeratorSpec
+from opinionsim.specification._members import MemberSpec, RoleSpec
 from opinionsim.specification._model import AnyModelSpec, ModelSpec
 from opinionsim.specification._survey import SurveySpec, survey_conflicts
 
@@ -240,8 +242,10 @@ class ExperimentSpec(DocumentModel):
     """The survey from which respondents are drawn."""
     cast: Annotated[tuple[MemberSpec, ...], Field(strict=False, max_length=MAX_SIZE)] = ()
     """The agents one by one, in the place of a population."""
-    moderator: ModeratorSpec | None = None
-    """A moderator, who reads all posts and answers once they are given; null for none."""
+    roles: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")], RoleSpec] = Field(default_factory=dict)
+    """Members of the cast beside the agents, by role: those that the interaction needs, such as `mediator`, and where
+    turns are known beforehand `moderator`, who reads all posts and answers once they are given. `{}` is a role without
+    settings of its own."""
     task: str = ""
     """What agents are asked to do, in words. Beside a topic it stands in every prompt; in the place of one, nothing is
     coded unless an instrument says what."""
@@ -281,6 +285,16 @@ class ExperimentSpec(DocumentModel):
         return self.interaction.prompts if self.prompts is None else self.prompts
 
     @property
+    def moderator(self) -> RoleSpec | None:
+        """The moderator; None without one."""
+        return self.roles.get(MODERATOR)
+
+    @property
+    def given(self) -> dict[int, str]:
+        """Texts of participants that were written beforehand, by agent."""
+        return {agent: each.text for agent, each in enumerate(self.cast) if each.text is not None}
+
+    @property
     def has_topic(self) -> bool:
         """Whether opinions are about a claim; a task alone has none."""
         return self.model.equation is not None or self.topic != _no_topic()
@@ -293,9 +307,7 @@ class ExperimentSpec(DocumentModel):
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
         """All chat models that may play a member of the cast; none where agents follow an equation."""
-        own = [each.model for each in self.cast]
-        if self.moderator is not None:
-            own.append(self.moderator.model)
+        own = [*(each.model for each in self.cast), *(each.model for each in self.roles.values())]
         shared = () if self.cast and None not in own else self.model.chat_models
         found: list[ModelSpec] = []
         for each in (*shared, *own):
@@ -313,7 +325,15 @@ class ExperimentSpec(DocumentModel):
         decides = self.moderator is not None and self.moderator.values is not None
         if decides and not any(each.variable == _VERDICT.variable for each in found):
             found.insert(len(found) - len(self.measurement.instruments), _VERDICT)
-        return tuple(found)
+        return (*found, *self._decided(found))
+
+    def _decided(self, found: Sequence[ResolvedInstrument]) -> Iterator[ResolvedInstrument]:
+        """Instruments of the numbers that replies say, but for variables that are listed."""
+        classifier = ClassifierSpec(name=DECIDED)
+        for variable, (points, kinds) in self.interaction.decided.items():
+            if all(each.variable != variable for each in found):
+                scale = OpinionScale(points, tuple(map(str, points)))
+                yield ResolvedInstrument(variable, classifier, scale, kinds, about="reads")
 
     @property
     def counts_cut_off(self) -> bool:
@@ -428,7 +448,7 @@ def _instrument_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]
             ("measurement", "texts"),
             "has no effect beside a listed instrument of stance; name the kinds of text there, or give classifier",
         )
-    variables = {each.variable for each in wanted if not each.about}
+    variables = {each.variable for each in wanted}
     for variable in spec.interaction.needs:
         if variable not in variables:
             yield (
@@ -474,8 +494,8 @@ def _cast_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     for place, each in enumerate(spec.cast):
         yield from ((("cast", place, *keys), problem) for keys, problem in each.conflicts())
     names = Counter(each.name or spec.interaction.unnamed(agent) for agent, each in enumerate(spec.cast))
-    if spec.moderator is not None and spec.cast:
-        names[MODERATOR_NAME] += 1
+    if spec.cast:
+        names.update(role.capitalize() for role in spec.roles)
     for name, number in names.items():
         if number > 1:
             yield ("cast",), f"{name!r} is the name of two agents; names must be distinct"
@@ -486,17 +506,38 @@ def _cast_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     if spec.task and not spec.task.strip():
         yield ("task",), "must have a character in it that is no white space; leave it out for none"
     equation = spec.model.equation is not None
-    for field in ("cast", "moderator", "task"):
+    for field in ("cast", "roles", "task"):
         if equation and getattr(spec, field):
             yield (field,), f"is for chat models; got the classic model {spec.model.label!r}"
     if spec.cast and not isinstance(spec.model, ModelSpec) and not equation:
         yield ("model",), "of a cast must be one chat model; give members models of their own"
     if spec.cast and not spec.interaction.role_play:
         yield ("interaction", "kind"), f"{spec.interaction.kind!r} has nobody play a person; it takes no cast"
-    if spec.moderator is not None:
-        yield from ((("moderator", *keys), problem) for keys, problem in spec.moderator.conflicts())
-        if spec.interaction.adaptive or spec.interaction.native:
-            yield ("moderator",), f"needs turns that are known beforehand; {spec.interaction.kind!r} has others"
+    if spec.given and not spec.interaction.takes_texts:
+        yield ("cast", min(spec.given), "text"), f"stands for nobody in {spec.interaction.kind!r}, which asks everybody"
+    yield from _role_conflicts(spec)
+
+
+def _role_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    """Roles that the interaction does not have, or needs and are missing."""
+    interaction, kind = spec.interaction, spec.interaction.kind
+    known_beforehand = not (interaction.adaptive or interaction.native)
+    valid = [*interaction.others, *([MODERATOR] if known_beforehand else [])]
+    for role, each in spec.roles.items():
+        if role == MODERATOR and not known_beforehand:
+            yield ("roles", role), f"needs turns that are known beforehand; {kind!r} has others"
+        elif role not in valid:
+            yield ("roles", role), f"is no role of {kind!r}; valid: {', '.join(valid) or 'none'}"
+        else:
+            yield from (
+                (("roles", role, *keys), problem) for keys, problem in each.conflicts(moderates=role == MODERATOR)
+            )
+    for role in interaction.others:
+        if role not in spec.roles and spec.model.equation is None:
+            yield (
+                ("roles",),
+                f"has no {role!r}, which {kind!r} needs; `{role}: {{}}` is played by the model of the experiment",
+            )
 
 
 def _budget_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:

@@ -15,6 +15,7 @@ from opinionsim.specification._own_parts import own_parts_of
 from opinionsim.specification._resources import Resources
 from opinionsim.specification._survey import draws_personas, uses_survey
 from opinionsim.streams import canonical_json, digest
+from opinionsim.topics import Claim
 
 #: Raised when the meaning of a field or default changes, so that old runs are not taken for new ones.
 _VERSION = 1
@@ -23,7 +24,7 @@ _VERSION = 1
 RUN_FIELDS = (
     "population",
     "cast",
-    "moderator",
+    "roles",
     "task",
     "survey",
     "topic",
@@ -80,10 +81,10 @@ def _cognition_fields(spec: ExperimentSpec) -> dict[str, Any]:
 
 
 def _cast_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
-    """Identity fields of the population or the cast, the moderator and the task."""
+    """Identity fields of the population or the cast, the roles and the task."""
     fields: dict[str, Any] = {"task": spec.task} if spec.task else {}
-    if spec.moderator is not None:
-        fields["moderator"] = {**spec.moderator.identity(), "role": "moderator"}
+    if spec.roles:
+        fields["roles"] = {role: each.identity() for role, each in spec.roles.items()}
     if spec.cast:
         return {**fields, "cast": [each.identity() for each in spec.cast]}
     return {**fields, "population": _population_fields(spec, resources)}
@@ -96,15 +97,38 @@ def _survey_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]
     return {**_stated(spec.survey, "file", "mapping"), "content": resources.survey(spec).identity}
 
 
+def setting_of(spec: ExperimentSpec, resources: Resources, claim: Claim | None = None, **drawn: Any) -> Setting:
+    """What the interaction of a run knows of its specification.
+
+    Parameters
+    ----------
+    spec : ExperimentSpec
+        Specification of one run.
+    resources : Resources
+        Its messages.
+    claim : Claim, optional
+        What its opinions are about; default nothing.
+    **drawn
+        Attributes of :class:`opinionsim.schedules.Setting` that are drawn for each run.
+    """
+    return Setting(
+        spec.size,
+        **{"draws": np.random.default_rng, **drawn},
+        messages=resources.messages,
+        given=spec.given,
+        position="" if claim is None else claim.statement,
+        question=spec.task if claim is None else claim.question or spec.task,
+        questioned=spec.measurement.probe.after + spec.measurement.self_report.after > 0,
+    )
+
+
 def _interaction_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     """Identity fields of an interaction; network and messages enter by content."""
-    size = spec.size
     names = resources.names(spec) if spec.cast else None
-    setting = Setting(size, np.random.default_rng, messages=resources.messages, names=names or ())
-    fields = spec.interaction.identity(setting)
+    fields = spec.interaction.identity(setting_of(spec, resources, names=names or ()))
     network = getattr(spec.interaction, "network", None)
     if network is not None and network.kind != "complete":
-        fields["network"] = network.identity(size, resources.network, resources.names(spec))
+        fields["network"] = network.identity(spec.size, resources.network, resources.names(spec))
     return fields
 
 
@@ -153,7 +177,7 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
             each.variable: each.instrument_id
             # The first of several instruments of a variable counts: reversed, it is written last.
             for each in reversed(spec.instruments)
-            if each.variable in spec.interaction.needs and not each.about
+            if each.variable in spec.interaction.needs
         }
     if versions := {name: part.version for name, part in own_parts_of(spec).items() if part.version}:
         fields["versions"] = versions

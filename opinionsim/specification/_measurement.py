@@ -100,9 +100,12 @@ class ResolvedInstrument:
         )
 
 
-_Kinds = Annotated[tuple[Literal["post", "report", "response", "probe", "moderation"], ...], AfterValidator(distinct)]
+_Kinds = Annotated[
+    tuple[Literal["post", "report", "response", "probe", "moderation", "opinion", "statement", "critique"], ...],
+    AfterValidator(distinct),
+]
 #: Kinds of text that are coded where a specification names none.
-_USUAL: tuple[Literal["report", "post", "response"], ...] = ("report", "post", "response")
+_USUAL: tuple[Literal["report", "post", "response", "opinion"], ...] = ("report", "post", "response", "opinion")
 
 
 class InstrumentSpec(DocumentModel):

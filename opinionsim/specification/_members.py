@@ -1,4 +1,4 @@
-"""The moderator and the agents of a run, one by one, as fields of a specification."""
+"""The agents of a run and its other roles, one by one, as fields of a specification."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from opinionsim.surveys import Survey
 
 #: Query of a survey that every respondent matches.
 ANYBODY = "all"
-#: Name of the moderator in results, and where others are shown its messages.
-MODERATOR_NAME = "Moderator"
 
 
 def _one_line(text: str) -> str:
@@ -44,6 +42,8 @@ class MemberSpec(DocumentModel):
     """Its whole system message; ${task} stands for its task."""
     persona: _Text | None = None
     """The person it plays, in words."""
+    text: _Text | None = None
+    """Its opinion in its own words, written by a person beforehand: nobody is asked in its place."""
     query: _Text | None = None
     """Query of the survey from whose matching respondents its persona is drawn; `all` matches everybody."""
     group: _Text | None = None
@@ -84,9 +84,9 @@ class MemberSpec(DocumentModel):
 
     def conflicts(self) -> Iterator[tuple[KeyPath, str]]:
         """Fields that do not go together."""
-        who = [name for name in ("system", "persona", "query", "group") if getattr(self, name) is not None]
+        who = [name for name in ("system", "persona", "text", "query", "group") if getattr(self, name) is not None]
         if len(who) > 1:
-            yield (who[1],), f"cannot stand beside {who[0]}; give one of system, persona, query and group"
+            yield (who[1],), f"cannot stand beside {who[0]}; give one of system, persona, text, query and group"
         if self.template is not None and (self.system is not None or not who):
             yield ("template",), "has no effect without a persona, query or group"
         if self.selector is not None and (self.draws or 0) < 2:
@@ -100,8 +100,12 @@ class MemberSpec(DocumentModel):
         return stated if self.model is None else {**stated, "model": self.model.identity()}
 
 
-class ModeratorSpec(DocumentModel):
-    """A moderator, who reads all answers once they are given, and answers last."""
+class RoleSpec(DocumentModel):
+    """A member of the cast beside the participants, such as a moderator, a mediator or a predictor.
+
+    A moderator reads all answers of a structure once they are given, and answers last; only it has a persona, values,
+    instructions and ideals.
+    """
 
     persona: _Text | None = None
     """Its system message: a name of the prompt pack, or a text; ${task} stands for the task. Null sends none."""
@@ -122,8 +126,11 @@ class ModeratorSpec(DocumentModel):
     model: ModelSpec | None = None
     """Chat model that plays it; null takes that of the experiment."""
 
-    def conflicts(self) -> Iterator[tuple[KeyPath, str]]:
-        """Fields that do not go together."""
+    def conflicts(self, *, moderates: bool) -> Iterator[tuple[KeyPath, str]]:
+        """Fields that do not go together, or that only a moderator has."""
+        for name in () if moderates else ("persona", "automatic", "values", "without", "instructions"):
+            if getattr(self, name):
+                yield (name,), "is for a moderator; give system, or a prompt pack of your own"
         who = [name for name in ("persona", "system", "automatic", "values") if getattr(self, name)]
         if len(who) > 1:
             yield (who[1],), f"cannot stand beside {who[0]}; give one of persona, system, automatic and values"

@@ -11,7 +11,7 @@ from typing import Any, get_args
 from sqlalchemy import Connection, and_, select
 
 from opinionsim.errors import SpecError, StoreError
-from opinionsim.messages import Condition, Message
+from opinionsim.messages import WORDLESS, Condition, Message
 from opinionsim.store import _counts, _schema
 from opinionsim.store._rows import InstrumentRow
 
@@ -92,7 +92,7 @@ def _uncoded_texts(
     statement = (
         select(turn.run_id, turn.turn)
         .select_from(_schema.turns.outerjoin(_schema.opinions, coded))
-        .where(turn.run_id.in_(run_ids), turn.kind.in_(sorted(kinds)), turn.condition != "skipped")
+        .where(turn.run_id.in_(run_ids), turn.kind.in_(sorted(kinds)), turn.condition.notin_(WORDLESS))
         .where(opinion.turn.is_(None))
         .order_by(turn.run_id, turn.turn)
     )
@@ -114,7 +114,7 @@ def _uncoded_pairs(
     of_unshown = select(turn.run_id, turn.turn).where(of_run, turn.condition.not_in(sorted(SHOWN)))
     of_readers = (
         select(turn.run_id, turn.turn, turn.reads)
-        .where(of_run, turn.kind.in_(sorted(kinds)), turn.condition != "skipped")
+        .where(of_run, turn.kind.in_(sorted(kinds)), turn.condition.notin_(WORDLESS))
         .order_by(turn.run_id, turn.turn)
     )
     coded: dict[str, set[tuple[int, int]]] = {}

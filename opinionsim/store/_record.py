@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Table, select
 
 from opinionsim.errors import DamagedError, StoreError
 from opinionsim.llm import Entry, EntryKey
-from opinionsim.messages import text_id
+from opinionsim.messages import WORDLESS, text_id
 from opinionsim.store import _counts, _queries, _schema
 from opinionsim.store._claims import HeldElsewhereError
 from opinionsim.store._counts import Counts
@@ -205,7 +205,7 @@ class RunRecord:
             if content.source == "model":
                 counts.add_call(content, self.payer, self._models.get(content.agent, ""))
         elif isinstance(content, TurnRow):
-            if content.condition != "skipped":
+            if content.condition not in WORDLESS:
                 read = {each for each in content.reads if not isinstance(each, str)}
                 rows["texts", content.kind] += 1
                 rows["pairs", content.kind] += sum(self._told(turn)[1] in SHOWN for turn in read)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -196,6 +197,26 @@ class Results:
         the call judges a text). The literal prompt: :meth:`prompt`.
         """
         return self._frame("calls")
+
+    @cached_property
+    def selections(self) -> pd.DataFrame:
+        """One row an election of a session that looks for a consensus; key ``cell, run_id, round, ballots``.
+
+        It is held again from the ballots on record. Columns: run_id, cell, replicate, round (0: the opinion round),
+        ballots (stated by citizens, or predicted from their opinions), elects (whether these ballots chose the winner
+        of the round), rule, asked (voters), counted (ballots; the others are missing or incomplete), standing (turns
+        of the statements that stood, in order), ranks (their social ranking, 0 for the best, equal for those tied),
+        winner (turn; missing where no ballot counts), tied (turns that the rule left tied for the first place, before
+        the tie was broken), evidence.
+        """
+        from opinionsim.schedules import recorded_sessions, selections
+
+        return selections(recorded_sessions(self.interactions, *self._read("runs", "turns", "opinions", "calls")))
+
+    @property
+    def interactions(self) -> dict[str, Mapping[str, Any]]:
+        """By cell, the fields of an interaction that chooses among statements; empty for others."""
+        return {run.cell: run.chooses for run in self._design.runs}
 
     @cached_property
     def points(self) -> pd.DataFrame:

@@ -45,6 +45,8 @@ class ExperimentRun:
         Whether opinions coded from texts that were cut off count in tables and figures of the cell.
     topic_title : str
         What figures call the topic; a change of it changes no run.
+    chooses : dict of JSON values
+        How its runs choose among statements: the fields of an interaction that does; else empty.
     """
 
     run_id: str
@@ -57,6 +59,7 @@ class ExperimentRun:
     every_report: bool = False
     counts_cut_off: bool = False
     topic_title: str = ""
+    chooses: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

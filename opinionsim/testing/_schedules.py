@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from opinionsim.engine import Engine, Publish
+from opinionsim.engine import Engine, Publish, relayed
 from opinionsim.errors import Rejected
 from opinionsim.messages import Ask, ChatMessage, Message, Parse, Reading, Reply, as_message
 from opinionsim.schedules import (
@@ -38,7 +38,7 @@ def _opinion(text: str) -> float:
     return _OPINIONS[_hashed("opinion", text)[0] % len(_OPINIONS)]
 
 
-async def _rate(turn: Turn, message: Message, instrument: str) -> float:
+async def _rate(turn: Turn, message: Message, instrument: str, about: int | None) -> float:
     return _opinion(message.text)
 
 
@@ -55,7 +55,8 @@ class _Talker:
         heard = [message.text for message in received]
         known = [] if keeps == "none" else self._memory
         reply = await ask("reply", [ChatMessage("user", text) for text in (*known, *heard, turn.act)])
-        publish(Message(reply.text, agent=turn.agent, act=turn.act, decision=reply.decision))
+        text, condition, decision = reply
+        publish(Message(text, "", turn.agent, condition, act=turn.act, decision=decision, turn=turn.index))
         if keeps == "keep":
             self._memory = (*self._memory, *heard, reply.text)
 
@@ -84,7 +85,7 @@ class _Answers:
         text = _hashed(turn.index, part, [tuple(message) for message in messages]).hex()[:12]
         await asyncio.sleep(self._latency(turn.index))
         try:
-            return Reply(text, decision=reading.parse and reading.parse(part, text, reading.received))
+            return Reply(text, decision=reading.parse and reading.parse(part, text, reading.received)).as_said()
         except Rejected:
             return Reply(text)
 
@@ -116,7 +117,7 @@ class _OneByOne:
         """Decision of a turn already yielded."""
         return (await self.reply(turn)).decision
 
-    async def opinion(self, turn: int, instrument: str = "stance") -> float:
+    async def opinion(self, turn: int, instrument: str = "stance", about: int | None = None) -> float:
         """Invented opinion of a turn already yielded."""
         assert instrument in self._schedule.needs, f"acts on {instrument!r}, which is not among its needs"
         return _opinion((await self.reply(turn)).text)
@@ -144,6 +145,9 @@ class _OneByOne:
             self.turns.append(turn)
             if unread == "skip":
                 self.messages.append(Message("", agent=turn.agent, condition="skipped", act=turn.act))
+                continue
+            if not spec.draws:
+                self.messages.append(relayed(turn, received, "")._replace(turn=turn.index))
                 continue
             reading = Reading(spec.parse, tuple(received), spec.attempts, spec.after, spec.formal)
 

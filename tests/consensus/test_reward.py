@@ -152,12 +152,14 @@ def test_long_opinions_lose_their_end_and_a_text_never_becomes_a_control_token(
     values = classifier.classify([Item("we should save", claim, opinion) for opinion in long]).value
     assert values[0] == values[1]
     assert classifier.n_cut == 2
+    both = [Item("we should " + "save " * n, claim, "the city should " + "spend " * n) for n in (40, 80)]
+    assert len(set(classifier.classify(both).value)) == 1
     spelled, plain = classifier.classify(
         [Item("we should [SEP] save", claim, "the city"), Item("we should save", claim, "the city")]
     ).value
     assert spelled == plain
-    with pytest.raises(MeasurementError, match=r"48 tokens .* leave no room for an opinion beside the question"):
-        classifier.classify([Item("save " * 60, claim, "the city")])
+    with pytest.raises(MeasurementError, match=r"48 tokens .* leave no room for opinion and statement"):
+        classifier.classify([Item("save", osim.Claim("save " * 30, "spending", "for"), "the city")])
 
 
 @pytest.mark.parametrize("step", [1, 4, 9, 12])
@@ -268,7 +270,7 @@ def test_a_step_of_two_batches_is_a_step_of_one_twice_as_large(
         (lambda t: t.assign(split="train"), {}, "split: no row is in 'validation', only in train"),
         (lambda t: t, {"learning_rate": 0}, "learning_rate"),
         (lambda t: t, {"epoch": 3}, "epoch: unknown field"),
-        (lambda t: t, {"max_tokens": 10}, "its 10 tokens .* leave no room for an opinion"),
+        (lambda t: t, {"max_tokens": 10}, "its 10 tokens .* leave no room for opinion"),
     ],
 )
 @pytest.mark.usefixtures("no_step")

@@ -1,0 +1,51 @@
+"""The instrument of decisions: the numbers that an act's reply says of the messages it was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from opinionsim.classifiers._base import Item
+from opinionsim.errors import MeasurementError
+from opinionsim.opinions import OpinionEstimates, OpinionScale
+from opinionsim.registry import part
+
+#: Name of the classifier.
+DECIDED = "decided"
+
+
+@part("classifier", name=DECIDED)
+class DecidedClassifier:
+    """Stands for numbers that are read with a reply, such as ranks and ratings, and classifies nothing.
+
+    An instrument that names it has the number of its variable for each message that the author was shown
+    (:class:`opinionsim.messages.Said`), NaN where the author says none.
+
+    Parameters
+    ----------
+    scale : OpinionScale, optional
+        The scale of the numbers; default -2 to 2.
+    """
+
+    name = DECIDED
+    needs_claim = False
+    reads_context = False
+    reads_about = True
+
+    def __init__(self, scale: OpinionScale | None = None) -> None:
+        self.scale = OpinionScale() if scale is None else scale
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """None."""
+        return {}
+
+    def classify(self, items: Sequence[Item]) -> OpinionEstimates:
+        """Nothing: a text by itself does not say what its numbers are about.
+
+        Raises
+        ------
+        MeasurementError
+            Always.
+        """
+        raise MeasurementError("classifier 'decided' reads numbers from the turns of a run, and codes no other text")

@@ -1,0 +1,203 @@
+"""Sessions on record as tables: their statements, the ratings of each, and what other rules would have chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opinionsim.errors import MeasurementError
+from opinionsim.schedules import ConsensusInteraction, Recorded, recorded_sessions, rows_of
+from opinionsim.voting import RULES, compare_rules
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from opinionsim.store import Results
+
+
+def sessions(results: Results) -> Iterator[tuple[Mapping[str, Any], Recorded]]:
+    """Each session of some results, with its row of the frame `runs`.
+
+    Raises
+    ------
+    MeasurementError
+        If no run of the results looks for a consensus.
+    """
+    found = list(recorded_sessions(results.interactions, results.runs, results.turns, results.opinions, results.calls))
+    if not found:
+        raise MeasurementError(f"{results.name} has no session that looks for a consensus (interaction kind consensus)")
+    yield from found
+
+
+def policy(interaction: ConsensusInteraction, act: str) -> str:
+    """The drafter of a statement by the act that made it: its label or style."""
+    return act.partition(".")[2] or interaction.ways[0].name
+
+
+def statements(results: Results) -> pd.DataFrame:
+    """The statements of sessions.
+
+    Parameters
+    ----------
+    results : Results
+        A store's results.
+
+    Returns
+    -------
+    DataFrame
+        One row a statement that can be used. Columns: group (run id), cell, round (0: the opinion round), candidate
+        (turn; ``position`` for the position statement), policy (the drafter's label or style, ``position``, ``own
+        opinion`` or ``control``), left_out (citizen whose opinion the drafter did not read; missing where it read all),
+        stands (whether it stood for election), winner (of its round), rank (mean over stated ballots, 1 for the best;
+        NaN without), statement (the text), turn, evidence.
+
+    Raises
+    ------
+    MeasurementError
+        As :func:`sessions`.
+    """
+    import pandas as pd
+
+    records = []
+    chosen = results.selections
+    won = {(row.run_id, row.cell, row.round): row.winner for row in chosen[chosen["elects"]].itertuples()}
+    for run, session in sessions(results):
+        authors = {turn: agent for agent, turn in session.opinions.items()}
+        for step in range(1, session.interaction.rounds + 2):
+            for turn in session.statements(step):
+                row, stands = session.turns[turn], session.stands(turn)
+                winner = won.get((run["run_id"], run["cell"], step - 1))
+                left = set(authors) - set(row["reads"]) if row["act"].startswith("draft") else set()
+                records.append(
+                    {
+                        "group": run["run_id"],
+                        "cell": run["cell"],
+                        "round": step - 1,
+                        "candidate": "position" if row["reads"] == ("position",) else turn,
+                        "policy": _policy(session.interaction, row),
+                        "left_out": authors[left.pop()] if len(left) == 1 else None,
+                        "stands": stands,
+                        "winner": winner is not pd.NA and winner == turn,
+                        "rank": session.mean_rank(turn),
+                        "statement": row["message"],
+                        "turn": turn,
+                        "evidence": run["evidence"],
+                    }
+                )
+    return pd.DataFrame(records).astype({"left_out": "Int64"})
+
+
+def _policy(interaction: ConsensusInteraction, row: Mapping[str, Any]) -> str:
+    """Who a statement is from."""
+    if row["act"] != "put":
+        return policy(interaction, row["act"])
+    (source,) = row["reads"]
+    return "own opinion" if isinstance(source, int) else "position" if source == "position" else "control"
+
+
+def ratings(results: Results) -> pd.DataFrame:
+    """The ratings of statements by citizens, one row each, as functions of evaluation take them.
+
+    Parameters
+    ----------
+    results : Results
+        A store's results.
+
+    Returns
+    -------
+    DataFrame
+        Columns: group, round, candidate, policy, left_out, evidence as :func:`statements` has them; citizen (agent
+        number), pass (1, 2, ...), agreement and quality (1 to 7; NaN where missing), predicted_agreement (by role or
+        instrument; NaN without), rank (by the citizen; NaN without), question, opinion (the citizen's own, as text) and
+        statement.
+
+    Raises
+    ------
+    MeasurementError
+        As :func:`sessions`, or if nothing was rated.
+    """
+    import pandas as pd
+
+    listed = statements(results)
+    records = []
+    for run, session in sessions(results):
+        own = listed[(listed["group"] == run["run_id"]) & (listed["cell"] == run["cell"])]
+        known = {each["turn"]: each for each in rows_of(own)}
+        question = run["task"] if isinstance(run["task"], str) and run["task"] else run["claim"]
+        passes: dict[tuple[int, int], int] = {}
+        for turn, row in session.turns.items():
+            if row["kind"] != "rating" or row["reads"][-1] not in known:
+                continue
+            citizen, rated = int(row["agent"]), int(row["reads"][-1])
+            each = known[rated]
+            passes[citizen, rated] = passes.get((citizen, rated), 0) + 1
+            opinion = session.opinions.get(citizen)
+            records.append(
+                {
+                    **{name: each[name] for name in ("group", "round", "candidate", "policy", "left_out", "evidence")},
+                    "citizen": citizen,
+                    "pass": passes[citizen, rated],
+                    "agreement": session.number("agreement", turn, rated),
+                    "quality": session.number("quality", turn, rated),
+                    "predicted_agreement": session.predicted(rated, citizen),
+                    "rank": session.rank(rated, citizen),
+                    "question": question,
+                    "opinion": None if opinion is None else session.turns[opinion]["message"],
+                    "statement": each["statement"],
+                }
+            )
+    if not records:
+        raise MeasurementError(f"{results.name} has no ratings of statements; give interaction.ratings: {{passes: 1}}")
+    return pd.DataFrame(records).astype({"left_out": "Int64"})
+
+
+def other_rules(results: Results) -> pd.DataFrame:
+    """What each voting rule would have chosen from the ballots of each election.
+
+    Parameters
+    ----------
+    results : Results
+        A store's results.
+
+    Returns
+    -------
+    DataFrame
+        One row an election and rule that its ballots allow. Columns: group, cell, round, ballots, rule, winner (turn;
+        the first of those tied), first (turns of all at the first place), tied (whether there are several), same
+        (whether the statement that the session's own rule chose is among them), evidence.
+    """
+    import pandas as pd
+
+    records: list[dict[str, Any]] = []
+    held: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows_of(results.selections):
+        held.setdefault((row["run_id"], row["cell"]), []).append(row)
+    for run, session in sessions(results):
+        for row in held.get((run["run_id"], run["cell"]), ()):
+            if not row["counted"]:
+                continue
+            _, ballots = session.ballots(row["round"] + 1, row["ballots"], row["standing"])
+            scores = session.interaction.scores(row["ballots"])
+            usable = [name for name, each in RULES.items() if _usable(name, scores, np.nanmin(ballots) > 0)]
+            first = compare_rules(ballots, usable, scores=scores).first[:, 0]
+            for name, at_first in zip(usable, first, strict=True):
+                tied = [each for each, is_first in zip(row["standing"], at_first, strict=True) if is_first]
+                told = {"group": run["run_id"], **{key: row[key] for key in ("cell", "round", "ballots")}}
+                told |= {
+                    "rule": name,
+                    "winner": tied[0],
+                    "first": tuple(tied),
+                    "tied": len(tied) > 1,
+                    "same": row["winner"] in tied,
+                }
+                records.append({**told, "evidence": run["evidence"]})
+    columns = ["group", "cell", "round", "ballots", "rule", "winner", "first", "tied", "same", "evidence"]
+    return pd.DataFrame(records, columns=columns)
+
+
+def _usable(rule: str, scores: bool, positive: bool) -> bool:
+    """Whether a rule without options counts such ballots; power means count positive scores alone."""
+    needs = RULES[rule]
+    return not set(needs.options) - {"transform"} and (not needs.scores or (scores and positive))

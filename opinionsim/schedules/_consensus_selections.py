@@ -1,0 +1,234 @@
+"""The elections of recorded sessions, from the frames of a store."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from opinionsim.errors import ScheduleError
+from opinionsim.schedules._consensus import ConsensusInteraction
+from opinionsim.schedules._consensus_acts import PREDICTED, STATE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Columns of the frame, with their types.
+SELECTIONS: Mapping[str, Any] = {
+    "run_id": "str", "cell": "str", "replicate": "int64", "round": "int64", "ballots": "str", "elects": "bool",
+    "rule": "str", "asked": "int64", "counted": "int64", "standing": "object", "ranks": "object", "winner": "Int64",
+    "tied": "object", "evidence": "str",
+}  # fmt: skip
+
+
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame as mappings."""
+    rows: list[dict[Any, Any]] = frame.to_dict("records")
+    return rows
+
+
+def recorded_sessions(
+    cells: Mapping[str, Mapping[str, Any]],
+    runs: pd.DataFrame,
+    turns: pd.DataFrame,
+    opinions: pd.DataFrame,
+    calls: pd.DataFrame,
+) -> Iterator[tuple[dict[str, Any], Recorded]]:
+    """Sessions on record, each with its row of `runs`.
+
+    Parameters
+    ----------
+    cells : mapping of str to mapping
+        By label of the cell, the interaction as a specification holds it; cells of another kind than ``consensus`` are
+        left out.
+    runs, turns, opinions, calls : DataFrame
+        Frames of a store.
+    """
+    by_run = {name: dict(list(frame.groupby("run_id"))) for name, frame in (("turns", turns), ("calls", calls))}
+    said = dict(list(opinions[opinions["about"].notna()].groupby(["run_id", "cell"])))
+    for run in rows_of(runs.drop_duplicates(["run_id", "cell", "replicate"])):
+        fields, own = cells.get(run["cell"], {}), by_run["turns"].get(run["run_id"])
+        if fields.get("kind") == "consensus" and own is not None:
+            interaction = ConsensusInteraction.model_validate_json(json.dumps(fields))
+            numbers = said.get((run["run_id"], run["cell"]), opinions.iloc[:0])
+            yield run, Recorded(interaction, own, numbers, by_run["calls"].get(run["run_id"], calls.iloc[:0]))
+
+
+def selections(found: Iterable[tuple[Mapping[str, Any], Recorded]]) -> pd.DataFrame:
+    """The elections of sessions, each held again from the ballots on record.
+
+    Parameters
+    ----------
+    found : iterable of (mapping, Recorded)
+        As :func:`recorded_sessions` yields them.
+
+    Returns
+    -------
+    DataFrame
+        As :attr:`opinionsim.store.Results.selections` says.
+    """
+    import pandas as pd
+
+    records = []
+    for run, session in found:
+        told = {name: run[name] for name in ("run_id", "cell", "replicate", "evidence")}
+        records += [{**told, **each} for each in session.elections(str(run["block"]))]
+    return pd.DataFrame(records, columns=list(SELECTIONS)).astype(dict(SELECTIONS))
+
+
+class Recorded:
+    """A session on record.
+
+    Parameters
+    ----------
+    interaction : ConsensusInteraction
+        Its fields.
+    turns, opinions, calls : DataFrame
+        Rows of its run; of the opinions those of one cell that are about a second turn.
+    """
+
+    def __init__(
+        self, interaction: ConsensusInteraction, turns: pd.DataFrame, opinions: pd.DataFrame, calls: pd.DataFrame
+    ) -> None:
+        self.interaction = interaction
+        self.turns = {int(row["turn"]): row for row in rows_of(turns)}
+        self._numbers = {
+            (variable, int(turn), int(about)): float(value)
+            for variable, turn, about, value in opinions[["variable", "turn", "about", "value"]].to_numpy(object)
+        }
+        replies = calls[calls["part"] == "reply"].sort_values("attempt").drop_duplicates("turn", keep="last")
+        self._unread = set(replies.loc[replies["verdict"] == "rejected", "turn"].astype(int))
+
+    def statements(self, step: int) -> list[int]:
+        """Statements of a round that can be used, those that do not stand included."""
+        return [
+            turn
+            for turn, row in self.turns.items()
+            if row["step"] == step and row["kind"] == "statement" and self._usable(turn)
+        ]
+
+    def stands(self, statement: int) -> bool:
+        """Whether a statement stands for election in its round."""
+        row, standing = self.turns[statement], self.interaction.standing
+        reads = row["reads"]
+        if row["act"] == "put":
+            return "position" in standing if reads == ("position",) else isinstance(reads[0], int)
+        return row["step"] > 1 or len([each for each in reads if isinstance(each, int)]) == len(self.opinions)
+
+    @property
+    def opinions(self) -> dict[int, int]:
+        """Turn of each citizen's opinion, as far as others received it."""
+        return {
+            int(row["agent"]): turn
+            for turn, row in self.turns.items()
+            if row["kind"] == STATE.kind and self._usable(turn)
+        }
+
+    def number(self, variable: str, turn: int, about: int) -> float:
+        """What a turn says of an earlier one; NaN where it says nothing."""
+        return self._numbers.get((variable, turn, about), math.nan)
+
+    def _mean(self, variable: str, kind: str, statement: int, citizen: int | None = None) -> float:
+        """Mean of what turns of a kind say of a statement, of all turns or of those by or about one citizen."""
+        found = []
+        for turn, row in self.turns.items():
+            if row["kind"] == kind and statement in row["reads"]:
+                voter = self.turns[row["reads"][0]]["agent"] if kind == "prediction" else row["agent"]
+                if citizen in (None, voter):
+                    found.append(self.number(variable, turn, statement))
+        known = [each for each in found if not math.isnan(each)]
+        return sum(known) / len(known) if known else math.nan
+
+    def mean_rank(self, statement: int) -> float:
+        """Mean rank of a statement over stated ballots; NaN without."""
+        return self._mean("rank", "ballot", statement)
+
+    def mean_agreement(self, statement: int, citizen: int) -> float:
+        """Mean agreement of a citizen with a statement over passes; NaN without."""
+        return self._mean("agreement", "rating", statement, citizen)
+
+    def rank(self, statement: int, citizen: int) -> float:
+        """Rank that a citizen gave a statement; NaN without."""
+        return self._mean("rank", "ballot", statement, citizen)
+
+    def predicted(self, statement: int, citizen: int) -> float:
+        """Predicted agreement of a citizen with a statement, by an instrument or else a role; NaN without."""
+        own = self.opinions.get(citizen)
+        found = math.nan if own is None else self.number(PREDICTED, statement, own)
+        return self._mean(PREDICTED, "prediction", statement, citizen) if math.isnan(found) else found
+
+    def _usable(self, turn: int) -> bool:
+        return self.turns[turn]["condition"] in ("answered", "truncated") and turn not in self._unread
+
+    def ballots(
+        self, step: int, kind: Literal["stated", "predicted"], standing: Sequence[int]
+    ) -> tuple[list[int], np.ndarray]:
+        """Voters, a citizen or the author of an opinion each, and their ballots on statements; NaN for missing ones."""
+        fields = self.interaction
+        if kind == "predicted" and fields.predictor == "instrument":
+            authors = {own: {own} for own in self.opinions.values()}
+            found = [[self._numbers.get((PREDICTED, each, own), np.nan) for each in standing] for own in authors]
+            return [self.turns[own]["agent"] for own in authors], np.array(found)
+        wanted = "prediction" if kind == "predicted" else "rating" if fields.ballot == "rating" else "ballot"
+        variable = {"prediction": "predicted_rank", "rating": "agreement", "ballot": "rank"}[wanted]
+        if kind == "predicted" and fields.ballot == "rating":
+            variable = PREDICTED
+        turns: dict[int, list[int]] = {}
+        for turn, row in self.turns.items():
+            if row["step"] == step and row["kind"] == wanted and not set(standing).isdisjoint(row["reads"]):
+                # A prediction is of the author of the one opinion that it reads first.
+                voter = self.turns[row["reads"][0]]["agent"] if kind == "predicted" else row["agent"]
+                turns.setdefault(int(voter), []).append(turn)
+        ballots = np.full((len(turns), len(standing)), np.nan)
+        for place, own in enumerate(turns.values()):
+            for column, statement in enumerate(standing):
+                values = [self._numbers.get((variable, turn, statement), np.nan) for turn in own]
+                known = [value for value in values if not np.isnan(value)]
+                ballots[place, column] = np.mean(known) if known else np.nan
+        ballots[np.isnan(ballots).any(axis=1)] = np.nan
+        return list(turns), ballots
+
+    def elections(self, block: str) -> Iterator[dict[str, Any]]:
+        """The elections of all rounds that are over; `block` is that of the run."""
+        winner: int | None = None
+        for number in range(self.interaction.rounds + 1):
+            step = number + 1
+            standing = [each for each in self.statements(step) if self.stands(each)]
+            if self.interaction.incumbent and winner is not None:
+                standing.insert(0, winner)
+            found = [self._election(step, kind, standing, block) for kind in sorted(self.interaction.ballots)]
+            held = [each for each in found if each is not None]
+            yield from held
+            winner = next((each["winner"] for each in held if each["elects"]), None)
+
+    def _election(
+        self, step: int, kind: Literal["stated", "predicted"], standing: list[int], block: str
+    ) -> dict[str, Any] | None:
+        """One election; None where too few statements stand or nobody voted."""
+        fields = self.interaction
+        if kind == "stated" and fields.shortlist is not None:
+            shown = {each for row in self.turns.values() if row["act"] == "rank" for each in row["reads"]}
+            standing = [each for each in standing if each in shown]
+        if len(standing) < 2:
+            return None
+        voters, ballots = self.ballots(step, kind, standing)
+        counted = int((~np.isnan(ballots).any(axis=1)).sum()) if len(ballots) else 0
+        told: dict[str, Any] = {
+            "round": step - 1,
+            "ballots": kind,
+            "elects": kind == fields.elects,
+            "asked": len(voters),
+        }
+        told |= {"rule": fields.rule_label, "asked": len(voters), "counted": counted, "standing": tuple(standing)}
+        try:
+            election = fields.elect(ballots, block, step - 1, scores=fields.scores(kind)) if counted else None
+        except ScheduleError:
+            election = None
+        if election is None:
+            return {**told, "ranks": (), "winner": None, "tied": ()}
+        tied = tuple(each for each, is_tied in zip(standing, election.tied, strict=True) if is_tied)
+        chosen = standing[int(election.order.argmin())]
+        return {**told, "ranks": tuple(election.ranks.tolist()), "winner": chosen, "tied": tied}

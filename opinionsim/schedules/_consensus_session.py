@@ -1,0 +1,322 @@
+"""A session that looks for a consensus: its turns, stage by stage, and what they wait for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from opinionsim.errors import ScheduleError, SpecError
+from opinionsim.messages import Message
+from opinionsim.schedules._consensus_acts import (
+    CRITICISE,
+    DRAFT,
+    PREDICT,
+    PREDICT_RATING,
+    PREDICTED,
+    PREDICTOR,
+    PUT,
+    RANK,
+    RATE,
+    REVISE,
+    STATE,
+    SUBMIT,
+)
+from opinionsim.schedules._interaction import GIVEN, Closing, Setting
+from opinionsim.schedules._turns import External, Outcomes, Ref, Turn
+from opinionsim.voting import Election
+
+if TYPE_CHECKING:
+    from opinionsim.schedules._consensus import ConsensusInteraction, DrafterSpec
+
+#: Name of the external message that is the position statement.
+POSITION = "position"
+#: Numbers of opinions of the examples that a few-shot prompt shows (Bakker et al.; D4).
+_EXAMPLES = (3, 4, 5)
+
+
+class Heard(NamedTuple):
+    """Asks which of some turns can be used: their messages are passed on, and replies that are read were read."""
+
+    turns: Sequence[int]
+    decided: bool = False
+    """Whether a reply must have been read; one that passes on a text needs no reading."""
+
+    async def outcome(self, outcomes: Outcomes) -> list[int]:
+        """Those whose messages others receive."""
+        messages = await asyncio.gather(*map(outcomes.reply, self.turns))
+        found = zip(self.turns, messages, strict=True)
+        return [turn for turn, each in found if each.passed_on and (each.decision is not None or not self._read(each))]
+
+    def _read(self, message: Message) -> bool:
+        """Whether a message is a reply that should have been read."""
+        return self.decided and message.act != PUT.name
+
+    def expected(self) -> list[int]:
+        """All."""
+        return list(self.turns)
+
+
+class Numbers(NamedTuple):
+    """Asks for the numbers that turns say of statements, as a matrix of voters and statements."""
+
+    turns: Sequence[Sequence[int]]
+    """Turns of each voter."""
+    statements: Sequence[int]
+    variable: str
+
+    async def outcome(self, outcomes: Outcomes) -> np.ndarray:
+        """Means over the turns of a voter; NaN in all of a ballot that lacks a statement."""
+        found = np.full((len(self.turns), len(self.statements)), np.nan)
+        for voter, turns in enumerate(self.turns):
+            said = await asyncio.gather(*map(outcomes.decision, turns))
+            for place, statement in enumerate(self.statements):
+                own = [each[statement][self.variable] for each in said if each and statement in each]
+                found[voter, place] = np.mean(own) if own else np.nan
+        found[np.isnan(found).any(axis=1)] = np.nan
+        return found
+
+    def expected(self) -> np.ndarray:
+        """Equal numbers."""
+        return np.ones((len(self.turns), len(self.statements)))
+
+
+class Scores(NamedTuple):
+    """Asks an instrument for the predicted agreement of the authors of opinions with statements."""
+
+    opinions: Sequence[int]
+    statements: Sequence[int]
+
+    async def outcome(self, outcomes: Outcomes) -> np.ndarray:
+        """One row an opinion."""
+        pairs = [(statement, opinion) for opinion in self.opinions for statement in self.statements]
+        found = await asyncio.gather(*(outcomes.opinion(each, PREDICTED, about=own) for each, own in pairs))
+        return np.array(found, dtype=float).reshape(len(self.opinions), len(self.statements))
+
+    def expected(self) -> np.ndarray:
+        """Equal numbers."""
+        return np.ones((len(self.opinions), len(self.statements)))
+
+
+#: Turns in order, what follows the last one, and questions that whoever carries them out answers.
+Flow = Generator[Turn | Closing | Heard | Numbers | Scores, Any, Any]
+
+
+@dataclass
+class Session:
+    """One session under way: what has been said in it.
+
+    Attributes
+    ----------
+    fields : ConsensusInteraction
+        Its fields.
+    setting : Setting
+        Its setting.
+    opinions : dict of int to int
+        Turn of each citizen's opinion, as far as others receive it.
+    """
+
+    fields: ConsensusInteraction
+    setting: Setting
+
+    def __post_init__(self) -> None:
+        self.opinions: dict[int, int] = {}
+        self._index = 0
+        self._roles = {role: self.setting.size + place for place, role in enumerate(self.fields.others)}
+        self._asked = [agent for agent in range(self.setting.size) if agent not in self.setting.given]
+
+    def _turn(self, step: int, agent: int, act: str, reads: Sequence[Ref] = ()) -> Turn:
+        self._index += 1
+        return Turn(self._index - 1, step, agent, act, tuple(reads))
+
+    def _shuffled(self, items: Sequence[Any], purpose: str, *keys: int) -> list[Any]:
+        order = self.setting.stream(purpose, *keys).permutation(len(items))
+        return [items[place] for place in order.tolist()]
+
+    def flow(self) -> Flow:
+        """The whole session."""
+        fields, ratings = self.fields, self.fields.ratings
+        position: int | None = None
+        if ratings.position or "position" in fields.standing:
+            position = yield from self._put(1, External(POSITION))
+        if ratings.position == "before" and position is not None:
+            for citizen in self._asked:
+                yield self._turn(1, citizen, RATE.name, (position,))
+        yield from self._state()
+        critiques: dict[int, int] = {}
+        winner: int | None = None
+        for number in range(fields.rounds + 1):
+            step = number + 1
+            standing, beside = yield from self._drafting(step, winner, critiques)
+            if not number:
+                if position is not None and "position" in fields.standing:
+                    standing.append(position)
+                elif position is not None and ratings.position == "after":
+                    beside.append(position)
+            if len(standing) < 2:
+                raise ScheduleError(
+                    f"round {number}: {len(standing)} of the statements can be used; at least 2 must stand for election"
+                )
+            winner = yield from self._election(step, standing, beside)
+            if number < fields.rounds:
+                critiques = yield from self._criticise(step, winner)
+                if fields.between:
+                    for citizen in self._asked:
+                        yield self._turn(step, citizen, fields.between, self._shown(citizen, winner))
+        yield Closing({citizen: self._shown(citizen, winner) for citizen in self._asked})
+
+    def _shown(self, citizen: int, winner: int | None) -> tuple[int, ...]:
+        """A citizen's own opinion, and the winner."""
+        own = self.opinions.get(citizen)
+        return tuple(each for each in (own, winner) if each is not None)
+
+    def _put(self, step: int, text: Ref) -> Flow:
+        """A text put before the group; returns its turn."""
+        turn = self._turn(step, self._roles[self.fields.ways[0].role], PUT.name, (text,))
+        yield turn
+        return turn.index
+
+    def _state(self) -> Flow:
+        """The opinions."""
+        turns = []
+        for citizen in range(self.setting.size):
+            given = citizen in self.setting.given
+            reads = (External(GIVEN.format(citizen)),) if given else ()
+            turns.append(self._turn(1, citizen, SUBMIT.name if given else STATE.name, reads))
+            yield turns[-1]
+        heard = yield Heard([turn.index for turn in turns])
+        self.opinions = {turn.agent: turn.index for turn in turns if turn.index in heard}
+        if len(self.opinions) < 2:
+            raise ScheduleError(f"{len(self.opinions)} citizens have stated an opinion; a group needs 2")
+
+    def _drafting(self, step: int, winner: int | None, critiques: Mapping[int, int]) -> Flow:
+        """The statements of a round: those that stand, and those that are only rated."""
+        fields, standing, beside = self.fields, list[int](), list[int]()
+        for number, way in enumerate(fields.ways):
+            act = fields.act_of(DRAFT if winner is None else REVISE, way)
+            for copy in range(way.count):
+                keys = (step, number, copy)
+                reads = self._examples(number, way, keys) if winner is None else [winner]
+                for citizen in self._shuffled(list(self.opinions), "opinions of a draft", *keys):
+                    reads.append(self.opinions[citizen])
+                    reads += [critiques[citizen]] if citizen in critiques else []
+                turn = self._turn(step, self._roles[way.role], act, reads)
+                yield turn
+                standing.append(turn.index)
+        if winner is None:
+            for opinion in self.opinions.values() if "opinions" in fields.standing else ():
+                standing.append((yield from self._put(step, opinion)))
+            for place in range(len(self.setting.messages(fields.controls)) if fields.controls else 0):
+                beside.append((yield from self._put(step, External(f"control-{place}"))))
+            beside += yield from self._without_one(step)
+        usable = yield Heard([*standing, *beside], decided=True)
+        stood = [winner] if fields.incumbent and winner is not None else []
+        return stood + [each for each in standing if each in usable], [each for each in beside if each in usable]
+
+    def _without_one(self, step: int) -> Flow:
+        """Drafts that leave the opinion of one citizen out, in the first way of drafting."""
+        found, way = list[int](), self.fields.ways[0]
+        for citizen in self.opinions:
+            for copy in range(self.fields.leave_one_out):
+                others = [own for other, own in self.opinions.items() if other != citizen]
+                reads = self._shuffled(others, "opinions of a draft without one", citizen, copy)
+                turn = self._turn(step, self._roles[way.role], self.fields.act_of(DRAFT, way), reads)
+                yield turn
+                found.append(turn.index)
+        return found
+
+    def _examples(self, number: int, way: DrafterSpec, keys: tuple[int, ...]) -> list[Ref]:
+        """Examples of a few-shot draft: one of each size, of other questions than this one."""
+        if not way.examples:
+            return []
+        own = self.setting.question
+        texts = [
+            (f"example-{number}-{place}", text)
+            for place, text in enumerate(self.setting.messages(way.examples))
+            if not own or not text.startswith(f"Question: {own}\n")
+        ]
+        rng, shown = self.setting.stream("examples", *keys), list[Ref]()
+        for size in _EXAMPLES:
+            sized = [
+                name for name, text in texts if f"\nOpinion {size}: " in text and f"\nOpinion {size + 1}: " not in text
+            ]
+            if sized:
+                shown.append(External(sized[int(rng.integers(len(sized)))]))
+        if not shown:
+            raise SpecError("interaction.drafters: no example of another question has 3, 4 or 5 opinions")
+        return shown
+
+    def _election(self, step: int, standing: list[int], beside: list[int]) -> Flow:
+        """Ballots on the statements that stand; returns the winner."""
+        fields, shown = self.fields, standing
+        asked: dict[str, tuple[list[int], Numbers | Scores]] = {}
+        if "predicted" in fields.ballots:
+            asked["predicted"] = standing, (yield from self._predictions(step, standing))
+            if fields.shortlist is not None:
+                ballots = yield asked["predicted"][1]
+                order = self._elected(step, ballots, "predicted").order.argsort(kind="stable")
+                shown = sorted(standing[place] for place in order[: fields.shortlist].tolist())
+        rated = yield from self._ratings(step, [*shown, *beside])
+        if "stated" in fields.ballots:
+            asked["stated"] = shown, (yield from self._stated(step, shown, rated))
+        statements, question = asked[fields.elects]
+        ballots = yield question
+        return statements[int(self._elected(step, ballots, fields.elects).order.argmin())]
+
+    def _elected(self, step: int, ballots: np.ndarray, kind: Literal["stated", "predicted"]) -> Election:
+        """The outcome of an election; of statements that are left tied, the first wins."""
+        return self.fields.elect(ballots, self.setting.block, step - 1, scores=self.fields.scores(kind))
+
+    def _predictions(self, step: int, standing: list[int]) -> Flow:
+        """Predicted ballots, one an opinion; returns the question for them."""
+        fields = self.fields
+        if fields.predictor == "instrument":
+            return Scores(list(self.opinions.values()), standing)
+        agent, turns = self._roles[PREDICTOR], list[list[int]]()
+        for citizen, opinion in self.opinions.items():
+            order = self._shuffled(standing, "statements of a prediction", step, citizen)
+            shown = [[each] for each in order] if fields.ballot == "rating" else [order]
+            act = PREDICT_RATING if fields.ballot == "rating" else PREDICT
+            own = [self._turn(step, agent, act.name, (opinion, *each)) for each in shown]
+            yield from own
+            turns.append([turn.index for turn in own])
+        return Numbers(turns, standing, PREDICTED if fields.ballot == "rating" else "predicted_rank")
+
+    def _ratings(self, step: int, statements: Sequence[int]) -> Flow:
+        """Ratings of statements; returns the turns of each citizen."""
+        passes = max(
+            self.fields.ratings.passes, int(self.fields.ballot == "rating" and "stated" in self.fields.ballots)
+        )
+        turns: dict[int, list[int]] = {citizen: [] for citizen in self._asked}
+        for each in range(passes):
+            for citizen in self._asked:
+                own = self._shown(citizen, None)
+                for statement in self._shuffled(statements, "statements of a rating", step, citizen, each):
+                    turn = self._turn(step, citizen, RATE.name, (*own, statement))
+                    yield turn
+                    turns[citizen].append(turn.index)
+        return turns
+
+    def _stated(self, step: int, standing: list[int], rated: Mapping[int, list[int]]) -> Flow:
+        """Stated ballots, one a citizen that can be asked; returns the question for them."""
+        if self.fields.ballot == "rating":
+            return Numbers(list(rated.values()), standing, "agreement")
+        turns = []
+        for citizen in self._asked:
+            order = self._shuffled(standing, "statements of a ballot", step, citizen)
+            turns.append(self._turn(step, citizen, RANK.name, (*self._shown(citizen, None), *order)))
+            yield turns[-1]
+        return Numbers([[turn.index] for turn in turns], standing, "rank")
+
+    def _criticise(self, step: int, winner: int) -> Flow:
+        """Critiques of the winner by those who have stated an opinion; returns the turn of each."""
+        turns = []
+        for citizen in self._asked:
+            if citizen in self.opinions:
+                turns.append(self._turn(step, citizen, CRITICISE.name, self._shown(citizen, winner)))
+                yield turns[-1]
+        heard = yield Heard([turn.index for turn in turns])
+        return {turn.agent: turn.index for turn in turns if turn.index in heard}

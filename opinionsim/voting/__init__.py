@@ -1,0 +1,26 @@
+"""Elections: rules that turn ballots, ranks or scores of candidates, into a winner and a social ranking.
+
+Everything here is a function of arrays. A rule is named by a text, a mapping or a :class:`Rule`; :data:`RULES` lists
+them with what each needs.
+"""
+
+from opinionsim.voting._ballots import (
+    Support as Support,
+    ranks_of as ranks_of,
+    support as support,
+)
+from opinionsim.voting._elections import (
+    TIES as TIES,
+    Comparison as Comparison,
+    Election as Election,
+    compare_rules as compare_rules,
+    elect as elect,
+)
+from opinionsim.voting._rules import (
+    RULES as RULES,
+    TRANSFORMS as TRANSFORMS,
+    Rule as Rule,
+    RuleKind as RuleKind,
+    power_mean as power_mean,
+    widest_paths as widest_paths,
+)
