@@ -68,12 +68,12 @@ class RewardModel:
         room = self.max_tokens - len(before) - len(after) - len(parts[0])
         if room < self.max_tokens // 2:
             raise MeasurementError(
-                f"reward model: its {self.max_tokens} tokens (max_tokens of its training) leave no room for opinion and "
-                f"statement beside the question {question[:80]!r}"
+                f"reward model: its {self.max_tokens} tokens (max_tokens of its training) leave no room for opinion "
+                f"and statement beside the question {question[:80]!r}"
             )
         self.n_cut += len(parts[1]) + len(parts[2]) > room
-        opinion = parts[1][: max(room // 2, room - len(parts[2]))]
-        return [*before, *parts[0], *opinion, *parts[2][: room - len(opinion)], *after]
+        shown = parts[1][: max(room // 2, room - len(parts[2]))]
+        return [*before, *parts[0], *shown, *parts[2][: room - len(shown)], *after]
 
     def _encoded(self, text: str) -> list[int]:
         ids = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     )
     from opinionsim.consensus._mediation import Mediation as Mediation, Session as Session
     from opinionsim.consensus._report import session_text as session_text
+    from opinionsim.consensus._reward import RewardTraining as RewardTraining, train_reward as train_reward
     from opinionsim.consensus._sessions import (
         other_rules as other_rules,
         ratings as ratings,
         sessions as sessions,
         statements as statements,
     )
-    from opinionsim.consensus._reward import RewardTraining as RewardTraining, train_reward as train_reward
     from opinionsim.consensus._statements import (
         StatementTraining as StatementTraining,
         cleaned_statement as cleaned_statement,

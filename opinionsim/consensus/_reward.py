@@ -56,8 +56,9 @@ def train_reward(
     -------
     dict
         The card: `format`, `base`, `data` (digest of the pairs), `settings`, `max_tokens`, numbers of pairs, of
-        held-out questions and of inputs that were cut, `accuracy` (share of held-out pairs whose preferred statement has the higher reward; a tie
-        is an error; chance is 0.5), `package`, and `fingerprint`, by which runs name the weights.
+        held-out questions and of inputs that were cut, `accuracy` (share of held-out pairs whose preferred statement
+        has the higher reward; a tie is an error; chance is 0.5), `package`, and `fingerprint`, by which runs name the
+        weights.
 
     Raises
     ------
