@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from opinionsim.consensus._report import session_text as session_text
     from opinionsim.consensus._reward import RewardTraining as RewardTraining, train_reward as train_reward
     from opinionsim.consensus._sessions import (
+        asked as asked,
         other_rules as other_rules,
         ratings as ratings,
         sessions as sessions,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.consensus._sessions import other_rules, sessions, statements
+from opinionsim.consensus._sessions import asked, other_rules, sessions, statements
 from opinionsim.evidence import evidence_statement
 from opinionsim.schedules import Recorded, rows_of
 
@@ -45,9 +45,8 @@ def session_text(results: Results, run: int = 0) -> str:
     listed = listed[(listed["group"] == about["run_id"]) & (listed["cell"] == about["cell"])]
     rules = other_rules(results)
     rules = rules[(rules["group"] == about["run_id"]) & (rules["cell"] == about["cell"])]
-    asked = about["task"] or about["claim"]
     place = f"{about['cell']}, replicate {about['replicate']}: {about['status']}"
-    lines = [f"{evidence_statement([about['evidence']])} | {place}", str(asked)]
+    lines = [f"{evidence_statement([about['evidence']])} | {place}", asked(about)]
     for agent, turn in session.opinions.items():
         lines += ["", f"{names[agent]}:", indent(session.turns[turn]["message"], "  ")]
     for number, each in listed.groupby("round"):

@@ -89,6 +89,13 @@ def statements(results: Results) -> pd.DataFrame:
     return pd.DataFrame(records).astype({"left_out": "Int64"})
 
 
+def asked(run: Mapping[str, Any]) -> str:
+    """What citizens are asked in a run: the question of its topic, its task, or else the claim."""
+    return str(
+        next((run[name] for name in ("question", "task") if isinstance(run[name], str) and run[name]), run["claim"])
+    )
+
+
 def _policy(interaction: ConsensusInteraction, row: Mapping[str, Any]) -> str:
     """Who a statement is from."""
     if row["act"] != "put":
@@ -125,7 +132,7 @@ def ratings(results: Results) -> pd.DataFrame:
     for run, session in sessions(results):
         own = listed[(listed["group"] == run["run_id"]) & (listed["cell"] == run["cell"])]
         known = {each["turn"]: each for each in rows_of(own)}
-        question = run["task"] if isinstance(run["task"], str) and run["task"] else run["claim"]
+        question = asked(run)
         passes: dict[tuple[int, int], int] = {}
         for turn, row in session.turns.items():
             if row["kind"] != "rating" or row["reads"][-1] not in known:

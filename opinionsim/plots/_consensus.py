@@ -63,7 +63,7 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
     SpecError
         If there is no such run, or it looks for no consensus.
     """
-    from opinionsim.consensus import other_rules, sessions, statements
+    from opinionsim.consensus import asked, other_rules, sessions, statements
 
     about = pick_run(source, run).runs.iloc[0]
     wanted = about["run_id"], about["cell"]
@@ -95,7 +95,7 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
     told = told[told["about"].isna() & told["agent"].isin(names) & told["value"].notna()].sort_values("turn")
     opinions = told.rename(columns={"agent": "citizen"}).assign(name=told["agent"].map(names))
     replicates = int((source.runs["cell"] == wanted[1]).sum())
-    lines = (evidence_statement([about["evidence"]]), about["task"] or about["claim"], provenance(about, replicates))
+    lines = (evidence_statement([about["evidence"]]), asked(about.to_dict()), provenance(about, replicates))
     return ConsensusData(frame, rules, opinions[["citizen", "name", "turn", "kind", "value", "scale"]], lines)
 
 
