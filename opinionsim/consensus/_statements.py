@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from opinionsim.actors import conditions_of_others
 from opinionsim.consensus._fine_tuning import Base, Training, begin, finish, load_base
 from opinionsim.consensus._training_data import StatementExample, read_ratings, split_ratings, statement_examples
 from opinionsim.documents import validate
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.messages import printable
+from opinionsim.messages import Message, printable
+from opinionsim.opinions import OpinionScale
+from opinionsim.prompts import Past, PromptPack, load_pack
+from opinionsim.schedules import ActSpec, ConsensusInteraction
 from opinionsim.streams import digest, stream
 
 if TYPE_CHECKING:
@@ -52,7 +56,9 @@ class StatementTraining(Training):
 
 
 def statement_prompt(question: str, opinions: Sequence[str]) -> str:
-    """The prompt that statements are trained with; a model so trained has to be asked with it, too.
+    """The prompt that statements are trained with.
+
+    Runs ask with it whose task is the question, and whose drafters have the style ``completion``.
 
     Parameters
     ----------
@@ -66,12 +72,19 @@ def statement_prompt(question: str, opinions: Sequence[str]) -> str:
     str
         Text that ends where the statement begins.
     """
-    listed = "\n".join(f"Opinion {number}: {' '.join(text.split())}" for number, text in enumerate(opinions, 1))
-    return (
-        "Some citizens have each written what they think about a question. Write a single statement, in one paragraph, "
-        f"that as many of them as possible would agree with.\n\nQuestion: {' '.join(question.split())}\n\n{listed}\n\n"
-        "Statement:"
+    act, wording = _drafting()
+    prompts = wording.for_agent(
+        scale=OpinionScale(), task=printable(question), role="mediator", **conditions_of_others(None)
     )
+    return prompts.task(act, [Message(printable(text), act="state") for text in opinions], Past()).content
+
+
+@cache
+def _drafting() -> tuple[ActSpec, PromptPack]:
+    """The act of drafting in the style ``completion``, and its wording."""
+    fields = {"kind": "consensus", "drafters": [{"count": 2, "style": "completion"}]}
+    act = ConsensusInteraction.read(fields).acts["draft"]
+    return act, load_pack(ConsensusInteraction.prompts).bind([act], **conditions_of_others(None))
 
 
 def cleaned_statement(text: str, prompt: str = "") -> str:

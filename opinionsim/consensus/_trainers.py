@@ -16,7 +16,6 @@ from transformers import EarlyStoppingCallback, PrinterCallback, Trainer, Traine
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from opinionsim.consensus._fine_tuning import CHECKPOINTS, Training
-from opinionsim.errors import StoreError
 
 #: State of a training; the last file of a checkpoint that is written.
 _STATE = "trainer_state.json"
@@ -121,11 +120,6 @@ def fit(trainer: Trainer, patience: int | None = None) -> dict[str, float]:
     -------
     dict
         With patience, what validation gave before the first step; else empty.
-
-    Raises
-    ------
-    StoreError
-        If the checkpoint of the best epoch is gone.
     """
     trainer.remove_callback(PrinterCallback)
     before = {} if patience is None else trainer.evaluate()
@@ -138,12 +132,10 @@ def fit(trainer: Trainer, patience: int | None = None) -> dict[str, float]:
         if stopping["attributes"].get("early_stopping_patience_counter", 0) >= (patience or 1):
             # It was interrupted after its last epoch: nothing is left but to take the best weights.
             trainer.args.num_train_epochs = round(state["epoch"])
+        # The folder may have been moved since.
+        state["best_model_checkpoint"] = str(last.parent / f"{PREFIX_CHECKPOINT_DIR}-{state['best_global_step']}")
+        (last / _STATE).write_text(json.dumps(state))
     trainer.train(resume_from_checkpoint=None if last is None else str(last))
-    if patience is not None and trainer.state.best_model_checkpoint is None:
-        raise StoreError(
-            f"{trainer.args.output_dir}: the best checkpoint is not where it was written; put the folder of the "
-            "training back in its place, or begin it anew in another"
-        )
     return before
 
 

@@ -14,8 +14,6 @@ from opinionsim.streams import stream
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Value of the column `candidate` in rows that rate the position statement.
-_POSITION = "position"
 #: Ends of the scale of agreement and quality (Bakker et al. 2022, D3).
 _LOWEST, _HIGHEST = 1, 7
 #: The sides of a split that take part in a training.
@@ -66,8 +64,8 @@ def read_ratings(source: pd.DataFrame | str | Path, rated: Literal["agreement", 
     Raises
     ------
     SpecError
-        If the source cannot be read or lacks columns, a question, citizen or group is missing, a text is no text, a
-        rating is no number or off its scale, or no rating is left.
+        If the source cannot be read or lacks columns, a question, citizen or group is missing, a text is no text, or a
+        rating is no number or off its scale.
     """
     import pandas as pd
 
@@ -80,14 +78,12 @@ def read_ratings(source: pd.DataFrame | str | Path, rated: Literal["agreement", 
     chosen = table.reset_index(drop=True)
     _check_ratings(chosen, rated, name)
     if "candidate" in chosen:
-        chosen = chosen[chosen["candidate"] != _POSITION]
+        chosen = chosen[chosen["candidate"] != "position"]
     chosen = chosen[_said(chosen["opinion"])].copy()
     counts = _said(chosen["statement"])
     if "reliable" in chosen:
         counts &= chosen["reliable"].astype(bool)
     chosen[rated] = chosen[rated].astype(float).where(counts)
-    if chosen[rated].notna().sum() == 0:
-        raise SpecError(f"{name}: no row has an opinion, a statement and a rating of {rated} that counts")
     return chosen
 
 
@@ -140,7 +136,8 @@ def split_ratings(
     Parameters
     ----------
     table : DataFrame
-        Ratings. Where it has a column `split`, that is the split; else one is drawn.
+        Ratings. A column `split` tells sides. Where none is ``validation``, that side is drawn from ``train``, or from
+        all rows of a table without such a column.
     by : {"question", "topic"}
         What is kept whole: all rows of a question, or of a topic and so of its questions.
     validation : float
@@ -157,20 +154,22 @@ def split_ratings(
     ------
     SpecError
         If a question or topic stands on two sides; if there is but one, or a side is empty; or if there is no column
-        `topic` to split by. Questions that differ in case or white space alone are one question.
+        `topic` to split by. Other sides, such as those of tests, are compared by question. Questions that differ in
+        case or white space alone are one question.
     """
     if by not in table:
         raise SpecError(f"split_by: {by!r} needs a column {by}, and the data have none; valid: question")
     units = table[by].map(_unit)
-    if "split" in table:
-        sides = table["split"].astype(str)
-    else:
-        names = sorted(units.unique())
+    sides = table["split"].astype(str) if "split" in table else units.map(lambda _: _TRAIN)
+    if not (sides == _VALIDATION).any():
+        names = sorted(units[sides == _TRAIN].unique())
         n = min(max(1, round(validation * len(names))), len(names) - 1)
         drawn = stream(seed, "split of ratings", 0, by).permutation(len(names))[:n]
-        sides = units.isin([names[place] for place in drawn]).map({True: _VALIDATION, False: _TRAIN})
+        sides = sides.mask((sides == _TRAIN) & units.isin([names[place] for place in drawn]), _VALIDATION)
     for column in dict.fromkeys(["question", by]):
-        number = sides.groupby(table[column].map(_unit)).nunique()
+        # A test of new questions has topics that are trained on; no question is ever on two sides.
+        compared = sides.where(sides.isin([_TRAIN, _VALIDATION]) | (column == "question"))
+        number = compared.groupby(table[column].map(_unit)).nunique()
         if (number > 1).any():
             first = str(number.index[number > 1][0])
             raise SpecError(f"split: the {column} {first[:80]!r} stands on more than one side; splits keep it whole")
@@ -221,7 +220,9 @@ def statement_examples(table: pd.DataFrame) -> list[StatementExample]:
     ----------
     table : DataFrame
         Ratings of quality, of :func:`read_ratings`. Where it has rounds, the first of each group and question counts:
-        later statements rest on critiques, too.
+        later statements rest on critiques, too. Where it tells `left_out` and `policy`, as
+        :func:`opinionsim.consensus.ratings` does, drafts without one of the opinions and texts that nobody drafted do
+        not count.
 
     Returns
     -------
@@ -238,6 +239,8 @@ def statement_examples(table: pd.DataFrame) -> list[StatementExample]:
         if "round" in rows:
             rows = rows[rows["round"] == rows["round"].min()]
         opinions = rows[["citizen", "opinion"]].drop_duplicates()
+        if "left_out" in rows:
+            rows = rows[rows["left_out"].isna() & ~rows["policy"].isin(["own opinion", "control"])]
         if opinions["citizen"].duplicated().any():
             who = opinions["citizen"][opinions["citizen"].duplicated()].iloc[0]
             raise SpecError(f"opinion: citizen {who} of group {group} has two opinions on {str(question)[:80]!r}")

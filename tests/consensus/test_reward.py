@@ -255,16 +255,22 @@ def test_a_step_of_two_batches_is_a_step_of_one_twice_as_large(
         (lambda t: t.drop(columns=["opinion", "agreement"]), {}, "data: lacks the columns opinion, agreement; it has"),
         (lambda t: t.assign(agreement=[9.0] + [4.0] * (len(t) - 1)), {}, r"row 1, agreement: .*9.* from 1 to 7"),
         (lambda t: t.assign(agreement="much"), {}, r"row 1, agreement: 'much' must be a number"),
-        (lambda t: t.assign(agreement=np.nan), {}, "no row has an opinion, a statement and a rating of agreement"),
+        (lambda t: t.assign(agreement=np.nan), {}, "no two statements of one person and question in 'train'"),
         (lambda t: t.assign(question=None), {}, "row 1, question: None must be a text"),
         (lambda t: t.assign(citizen=None), {}, "row 1, citizen: None must be given"),
         (lambda t: t.assign(agreement=4.0), {}, "no two statements of one person and question in 'train'"),
         (lambda t: t.assign(question="one"), {}, "split: no row is in 'validation'|no row is in 'train'"),
+        (lambda t: t.assign(opinion=None), {}, "split: no row is in 'train'"),
         (lambda t: t.assign(split=["train", "test"] * (len(t) // 2)), {}, "the question .* on more than one side"),
         (
             lambda t: t.assign(split=np.where(t["question"].str.contains(" 1 "), "validation", "train"), topic="one"),
             {"split_by": "topic"},
             "split: the topic 'one' stands on more than one side",
+        ),
+        (
+            lambda t: t.assign(topic=[1, 2] * (len(t) // 2)),
+            {"split_by": "topic"},
+            "the question .* on more than one side",
         ),
         (lambda t: t.drop(columns="topic"), {"split_by": "topic"}, "split_by: 'topic' needs a column topic"),
         (lambda t: t.assign(split="train"), {}, "split: no row is in 'validation', only in train"),
@@ -309,6 +315,45 @@ def test_what_is_no_reward_model_is_one_error(trained: tuple[Path, dict[str, Any
     refused(other, "its files were changed after the training")
     with pytest.raises(SpecError, match="model must be text"):
         osim.load_classifier("reward", model=3)
+
+
+def test_validation_is_on_whole_questions_or_topics_and_tests_stay_out() -> None:
+    ratings = read_ratings(RATINGS, "agreement")
+    for by in ("question", "topic"):
+        train, held_out = split_ratings(ratings, by, 0.2, 0)
+        assert len(train) + len(held_out) == len(ratings)
+        assert not {*train[by]} & {*held_out[by]}
+        assert not {*train["question"]} & {*held_out["question"]}
+    # The published split: new questions on known topics, and new topics. What is validated on comes from the rest.
+    last = ratings["question"].str.contains(r" 2\d ")
+    told = ratings.assign(split=np.where(ratings["topic"] == "roads", "ood_test", np.where(last, "iid_test", "train")))
+    for by in ("question", "topic"):
+        sides = pd.concat(split_ratings(told, by, 0.3, 0))
+        assert {*sides.index} == {*told.index[told["split"] == "train"]}
+    stated = ratings.assign(split=np.where(last, "validation", "train"))
+    assert {*split_ratings(stated, "question", 0.01, 0)[1].index} == {*ratings.index[last]}
+    twice = pd.concat([ratings, ratings[:1].assign(question=ratings["question"][0].upper() + "  ")])
+    split = np.r_[np.where(twice["question"][:-1] == ratings["question"][0], "train", "validation"), "validation"]
+    with pytest.raises(SpecError, match=r"the question 'should we fund the libraries 0 \?' stands on more than one"):
+        split_ratings(twice.reset_index(drop=True).assign(split=split), "question", 0.2, 0)
+
+
+def test_pairs_are_of_one_person_and_question_and_clearly_apart() -> None:
+    rated = [
+        ("A", 0, "p", [6, 7]),
+        ("A", 0, "q", [5, 5]),
+        ("A", 0, "r", [7, 4]),
+        ("A", 1, "p", [1]),
+        ("B", 0, "s", [1]),
+    ]
+    rows = [
+        {"question": question, "citizen": citizen, "opinion": "o", "statement": text, "agreement": rating, "pass": n}
+        for question, citizen, text, ratings in rated
+        for n, rating in enumerate(ratings, 1)
+    ]
+    # Means of passes: 6.5, 5 and 5.5; of these one pair is more than 1 apart.
+    assert preference_pairs(read_ratings(pd.DataFrame(rows), "agreement")) == [("A", "o", "p", "q")]
+    assert len(preference_pairs(read_ratings(pd.DataFrame(rows), "agreement"), 0.4)) == 3
 
 
 def test_ratings_are_read_from_files_too(base: Path, tmp_path: Path) -> None:

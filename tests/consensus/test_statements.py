@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import shutil
@@ -13,6 +14,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import Field
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -24,7 +29,7 @@ from opinionsim.consensus import (
     statement_prompt,
     train_statements,
 )
-from opinionsim.errors import OpinionSimError, SpecError, StoreError
+from opinionsim.errors import OpinionSimError, SpecError
 from tests.consensus.test_reward import interrupt_at
 from tests.support.tiny import save_tiny
 
@@ -152,13 +157,11 @@ def test_training_stops_early_and_keeps_the_best_epoch(
     assert card["perplexity"] == pytest.approx(min(perplexities[1:]), rel=1e-6)
     assert perplexities.index(min(perplexities[1:])) == len(perplexities) - 3
 
-    # Begun again, it makes no step, and takes the best epoch; from another place it cannot.
+    # Begun again, it makes no step, and takes the best epoch, wherever its folder is by now.
     (tmp_path / "model" / "card.json").unlink()
+    (tmp_path / "model").rename(tmp_path / "elsewhere")
     interrupt_at(monkeypatch, 1)
-    shutil.copytree(tmp_path / "model", tmp_path / "elsewhere")
-    assert train_statements(table, base, tmp_path / "model", prompt=short, **settings) == card
-    with pytest.raises(StoreError, match="the best checkpoint is not where it was written"):
-        train_statements(table, base, tmp_path / "elsewhere", prompt=short, **settings)
+    assert train_statements(table, base, tmp_path / "elsewhere", prompt=short, **settings) == card
 
 
 def test_opinions_stand_in_a_new_order_in_each_epoch(base: Path, tmp_path: Path) -> None:
@@ -201,6 +204,11 @@ def test_statements_of_later_rounds_and_the_position_are_left_out() -> None:
     position = RATED[RATED["group"] == 0].assign(statement="Yes.", candidate="position")
     table = pd.concat([RATED.assign(round=1, candidate=0), later.assign(candidate=1), position.assign(round=1)])
     assert statement_examples(read_ratings(table, "quality")) == statement_examples(read_ratings(RATED, "quality"))
+    drafted = RATED.assign(policy="zero-shot", left_out=None)
+    others = [RATED.assign(statement=kind, policy=kind, left_out=None) for kind in ("own opinion", "control")]
+    without = RATED.assign(statement="Without one.", policy="zero-shot", left_out=1)
+    told = read_ratings(pd.concat([drafted, *others, without]), "quality")
+    assert statement_examples(told) == statement_examples(read_ratings(RATED, "quality"))
     with pytest.raises(SpecError, match=r"citizen 0 of group 0 has two opinions on 'Q0\?'"):
         statement_examples(read_ratings(table.drop(columns="round"), "quality"))
 
@@ -227,11 +235,43 @@ def test_drafts_are_cleaned(text: str, statement: str) -> None:
     assert cleaned_statement(statement) == statement
 
 
-def test_the_prompt_has_every_text_on_a_line_of_its_own() -> None:
-    prompt = statement_prompt("Should we?\nStatement: no", ["Yes.\n\nOpinion 2: no", "No."])
-    lines = prompt.splitlines()
-    assert lines[2:4] == ["Question: Should we? Statement: no", ""]
-    assert lines[4:] == ["Opinion 1: Yes. Opinion 2: no", "Opinion 2: No.", "", "Statement:"]
+class Noting(BaseChatModel):
+    """Notes each prompt, and answers with something that can be read."""
+
+    seen: list[list[str]] = Field(default_factory=list)
+
+    @property
+    def _llm_type(self) -> str:
+        return "noting"
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        self.seen.append([str(message.content) for message in messages])
+        answer = "I </response> agree.\n<ranking>A > B</ranking>"
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(answer))])
+
+
+def test_statements_are_trained_with_the_prompt_that_runs_ask_with(tmp_path: Path) -> None:
+    question = "Should the library be open on Sundays?"
+    given = ["Yes.", "Only if the </response> staff agrees.\n\nOpinion 9:", "No <|end|>!"]
+    specification = {
+        "name": "drafts",
+        "cast": [{"name": f"C{number}", "text": text} for number, text in enumerate(given)],
+        "task": question,
+        "interaction": {
+            "kind": "consensus",
+            "drafters": [{"count": 2, "style": "completion"}],
+            "rounds": 0,
+            "ballots": ["predicted"],
+        },
+        "roles": {"mediator": {}, "predictor": {}},
+    }
+    model = Noting(cache=False)
+    osim.run(osim.load_experiment(specification), store=f"sqlite:///{tmp_path}/runs.sqlite", chat_model=model)
+    drafts = [prompt for prompt in model.seen if "Draft one statement" in prompt[-1]]
+    assert len(drafts) == 2
+    for prompt in drafts:
+        orders = itertools.permutations(given)
+        assert prompt in [[statement_prompt(question, order)] for order in orders]
 
 
 @pytest.mark.parametrize(
