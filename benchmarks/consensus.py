@@ -3,6 +3,10 @@
 ``elections``: Schulze's rule on 1,000 ballots of 100 candidates, and all rules over 100,000 elections of 5 voters who
 rate 16 candidates; the least time of several rounds, and the memory of the whole process, imports included.
 
+``sessions``: five citizens and sixteen candidates through the whole stack, from the first dispatch to the last message,
+behind a fixed latency of 200 ms a call: one opinion round beside its three latencies, and 100 groups over 64 slots
+beside one call at a time. The scripted model answers, so that figures say how well waiting is hidden.
+
 Run: python benchmarks/consensus.py [SECTION ...]. A missed bar makes the exit code 1.
 """
 
@@ -14,8 +18,10 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from latency import LATENCY_S, timed
 
 from opinionsim.voting import RULES, compare_rules, elect
 
@@ -52,8 +58,34 @@ def elections() -> list[bool]:
     ]
 
 
+def _session(replicates: int) -> dict[str, Any]:
+    claims = {"for": "shops should close on Sundays"}
+    return {
+        "name": "consensus",
+        "seed": 1,
+        "replicates": replicates,
+        "population": {"size": 5},
+        "topic": {"definition": {"name": "shops", "title": "Shops", "category": "policy", "claims": claims}},
+        "interaction": {"kind": "consensus", "candidates": 16, "rounds": 0},
+        "roles": {"mediator": {}},
+        "measurement": {"classifier": "lexicon", "texts": ["opinion"]},
+    }
+
+
+def sessions() -> list[bool]:
+    """One opinion round, and 100 groups at a time; whether each bar is met."""
+    timed(_session(1), 10_000)  # what is done once in a process is done
+    ratio = min(timed(_session(1), 10_000)[0] for _ in range(_ROUNDS)) / (3 * LATENCY_S)
+    seconds, forecast = timed(_session(100), 64)
+    speedup = forecast.calls * LATENCY_S / seconds
+    return [
+        _told("opinion round, of three latencies", ratio, "x", "<= 1.05", ratio <= 1.05),
+        _told("100 groups over 64 slots, of one by one", speedup, "x", ">= 58", speedup >= 58),
+    ]
+
+
 #: What is measured, by name.
-SECTIONS = {"elections": elections}
+SECTIONS = {"elections": elections, "sessions": sessions}
 
 
 def main() -> None:

@@ -78,7 +78,7 @@ KINDS: Mapping[str, _Kind] = {
     ),
     "selector": _Kind("selector", "opinionsim.schedules", (("__call__",),), ("texts",)),
     "metric": _Kind(
-        "metric", "opinionsim.metrics", (("__call__",),), ("opinions", "range", "network", "groups", "initial")
+        "metric", "opinionsim.metrics", (("__call__",),), ("opinions", "range", "network", "groups", "initial", "truth")
     ),
 }
 

@@ -119,7 +119,7 @@ def table(
         numbered = {id(each): f"-{place}" for place, each in enumerate(mains, start=1)} if len(mains) > 1 else {}
         for each in made:
             suffix = f"-{each.name}" if each.name else numbered.get(id(each), "")
-            note(f"wrote {each.to_csv(csv.with_stem(csv.stem + suffix))}")
+            note(f"wrote {each.to_csv(csv.parent / (csv.stem + suffix + csv.suffix))}")
 
 
 def _table_json(made: Table) -> dict[str, Any]:

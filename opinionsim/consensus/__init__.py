@@ -18,6 +18,11 @@ if TYPE_CHECKING:
         sensitivity as sensitivity,
         welfare_advantage as welfare_advantage,
     )
+    from opinionsim.consensus._clusters import (
+        BRITISH_GOVERNMENT as BRITISH_GOVERNMENT,
+        Clusters as Clusters,
+        cluster_questions as cluster_questions,
+    )
     from opinionsim.consensus._evaluation import (
         Estimate as Estimate,
         candidate_table as candidate_table,
@@ -30,7 +35,14 @@ if TYPE_CHECKING:
         win_rates as win_rates,
         write_ratings as write_ratings,
     )
+    from opinionsim.consensus._habermas import HabermasData as HabermasData, import_habermas as import_habermas
     from opinionsim.consensus._mediation import Mediation as Mediation, Session as Session
+    from opinionsim.consensus._questions import (
+        EXCLUSIONS as EXCLUSIONS,
+        generated_questions as generated_questions,
+        read_curation as read_curation,
+        write_curation as write_curation,
+    )
     from opinionsim.consensus._report import session_text as session_text
     from opinionsim.consensus._reward import RewardTraining as RewardTraining, train_reward as train_reward
     from opinionsim.consensus._sessions import (
@@ -40,6 +52,7 @@ if TYPE_CHECKING:
         sessions as sessions,
         statements as statements,
     )
+    from opinionsim.consensus._splits import check_split as check_split, split_questions as split_questions
     from opinionsim.consensus._statements import (
         StatementTraining as StatementTraining,
         cleaned_statement as cleaned_statement,

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from opinionsim.consensus._splits import check_split
 from opinionsim.errors import SpecError
+from opinionsim.schedules import same_question
 from opinionsim.streams import stream
 
 if TYPE_CHECKING:
@@ -159,20 +161,17 @@ def split_ratings(
     """
     if by not in table:
         raise SpecError(f"split_by: {by!r} needs a column {by}, and the data have none; valid: question")
-    units = table[by].map(_unit)
+    units = table[by].map(same_question) if by == "question" else table[by]
     sides = table["split"].astype(str) if "split" in table else units.map(lambda _: _TRAIN)
     if not (sides == _VALIDATION).any():
         names = sorted(units[sides == _TRAIN].unique())
         n = min(max(1, round(validation * len(names))), len(names) - 1)
         drawn = stream(seed, "split of ratings", 0, by).permutation(len(names))[:n]
         sides = sides.mask((sides == _TRAIN) & units.isin([names[place] for place in drawn]), _VALIDATION)
-    for column in dict.fromkeys(["question", by]):
-        # A test of new questions has topics that are trained on; no question is ever on two sides.
-        compared = sides.where(sides.isin([_TRAIN, _VALIDATION]) | (column == "question"))
-        number = compared.groupby(table[column].map(_unit)).nunique()
-        if (number > 1).any():
-            first = str(number.index[number > 1][0])
-            raise SpecError(f"split: the {column} {first[:80]!r} stands on more than one side; splits keep it whole")
+    check_split(table[["question"]].assign(split=sides))
+    if by == "topic":
+        # A test of new questions has topics that are trained on.
+        check_split(table.assign(split=sides)[sides.isin([_TRAIN, _VALIDATION])], whole=(_VALIDATION,))
     for side in (_TRAIN, _VALIDATION):
         if not (sides == side).any():
             raise SpecError(
@@ -180,10 +179,6 @@ def split_ratings(
                 f"{by}, on either side"
             )
     return [table[sides == side] for side in (_TRAIN, _VALIDATION)]
-
-
-def _unit(value: object) -> str:
-    return " ".join(str(value).split()).casefold()
 
 
 def preference_pairs(table: pd.DataFrame, min_difference: float = 1.0) -> list[Pair]:

@@ -197,6 +197,7 @@ def _plain(kind: str, context: Mapping[str, Any], fallback: str) -> str:
         "too_short": f"must have at least {_entries(context.get('min_length'))}",
         "too_long": f"must have at most {_entries(context.get('max_length'))}",
         "string_too_short": "must not be empty",
+        "string_too_long": f"must have at most {context.get('max_length')} characters",
         "string_pattern_mismatch": f"must match the pattern {context.get('pattern')}",
     }
     return wording.get(kind, fallback.replace("Input should", "must"))

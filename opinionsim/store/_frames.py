@@ -34,8 +34,8 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
     "runs": _typed_columns(
         "run_id experiment cell replicate:int64 block status evidence seed:int64 topic category framing claim task "
         "truth:float64 confirmation_bias memory world model interaction network n_agents:int64 steps:int64 "
-        "event_steps dropped_turns:int64 question topic_title every_report:bool instrument_id classifier validation error "
-        "wording begun_at:float64"
+        "event_steps dropped_turns:int64 question topic_title every_report:bool instrument_id classifier validation "
+        "error wording begun_at:float64"
     ),
     "agents": _typed_columns("run_id agent:int64 name role assigned_opinion:float64 model evidence"),
     "edges": _typed_columns("run_id source:int64 target:int64 weight:float64 since:int64 until:Int64 evidence"),

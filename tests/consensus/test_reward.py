@@ -261,19 +261,19 @@ def test_a_step_of_two_batches_is_a_step_of_one_twice_as_large(
         (lambda t: t.assign(agreement=4.0), {}, "no two statements of one person and question in 'train'"),
         (lambda t: t.assign(question="one"), {}, "split: no row is in 'validation'|no row is in 'train'"),
         (lambda t: t.assign(opinion=None), {}, "split: no row is in 'train'"),
-        (lambda t: t.assign(split=["train", "test"] * (len(t) // 2)), {}, "the question .* on more than one side"),
+        (lambda t: t.assign(split=["train", "test"] * (len(t) // 2)), {}, "split: the question .* is on the sides"),
         (
             lambda t: t.assign(split=np.where(t["question"].str.contains(" 1 "), "validation", "train"), topic="one"),
             {"split_by": "topic"},
-            "split: the topic 'one' stands on more than one side",
+            "split: the topic 'one' is on the sides",
         ),
         (
             lambda t: t.assign(topic=[1, 2] * (len(t) // 2)),
             {"split_by": "topic"},
-            "the question .* on more than one side",
+            "split: the question .* is on the sides",
         ),
         (lambda t: t.drop(columns="topic"), {"split_by": "topic"}, "split_by: 'topic' needs a column topic"),
-        (lambda t: t.assign(split="train"), {}, "split: no row is in 'validation', only in train"),
+        (lambda t: t.assign(split="test"), {}, "split: no row is in 'train', only in test"),
         (lambda t: t, {"learning_rate": 0}, "learning_rate"),
         (lambda t: t, {"epoch": 3}, "epoch: unknown field"),
         (lambda t: t, {"max_tokens": 10}, "its 10 tokens .* leave no room for opinion"),
@@ -332,10 +332,10 @@ def test_validation_is_on_whole_questions_or_topics_and_tests_stay_out() -> None
         assert {*sides.index} == {*told.index[told["split"] == "train"]}
     stated = ratings.assign(split=np.where(last, "validation", "train"))
     assert {*split_ratings(stated, "question", 0.01, 0)[1].index} == {*ratings.index[last]}
-    twice = pd.concat([ratings, ratings[:1].assign(question=ratings["question"][0].upper() + "  ")])
-    split = np.r_[np.where(twice["question"][:-1] == ratings["question"][0], "train", "validation"), "validation"]
-    with pytest.raises(SpecError, match=r"the question 'should we fund the libraries 0 \?' stands on more than one"):
-        split_ratings(twice.reset_index(drop=True).assign(split=split), "question", 0.2, 0)
+    again = ratings.assign(split=np.where(ratings["question"] == ratings["question"][0], "train", "validation"))
+    again.loc[0, ["question", "split"]] = [ratings["question"][0].upper() + "  ", "validation"]
+    with pytest.raises(SpecError, match=r"the question 'should we fund the libraries 0 \?' is on the sides"):
+        split_ratings(again, "question", 0.2, 0)
 
 
 def test_pairs_are_of_one_person_and_question_and_clearly_apart() -> None:

@@ -255,6 +255,7 @@ def test_statements_are_trained_with_the_prompt_that_runs_ask_with(tmp_path: Pat
     given = ["Yes.", "Only if the </response> staff agrees.\n\nOpinion 9:", "No <|end|>!"]
     specification = {
         "name": "drafts",
+        "model": {"name": "noting"},
         "cast": [{"name": f"C{number}", "text": text} for number, text in enumerate(given)],
         "task": question,
         "interaction": {
