@@ -53,7 +53,9 @@ def _played(schedule: Any, decisions: Sequence[str | None]) -> _Told:
 
 
 def _said(text: str, *shown: str) -> str:
-    return read_question("reply", text, tuple(map(Message, shown)))
+    found = read_question("reply", text, tuple(map(Message, shown)))
+    assert found.text == found.decision
+    return found.text
 
 
 @pytest.mark.parametrize(
