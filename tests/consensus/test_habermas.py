@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from opinionsim.consensus import check_split, import_habermas
+from opinionsim.consensus import candidate_table, check_split, import_habermas, policy_table
 from opinionsim.errors import SpecError
 
 QUESTIONS = "230118_chinchilla_questions.json"
@@ -248,3 +248,10 @@ def test_a_rating_of_nobody_is_no_row(tmp_path: Path) -> None:
     found = import_habermas(make(tmp_path)).ratings
     assert set(found["candidate"]) == {"position"}
     assert np.isnan(found["quality"]).all()
+
+
+def test_published_ratings_are_evaluated_like_those_of_a_session(tmp_path: Path) -> None:
+    found = import_habermas(write(tmp_path, published())).ratings
+    table = candidate_table(found)
+    assert set(table["candidate"]) >= {"A", "B"}
+    assert set(policy_table(found)["policy"]) >= {"model_mediator/sft-70b/rm", "human_mediator"}

@@ -17,7 +17,8 @@ from opinionsim.consensus import generated_questions
 from opinionsim.errors import Rejected, SpecError
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.messages import Message
-from opinionsim.schedules import Interaction, Setting, Turn, outline, read_question, same_question
+from opinionsim.schedules import AnySchedule, Interaction, Setting, Turn, outline, read_question, same_question
+from opinionsim.testing import ScheduleContract
 from tests.support.running import assert_same, carry_out
 
 EXAMPLES = tuple(f"Should the town build {thing}?" for thing in "abcdefghijkl")
@@ -50,6 +51,11 @@ def _played(schedule: Any, decisions: Sequence[str | None]) -> _Told:
 
     asyncio.run(story())
     return told
+
+
+class TestContract(ScheduleContract):
+    def schedule(self) -> AnySchedule:
+        return _schedule(count=4, most=9)
 
 
 def _said(text: str, *shown: str) -> str:
