@@ -100,7 +100,7 @@ def table(
     made = [] if verdicts is None else [verdicts]
     if verdicts is None or runs["instrument_id"].notna().any():
         made += tables(runs, measured, chosen, wording)
-        made += missing_tables(runs, opinions, agents, turns, chosen, wording, ddof)
+        made += missing_tables(runs, opinions, agents, turns, measured, chosen, wording)
     further = _further_metrics(results, allow_parts)
     if further:
         values = named_metrics(results.runs, opinions, further, scale_of(opinions))

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from opinionsim.store import Results
 
+#: Kinds of text in which citizens say what they think off the record.
+_ASKED = ("self-report", "probe")
+
 
 def session_text(results: Results, run: int = 0) -> str:
     """A session as text.
@@ -29,8 +32,8 @@ def session_text(results: Results, run: int = 0) -> str:
     Returns
     -------
     str
-        Opinions; of each round its candidates with their mean ranks and ratings, the winner, what other rules would
-        have chosen, and critiques; last what citizens answered before and after.
+        Opinions; of each round its statements with their mean ratings and ranks, the winner first, what other rules
+        would have chosen, and critiques; last what citizens answered before and after.
 
     Raises
     ------
@@ -41,40 +44,42 @@ def session_text(results: Results, run: int = 0) -> str:
     about, session = next(each for each in sessions(results) if (each[0]["run_id"], each[0]["cell"]) == wanted)
     own = results.agents[results.agents["run_id"] == about["run_id"]]
     names = dict(zip(own["agent"], own["name"], strict=True))
-    listed = statements(results)
-    listed = listed[(listed["group"] == about["run_id"]) & (listed["cell"] == about["cell"])]
-    rules = other_rules(results)
-    rules = rules[(rules["group"] == about["run_id"]) & (rules["cell"] == about["cell"])]
+    listed, rules = (each[(each["group"] == wanted[0]) & (each["cell"] == wanted[1])]
+                     for each in (statements(results), other_rules(results)))  # fmt: skip
     place = f"{about['cell']}, replicate {about['replicate']}: {about['status']}"
     lines = [f"{evidence_statement([about['evidence']])} | {place}", asked(about)]
     for agent, turn in session.opinions.items():
         lines += ["", f"{names[agent]}:", indent(session.turns[turn]["message"], "  ")]
     for number, each in listed.groupby("round"):
-        lines += ["", *_round(int(number), each, rules[rules["round"] == number])]
+        lines += ["", *_round(int(number), each, rules[rules["round"] == number], session)]
         for row in session.turns.values():
             if row["kind"] == "critique" and row["step"] == number + 1 and row["message"]:
                 lines += ["", f"Critique by {names[row['agent']]}:", indent(row["message"], "  ")]
-    changes = list(_changes(results, about, session, names))
-    return "\n".join([*lines, *(["", "Opinions before and after", *changes] if changes else [])])
+    changes = list(_changes(results, about, names))
+    return "\n".join([*lines, *(["", "Asked before and after (scale point):", *changes] if changes else [])])
 
 
-def _round(number: int, listed: pd.DataFrame, rules: pd.DataFrame) -> Iterator[str]:
-    """Candidates of a round, the winner, and what other rules would have chosen."""
-    yield f"Round {number}: {int(listed['stands'].sum())} statements stand"
+def _round(number: int, listed: pd.DataFrame, rules: pd.DataFrame, session: Recorded) -> Iterator[str]:
+    """Statements of a round, the winner first, and what each rule would have chosen."""
+    fields, stand = session.interaction, int(listed["stands"].sum())
+    yield f"{f'Critique round {number}' if number else 'Opinion round'}: {stand} statements stand"
+    yield f"  The winner is that of {fields.elects} ballots by {fields.rule_label}. Means are over citizens."
     for row in rows_of(listed.sort_values(["winner", "rank"], ascending=[False, True])):
-        rank = f", mean rank {row['rank']:.1f}" if row["rank"] == row["rank"] else ""
-        beside = "" if row["stands"] else ", does not stand"
-        yield f"  {'WINNER, ' if row['winner'] else ''}turn {row['turn']}, {row['policy']}{rank}{beside}:"
+        means = session.means(row["turn"])
+        told = [f"{name} {value:.1f} of 7" for name, value in means.items() if value == value]
+        told += [f"rank {row['rank']:.1f} of {stand}"] if row["rank"] == row["rank"] else []
+        told += [] if row["stands"] else ["not to be elected"]
+        yield f"  {'WINNER, ' if row['winner'] else ''}turn {row['turn']} ({row['policy']}): {', '.join(told)}"
         yield indent(row["statement"], "    ")
     for ballots, each in rules.groupby("ballots", sort=False):
-        named = (f"{row['rule']} turn {row['winner']}{' (tied)' if row['tied'] else ''}" for row in rows_of(each))
-        yield f"  By {ballots} ballots: {', '.join(named)}"
+        chosen = (f"{row['rule']} turn {' = '.join(map(str, row['first']))}" for row in rows_of(each))
+        yield f"  First by {ballots} ballots: {', '.join(chosen)}"
 
 
-def _changes(results: Results, about: Mapping[str, Any], session: Recorded, names: dict[int, str]) -> Iterator[str]:
-    """Measured opinions of each citizen, in the order of turns."""
+def _changes(results: Results, about: Mapping[str, Any], names: dict[int, str]) -> Iterator[str]:
+    """What each citizen answered off the record, in the order of turns."""
     found = results.opinions
     found = found[(found["run_id"] == about["run_id"]) & (found["cell"] == about["cell"]) & found["about"].isna()]
-    for agent, own in found[found["variable"] == "stance"].groupby("agent"):
-        told = [f"{row['value']:g} ({row['kind']}, step {row['step']})" for row in rows_of(own.sort_values("turn"))]
-        yield f"  {names[agent]}: {', '.join(told)}"
+    found = found[(found["variable"] == "stance") & found["kind"].isin(_ASKED)]
+    for agent, own in found.sort_values("turn").groupby("agent"):
+        yield f"  {names[agent]}: {' -> '.join(f'{value:g}' for value in own['value'])}"

@@ -142,6 +142,10 @@ class Recorded:
         known = [each for each in found if not math.isnan(each)]
         return sum(known) / len(known) if known else math.nan
 
+    def means(self, statement: int) -> dict[str, float]:
+        """Mean agreement with and quality of a statement over all ratings; NaN without."""
+        return {name: self._mean(name, "rating", statement) for name in ("agreement", "quality")}
+
     def mean_rank(self, statement: int) -> float:
         """Mean rank of a statement over stated ballots; NaN without."""
         return self._mean("rank", "ballot", statement)
