@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -255,3 +256,10 @@ def test_published_ratings_are_evaluated_like_those_of_a_session(tmp_path: Path)
     table = candidate_table(found)
     assert set(table["candidate"]) >= {"A", "B"}
     assert set(policy_table(found)["policy"]) >= {"model_mediator/sft-70b/rm", "human_mediator"}
+
+
+def test_the_extra_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, published())
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(SpecError, match=r"need pyarrow: pip install 'opinionsim\[parquet\]'"):
+        import_habermas(tmp_path)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import PrivateAttr
 
 import opinionsim as osim
 from opinionsim.consensus import generated_questions
@@ -216,6 +217,28 @@ def test_one_call_at_a_time_gives_the_same_questions(tmp_path: Path) -> None:
     _, many = carry_out(SPEC, f"sqlite:///{tmp_path}/many.sqlite", _Parrot(), slots=16)
     _, one = carry_out(SPEC, f"sqlite:///{tmp_path}/one.sqlite", _Parrot(), slots=1)
     assert_same(one, many)
+
+
+class _Failing(_Parrot):
+    """The same, until it has been asked so often."""
+
+    _left: list[int] = PrivateAttr(default_factory=lambda: [11])
+
+    async def _agenerate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        self._left[0] -= 1
+        if self._left[0] < 0:
+            raise PermissionError("the provider is gone")
+        return await super()._agenerate(messages, stop, run_manager, **kwargs)
+
+
+def test_a_run_that_was_broken_off_goes_on_to_the_same_questions(tmp_path: Path) -> None:
+    _, whole = carry_out(SPEC, f"sqlite:///{tmp_path}/whole.sqlite", _Parrot(), slots=4)
+    broken = f"sqlite:///{tmp_path}/broken.sqlite"
+    summary, _ = carry_out(SPEC, broken, _Failing(), slots=4)
+    assert summary.complete < 3
+    summary, resumed = carry_out(SPEC, broken, _Parrot(), slots=4)
+    assert summary.complete == 3
+    assert_same(resumed, whole)
 
 
 def test_there_are_fewer_questions_where_turns_run_out(tmp_path: Path) -> None:
