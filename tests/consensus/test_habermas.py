@@ -168,6 +168,13 @@ def test_questions_become_topics_with_two_position_statements(tmp_path: Path) ->
     assert list(found.preferences.columns) == ["worker_id", "numerical_ranks", "evidence"]
 
 
+def test_a_question_with_one_statement_for_both_sides_has_no_topic(tmp_path: Path) -> None:
+    same = {**ENTRIES[1], "id": "S19", "affirming_statement": "typo", "negating_statement": "typo "}
+    found = import_habermas(write(tmp_path, published(), [*ENTRIES, same]))
+    assert list(found.topics) == ["s17", "s18"]
+    assert list(found.questions["id"]) == ["S17", "S18", "S19"]
+
+
 def test_equal_and_missing_ranks(tmp_path: Path) -> None:
     tables = published()
     lists = {"candidates.metadata.id": ["A", "B", "C"], "rankings.candidate_ids": ["A", "B", "C"]}
