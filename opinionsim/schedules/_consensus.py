@@ -41,8 +41,22 @@ from opinionsim.voting import Election, Rule, elect
 
 def _known_rule(given: str | dict[str, Any]) -> str | dict[str, Any]:
     """Refuse rules that do not exist, and options that they do not take."""
-    Rule.of(given)
+    try:
+        Rule.of(given)
+    except SpecError as error:
+        raise ValueError(str(error)) from error
     return given
+
+
+def _texts(setting: Setting, field: str, given: str | tuple[str, ...]) -> tuple[str, ...]:
+    """The texts of a field, or of the file that it names."""
+    try:
+        found = setting.messages(given) if given else ()
+    except SpecError as error:
+        raise SpecError(f"interaction.{field}: {error}") from error
+    if not all(text.strip() for text in found):
+        raise SpecError(f"interaction.{field}: holds a text that is blank")
+    return found
 
 
 class DrafterSpec(DocumentModel):
@@ -132,7 +146,7 @@ class ConsensusInteraction(Interaction):
     """Ratings beside the ballots."""
     between: Literal["probe", "self-report"] | None = None
     """Off-record question to citizens after each round but the last; null asks none."""
-    position: str | None = Field(None, min_length=1)
+    position: str | None = Field(None, pattern=r"\S")
     """The position statement; null takes the claim of the topic."""
 
     # What follows from the fields
@@ -171,7 +185,7 @@ class ConsensusInteraction(Interaction):
     @property
     def decided(self) -> Mapping[str, tuple[tuple[int, ...], frozenset[str]]]:
         """Ranks, agreement and quality of statements, as far as there are such."""
-        most = tuple(range(1, self._most_standing + 1))
+        most = tuple(range(1, max(self._most_standing, 2) + 1))
         rated = self.passes or self.ratings.position
         by_role = self.predictor == "role" and "predicted" in self.ballots
         found = {
@@ -291,6 +305,7 @@ class ConsensusInteraction(Interaction):
 
     def check(self, setting: Setting) -> None:
         """Refuse a missing position statement, examples that all tell too much, and citizens who cannot answer."""
+        self.externals(setting)
         for number, way in enumerate(self.ways):
             if way.examples:
                 examples_by_size(setting, number, way)
@@ -321,10 +336,10 @@ class ConsensusInteraction(Interaction):
         found = {GIVEN.format(agent): Message(text, names[agent]) for agent, text in setting.given.items()}
         if position := self.position or setting.position:
             found[POSITION] = Message(position)
-        for place, text in enumerate(setting.messages(self.controls) if self.controls else ()):
+        for place, text in enumerate(_texts(setting, "controls", self.controls)):
             found[f"control-{place}"] = Message(text)
         for number, way in enumerate(self.ways):
-            for place, text in enumerate(setting.messages(way.examples) if way.examples else ()):
+            for place, text in enumerate(_texts(setting, "drafters", way.examples)):
                 found[f"example-{number}-{place}"] = Message(text)
         return found
 

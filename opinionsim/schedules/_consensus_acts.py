@@ -149,10 +149,10 @@ def read_ratings(names: Mapping[str, str], part: str, text: str, received: tuple
     for name, variable in names.items():
         lines = re.findall(rf"^\W*(?:predicted\s+)?{name}\b(.*)$", told, re.IGNORECASE | re.MULTILINE)
         found = {tuple(map(float, numbers)) for line in lines if (numbers := _NUMBER.findall(line))}
-        if len(found) != 1 or len(numbers := found.pop()) != 1:
+        if len(found) != 1 or len(min(found)) != 1:
             what = "several numbers" if found else "none"
             raise Rejected(f"a line such as `{name.capitalize()}: 5` is needed; the reply has {what}")
-        if (value := numbers[0]) not in LIKERT:
+        if (value := min(found)[0]) not in LIKERT:
             raise Rejected(f"{name} {value:g} is off the scale; valid: whole numbers from {LIKERT[0]} to {LIKERT[-1]}")
         ratings[variable] = int(value)
     return Said.numbers({_turn(statements(received)[-1]): ratings})

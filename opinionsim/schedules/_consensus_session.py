@@ -128,7 +128,7 @@ def examples_by_size(setting: Setting, number: int, way: DrafterSpec) -> list[li
         for n in _EXAMPLES
     ]
     if not any(found):
-        raise SpecError(f"interaction.drafters.{number}.examples: none of another question has 3, 4 or 5 opinions")
+        raise SpecError(f"interaction.drafters: examples of {way.name!r}: none of another question has 3 to 5 opinions")
     return [names for names in found if names]
 
 

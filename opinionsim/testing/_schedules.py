@@ -88,7 +88,7 @@ class _Answers:
     ) -> Reply:
         """Answer one part of a turn; a text that its act rejects is an answer without a decision."""
         invented = _hashed(turn.index, part, [tuple(message) for message in messages]).hex()[:12]
-        text = self._says(turn, reading.received, invented)
+        text = self._says(turn, reading.received if reading.parse else (), invented)
         await asyncio.sleep(self._latency(turn.index))
         try:
             return Reply(text, decision=reading.parse and reading.parse(part, text, reading.received)).as_said()
@@ -183,7 +183,10 @@ class ScheduleContract(ABC):
         """Build the schedule under test: the same one, from the same seed, at every call."""
 
     def says(self, turn: Turn, received: Sequence[Message], invented: str) -> str:
-        """What is replied in a turn that received these messages: by default twelve characters without a meaning."""
+        """What is replied in a turn: by default twelve characters without a meaning.
+
+        `received` is what the turn received where its act has a `parse`, and empty elsewhere.
+        """
         return invented
 
     def _turns(self, schedule: AnySchedule) -> list[Turn]:
