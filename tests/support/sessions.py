@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import numpy as np
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import PrivateAttr
 
-from opinionsim.llm import ScriptedChatModel
+import opinionsim as osim
+from opinionsim.assembly import LoadedParts, assemble
+from opinionsim.classifiers import Item
+from opinionsim.llm import Endpoint, MemoryJournal, RunCalls, ScriptedChatModel, Seat, SlotPool
+from opinionsim.measurement import Measuring, Queues
+from opinionsim.messages import ChatMessage, Message
+from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.prompts import load_pack
+from opinionsim.schedules import Turn
+from opinionsim.simulation import Simulation
+from opinionsim.specification import load_experiment
+from opinionsim.testing import run_virtual
 
 REFUSED = AIMessage("", additional_kwargs={"refusal": "I will not."})
 #: Tasks by the phrase that stands in the prompts of each and in no other.
@@ -47,8 +62,15 @@ def session(size: int = 3, **fields: Any) -> dict[str, Any]:
             node[folder] = dict(node.get(folder, {}))
             node = node[folder]
         node[last] = value
+    if "drafters" in spec["interaction"]:
+        spec["interaction"].pop("candidates", None)
     predicts = "predicted" in spec["interaction"].get("ballots", ()) and "predictor" not in spec["interaction"]
     return {**spec, "roles": {**spec["roles"], **({"predictor": {}} if predicts else {})}}
+
+
+def task_of(prompt: str) -> str:
+    """The task that a prompt sets."""
+    return next(name for phrase, name in _CUES.items() if phrase in prompt)
 
 
 class Asked(NamedTuple):
@@ -77,8 +99,7 @@ class NotingModel(ScriptedChatModel):
 
     async def _agenerate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
         *before, last = [each.content for each in messages]
-        task = next(name for phrase, name in _CUES.items() if phrase in last)
-        asked = Asked(task, "\n".join(before), last, kwargs["seed"])
+        asked = Asked(task_of(last), "\n".join(before), last, kwargs["seed"])
         self._asked.append(asked)
         said = self._says(asked)
         if said is None:
@@ -91,3 +112,149 @@ def noting(says: Callable[[Asked], str | AIMessage | None] = lambda asked: None)
     model = NotingModel()
     model._says = says
     return model
+
+
+# -- sessions on a virtual clock -------------------------------------------------------------------------
+
+
+def hashed(*words: object) -> str:
+    """Hexadecimal digits that follow from some words."""
+    return hashlib.sha256(repr(words).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def reply(task: str, prompt: str, digits: str) -> str:
+    """A reply that can be read, as a function of a prompt and some digits."""
+    if task in ("draft", "revise"):
+        completed = "in one paragraph:" in prompt
+        return f"We say {digits[:6]}." if completed else f"<statement>We say {digits[:6]} > all.</statement>"
+    if task in ("rank", "predict"):
+        letters = re.findall(r"^Statement ([A-Z]+):$", prompt, re.MULTILINE)
+        order = sorted(letters, key=lambda letter: hashed(letter, digits))
+        signs = [" = " if digit in "0123" else " > " for digit in digits[: len(order) - 1]]
+        return "<ranking>" + "".join(map("".join, zip(order, [*signs, ""], strict=True))) + "</ranking>"
+    if task in ("rate", "predict-rating"):
+        return f"Agreement: {1 + int(digits[0], 16) % 7}\nQuality: {1 + int(digits[1], 16) % 7}"
+    return str(int(digits[0], 16) % 5 - 2) if task == "self-report" else f"I say {digits[:6]}."
+
+
+@dataclass
+class Voices:
+    """A chat model that is a function of messages and seed.
+
+    `moody` ones refuse, fall silent, are cut off or say what cannot be read, each in a few of a hundred replies.
+    """
+
+    latency: Callable[[int], float] = lambda seed: 1.0
+    moody: bool = False
+    asked: list[tuple[float, str, int]] = field(default_factory=list)
+
+    async def call(self, messages: Sequence[ChatMessage], seed: int, max_tokens: int | None = None) -> AIMessage:
+        prompt, digits = messages[-1].content, hashed([tuple(each) for each in messages], seed)
+        self.asked.append((asyncio.get_running_loop().time(), task_of(prompt), seed))
+        await asyncio.sleep(self.latency(seed))
+        mood = int(digits[:4], 16) % 100 if self.moody else 100
+        if mood < 4:
+            return AIMessage("", additional_kwargs={"refusal": "I decline."}) if mood < 2 else AIMessage(" ")
+        if mood < 6:
+            return AIMessage("<statement>We", response_metadata={"finish_reason": "length"})
+        return AIMessage("I cannot say." if mood < 16 else reply(task_of(prompt), prompt, digits[4:]))
+
+
+@dataclass
+class Guest:
+    """A person who answers what a model would, or what the test gives it, after some time."""
+
+    says: str | None = None
+    latency: float = 2.5
+
+    async def answer(self, turn: Turn, part: str, messages: Sequence[ChatMessage]) -> str:
+        await asyncio.sleep(self.latency)
+        prompt = messages[-1].content
+        return reply(task_of(prompt), prompt, hashed(prompt)) if self.says is None else self.says
+
+
+@osim.part("classifier")
+class SharedLetters:
+    """A predictor for tests: agreement follows from the two texts, whatever they say; -3 to 3."""
+
+    name = "shared-letters"
+    needs_claim, reads_context, reads_about = False, False, True
+
+    def __init__(self, scale: OpinionScale | None = None) -> None:
+        self.scale = scale or OpinionScale()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {}
+
+    def classify(self, items: Sequence[Item]) -> OpinionEstimates:
+        probabilities = np.zeros((len(items), len(self.scale)))
+        for row, item in enumerate(items):
+            probabilities[row, int(hashed(item.text, item.about)[:4], 16) % len(self.scale)] = 1.0
+        return OpinionEstimates.from_probabilities(self.scale, probabilities, np.zeros(len(items)))
+
+
+#: Predicted agreement by an instrument; beside ``predictor: instrument`` and ballots among which are predicted ones.
+PREDICTING = {
+    "variable": "predicted_agreement",
+    "classifier": "tests.support.sessions:SharedLetters",
+    "scale": {"points": [1, 2, 3, 4, 5, 6, 7]},
+    "texts": ["statement"],
+    "about": "reads",
+}
+
+
+class Ended(NamedTuple):
+    """A session that was carried out."""
+
+    rows: list[tuple[Any, ...]]
+    """Turns and messages, as values."""
+    turns: list[tuple[Turn, Message]]
+    seconds: float
+    """Virtual time of the last message."""
+    error: str
+
+
+def played(
+    spec: Mapping[str, Any],
+    voices: Any = None,
+    *,
+    journal: MemoryJournal | None = None,
+    slots: int = 10_000,
+    seats: Mapping[int | str, Seat] | None = None,
+    until: float | None = None,
+) -> Ended:
+    """Carry out the first run of a specification on a virtual clock, as far as `until` seconds."""
+    experiment = load_experiment(dict(spec))
+    planned = experiment.runs[0]
+    parts = assemble(planned, experiment.resources)
+    loaded = LoadedParts(experiment, seats=seats)
+    client = Voices() if voices is None else voices
+    cast = [
+        member if isinstance(member.endpoint, Seat) else replace(member, endpoint=Endpoint(client))
+        for member in loaded.cast(planned.spec, parts)
+    ]
+    calls = RunCalls(planned.run_id, journal or MemoryJournal(), [each.endpoint for each in cast], SlotPool(slots))
+    measuring = Measuring(loaded.instruments(planned.spec), Queues(), calls, parts.claim)
+    simulation = Simulation(parts.schedule, cast, calls, measuring=measuring)
+
+    async def story() -> tuple[float, str]:
+        work, error = asyncio.ensure_future(simulation.run()), ""
+        done, _ = await asyncio.wait([work], timeout=until)
+        if not done:
+            work.cancel()
+        try:
+            await work
+        except osim.OpinionSimError as failure:
+            error = str(failure)
+        except asyncio.CancelledError:
+            error = "killed"
+        return asyncio.get_running_loop().time(), error
+
+    seconds, error = run_virtual(story())
+    turns = list(simulation.engine.graph.transcript())
+    rows = [
+        (turn.index, turn.step, turn.agent, turn.act, turn.reads, message.text, message.condition, message.decision)
+        for turn, message in turns
+    ]
+    return Ended(rows, turns, seconds, error)
