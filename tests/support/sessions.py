@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import PrivateAttr
@@ -66,6 +67,43 @@ def session(size: int = 3, **fields: Any) -> dict[str, Any]:
         spec["interaction"].pop("candidates", None)
     predicts = "predicted" in spec["interaction"].get("ballots", ()) and "predictor" not in spec["interaction"]
     return {**spec, "roles": {**spec["roles"], **({"predictor": {}} if predicts else {})}}
+
+
+def with_texts(spec: dict[str, Any]) -> dict[str, Any]:
+    """The session with two texts that were written beforehand beside two personas."""
+    without = {key: value for key, value in spec.items() if key != "population"}
+    return {**without, "cast": [{"text": "I want it > all."}, {}, {"text": "I do not."}, {}]}
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> dict[str, Any]:
+    """Small sessions of every kind."""
+    fields: dict[str, Any] = {"candidates": draw(st.integers(2, 4)), "rounds": draw(st.integers(0, 2))}
+    fields["ballot"] = draw(st.sampled_from(["ranking", "rating"]))
+    fields["ballots"] = draw(st.sampled_from([["stated"], ["predicted"], ["stated", "predicted"]]))
+    fields["ties"] = draw(st.sampled_from(["allowed", "random", "ballots"]))
+    rules: list[Any] = ["schulze", "borda", "copeland", "plurality", {"kind": "approval", "top": 1}]
+    if fields["ballot"] == "rating":
+        rules += ["utilitarian", "nash", "egalitarian", {"kind": "approval", "threshold": 4}]
+    fields["rule"] = draw(st.sampled_from(rules))
+    fields["standing"] = draw(st.sampled_from([[], ["opinions"], ["position"], ["opinions", "position"]]))
+    passes = draw(st.integers(0, 2))
+    rated = passes or (fields["ballot"] == "rating" and "stated" in fields["ballots"])
+    position = draw(st.sampled_from([None, "before", "after"] if rated else [None, "before"]))
+    fields["ratings"] = {"position": position, "passes": passes}
+    if rated:
+        fields["leave_one_out"] = draw(st.integers(0, 1))
+        fields["controls"] = draw(st.sampled_from([[], ["Others say so."]]))
+    if fields["rounds"]:
+        fields["incumbent"] = draw(st.booleans())
+        fields["between"] = draw(st.sampled_from([None, "probe", "self-report"]))
+    if fields["ballots"] == ["stated", "predicted"]:
+        elects = draw(st.sampled_from(["stated", "predicted"]))
+        fields |= {"choose_by": elects, **({"shortlist": 2} if elects == "stated" and draw(st.booleans()) else {})}
+    if draw(st.booleans()):
+        fields["measurement__self_report"] = {"before": draw(st.integers(0, 1)), "after": 1}
+    spec = session(4, **fields)
+    return with_texts(spec) if draw(st.booleans()) else {**spec, "seed": draw(st.integers(0, 9))}
 
 
 def task_of(prompt: str) -> str:
@@ -213,6 +251,8 @@ class Ended(NamedTuple):
     seconds: float
     """Virtual time of the last message."""
     error: str
+    opinions: dict[Any, str]
+    """What its instruments say, by instrument, turn and second turn."""
 
 
 def played(
@@ -249,7 +289,10 @@ def played(
             error = str(failure)
         except asyncio.CancelledError:
             error = "killed"
-        return asyncio.get_running_loop().time(), error
+        seconds = asyncio.get_running_loop().time()
+        if not error:
+            await measuring.code_all(simulation.texts(), simulation.text, urgent=True)
+        return seconds, error
 
     seconds, error = run_virtual(story())
     turns = list(simulation.engine.graph.transcript())
@@ -257,4 +300,5 @@ def played(
         (turn.index, turn.step, turn.agent, turn.act, turn.reads, message.text, message.condition, message.decision)
         for turn, message in turns
     ]
-    return Ended(rows, turns, seconds, error)
+    opinions = {tuple(key): repr(each.value) for key, each in measuring.estimates.items()}
+    return Ended(rows, turns, seconds, error, opinions)
