@@ -32,12 +32,12 @@ format: .venv/.ready-lint ## format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-verify: .venv/.ready-test ## long tests, closed forms, statistics, durability; figures in results/verification
+verify: .venv/.ready-test .venv/.ready-verification ## long tests, closed forms, statistics, durability; figures in results/verification
 	OPINIONSIM_FLIPS=100 $(BIN)/pytest -n auto --dist loadfile -m long tests
 	OPINIONSIM_FIGURES=results/verification $(BIN)/pytest verification
 
 constraints: ## resolve constraints/py311.txt anew (needs uv)
-	uv pip compile pyproject.toml --all-extras --group dev --constraint constraints/torch.txt --python-version 3.11 \
+	uv pip compile pyproject.toml --all-extras --group dev --group verification --constraint constraints/torch.txt --python-version 3.11 \
 		--upgrade --no-annotate --no-header --no-emit-index-url --no-emit-find-links --quiet --output-file $(CONSTRAINTS)
 	# What torch needs on machines with an accelerator is torch's own affair.
 	sed -i -E '/^(nvidia|cuda|triton)/d' $(CONSTRAINTS)

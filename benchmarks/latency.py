@@ -37,7 +37,7 @@ class SlowScripted(ScriptedChatModel):
         return result
 
 
-def _timed(spec: dict[str, Any], slots: int) -> tuple[float, Any]:
+def timed(spec: dict[str, Any], slots: int) -> tuple[float, Any]:
     """Seconds from first dispatch to last message, and the forecast."""
     experiment = osim.load_experiment(spec)
     forecast = osim.plan(experiment, max_concurrency=slots)
@@ -80,19 +80,19 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="20 runs in the sweep instead of 100")
     replicates = 20 if parser.parse_args().quick else 100
     for size, steps in ((10, 100), (100, 1000)):
-        seconds, forecast = _timed(_spec(size, steps), slots=10_000)
+        seconds, forecast = timed(_spec(size, steps), slots=10_000)
         bound = forecast.longest_path * LATENCY_S
         print(
             f"one run, N={size}, T={steps}: {seconds:.2f} s; critical path {forecast.longest_path} calls = "
             f"{bound:.2f} s; ratio {seconds / bound:.3f} (bar 1.08); sequential {forecast.calls * LATENCY_S:.0f} s"
         )
-    _timed(_spec(10, 100), slots=64)  # what is done once in a process is done
+    timed(_spec(10, 100), slots=64)  # what is done once in a process is done
     recorded, dropped = [], []
     for _ in range(1 if replicates < 100 else 2):
-        seconds, forecast = _timed(_spec(10, 100, replicates), slots=64)
+        seconds, forecast = timed(_spec(10, 100, replicates), slots=64)
         recorded.append(seconds)
         with _journal_only():
-            dropped.append(_timed(_spec(10, 100, replicates), slots=64)[0])
+            dropped.append(timed(_spec(10, 100, replicates), slots=64)[0])
     sequential = forecast.calls * LATENCY_S
     speedups = [sequential / each for each in recorded]
     print(

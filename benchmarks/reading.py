@@ -343,21 +343,26 @@ def nothing_ms(url: str, replicates: int, steps: int) -> dict[str, float]:
     return {"ms": 1e3 * (took[1] - took[0]) / (replicates - 2)}
 
 
+def _run_by(checkout: str, *arguments: str) -> str:
+    """What a Python process prints that has a checkout's package, and keeps its bytecode."""
+    # The folder in which a process begins comes before PYTHONPATH, and may hold a package of this name.
+    environment = os.environ | {"PYTHONPATH": checkout, "PYTHONDONTWRITEBYTECODE": ""}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment, cwd=checkout)
+    return done.stdout
+
+
 def _by(checkout: str, *arguments: str) -> dict[str, float]:
     """What this file prints when another checkout's package carries it out."""
-    environment = os.environ | {"PYTHONPATH": checkout}
-    command = [sys.executable, __file__, *arguments]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    printed = _run_by(checkout, str(Path(__file__).resolve()), *arguments)
+    found: dict[str, float] = json.loads(printed.splitlines()[-1])
     return found
 
 
 def _command_s(checkout: str, command: str, path: Path) -> float:
     """Seconds of the processor that a command takes from start to end."""
     before = os.times()
-    environment = os.environ | {"PYTHONPATH": checkout}
-    asked = [sys.executable, "-m", "opinionsim", command, str(path)]
-    subprocess.run(asked, check=True, capture_output=True, env=environment)
+    _run_by(checkout, "-m", "opinionsim", command, str(path))
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
 
@@ -397,7 +402,9 @@ def main() -> None:
     parser.add_argument("--sweep", nargs=2, metavar=("URL", "REPLICATES"), help=argparse.SUPPRESS)
     parser.add_argument("--read", nargs=3, metavar=("URL", "KIND", "NUMBER"), help=argparse.SUPPRESS)
     parser.add_argument("--complete", action="store_true", help="only (c), stores of complete runs")
-    parser.add_argument("--beside", metavar="CHECKOUT", help="another checkout to compare (c) with")
+    parser.add_argument(
+        "--beside", metavar="CHECKOUT", type=os.path.abspath, help="another checkout to compare (c) with"
+    )
     parser.add_argument("--fill", nargs=3, metavar=("URL", "REPLICATES", "STEPS"), help=argparse.SUPPRESS)
     parser.add_argument("--nothing", nargs=3, metavar=("URL", "REPLICATES", "STEPS"), help=argparse.SUPPRESS)
     given = parser.parse_args()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -20,9 +22,6 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _waiting: list[Callable[..., Any]] = []
 #: Held while functions are registered with the compiler, since several threads may compile at once.
 _compiling = Lock()
-#: Kernels as the compiler holds them, and what they are.
-_own: set[Any] = set()
-_named: dict[Callable[..., Any], str] = {}
 _log = logging.getLogger(__name__)
 
 
@@ -101,38 +100,38 @@ def compiled(kernel: Callable[..., Any], name: str = "") -> Callable[..., Any]:
         What it is, for the log: each kernel that is compiled is a line of ``opinionsim.compilation`` at level INFO.
     """
     with _compiling:
-        if name:
-            _named[kernel] = name
-        return _compiled(kernel)
+        return _compiled(kernel, name or kernel.__name__)
 
 
 @cache
-def _compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def _compiled(kernel: Callable[..., Any], name: str) -> Callable[..., Any]:
     from numba import njit
     from numba.extending import register_jitable
 
     _teach_at()
-    _told()
     # Nothing but kernels calls them, so that they need none of the wrappers by which Python and C call functions.
-    register = register_jitable(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    register = register_jitable(no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True, pipeline_class=_part)
     while _waiting:
         register(_waiting.pop())
     # Machine code on disk is found by this name and by the time of the kernel's own file. The functions it calls are in
     # other files: with a digest of all sources in the name, outdated code is never used.
     kernel.__qualname__ += f"-{_sources(_room(kernel))}-{_content(kernel)}"
-    try:
-        made: Any = njit(cache=True, nogil=True)(kernel)
-    except RuntimeError:  # no folder can be written to
-        return njit(nogil=True)(kernel)
-    _own.add(made)
-    made._cache.save_overload = _one_at_a_time(made._cache)
+    made: Any = njit(nogil=True)(kernel)
+    with suppress(RuntimeError):  # no folder can be written to
+        made.enable_caching()
+        _keep_well(made._cache)
+    made._compiler.compile = _told(name, made._compiler.compile)
     found: Callable[..., Any] = made
     return found
 
 
-def _one_at_a_time(cache: Any) -> Callable[..., None]:
-    """Have one process at a time keep machine code: numba gives what two keep at once the same name on disk."""
+def _keep_well(cache: Any) -> None:
+    """Have one process at a time keep machine code, and all load it without what only the compiler needs.
+
+    Numba gives what two keep at once the same name on disk, and imports many modules, of SciPy too, before it loads.
+    """
     from filelock import FileLock
+    from numba.core.runtime.nrt import rtsys
 
     save = cache.save_overload
 
@@ -140,21 +139,41 @@ def _one_at_a_time(cache: Any) -> Callable[..., None]:
         with FileLock(Path(cache.cache_path) / "opinionsim.lock"):
             save(*given)
 
-    return save_alone
+    def load(signature: Any, target: Any) -> Any:
+        rtsys.initialize(target)
+        return cache._load_overload(signature, target)
+
+    cache.save_overload, cache.load_overload = save_alone, load
 
 
-@cache
-def _told() -> None:
-    """Say what is compiled, in a line for each kernel, to the log of this module."""
-    from numba.core import event
+def _told(name: str, compiling: Callable[..., Any]) -> Callable[..., Any]:
+    """The compilation of a kernel, with a line to the log of this module, and in less time."""
 
-    class Told(event.Listener):
-        def on_start(self, happened: Any) -> None:
-            kernel = happened.data["dispatcher"]
-            if kernel in _own:
-                _log.info("compiling %s, which is kept for later", _named.get(kernel.py_func, kernel.py_func.__name__))
+    def told(*given: Any) -> Any:
+        _log.info("compiling %s, which is kept for later", name)
+        thresholds = gc.get_threshold()
+        # Nothing is collected meanwhile: the compiler makes much and drops little of it.
+        gc.set_threshold(0)
+        try:
+            return compiling(*given)
+        finally:
+            gc.set_threshold(*thresholds)
 
-        def on_end(self, happened: Any) -> None:
-            """Nothing to say."""
+    # Python maps memory for all calls in this one at once, where it would else map and unmap some again and again.
+    told.__code__ = told.__code__.replace(co_stacksize=2**16)
+    return told
 
-    event.register("numba:compile", Told())  # type: ignore[no-untyped-call]
+
+def _part(typing: Any, target: Any, _: None, *given: Any) -> Any:
+    """The compiler of a function that kernels call: it is optimized and made machine code in the kernel alone."""
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler
+
+    def finished(part: Any, *given: Any) -> None:
+        part._finalized = True
+
+    class Part(JITCodeLibrary):
+        codegen = property(lambda part: part)
+        _optimize_final_module = _finalize_final_module = set_env = finished
+
+    return Compiler(typing, target, Part(target.codegen(), "part"), *given)  # type: ignore[no-untyped-call]

@@ -212,6 +212,8 @@ class OpinionModel(mesa.Model):
     others : mapping of str to str, BaseChatModel or Seat, optional
         Chat model, or person at a seat, that answers for each of the schedule's other roles; the role ``seat`` needs
         a person. Default `chat_model`. These roles have no persona and no memory.
+    seats : mapping of int to Seat, optional
+        Persons who answer for participants, by number, in the place of `chat_model`.
     task : str
         What agents are asked to do, in free words, beside what their acts ask.
 
@@ -246,6 +248,7 @@ class OpinionModel(mesa.Model):
         lookahead: int | None = None,
         journal: Journal | None = None,
         others: Mapping[str, str | BaseChatModel | Seat] | None = None,
+        seats: Mapping[int, Seat] | None = None,
         task: str = "",
     ) -> None:
         whole_number("seed", seed, 0)
@@ -264,8 +267,12 @@ class OpinionModel(mesa.Model):
         self._max_concurrency = max_concurrency
         self._task = task
         self._client = self._client_of(chat_model)
-        self._others = self._answering(others or {})
-        kinds = {self._client.evidence, *(_evidence(each) for each in self._others)}
+        self._others, agents = self._answering(others or {}), range(len(self.population))
+        self._seats = dict(seats or {})
+        if wrong := [agent for agent, each in self._seats.items() if not isinstance(each, Seat) or agent not in agents]:
+            raise SpecError(f"seats: a Seat for an agent from 0 to {len(agents) - 1} is expected; check {wrong[0]!r}")
+        kinds = {_evidence(each) for each in (*self._others, *self._seats.values())}
+        kinds |= {self._client.evidence} if len(self._seats) < len(agents) else set()
         self.evidence = kinds.pop() if len(kinds) == 1 else "mixed"
         self.classifier = _classifier(classifier, self.scale, self.evidence)
         kinds_of_text = {act.kind for act in self.schedule.acts.values()}
@@ -433,7 +440,7 @@ class OpinionModel(mesa.Model):
         others = other_actors(schedule, pack, claim=claim, scale=scale, masked=masked, task=self._task)
         played = Endpoint(self._client, account=self._client.account, networked=self._client.networked)
         members = [
-            _member(actor, played, persona, opinion)
+            _member(actor, self._seats.get(actor.agent, played), persona, opinion)
             for actor, persona, opinion in zip(
                 participants, self.population.personas, self.population.opinions, strict=True
             )

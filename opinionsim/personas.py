@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from opinionsim.documents import Document, KeyPath, is_one_line, read_document, read_text, validate
+from opinionsim.documents import Document, DocumentModel, KeyPath, is_one_line, read_document, read_text, validate
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 
@@ -86,14 +86,12 @@ class _PersonaModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
     name: str
-    opinion: int | None = None
+    opinion: int | None = Field(None, strict=True)
     attributes: dict[str, str] = Field(default_factory=dict)
     background: str = ""
 
 
-class _PersonaSetModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _PersonaSetModel(DocumentModel):
     name: str = Field(min_length=1)
     source: str = ""
     licence: str = ""

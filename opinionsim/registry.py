@@ -78,7 +78,7 @@ KINDS: Mapping[str, _Kind] = {
     ),
     "selector": _Kind("selector", "opinionsim.schedules", (("__call__",),), ("texts",)),
     "metric": _Kind(
-        "metric", "opinionsim.metrics", (("__call__",),), ("opinions", "range", "network", "groups", "initial")
+        "metric", "opinionsim.metrics", (("__call__",),), ("opinions", "range", "network", "groups", "initial", "truth")
     ),
 }
 
@@ -520,15 +520,15 @@ class KindModel(DocumentModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        own = built_in(cls.part_kind) if not cls.kind_name() else {cls.kind_name(): None}
-        forms = []
-        for name, each in own.items():
-            form = handler(core if each is None else each.target.__pydantic_core_schema__)
-            schema = handler.resolve_ref_schema(form)
-            schema["properties"]["kind"] = {"const": name, "title": "Kind", "type": "string"}
-            schema["required"] = ["kind", *(field for field in schema.get("required", ()) if field != "kind")]
-            forms.append(form)
-        return forms[0] if cls.kind_name() else {"anyOf": [*forms, _OUTSIDE]}
+        if not cls.kind_name():
+            kinds = [each.target for each in built_in(cls.part_kind).values()]
+            forms = [each.__get_pydantic_json_schema__(each.__pydantic_core_schema__, handler) for each in kinds]
+            return {"anyOf": [*forms, _OUTSIDE]}
+        form = super().__get_pydantic_json_schema__(core, handler)
+        schema = handler.resolve_ref_schema(form)
+        schema["properties"]["kind"] = {"const": cls.kind_name(), "title": "Kind", "type": "string"}
+        schema["required"] = ["kind", *(field for field in schema.get("required", ()) if field != "kind")]
+        return form
 
 
 def _at_kind(problem: str, kind: Any) -> ValidationError:
@@ -567,7 +567,7 @@ class NamedPart(DocumentModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return {"anyOf": [{"type": "string"}, handler(core)]}
+        return {"anyOf": [{"type": "string"}, super().__get_pydantic_json_schema__(core, handler)]}
 
     @model_serializer(mode="wrap")
     def _plain(self, handler: Callable[[Any], dict[str, Any]]) -> Any:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from opinionsim.documents import Document, is_one_line, read_document, validate
+from opinionsim.documents import Document, DocumentModel, is_one_line, read_document, validate
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 
@@ -126,9 +126,7 @@ class Topic:
 _Side = Annotated[str, Field(pattern=r"^\w+(-\w+)*$")]
 
 
-class _TopicModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _TopicModel(DocumentModel):
     name: str
     title: str = ""
     category: str = "Other"
@@ -140,9 +138,7 @@ class _TopicModel(BaseModel):
     question: str | None = None
 
 
-class _TopicsModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _TopicsModel(DocumentModel):
     topics: list[_TopicModel] = Field(min_length=1)
     source: str = ""
     licence: str = ""
@@ -156,22 +152,24 @@ def _topic(model: _TopicModel, document: Document, *place: str | int, source: st
     question = (model.question or "").strip()
     if model.question is not None and not (question and is_one_line(question)):
         raise document.error((*place, "question"), f"must be one line with a question; got {model.question!r}")
-    for framing, text in model.claims.items():
-        if not text.strip(" \t\r\n.") or (text.strip().endswith(".") and not question):
+    claims = {framing: text.strip() for framing, text in model.claims.items()}
+    for framing, claim in claims.items():
+        here = (*place, "claims", framing)
+        if not claim.strip(" .") or (claim.endswith(".") and not question):
             what = "a sentence" if question else "a clause that can follow 'that', without a full stop"
-            raise document.error((*place, "claims", framing), f"must be {what}; got {text!r}")
-        if not is_one_line(text.strip()):
+            raise document.error(here, f"must be {what}; got {model.claims[framing]!r}")
+        if not is_one_line(claim):
             raise document.error(
-                (*place, "claims", framing),
-                f"must be one line, without line breaks or other control characters; got {text!r}",
+                here, f"must be one line, without line breaks or other control characters; got {claim!r}"
             )
+        if list(claims.values()).count(claim) > 1:
+            raise document.error(here, f"repeats the claim of another side; got {claim!r}")
     if model.accepted is not None and model.accepted not in model.claims:
         valid = ", ".join(model.claims)
         raise document.error((*place, "accepted"), f"{model.accepted!r} is no side of claims; valid: {valid}, or null")
     if not is_one_line(model.title):
         raise document.error((*place, "title"), f"must be one line; got {model.title!r}")
     title = model.title.strip() or model.name.replace("-", " ").capitalize()
-    claims = {framing: text.strip() for framing, text in model.claims.items()}
     masked = masked if model.masked is None else model.masked
     source = model.source or source
     return Topic(model.name, title, model.category, claims, model.accepted, model.sensitive, source, masked, question)

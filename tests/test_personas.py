@@ -82,6 +82,8 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
     [
         ("opinion: -2", "belief: -2", 7, r"personas\[0\]\.belief: .*opinion"),
         ("opinion: -2", "opinion: 0.5", 7, r"personas\[0\]\.opinion: .*0\.5"),
+        ("opinion: -2", "opinion: true", 7, r"personas\[0\]\.opinion: must be a whole number; got true"),
+        ("opinion: -2", "opinion: '2'", 7, r"personas\[0\]\.opinion: must be a whole number; got '2'"),
         ("opinion: -2", "opinion: agree", 7, r"personas\[0\]\.opinion: .*agree"),
         ("age: 37", "age: [37]", 9, r"personas\[0\]\.attributes\.age: "),
         ("  - name: Bob\n", "  - name: Ann\n", 12, r"personas\[1\]\.name: duplicate 'Ann'; names must be distinct"),

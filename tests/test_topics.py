@@ -99,6 +99,13 @@ def test_the_only_side_is_taken_where_none_is_named() -> None:
         ("accepted: truth", "acepted: truth", 9, r"topics\[0\]\.acepted: .*accepted"),
         ("accepted: truth", "accepted: yes", 9, r"topics\[0\]\.accepted: 'yes' is no side.*falsehood, truth, or null"),
         ("sensitive: true", "sensitive: perhaps", 10, r"topics\[0\]\.sensitive: "),
+        ("sensitive: true", "sensitive: 1", 10, r"topics\[0\]\.sensitive: must be true or false; got 1"),
+        (
+            "truth: tea tastes better than coffee",
+            "truth: coffee tastes better than tea ",
+            7,
+            r"topics\[0\]\.claims\.falsehood: repeats the claim of another side; got 'coffee tastes better than tea'",
+        ),
         ("name: tea", "name: Green Tea", 4, r"topics\[0\]\.name: .*'Green Tea'"),
         ("name: tea", "name: four-day-week", 12, r"topics\[1\]\.name: duplicate 'four-day-week'; .*distinct"),
         ("  - name: tea\n    category: Taste", "  - category: Taste", 4, r"topics\[0\].*name"),
@@ -186,3 +193,44 @@ def test_a_claim_is_one_line() -> None:
     with pytest.raises(SpecError, match=r"claims\.truth: must be one line, .* got 'tea is\\na drink'"):
         parse_topic({"name": "tea", "claims": {"truth": "tea is\na drink"}})
     assert parse_topic({"name": "tea", "claims": {"truth": "tea is a drink\n"}}).claims == {"truth": "tea is a drink"}
+
+
+QUESTION = {
+    "name": "arts",
+    "question": " Should the arts be funded? ",
+    "claims": {"affirming": "The arts should be funded.", "negating": "The arts should NOT be funded! "},
+}
+
+
+def test_position_statements_on_a_question_are_sentences() -> None:
+    topic = parse_topic(QUESTION)
+    assert topic.question == "Should the arts be funded?"
+    assert topic.claims["affirming"] == "The arts should be funded."
+    affirming, negating = topic.claim("affirming"), topic.claim("negating")
+    assert (affirming.text, affirming.question) == ("The arts should be funded", topic.question)
+    assert (affirming.statement, negating.statement) == ("The arts should be funded.", "The arts should NOT be funded!")
+    assert affirming.truth(OpinionScale()) is None
+
+
+@pytest.mark.parametrize("text", ["tea is best", "Tea is best", "Tea is best!", "Is tea best?", "t"])
+def test_any_claim_is_a_statement(text: str) -> None:
+    statement = parse_topic({"name": "tea", "claims": {"for": text}}).claim().statement
+    assert statement[:1].isupper()
+    assert statement[-1] in ".!?"
+    assert statement.removesuffix(".").casefold() == text.casefold()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"question": " "}, "question: must be one line with a question; got ' '"),
+        ({"question": "Should it\nbe?"}, "question: must be one line"),
+        ({"question": 7}, "question"),
+        ({"claims": {"for": " . "}}, r"claims\.for: must be a sentence; got ' \. '"),
+        ({"claims": {"for": "One.\nTwo."}}, r"claims\.for: must be one line"),
+        ({"question": None}, r"claims\.affirming: must be a clause that can follow 'that', without a full stop"),
+    ],
+)
+def test_bad_questions_and_statements(changed: dict[str, object], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        parse_topic({**QUESTION, **changed})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.analysis._elections import election_table as election_table
     from opinionsim.analysis._missing import missing_tables as missing_tables
     from opinionsim.analysis._tables import (
         Table as Table,

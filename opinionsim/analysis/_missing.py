@@ -28,9 +28,9 @@ def missing_tables(
     opinions: pd.DataFrame,
     agents: pd.DataFrame,
     turns: pd.DataFrame,
+    metrics: pd.DataFrame,
     kind: str | None = None,
     wording: str | None = None,
-    ddof: int = 0,
 ) -> list[Table]:
     """Tables of what the numbers are without what is doubtful, and of who was not heard.
 
@@ -38,10 +38,8 @@ def missing_tables(
     ----------
     runs, opinions, agents, turns : DataFrame
         Frames of a store.
-    kind, wording
+    metrics, kind, wording
         As for :func:`opinionsim.analysis.tables`.
-    ddof : int
-        Correction of the standard deviation.
 
     Returns
     -------
@@ -59,7 +57,6 @@ def missing_tables(
     if usable_runs(runs).empty:
         raise SpecError(f"no complete run of a cell measures stance, so there is nothing to tabulate: {TO_MEASURE}")
     axes = default_axes(runs)
-    metrics = run_metrics(runs, opinions, agents, ddof, turns=turns)
     frame, chosen = measured(runs, metrics, axes, kind)
     return [
         *_sensitivity(runs, opinions, agents, metrics, frame, axes, chosen),

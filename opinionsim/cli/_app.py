@@ -45,6 +45,10 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "_deliberate:deliberate",
             "Carry out an experiment and print what was said. Running it again makes no call that is on record.",
         ),
+        "consensus": (
+            "_deliberate:consensus",
+            "Carry out a session that looks for a consensus and print it: consensus SPEC.",
+        ),
         "surveys": (
             "_surveys:surveys",
             "Ask respondents of a survey what they have answered already, and compare: surveys validate SURVEY.",
@@ -102,7 +106,7 @@ class _Group(TyperGroup):
         return super().parse_args(ctx, args if len(rest) == len(args) else ["--debug", *rest])
 
     def invoke(self, ctx: Any) -> Any:
-        """Carry out a command; deliberate errors and those of the operating system become messages."""
+        """Carry out a command; deliberate errors, and those of the machine, become messages."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -121,8 +125,9 @@ class _Group(TyperGroup):
             # Nobody reads any more: the interpreter's last flush must not fail.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(_BROKEN_PIPE) from None
-        except OSError as error:
-            message = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
+        except (OSError, MemoryError) as error:
+            named = (getattr(error, "filename", None), getattr(error, "strerror", None) or str(error))
+            message = ": ".join(str(part) for part in named if part) or "there is too little memory for this"
             raise self._failed(ctx, message, OpinionSimError.exit_code) from None
         return result
 

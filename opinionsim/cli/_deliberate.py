@@ -1,32 +1,44 @@
-"""The command deliberate: carry out an experiment and print what was said."""
+"""The commands deliberate and consensus: carry out an experiment and print what was said, and what was chosen."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from opinionsim.cli._console import counted, note, say
-from opinionsim.cli._options import Changes, Prompts, Slots, Spec, read_spec
+from opinionsim.cli._console import counted, note, say, say_json
+from opinionsim.cli._options import Changes, Prompts, Slots, Spec, assignments, read_spec
 from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
 from opinionsim.cli._stores import read_results, row_of, spelled
+from opinionsim.errors import SpecError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from opinionsim.store import Results
 
 #: Most runs printed where none is chosen.
 _MOST_PRINTED = 3
 
 
+RunToPrint = Annotated[
+    str | None,
+    typer.Option(
+        "--run",
+        metavar="N|ID",
+        help=f"Run to print: its number, or the start of its id. Default: all, if there are up to {_MOST_PRINTED}.",
+        show_default=False,
+    ),
+]
+
+
 def deliberate(
     spec: Spec,
     store: StoreOption = None,
-    run: Annotated[
-        str | None,
-        typer.Option(
-            "--run",
-            metavar="N|ID",
-            help=f"Run to print: its number, or the start of its id. Default: all, if there are up to {_MOST_PRINTED}.",
-            show_default=False,
-        ),
-    ] = None,
+    run: RunToPrint = None,
     max_concurrency: Slots = None,
     changes: Changes = None,
     prompts: Prompts = None,
@@ -34,6 +46,19 @@ def deliberate(
     """Carry out an experiment and print what was said. Running it again makes no call that is on record."""
     from opinionsim.analysis import transcript
 
+    _carry_out(spec, store, run, max_concurrency, changes, prompts, transcript)
+
+
+def _carry_out(
+    spec: str,
+    store: str | None,
+    run: str | None,
+    max_concurrency: int | None,
+    changes: list[str] | None,
+    prompts: str | None,
+    spelled_out: Callable[[Results, int], str],
+) -> None:
+    """Carry out an experiment and print runs of it as `spelled_out` tells them."""
     experiment = read_spec(spec, changes, prompts)
     url = store_of(experiment, store)
     run_ids = list(dict.fromkeys(planned.run_id for planned in experiment.runs))
@@ -43,9 +68,95 @@ def deliberate(
     results = read_results(url, experiment.spec.name, None)
     rows = {run_id: row for row, run_id in enumerate(results.runs["run_id"])}
     for place in chosen:
-        say(transcript(results, rows[run_ids[place]]))
+        say(spelled_out(results, rows[run_ids[place]]))
         say("")
     if run is None and len(run_ids) > _MOST_PRINTED:
         note(f"{counted(len(run_ids) - _MOST_PRINTED, 'further run')} in the store; print one with --run N, or:")
         note(f"  opinionsim show {spelled(url)} --run N")
     end(summary)
+
+
+class _Sessions(TyperGroup):
+    """The commands on consensus; what is none of them is a specification to carry out."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        """Find the command that is called."""
+        return super().resolve_command(ctx, args if args[:1] and args[0] in self.commands else ["run", *args])
+
+
+#: The command `consensus`, and those below it.
+consensus = typer.Typer(
+    cls=_Sessions,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
+    help="Carry out a session that looks for a consensus and print it: consensus SPEC.",
+)
+
+
+@consensus.command("run")
+def mediate(
+    spec: Spec,
+    store: StoreOption = None,
+    run: RunToPrint = None,
+    max_concurrency: Slots = None,
+    changes: Changes = None,
+    prompts: Prompts = None,
+) -> None:
+    """Carry out sessions and print opinions, candidates with their support, winners and critiques."""
+    from opinionsim.consensus import session_text
+
+    _carry_out(spec, store, run, max_concurrency, changes, prompts, session_text)
+
+
+Data = Annotated[
+    str, typer.Argument(metavar="DATA", help="A store with ratings, or a .csv or .parquet file.", show_default=False)
+]
+Base = Annotated[
+    str, typer.Option("--base", metavar="MODEL", help="Folder or hub name of the model to train.", show_default=False)
+]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the weights.", show_default=False)]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting, as in --set epochs=2.", show_default=False),
+]
+AllRaters = Annotated[
+    bool, typer.Option("--all-raters", help="Take raters too whose two passes disagree, or who rated once.")
+]
+
+
+@consensus.command("train-reward")
+def train_reward_model(
+    data: Data, base: Base, out: Out, settings: Settings = None, all_raters: AllRaters = False
+) -> None:
+    """Train a model that predicts how far a citizen agrees with a statement; prints its card."""
+    from opinionsim.consensus import train_reward
+
+    say_json(train_reward(_rated(data, all_raters), base, out, progress=True, **assignments(settings, "--set")))
+
+
+@consensus.command("train-statements")
+def train_statement_model(
+    data: Data, base: Base, out: Out, settings: Settings = None, all_raters: AllRaters = False
+) -> None:
+    """Train adapters of a local model on statements of high quality; prints their card."""
+    from opinionsim.consensus import train_statements
+
+    say_json(train_statements(_rated(data, all_raters), base, out, progress=True, **assignments(settings, "--set")))
+
+
+def _rated(data: str, all_raters: bool) -> pd.DataFrame | str:
+    """Ratings of a store by raters that are reliable, or by all; a file as it is, which says that itself."""
+    if data.endswith((".csv", ".parquet")):
+        return data
+    from opinionsim.consensus import ratings, reliable
+
+    table = ratings(read_results(data, None, None))
+    kept = table if all_raters else reliable(table)
+    if kept.empty:
+        raise SpecError(
+            f"{data}: no rater is reliable; rate twice (interaction.ratings: {{passes: 2}}), or give --all-raters"
+        )
+    return kept

@@ -28,6 +28,7 @@ class Figures(StrEnum):
     TRANSITIONS = "transitions"
     PHASE = "phase"
     BEFORE_AFTER = "before-after"
+    CONSENSUS = "consensus"
 
 
 #: Functions of :mod:`opinionsim.plots` that draw the figures; their arguments are the settings.
@@ -41,6 +42,7 @@ _DRAWN: Mapping[Figures, str] = {
     Figures.TRANSITIONS: "transition_matrix",
     Figures.PHASE: "phase_diagram",
     Figures.BEFORE_AFTER: "before_after",
+    Figures.CONSENSUS: "consensus",
 }
 #: Functions that count the numbers of figures, and what of them is a frame.
 _COUNTED: Mapping[Figures, tuple[str, str]] = {
@@ -50,6 +52,7 @@ _COUNTED: Mapping[Figures, tuple[str, str]] = {
     Figures.TRANSITIONS: ("transition_data", "frame"),
     Figures.PHASE: ("phase_data", "frame"),
     Figures.BEFORE_AFTER: ("before_after_data", "frame"),
+    Figures.CONSENSUS: ("consensus_data", "frame"),
 }
 
 

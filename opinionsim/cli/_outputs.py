@@ -27,8 +27,8 @@ Kind = Annotated[
     TextKind | None,
     typer.Option(
         "--kind",
-        help="Kind of text to read opinions from. Default: the first present of report, response, post, probe, "
-        "self-report.",
+        help="Kind of text to read opinions from. Default: the first present of report, response, opinion, post, "
+        "probe, self-report.",
         show_default=False,
     ),
 ]  # fmt: skip
@@ -82,7 +82,7 @@ def table(
     as_json: AsJson = False,
 ) -> None:
     """Print mean and diversity of opinions by condition, what is missing, and metrics the spec names."""
-    from opinionsim.analysis import further_table, missing_tables, tables, verdict_table
+    from opinionsim.analysis import election_table, further_table, missing_tables, tables, verdict_table
     from opinionsim.metrics import named_metrics, run_metrics, scale_of
     from opinionsim.store import open_store
 
@@ -97,10 +97,11 @@ def table(
     runs = results.ordered_runs
     chosen = None if kind is None else kind.value
     verdicts = verdict_table(runs, opinions, wording)
-    made = [] if verdicts is None else [verdicts]
-    if verdicts is None or runs["instrument_id"].notna().any():
+    elections = election_table(results) if any(results.interactions.values()) else None
+    made = [each for each in (verdicts, elections) if each is not None]
+    if not made or runs["instrument_id"].notna().any():
         made += tables(runs, measured, chosen, wording)
-        made += missing_tables(runs, opinions, agents, turns, chosen, wording, ddof)
+        made += missing_tables(runs, opinions, agents, turns, measured, chosen, wording)
     further = _further_metrics(results, allow_parts)
     if further:
         values = named_metrics(results.runs, opinions, further, scale_of(opinions))
@@ -117,7 +118,7 @@ def table(
         numbered = {id(each): f"-{place}" for place, each in enumerate(mains, start=1)} if len(mains) > 1 else {}
         for each in made:
             suffix = f"-{each.name}" if each.name else numbered.get(id(each), "")
-            note(f"wrote {each.to_csv(csv.with_stem(csv.stem + suffix))}")
+            note(f"wrote {each.to_csv(csv.parent / (csv.stem + suffix + csv.suffix))}")
 
 
 def _table_json(made: Table) -> dict[str, Any]:

@@ -173,7 +173,6 @@ def carry_out(
     if calls is None:
         calls = sum(count for run, count in calls_by_run(experiment, loaded).items() if only is None or run in only)
     # Objects loaded by now stay: walking them, a collection would delay dispatch and journal by tenths of a second.
-    gc.collect()
     gc.freeze()
     with (
         stop_requests("stopping: waiting for the calls in flight; interrupt again to end at once") as stopping,

@@ -155,4 +155,4 @@ def _records(frame: pd.DataFrame) -> Any:
 def _save(found: SurveyValidation, path: Path) -> None:
     """Write the frames of a validation: measures into the file, the others beside it."""
     for name, frame in (("", found.measures), ("-items", found.items), ("-subgroups", found.subgroups)):
-        write_frame(frame, path.with_stem(path.stem + name))
+        write_frame(frame, path.parent / (path.stem + name + path.suffix))

@@ -1,6 +1,7 @@
-"""Consensus finding in Python: sessions, their tables, evaluation, training and questions.
+"""Consensus finding in Python: sessions, their tables, and what ratings and voting rules show.
 
-A session is an experiment whose interaction is ``consensus``; :class:`Mediation` writes one for a script.
+A session is an experiment whose interaction is ``consensus``; :class:`Mediation` writes one for a script. Names are
+loaded on first use.
 """
 
 from __future__ import annotations
@@ -10,11 +11,59 @@ from typing import TYPE_CHECKING
 from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.consensus._choices import (
+        advantage_statement as advantage_statement,
+        prediction as prediction,
+        rule_agreement as rule_agreement,
+        sensitivity as sensitivity,
+        welfare_advantage as welfare_advantage,
+    )
+    from opinionsim.consensus._clusters import (
+        BRITISH_GOVERNMENT as BRITISH_GOVERNMENT,
+        Clusters as Clusters,
+        cluster_questions as cluster_questions,
+    )
+    from opinionsim.consensus._evaluation import (
+        Estimate as Estimate,
+        candidate_table as candidate_table,
+        estimate as estimate,
+        exclusion as exclusion,
+        policy_table as policy_table,
+        reliability as reliability,
+        reliable as reliable,
+        weighted_kappa as weighted_kappa,
+        win_rates as win_rates,
+        write_ratings as write_ratings,
+    )
+    from opinionsim.consensus._habermas import HabermasData as HabermasData, import_habermas as import_habermas
+    from opinionsim.consensus._mediation import Mediation as Mediation, Session as Session
+    from opinionsim.consensus._questions import (
+        EXCLUSIONS as EXCLUSIONS,
+        generated_questions as generated_questions,
+        read_curation as read_curation,
+        write_curation as write_curation,
+    )
+    from opinionsim.consensus._report import session_text as session_text
+    from opinionsim.consensus._reward import RewardTraining as RewardTraining, train_reward as train_reward
     from opinionsim.consensus._sessions import (
+        asked as asked,
         other_rules as other_rules,
         ratings as ratings,
         sessions as sessions,
         statements as statements,
+    )
+    from opinionsim.consensus._splits import check_split as check_split, split_questions as split_questions
+    from opinionsim.consensus._statements import (
+        StatementTraining as StatementTraining,
+        cleaned_statement as cleaned_statement,
+        statement_prompt as statement_prompt,
+        train_statements as train_statements,
+    )
+    from opinionsim.consensus._training_data import (
+        preference_pairs as preference_pairs,
+        read_ratings as read_ratings,
+        split_ratings as split_ratings,
+        statement_examples as statement_examples,
     )
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -89,6 +89,13 @@ def statements(results: Results) -> pd.DataFrame:
     return pd.DataFrame(records).astype({"left_out": "Int64"})
 
 
+def asked(run: Mapping[str, Any]) -> str:
+    """What citizens are asked in a run: the question of its topic, its task, or else the claim."""
+    return str(
+        next((run[name] for name in ("question", "task") if isinstance(run[name], str) and run[name]), run["claim"])
+    )
+
+
 def _policy(interaction: ConsensusInteraction, row: Mapping[str, Any]) -> str:
     """Who a statement is from."""
     if row["act"] != "put":
@@ -125,7 +132,7 @@ def ratings(results: Results) -> pd.DataFrame:
     for run, session in sessions(results):
         own = listed[(listed["group"] == run["run_id"]) & (listed["cell"] == run["cell"])]
         known = {each["turn"]: each for each in rows_of(own)}
-        question = run["task"] if isinstance(run["task"], str) and run["task"] else run["claim"]
+        question = asked(run)
         passes: dict[tuple[int, int], int] = {}
         for turn, row in session.turns.items():
             if row["kind"] != "rating" or row["reads"][-1] not in known:
@@ -165,8 +172,8 @@ def other_rules(results: Results) -> pd.DataFrame:
     -------
     DataFrame
         One row an election and rule that its ballots allow. Columns: group, cell, round, ballots, rule, winner (turn;
-        the first of those tied), tied (whether the first place is), same (whether the statement that the session's own
-        rule chose is at the first place), evidence.
+        the first of those tied), first (turns of all at the first place), tied (whether there are several), same
+        (whether the statement that the session's own rule chose is among them), evidence.
     """
     import pandas as pd
 
@@ -185,9 +192,15 @@ def other_rules(results: Results) -> pd.DataFrame:
             for name, at_first in zip(usable, first, strict=True):
                 tied = [each for each, is_first in zip(row["standing"], at_first, strict=True) if is_first]
                 told = {"group": run["run_id"], **{key: row[key] for key in ("cell", "round", "ballots")}}
-                told |= {"rule": name, "winner": tied[0], "tied": len(tied) > 1, "same": row["winner"] in tied}
+                told |= {
+                    "rule": name,
+                    "winner": tied[0],
+                    "first": tuple(tied),
+                    "tied": len(tied) > 1,
+                    "same": row["winner"] in tied,
+                }
                 records.append({**told, "evidence": run["evidence"]})
-    columns = ["group", "cell", "round", "ballots", "rule", "winner", "tied", "same", "evidence"]
+    columns = ["group", "cell", "round", "ballots", "rule", "winner", "first", "tied", "same", "evidence"]
     return pd.DataFrame(records, columns=columns)
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import math
 import re
+import textwrap
 import types
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, RootModel, ValidationError
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, RootModel, ValidationError
+from pydantic_core import CoreSchema
 
 from opinionsim.documents._document import Document, show_value
 from opinionsim.documents._parsing import KeyPath, key_text
@@ -21,17 +27,40 @@ _Model = TypeVar("_Model", bound=BaseModel)
 class DocumentModel(BaseModel):
     """Base of all models that are read from documents: frozen, strict, unknown fields refused.
 
-    Attribute docstrings become the descriptions of the JSON Schema.
+    Attribute docstrings become the descriptions of the JSON Schema. Sources are read for them when a schema is made:
+    pydantic's own option reads them whenever a class is, at every start.
     """
 
-    model_config = ConfigDict(
-        frozen=True, strict=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     @classmethod
     def form_of(cls, value: Any) -> type[BaseModel]:
         """The model whose fields a value has: this class, unless a subclass chooses by the value."""
         return cls
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        form = handler(core)
+        fields = handler.resolve_ref_schema(form)["properties"]
+        docstrings = _docstrings(cls)
+        for name, info in cls.model_fields.items():
+            told = info.description or docstrings.get(name)
+            if told and handler.resolve_ref_schema(fields[name]).get("description") != told:
+                fields[name]["description"] = told
+        return form
+
+
+def _docstrings(model: type[BaseModel]) -> dict[str, str]:
+    """Docstrings of the fields of a model, its bases' included, as far as there are sources."""
+    found: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        with suppress(OSError, TypeError):
+            defined = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0]
+            for field, text in pairwise(ast.iter_child_nodes(defined)):
+                match field, text:
+                    case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(docstring))):
+                        found[name] = inspect.cleandoc(docstring)
+    return found
 
 
 def validate(model_class: type[_Model], source: Document | Mapping[str, Any], name: str = "") -> _Model:
@@ -197,6 +226,7 @@ def _plain(kind: str, context: Mapping[str, Any], fallback: str) -> str:
         "too_short": f"must have at least {_entries(context.get('min_length'))}",
         "too_long": f"must have at most {_entries(context.get('max_length'))}",
         "string_too_short": "must not be empty",
+        "string_too_long": f"must have at most {context.get('max_length')} characters",
         "string_pattern_mismatch": f"must match the pattern {context.get('pattern')}",
     }
     return wording.get(kind, fallback.replace("Input should", "must"))

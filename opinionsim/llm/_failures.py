@@ -171,8 +171,12 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _kind(chain: list[BaseException], networked: bool) -> FailureKind:
-    if any(isinstance(each, ssl.SSLCertVerificationError) or _LASTING_CLASSES & _class_names(each) for each in chain):
+    names = set().union(*map(_class_names, chain))
+    if _LASTING_CLASSES & names or any(isinstance(each, ssl.SSLCertVerificationError) for each in chain):
         return "any-request"
+    # aiohttp gives an answer that is no HTTP the status 400, which no server sent.
+    if "HttpProcessingError" in names:
+        return "transient"
     for each in chain:
         kind = _by_answer(each) or _by_class(each)
         if kind is not None:
@@ -218,14 +222,12 @@ def _status(error: BaseException) -> int | None:
     """The HTTP status an error is about."""
     response = getattr(error, "response", None)
     if isinstance(response, Mapping):  # botocore
-        candidates = [_mapping(response.get("ResponseMetadata")).get("HTTPStatusCode")]
+        candidates = iter([_mapping(response.get("ResponseMetadata")).get("HTTPStatusCode")])
     else:
-        candidates = [getattr(error, name, None) for name in ("status_code", "status", "http_status", "code")]
-        candidates += [getattr(response, name, None) for name in ("status_code", "status")]
-    for candidate in candidates:
-        if isinstance(candidate, int) and 100 <= candidate < 600:
-            return int(candidate)
-    return None
+        # One after the other: aiohttp warns of the last name of an error.
+        names = ("status_code", "status", "http_status", "code")
+        candidates = (getattr(place, name, None) for place in (error, response) for name in names)
+    return next((int(each) for each in candidates if isinstance(each, int) and 100 <= each < 600), None)
 
 
 def _words(error: BaseException) -> set[str]:
@@ -307,7 +309,7 @@ def _reason(chain: list[BaseException], networked: bool) -> str:
 
 def _body(error: BaseException) -> str:
     """What is wrong with the body of an answer that could not be read; empty where its error is of another kind."""
-    text = str(getattr(error, "doc", "")) or _text(error)
+    text = str(getattr(error, "doc", _text(error)))
     if _PAGE.search(text[:_LONGEST_TEXT]):
         return "the provider returned a web page instead of JSON"
     if not 200 <= (_status(error) or 200) < 300 or not isinstance(error, _UNREADABLE):

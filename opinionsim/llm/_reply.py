@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opinionsim.llm._refusals import read_answer
 from opinionsim.messages import Condition
+from opinionsim.redaction import redacted
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
@@ -26,6 +28,9 @@ _WITHHELD = frozenset(
 #: No model takes in or makes as many tokens in one call.
 _MOST_TOKENS = 100_000_000
 
+#: What a provider says of a reply, without credentials; the same words come with every reply.
+_kept = lru_cache(maxsize=256)(redacted)
+
 
 class ParsedReply(NamedTuple):
     """A reply taken apart.
@@ -39,7 +44,8 @@ class ParsedReply(NamedTuple):
     condition : str
         ``answered``, ``refused``, ``empty`` or ``truncated``.
     finish_reason, model, fingerprint : str
-        As the provider returned them; empty when it did not. The fingerprint is that of its configuration.
+        As the provider returned them, without credentials; empty when it did not. The fingerprint is that of its
+        configuration.
     input_tokens, output_tokens, cached_tokens, reasoning_tokens : int or None
         As the provider counted them; None where it does not say, or what it says cannot be.
     flag : str
@@ -83,8 +89,8 @@ def read_reply(message: AIMessage) -> ParsedReply:
         reasoning=reasoning,
         condition=condition,
         finish_reason=finish,
-        model=str(about.get("model_name") or about.get("model") or ""),
-        fingerprint=str(about.get("system_fingerprint") or ""),
+        model=_kept(str(about.get("model_name") or about.get("model") or "")),
+        fingerprint=_kept(str(about.get("system_fingerprint") or "")),
         **_counted(message.usage_metadata or {}),
         flag=flag,
     )
@@ -105,9 +111,7 @@ def _counted(usage: Mapping[str, Any]) -> dict[str, int | None]:
 
 def _count(tokens: object) -> int | None:
     """A number of tokens; None where it is no whole number, negative, or beyond any model."""
-    if isinstance(tokens, bool) or not isinstance(tokens, int):
-        return None
-    return tokens if 0 <= tokens <= _MOST_TOKENS else None
+    return tokens if type(tokens) is int and 0 <= tokens <= _MOST_TOKENS else None
 
 
 def withheld(finish: str) -> bool:
@@ -156,12 +160,11 @@ def _untagged(text: str) -> tuple[str, list[str]]:
 
 
 def _finish_reason(about: dict[str, Any]) -> str:
-    for name in ("finish_reason", "stop_reason", "done_reason"):
-        if about.get(name):
-            return str(about[name])
+    reasons = [about.get(name) for name in ("finish_reason", "stop_reason", "done_reason")]
     # OpenAI's Responses API names a reason only for what is incomplete.
     incomplete = about.get("incomplete_details")
-    return str(incomplete.get("reason") or "") if isinstance(incomplete, dict) else ""
+    reasons.append(incomplete.get("reason") if isinstance(incomplete, dict) else None)
+    return _kept(str(next(filter(None, reasons), "")))
 
 
 def _refusal(message: AIMessage) -> str:

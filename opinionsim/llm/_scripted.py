@@ -423,7 +423,9 @@ class ScriptedChatModel(BaseChatModel):
             elif prompt.act in ANSWERS and not (prompt.act == "respond" and prompt.claim):
                 text = ANSWERS[prompt.act](prompt.told, len(prompt.received), draws)
             elif prompt.act in REPLIES:
-                text = REPLIES[prompt.act](prompt.told, prompt.received, spread, draws)
+                # A statement that is shown alone is compared with the position held.
+                shown = prompt.received if len(prompt.received) > 1 else (round(centre), *prompt.received)
+                text = REPLIES[prompt.act](prompt.told, shown, spread, draws)
             elif prompt.act == "self-report":
                 text = str(_point(centre, spread, greedy, self.scale, draws))
             else:

@@ -164,10 +164,14 @@ def _interview(told: str, n_received: int, draws: Draws) -> str:
     return f"\n{separator[1] if separator else ''}\n".join(answers)
 
 
+def _question(told: str, n_received: int, draws: Draws) -> str:
+    return f"Question: {draws.pick(phrases.QUESTIONS)}".replace("{n}", str(1 + int(draws.uniform() * 200)))
+
+
 #: What is said to a task, by its template: from the text of the prompt outside memory and messages, and the number of
 #: messages received.
 ANSWERS: Mapping[str, Callable[[str, int, Draws], str]] = MappingProxyType(
-    {"respond": _respond, "moderate": _moderate, "instruct": _instruct, "interview": _interview}
+    {"respond": _respond, "moderate": _moderate, "instruct": _instruct, "interview": _interview, "question": _question}
 )
 
 

@@ -23,7 +23,7 @@ def named_metrics(
     Parameters
     ----------
     runs, opinions : DataFrame
-        Frames of a store.
+        Frames of a store. A metric with an argument `truth` takes the column ``truth`` of the runs.
     named : sequence of str, mapping or NamedPart
         Metrics, as a specification names them: a name, an import path, or a mapping with name and options.
     scale : OpinionScale
@@ -40,20 +40,23 @@ def named_metrics(
     SpecError
         If a metric does not exist, does not take its options, or fails.
     MeasurementError
-        If a metric needs a network, groups or initial opinions, or does not return a number.
+        If a metric needs a network, groups or initial opinions, or a truth where none is accepted, or does not return a
+        number.
     """
     parts = [each if isinstance(each, NamedPart) else NamedPart.model_validate(each) for each in named]
     heads, finals = final_opinions(runs, opinions)
+    known = dict(zip(runs["run_id"], runs["truth"], strict=True)) if "truth" in runs.columns else {}
+    truths = [known.get(run, np.nan) for run in heads["run_id"]]
     return heads.assign(
         **{
-            label: [_value(each, values, scale) for values in finals]
+            label: [_value(each, values, scale, truth) for values, truth in zip(finals, truths, strict=True)]
             for label, each in zip(_labels(parts), parts, strict=True)
         }
     )
 
 
-def check_metrics(named: Sequence[NamedPart], scale: OpinionScale) -> None:
-    """Refuse metrics that cannot be computed from final opinions, each tried on a few opinions.
+def check_metrics(named: Sequence[NamedPart], scale: OpinionScale, truth: float | None = None) -> None:
+    """Refuse metrics that cannot be computed from final opinions, each tried on a few opinions; `truth` is the topic's.
 
     Raises
     ------
@@ -62,7 +65,7 @@ def check_metrics(named: Sequence[NamedPart], scale: OpinionScale) -> None:
     """
     _labels(named)
     for each in named:
-        _value(each, np.array([scale.lowest, scale.lowest, scale.highest], dtype=float), scale)
+        _value(each, np.array([scale.lowest, scale.lowest, scale.highest], dtype=float), scale, truth)
 
 
 def _labels(named: Sequence[NamedPart]) -> list[str]:
@@ -78,7 +81,7 @@ def _labels(named: Sequence[NamedPart]) -> list[str]:
     return found
 
 
-def _value(named: NamedPart, opinions: np.ndarray, scale: OpinionScale) -> float:
+def _value(named: NamedPart, opinions: np.ndarray, scale: OpinionScale, truth: float | None) -> float:
     """A metric of the opinions of one run."""
     part = named.found("metric")
     taken = part.arguments()
@@ -88,6 +91,10 @@ def _value(named: NamedPart, opinions: np.ndarray, scale: OpinionScale) -> float
     lacking = [name for name in ("network", "groups", "initial") if name in taken and taken[name].default is not None]
     if lacking:
         raise MeasurementError(f"metric {named.name} needs {lacking[0]}, which a table of final opinions does not have")
+    if "truth" in taken and truth is not None and not np.isnan(truth):
+        compute = partial(compute, truth=truth)
+    elif "truth" in taken and taken["truth"].default is not None:
+        raise MeasurementError(f"metric {named.name} needs a truth, and no side of the topic is accepted as true")
     if not len(opinions):
         return np.nan
     # Every metric gets a copy: one of the user's own may change it.

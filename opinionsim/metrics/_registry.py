@@ -33,7 +33,7 @@ from opinionsim.metrics._arrays import Range, opinion_array
 from opinionsim.registry import described, find, is_path, known, part
 
 #: Arguments beside opinions that mean the same in all metrics.
-_NEEDS = ("range", "network", "groups", "initial")
+_NEEDS = ("range", "network", "groups", "initial", "truth")
 
 #: Packages of extras, without which a metric cannot be computed from opinions and what they need.
 _PACKAGES = {"modularity": "igraph"}
@@ -95,7 +95,7 @@ class Metric:
 
     @property
     def needs(self) -> frozenset[str]:
-        """Required arguments among range, network, groups and initial."""
+        """Required arguments among range, network, groups, initial and truth."""
         return frozenset(name for name, default in self.takes.items() if name in _NEEDS and default is inspect._empty)
 
     @property
@@ -195,6 +195,7 @@ def compute_metrics(
     network: Any = None,
     groups: ArrayLike | None = None,
     initial: ArrayLike | None = None,
+    truth: float | None = None,
     **options: Any,
 ) -> dict[str, np.ndarray]:
     """Several metrics of the same opinions.
@@ -214,6 +215,8 @@ def compute_metrics(
         Name of each agent's group, for metrics that compare groups.
     initial : array_like (N,) or (..., N), optional
         Initial opinions.
+    truth : float, optional
+        The opinion that agrees with what is accepted as true.
     **options
         An option goes to every metric that takes it. Options for one metric are a mapping under its name, as in
         ``esteban_ray={"alpha": 1.0}``.
@@ -229,7 +232,7 @@ def compute_metrics(
         If a metric is unknown or lacks a required argument, no metric takes an option, or the opinions are not valid.
     """
     values = opinion_array(opinions)
-    passed = {"range": range, "network": network, "groups": groups, "initial": initial}
+    passed = {"range": range, "network": network, "groups": groups, "initial": initial, "truth": truth}
     given = {name: value for name, value in passed.items() if value is not None}
     return {
         name: np.asarray(find_metric(name).function(values.copy(), **keywords))

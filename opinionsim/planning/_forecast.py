@@ -240,7 +240,7 @@ class Forecast:
         return "money", spell_money(known, self.currency), f"by the prices of {self.price_date}" if known else "free"
 
     def _time_rows(self) -> list[tuple[str, ...]]:
-        path, critical = "not known", "known only as the run goes: each step waits for measured opinions"
+        path, critical = "not known", "known only as the run goes: later turns depend on what is said before"
         if self.longest_path is not None:
             path, critical = f"{self.longest_path:,}", "calls that must follow one another: the critical path"
         latency = _range(f"{model.latency_s:.3g}" for model in self.models)

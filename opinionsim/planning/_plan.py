@@ -472,7 +472,7 @@ class _Planning:
     def _notes(self, forecast: Forecast) -> Iterator[str]:
         """Notes on the basis of the figures, on the agents and on the models."""
         if forecast.longest_path is None:
-            yield "Who meets whom depends on measured opinions: calls are the most that the runs can make."
+            yield "Later turns depend on what is said before: calls are the most that the runs can make."
         if self._acted_out < forecast.calls:
             yield (
                 f"Prompts of {self._acted_out:,} of {forecast.calls:,} calls were made and counted, those of one run "

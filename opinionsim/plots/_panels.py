@@ -117,7 +117,7 @@ def panels_data(
     replicate : int, optional
         Replicate to draw; default the first that has a complete run to draw.
     kind : str, optional
-        Kind of text the opinions were coded from; default the first present of report, response, post, probe,
+        Kind of text the opinions were coded from; default the first present of report, response, opinion, post, probe,
         self-report.
     ddof : int
         Correction of the standard deviation.

@@ -34,21 +34,19 @@ class LostError(OpinionSimError):
     exit_code = 1
 
 
-def check_cluster(experiment: Experiment, url: str, chat_model: object) -> None:
+def check_cluster(experiment: Experiment, url: str) -> None:
     """Refuse an experiment that cannot be carried out on several machines.
 
     Raises
     ------
     SpecError
-        If the store is a file, a chat model is given as an object, or only this process has one of the parts.
+        If the store is a file, or only this process has one of the parts.
     """
     if not shown(url).startswith("postgres"):
         raise SpecError(
             f"--cluster: workers on several machines cannot write the store {shown(url)}, for a SQLite file has one "
             "writer at a time; give a PostgreSQL database as in --store postgresql+psycopg://USER@HOST/DATABASE"
         )
-    if chat_model is not None:
-        raise SpecError("cluster: chat_model is an object of this process; name the model in the specification instead")
     require_importable(own_parts_manifest(cell.spec for cell in experiment.cells))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,6 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from opinionsim import background
 from opinionsim.assembly import LoadedParts
 from opinionsim.errors import SpecError, whole_number
+from opinionsim.llm import Seat
 from opinionsim.running._cluster import Cluster, ClusterExecutor, check_cluster
 from opinionsim.running._context import Context, Summary
 from opinionsim.running._executors import LocalExecutor
@@ -43,7 +44,7 @@ def under_way(
 ) -> Iterator[tuple[Runner, Future[Summary]]]:
     """Carry out an experiment while the block lasts; parameters and errors are those of :func:`run`.
 
-    `loaded` gives models and classifiers that are loaded already, instead of `chat_model`.
+    `loaded` gives models, seats and classifiers that are loaded already, instead of `chat_model`.
 
     Yields
     ------
@@ -57,7 +58,7 @@ def under_way(
         whole_number("max_concurrency", max_concurrency, 1)
     url = str(store or default_store(experiment))
     if cluster is not None:
-        check_cluster(experiment, url, chat_model)
+        check_cluster(experiment, url)
     loaded = loaded or LoadedParts(experiment, chat_model)
     ended = threading.Event()
 
@@ -89,6 +90,7 @@ def run(
     max_concurrency: int | None = None,
     fresh: bool = False,
     chat_model: BaseChatModel | None = None,
+    seats: Mapping[int | str, Seat] | None = None,
     only: Collection[str] | None = None,
     cluster: str | None = None,
 ) -> Results:
@@ -107,6 +109,8 @@ def run(
         template, or its record is damaged. Other runs stay as they are.
     chat_model : BaseChatModel, optional
         A LangChain chat model to use instead of the one the experiment names.
+    seats : mapping of int or str to Seat, optional
+        Persons who answer in the place of models, in this process: participants by number, other members by role.
     only : collection of str, optional
         Ids of the runs to carry out, for instance ``experiment.pilot``; the others stay as they are. Default all.
     cluster : str, optional
@@ -129,14 +133,17 @@ def run(
     KeyboardInterrupt
         After an interrupt, once calls in flight have ended and all is on record.
     """
+    if cluster is not None and (chat_model is not None or seats):
+        given = "seats are objects" if seats else "chat_model is an object"
+        raise SpecError(f"cluster: {given} of this process; name the model in the specification instead")
     with under_way(
         experiment,
         store,
         max_concurrency=max_concurrency,
         fresh=fresh,
-        chat_model=chat_model,
         only=only,
         cluster=cluster,
+        loaded=LoadedParts(experiment, chat_model, seats=seats),
     ) as (runner, future):
         try:
             future.result()

@@ -145,9 +145,19 @@ class Recorded:
         known = [each for each in found if not math.isnan(each)]
         return sum(known) / len(known) if known else math.nan
 
+    def means(self, statement: int) -> dict[str, float]:
+        """Means of what ratings and predictions say of a statement, by variable; NaN without."""
+        known = [each for author in self.opinions if not math.isnan(each := self.predicted(statement, author))]
+        rated = {name: self._mean(name, "rating", statement) for name in ("agreement", "quality")}
+        return {**rated, "predicted agreement": sum(known) / len(known) if known else math.nan}
+
     def mean_rank(self, statement: int) -> float:
         """Mean rank of a statement over stated ballots; NaN without."""
         return self._mean("rank", "ballot", statement)
+
+    def mean_agreement(self, statement: int, citizen: int) -> float:
+        """Mean agreement of a citizen with a statement over passes; NaN without."""
+        return self._mean("agreement", "rating", statement, citizen)
 
     def rank(self, statement: int, citizen: int) -> float:
         """Rank that a citizen gave a statement; NaN without."""

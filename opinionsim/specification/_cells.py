@@ -315,8 +315,8 @@ def _build(document: Document, resources: Resources) -> Experiment:
                     break
                 continue
             measured = [[each.instrument_id, sorted(each.kinds)] for each in cell.instruments]
-            told = [measured, cell.spec.counts_cut_off, cell.spec.interaction.chooses]
-            key = canonical_json([cell.spec.seed, cell.fields, *told])
+            read = [cell.spec.counts_cut_off, cell.spec.interaction.chooses]
+            key = canonical_json([cell.spec.seed, cell.fields, measured, *read])
             shared = failing.setdefault(canonical_json([cell.spec.seed, cell.fields]), cell)
             if shared.spec.ends_runs != cell.spec.ends_runs:
                 problems[

@@ -79,13 +79,14 @@ class Checks:
 
     def _references(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         """References that cannot be found, or do not fit."""
+        truth = None
         try:
             topic = self.resources.topic(spec.topic)
         except SpecError as error:
             yield ("topic",), str(error)
         else:
             try:
-                topic.claim(spec.topic.framing)
+                truth = topic.claim(spec.topic.framing).truth(spec.scale.scale())
             except SpecError as error:
                 yield ("topic", "framing"), str(error)
         yield from self._cast(spec) if spec.cast else self._population(spec)
@@ -110,7 +111,7 @@ class Checks:
             # Metrics import pandas, which few specifications need.
             from opinionsim.metrics import check_metrics
 
-            yield from _attempt(("measurement", "metrics"), lambda: check_metrics(metrics, spec.scale.scale()))
+            yield from _attempt(("measurement", "metrics"), lambda: check_metrics(metrics, spec.scale.scale(), truth))
 
     def _wording(self, spec: ExperimentSpec) -> None:
         """Check what the run uses of its prompt pack, and that cells which differ in a condition differ in words."""

@@ -154,6 +154,7 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
         topic = {"name": claim.topic, "framing": claim.framing, "claim": claim.text, "masked": spec.topic.masked}
         # Agents are told what is right and wrong where a truth is declared.
         topic |= {"open": True} if claim.accepted is None else {}
+        topic |= {"question": claim.question} if claim.question else {}
     fields: dict[str, Any] = {
         **_cast_fields(spec, resources),
         "survey": _survey_fields(spec, resources),

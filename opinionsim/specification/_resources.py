@@ -428,6 +428,7 @@ def _topic_content(topic: Topic) -> dict[str, Any]:
         "sensitive": topic.sensitive,
         "source": topic.source,
         "masked": topic.masked,
+        **({"question": topic.question} if topic.question else {}),
     }
 
 

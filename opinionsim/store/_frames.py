@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from numbers import Real
 from typing import Any
 
@@ -34,8 +35,8 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
     "runs": _typed_columns(
         "run_id experiment cell replicate:int64 block status evidence seed:int64 topic category framing claim task "
         "truth:float64 confirmation_bias memory world model interaction network n_agents:int64 steps:int64 "
-        "event_steps dropped_turns:int64 topic_title every_report:bool instrument_id classifier validation error "
-        "wording begun_at:float64"
+        "event_steps dropped_turns:int64 question topic_title every_report:bool instrument_id classifier validation "
+        "error wording begun_at:float64"
     ),
     "agents": _typed_columns("run_id agent:int64 name role assigned_opinion:float64 model evidence"),
     "edges": _typed_columns("run_id source:int64 target:int64 weight:float64 since:int64 until:Int64 evidence"),
@@ -102,7 +103,7 @@ def runs(rows: _Rows) -> pd.DataFrame:
     """One row a cell and replicate."""
     records = [tuple(row.values()) for row in cells(rows.connection, rows.design)]
     axes = _spread([cell.axes for cell in rows.design.runs], COLUMNS["runs"], "sweep.")
-    return _frame("runs", records, axes, ["cell", "replicate", "run_id", "instrument_id"])
+    return _frame("runs", [*zip(*records, strict=True)], axes, ["cell", "replicate", "run_id", "instrument_id"])
 
 
 def agents(rows: _Rows) -> pd.DataFrame:
@@ -111,7 +112,7 @@ def agents(rows: _Rows) -> pd.DataFrame:
     records = [tuple(getattr(row, name) for name in COLUMNS["agents"]) for row in found]
     personas = _schema.read_column(_schema.agents, found, "persona")
     persona = _spread(personas, COLUMNS["agents"], "persona.")
-    return _frame("agents", records, persona, ["run_id", "agent"])
+    return _frame("agents", [*zip(*records, strict=True)], persona, ["run_id", "agent"])
 
 
 def edges(rows: _Rows) -> pd.DataFrame:
@@ -131,7 +132,7 @@ def edges(rows: _Rows) -> pd.DataFrame:
         if row.source is not None:
             lasting[row.run_id, row.source, row.target] = (weight, row.step)
     records += [(*place, weight, since, None, evidence[place[0]]) for place, (weight, since) in lasting.items()]
-    return _frame("edges", records, {}, ["run_id", "source", "target", "since"])
+    return _frame("edges", [*zip(*records, strict=True)], {}, ["run_id", "source", "target", "since"])
 
 
 def turns(rows: _Rows) -> pd.DataFrame:
@@ -158,7 +159,7 @@ def acts(rows: _Rows) -> pd.DataFrame:
                 authors[row.run_id, row.agent].evidence,
             )
         )
-    return _frame("turns", records, {}, ["run_id", "turn"])
+    return _frame("turns", [*zip(*records, strict=True)], {}, ["run_id", "turn"])
 
 
 def _replies(rows: _Rows) -> dict[tuple[str, int], dict[str, Any]]:
@@ -194,7 +195,7 @@ def calls(rows: _Rows) -> pd.DataFrame:
         judged = row.part.startswith("judge")
         values["evidence"] = "model" if judged else authors[row.run_id, row.agent].evidence
         records.append(tuple(values[name] for name in COLUMNS["calls"]))
-    return _frame("calls", records, {}, ["run_id", "turn", "part", "attempt"])
+    return _frame("calls", [*zip(*records, strict=True)], {}, ["run_id", "turn", "part", "attempt"])
 
 
 def opinions(rows: _Rows) -> pd.DataFrame:
@@ -207,7 +208,7 @@ def opinions(rows: _Rows) -> pd.DataFrame:
     by_run: dict[tuple[str, str], list[Any]] = {}
     for row in rows.of(_schema.opinions):
         by_run.setdefault((row.run_id, row.instrument_id), []).append(row)
-    records: list[tuple[Any, ...]] = []
+    blocks: list[list[list[Any]]] = []
     distributions = [np.empty((0, len(points)))]
     for cell in rows.design.runs:
         for instrument_id in cell.instruments:
@@ -218,13 +219,14 @@ def opinions(rows: _Rows) -> pd.DataFrame:
                 raise DamagedError(f"instrument {instrument_id} is missing")
             instrument = known[instrument_id]
             p = _distributions(own, instrument)
-            records.extend(_opinion_records(cell, instrument, own, p, turns, authors))
+            blocks.append(_opinion_columns(cell, instrument, own, p, turns, authors))
             wide = np.full((len(own), len(points)), np.nan)
             wide[:, [points.index(point) for point in instrument.points]] = p
             distributions.append(wide)
     stacked = np.concatenate(distributions)
     extra = {f"p_{point}": pd.Series(stacked[:, position]) for position, point in enumerate(points)}
-    return _frame("opinions", records, extra, ["cell", "run_id", "instrument_id", "turn", "about"])
+    columns = [[*chain.from_iterable(parts)] for parts in zip(*blocks, strict=True)]
+    return _frame("opinions", columns, extra, ["cell", "run_id", "instrument_id", "turn", "about"])
 
 
 def _distributions(rows: Sequence[Any], instrument: InstrumentRow) -> np.ndarray:
@@ -247,39 +249,48 @@ FRAMES: Mapping[str, Callable[[_Rows], pd.DataFrame]] = {
 }
 
 
-def _opinion_records(
+def _opinion_columns(
     cell: ExperimentRun,
     instrument: InstrumentRow,
     rows: Sequence[Any],
     p: np.ndarray,
     turns: Mapping[tuple[str, int], Any],
     authors: Mapping[tuple[str, int], Any],
-) -> Iterator[tuple[Any, ...]]:
-    """Records of the opinions of one instrument of a cell; `p` has the probabilities, one row a record."""
-    ranked, split = np.sort(p, axis=1), ambiguous(p)
-    expectation, margin = p @ np.asarray(instrument.points, dtype=float), ranked[:, -1] - ranked[:, -2]
+) -> list[list[Any]]:
+    """Columns of the opinions of one instrument of a cell; `p` has the probabilities, one row an opinion."""
+    ranked, expectation = np.sort(p, axis=1), p @ np.asarray(instrument.points, dtype=float)
     scale = ",".join(str(point) for point in sorted(instrument.points))
-    for row, mean, gap, both in zip(rows, expectation, margin, split, strict=True):
-        turn = turns[row.run_id, row.turn]
-        author = authors[row.run_id, turn.agent]
-        counts = cell.counts_cut_off or turn.condition != "truncated"
-        yield (
-            *(row.run_id, cell.cell, cell.block, row.instrument_id, instrument.classifier, instrument.variable),
-            *(scale, turn.kind, row.turn, _schema.from_index(row.about), turn.step, turn.agent),
-            *(author.assigned_opinion, turn.condition, row.value if counts else None, row.value, mean, gap),
-            *(row.off_scale, bool(both), author.evidence),
-        )
+    own = [turns[row.run_id, row.turn] for row in rows]
+    by = [authors[turn.run_id, turn.agent] for turn in own]
+    same = (cell.run_id, cell.cell, cell.block, instrument.instrument_id, instrument.classifier, instrument.variable)
+    counted = [cell.counts_cut_off or turn.condition != "truncated" for turn in own]
+    return [
+        *([each] * len(rows) for each in (*same, scale)),
+        [turn.kind for turn in own],
+        [row.turn for row in rows],
+        [_schema.from_index(row.about) for row in rows],
+        [turn.step for turn in own],
+        [turn.agent for turn in own],
+        [author.assigned_opinion for author in by],
+        [turn.condition for turn in own],
+        [row.value if counts else None for row, counts in zip(rows, counted, strict=True)],
+        [row.value for row in rows],
+        expectation.tolist(),
+        (ranked[:, -1] - ranked[:, -2]).tolist(),
+        [row.off_scale for row in rows],
+        ambiguous(p).tolist(),
+        [author.evidence for author in by],
+    ]
 
 
 def _frame(
-    name: str, records: Sequence[tuple[Any, ...]], extra: Mapping[str, pd.Series], keys: list[str]
+    name: str, columns: Sequence[Sequence[Any]], extra: Mapping[str, pd.Series], keys: list[str]
 ) -> pd.DataFrame:
     """A frame with its fixed columns typed, the others appended, its rows sorted by key."""
     types = COLUMNS[name]
-    columns = list(zip(*records, strict=True)) or [()] * len(types)
     data = {
         column: pd.Series(list(values), dtype="object").astype(types[column])
-        for column, values in zip(types, columns, strict=True)
+        for column, values in zip(types, columns or [()] * len(types), strict=True)
     }
     frame = pd.DataFrame({**data, **extra})
     return frame.sort_values(keys, kind="stable", ignore_index=True, na_position="first")

@@ -99,6 +99,7 @@ def _row(experiment: str, cell: ExperimentRun, run: Any, stance: InstrumentRow |
         "status": run.status,
         "evidence": run.evidence,
         **{name: getattr(run, name) for name in SUMMARY},
+        "question": _schema.read_json(_schema.runs, run, "fields").get("topic", {}).get("question"),
         "topic_title": cell.topic_title,
         "every_report": cell.every_report,
         "instrument_id": cell.instrument_id,

@@ -131,13 +131,14 @@ class Results:
         task (what agents are asked to do; empty for nothing beyond their acts), truth (scale point that agrees with the
         accepted truth; NaN without one), confirmation_bias, memory, world, model, interaction, network, n_agents,
         steps, event_steps (events with their first steps; NaN without any), dropped_turns (turns that dropped out
-        because of them), topic_title (what figures call the topic), every_report (whether all reports of an agent count
-        in tables, not only its last), instrument_id (of the stance instrument the cell is read with first; NaN where it
-        has none), classifier (its own), validation (what is known of that instrument on these texts: that it was not
-        validated on a chat model's, empty where there is nothing to say), error (why it is incomplete, or that it no
-        longer agrees with its prompts or could not be coded), wording (name of the prompt pack and a hash of its
-        wording; NaN where nobody is asked), begun_at (Unix time; NaN before), then one column a swept axis, named by
-        its path (``sweep.`` before it where the path is the name of a column above).
+        because of them), question (of the topic; NaN without one), topic_title (what figures call the topic),
+        every_report (whether all reports of an agent count in tables, not only its last), instrument_id (of the stance
+        instrument the cell is read with first; NaN where it has none), classifier (its own), validation (what is known
+        of that instrument on these texts: that it was not validated on a chat model's, empty where there is nothing to
+        say), error (why it is incomplete, or that it no longer agrees with its prompts or could not be coded), wording
+        (name of the prompt pack and a hash of its wording; NaN where nobody is asked), begun_at (Unix time; NaN
+        before), then one column a swept axis, named by its path (``sweep.`` before it where the path is the name of a
+        column above).
         """
         return self._frame("runs")
 

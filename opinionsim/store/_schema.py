@@ -356,18 +356,23 @@ def read_json(table: Table, row: Row[Any], name: str) -> Any:
 
 
 def read_column(table: Table, rows: Sequence[Any], name: str) -> list[Any]:
-    """The values of a JSON column in rows; parsing them as one takes a fraction of the time.
+    """The values of a JSON column in rows; equal ones are parsed once, and all as one, in a fraction of the time.
 
     Raises
     ------
     DamagedError
         Naming the first that is no JSON.
     """
+    spelled = [getattr(row, name) for row in rows]
+    distinct = list(dict.fromkeys(spelled))
     try:
-        found: list[Any] = json.loads(f"[{','.join([getattr(row, name) for row in rows])}]")
+        found: list[Any] = json.loads(f"[{','.join(distinct)}]")
     except ValueError:
         found = []
-    return found if len(found) == len(rows) else [read_json(table, row, name) for row in rows]
+    if len(found) != len(distinct):
+        return [read_json(table, row, name) for row in rows]
+    known = dict(zip(distinct, found, strict=True))
+    return [known[each] for each in spelled]
 
 
 def _key(table: Table, row: Sequence[Any]) -> str:
@@ -396,8 +401,11 @@ def sealed(connection: Connection, table: Table, statement: Select[Any]) -> Iter
     DamagedError
         Naming table and key of the first that is not.
     """
+    names, _, fractions, _ = _shape(table)
+    last = len(names)
     for row in stored_rows(connection, statement):
-        intact(table, row)
+        if row[last] != _crc(row[:last], fractions):
+            intact(table, row)
         yield row
 
 

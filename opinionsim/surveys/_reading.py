@@ -126,7 +126,7 @@ def _checked_columns(path: Path, present: list[str], wanted: list[str] | None) -
             raise SurveyError(f"{path}: column {name!r} is there {present.count(name)} times")
     missing = [name for name in chosen if name not in present]
     if missing:
-        shown = ", ".join(present[:20]) + (", …" if len(present) > 20 else "")
+        shown = ", ".join(present[:20] or ["no columns"]) + (", …" if len(present) > 20 else "")
         raise SurveyError(f"{path}: lacks {', '.join(map(repr, missing))}, which the mapping names; it has {shown}")
     return chosen
 

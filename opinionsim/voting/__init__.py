@@ -16,5 +16,11 @@ from opinionsim.voting._elections import (
     compare_rules as compare_rules,
     elect as elect,
 )
-from opinionsim.voting._rules import RULES as RULES, Rule as Rule, RuleKind as RuleKind, widest_paths as widest_paths
-from opinionsim.voting._welfare import TRANSFORMS as TRANSFORMS, power_mean as power_mean
+from opinionsim.voting._rules import (
+    RULES as RULES,
+    TRANSFORMS as TRANSFORMS,
+    Rule as Rule,
+    RuleKind as RuleKind,
+    power_mean as power_mean,
+    widest_paths as widest_paths,
+)

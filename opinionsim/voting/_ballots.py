@@ -23,39 +23,18 @@ _RANKS = (
 _ROUNDING = 1e-9
 
 
-def _gaps(ordered: np.ndarray, rounding: float) -> np.ndarray:
-    """Whether a value, in rising order along the last axis, lies above the one before by more than rounding."""
-    size = np.abs(ordered[..., [0, -1]]).max(axis=-1, keepdims=True)
-    return np.asarray(np.diff(ordered, axis=-1) > rounding * size)
-
-
 def dense_ranks(values: np.ndarray, rounding: float = _ROUNDING) -> np.ndarray:
-    """Ranks along the last axis: 0 for the lowest value, equal for equal values, and without gaps.
+    """Ranks along the last axis, int32 of the same shape: 0 for the lowest value, equal for equal ones, without gaps.
 
-    Parameters
-    ----------
-    values : ndarray (..., N)
-        Finite numbers.
-    rounding : float
-        Neighbours in order whose difference is at most this share of the largest absolute value are equal.
-
-    Returns
-    -------
-    ndarray of int32 (..., N)
+    Neighbours in order that differ by no more than `rounding`, a share of the largest absolute value, are equal.
     """
     order = np.argsort(values, axis=-1)
+    ordered = np.take_along_axis(values, order, axis=-1)
+    size = np.abs(ordered[..., [0, -1]]).max(axis=-1, keepdims=True)
     ranks, found = np.zeros(values.shape, dtype=np.int32), np.zeros(values.shape, dtype=np.int32)
-    np.cumsum(_gaps(np.take_along_axis(values, order, axis=-1), rounding), axis=-1, out=ranks[..., 1:])
+    np.cumsum(np.diff(ordered, axis=-1) > rounding * size, axis=-1, out=ranks[..., 1:])
     np.put_along_axis(found, order, ranks, axis=-1)
     return found
-
-
-def lowest(values: np.ndarray) -> np.ndarray:
-    """Where :func:`dense_ranks` is 0, in half of its time."""
-    ordered = np.sort(values, axis=-1)
-    gaps = _gaps(ordered, _ROUNDING)
-    last = np.where(gaps.any(axis=-1), gaps.argmax(axis=-1), values.shape[-1] - 1)
-    return np.asarray(values <= np.take_along_axis(ordered, last[..., None], axis=-1))
 
 
 @dataclass(frozen=True)
@@ -123,16 +102,12 @@ def read_ballots(ballots: ArrayLike, scores: bool) -> np.ndarray:
     try:
         values = np.asarray(ballots, dtype=float)
     except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.ndim not in (2, 3) or values.shape[-1] < 2 or not values.size:
         raise MeasurementError(
-            "ballots must be numbers in an array (voters, candidates) or (elections, voters, candidates); a missing "
-            "ballot is a row of NaN"
-        ) from None
-    if values.ndim not in (2, 3):
-        raise MeasurementError(
-            f"ballots must have the shape (voters, candidates) or (elections, voters, candidates); got {values.shape}"
+            "ballots are numbers in an array (voters, candidates) or (elections, voters, candidates), of at least one "
+            f"voter and two candidates, NaN where a ballot is missing; got the shape {np.shape(values)}"
         )
-    if values.shape[-1] < 2 or not values.size:
-        raise MeasurementError(f"an election needs a ballot and at least two candidates; got the shape {values.shape}")
     single, values = values.ndim == 2, values.reshape(-1, *values.shape[-2:])
     for first in range(0, len(values), step := max(1, _PAIRS // values[0].size)):
         part = values[first : first + step]
@@ -230,13 +205,10 @@ def support(ballots: ArrayLike, *, scores: bool = False) -> Support:
     Support
     """
     values = read_ballots(ballots, scores)
-    parts = [
-        (candidates - each.points / each.n, each.tops / each.n, each.wins / each.n, each.n)
-        for candidates in values.shape[2:]
-        for each in portions(values, scores)
-    ]
-    ranks, first, preferences, n = (
-        np.concatenate([np.moveaxis(each, -1, 0) for each in kind]) for kind in zip(*parts, strict=True)
-    )
-    found = (ranks, first, preferences, n, values.shape[1] - n)
-    return Support(*(each[0] for each in found)) if np.ndim(ballots) == 2 else Support(*found)
+    candidates, found = values.shape[2], []
+    for each in portions(values, scores):
+        kinds = (candidates - each.points / each.n, each.tops / each.n, each.wins / each.n, each.n)
+        found.append([np.moveaxis(kind, -1, 0) for kind in kinds])
+    ranks, first, preferences, n = (np.concatenate(kind) for kind in zip(*found, strict=True))
+    all_ = (ranks, first, preferences, n, values.shape[1] - n)
+    return Support(*(each[0] for each in all_)) if np.ndim(ballots) == 2 else Support(*all_)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.errors import SpecError, meant
-from opinionsim.voting._ballots import dense_ranks, lowest, portions, read_ballots
+from opinionsim.voting._ballots import dense_ranks, portions, read_ballots
 from opinionsim.voting._rules import RULES, Rule
 
 #: Treatments of ties.
@@ -116,11 +116,9 @@ def elect(
     parts = [(chosen.tally(each).T, each.n) for each in portions(values, scores)]
     tally, n = (np.concatenate(kind) for kind in zip(*parts, strict=True))
     ranks = dense_ranks(-tally)
-    order = (
-        ranks
-        if rng is None or ties == "allowed"
-        else _untied(ranks, values if ties == "ballots" else None, scores, rng)
-    )
+    order = ranks
+    if rng is not None and ties != "allowed":
+        order = _untied(ranks, values if ties == "ballots" else None, scores, rng)
     found = (ranks, order, tally, n, values.shape[1] - n)
     return Election(chosen, *(each[0] for each in found)) if np.ndim(ballots) == 2 else Election(chosen, *found)
 
@@ -134,8 +132,8 @@ def _untied(ranks: np.ndarray, ballots: np.ndarray | None, scores: bool, rng: np
         for voter in drawn.T:
             # A missing ballot breaks no tie.
             ballot = np.nan_to_num(ballots[np.arange(elections), voter])
-            ranks = dense_ranks(ranks * candidates + dense_ranks(-ballot if scores else ballot, 0.0), 0.0)
-    return dense_ranks(ranks * candidates + chance, 0.0)
+            ranks = dense_ranks(ranks * candidates + dense_ranks(-ballot if scores else ballot, 0.0))
+    return dense_ranks(ranks * candidates + chance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,5 +194,5 @@ def compare_rules(
     if not chosen:
         raise SpecError("rules must name at least one rule")
     values = read_ballots(ballots, scores)
-    parts = [[lowest(-rule.tally(each).T) for rule in chosen] for each in portions(values, scores)]
+    parts = [[dense_ranks(-rule.tally(each).T) == 0 for rule in chosen] for each in portions(values, scores)]
     return Comparison(chosen, np.concatenate(parts, axis=1))

@@ -1,4 +1,4 @@
-"""Voting rules by name, what each needs, and what each makes of a portion of elections."""
+"""Voting rules by name, what each needs, and what each makes of ballots; paths of defeats, and social welfare."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
+from numbers import Real
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -14,7 +15,13 @@ from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError, SpecError, meant, whole_number
 from opinionsim.voting._ballots import Portion
-from opinionsim.voting._welfare import TRANSFORMS, check_alpha, is_number, log_power_mean, power_mean
+
+#: Transforms of scores to positive ones.
+TRANSFORMS = ("shift", "exp")
+#: Exponents closer to 0 than this are that of the geometric mean: the difference is below the precision of floats.
+_GEOMETRIC = 1e-12
+#: Decimal places of welfare that may be near 0, where rounding is no share of it.
+_DIGITS = 12
 
 
 class RuleKind(NamedTuple):
@@ -76,15 +83,15 @@ class Rule:
             if name not in taken:
                 raise SpecError(f"the rule {self.kind} takes no {name}; its options: {', '.join(taken) or 'none'}")
         if self.kind == "power-mean":
-            check_alpha(self.alpha)
+            number("alpha", self.alpha, 0)
         if self.transform not in (None, *TRANSFORMS):
             raise SpecError(f"transform must be one of {', '.join(TRANSFORMS)}; got {self.transform!r:.60}")
         if self.kind == "approval" and len(self.options) != 1:
             raise SpecError("the rule approval needs either threshold, above which a score approves, or top, a rank")
         if self.top is not None:
             whole_number("top", self.top, 1)
-        if self.threshold is not None and not is_number(self.threshold):
-            raise SpecError(f"threshold must be a finite number; got {self.threshold!r:.60}")
+        if self.threshold is not None:
+            number("threshold", self.threshold)
 
     @classmethod
     def of(cls, rule: str | Mapping[str, Any] | Rule, **options: Any) -> Rule:
@@ -156,6 +163,75 @@ def widest_paths(preferences: ArrayLike) -> np.ndarray:
     return found
 
 
+def number(name: str, value: Any, least: float = -math.inf) -> float:
+    """An option that is a number of at least `least`; raises a SpecError for others."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) >= least:
+        raise SpecError(f"{name} must be a number{f' of at least {least:g}' * (least > -math.inf)}; got {value!r:.60}")
+    return float(value)
+
+
+def power_mean(scores: ArrayLike, alpha: float, axis: int = -1) -> Any:
+    r"""Power mean of positive scores, :math:`(\frac1n \sum_i r_i^{1-\alpha})^{1/(1-\alpha)}`.
+
+    Parameters
+    ----------
+    scores : array_like
+        Positive numbers; NaN is left out.
+    alpha : float
+        Aversion to inequality, at least 0. At 0 the arithmetic mean (utilitarian), at 1 the geometric mean
+        (Bernoulli-Nash: it orders as the product does), at infinity the minimum (egalitarian, Rawlsian).
+    axis : int
+        Axis of the voters.
+
+    Returns
+    -------
+    float or ndarray
+        On the scale of the scores; NaN where there is none.
+
+    Raises
+    ------
+    SpecError
+        If alpha is negative or no number.
+    MeasurementError
+        If a score is not positive and finite.
+
+    Notes
+    -----
+    For one alpha it orders candidates as the isoelastic welfare :math:`\sum_i r_i^{1-\alpha}/(1-\alpha)` does, from
+    which Bakker et al. 2022 (appendix; D6) draw their functions, and it is free of scale: c times the scores have c
+    times the welfare.
+    """
+    values = np.asarray(scores, dtype=float)
+    if not ((values > 0) & (values < np.inf) | np.isnan(values)).all():
+        raise MeasurementError("the power mean needs positive finite scores")
+    alpha = number("alpha", alpha, 0)
+    if alpha in (0.0, np.inf):
+        found = arithmetic(values, axis) if alpha == 0.0 else np.fmin.reduce(values, axis=axis)
+    else:
+        found = np.exp(log_power_mean(np.log(values), alpha, axis))
+    return found if np.ndim(found) else float(found)
+
+
+def arithmetic(values: np.ndarray, axis: int) -> Any:
+    """Mean of the values that are not NaN; NaN where there is none."""
+    known = ~np.isnan(values)
+    n = np.count_nonzero(known, axis=axis)
+    return np.where(known, values, 0.0).sum(axis=axis) / np.where(n > 0, n, np.nan)
+
+
+def log_power_mean(logs: np.ndarray, alpha: float, axis: int) -> Any:
+    """Logarithm of the power mean of scores with these logarithms; of any size, for no power leaves 0 to 1."""
+    power = 1.0 - alpha
+    if abs(power) < _GEOMETRIC:
+        return arithmetic(logs, axis)
+    # The largest power is that of the largest score, or of the smallest one where the exponent is negative.
+    leading = (np.fmax if power > 0 else np.fmin).reduce(logs, axis=axis, keepdims=True)
+    if power == -np.inf:
+        return np.squeeze(leading, axis=axis)
+    total = arithmetic(np.expm1(power * (logs - leading)), axis)
+    return np.squeeze(leading, axis=axis) + np.log1p(total) / power
+
+
 def _schulze(portion: Portion, rule: Rule) -> np.ndarray:
     paths = widest_paths(portion.wins)
     # Each candidate has a path to itself that is as strong as itself.
@@ -178,14 +254,13 @@ def _approval(portion: Portion, rule: Rule) -> np.ndarray:
 
 
 def _power_mean(portion: Portion, rule: Rule, alpha: float | None = None) -> np.ndarray:
-    alpha = check_alpha(rule.alpha if alpha is None else alpha)
-    values = portion.values
+    values, alpha = portion.values, number("alpha", rule.alpha if alpha is None else alpha)
     if rule.transform == "exp":
         # The logarithm of the power mean of exponentials is on the scale of the scores given.
-        return np.round(log_power_mean(values, ~np.isnan(values), alpha, 0), _DIGITS)
+        return np.asarray(np.round(log_power_mean(values, alpha, 0), _DIGITS))
     if rule.transform == "shift":
         added = 1.0 - np.fmin.reduce(values, axis=(0, 1))
-        return np.round(power_mean(values + added, alpha, axis=0) - added, _DIGITS)
+        return np.asarray(np.round(power_mean(values + added, alpha, axis=0) - added, _DIGITS))
     if (values <= 0).any():
         raise MeasurementError(
             f"the rule {rule.label} needs positive scores; got {np.nanmin(values):g}. Name a transform: shift, or exp "
@@ -194,8 +269,6 @@ def _power_mean(portion: Portion, rule: Rule, alpha: float | None = None) -> np.
     return np.asarray(power_mean(values, alpha, axis=0))
 
 
-#: Decimal places of welfare that may be near 0, where rounding is no share of it.
-_DIGITS = 12
 _TRANSFORM = ("transform",)
 
 #: The rules by name.

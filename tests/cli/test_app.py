@@ -122,6 +122,8 @@ def _failing(error: BaseException) -> typer.Typer:
             "error: run a, turn 0, agent 2: no reply",
         ),
         (OSError(28, "No space left on device", "results/x.csv"), 2, "error: results/x.csv: No space left on device"),
+        (MemoryError("Unable to allocate 9 TiB"), 2, "error: Unable to allocate 9 TiB"),
+        (MemoryError(), 2, "error: there is too little memory for this"),
         (KeyboardInterrupt(), 130, "error: interrupted"),
     ],
 )

@@ -102,7 +102,7 @@ def test_a_budget_that_will_not_do(invoke: Invoke, spec: Path) -> None:
 
 def test_an_adaptive_schedule_says_so(invoke: Invoke, spec: Path) -> None:
     changed = ("--set", "interaction.kind=similarity")
-    assert "Who meets whom depends on measured opinions" in invoke("plan", spec, *changed).stdout
+    assert "Later turns depend on what is said before" in invoke("plan", spec, *changed).stdout
     assert json.loads(invoke("plan", spec, *changed, "--json").stdout)["longest_path"] is None
 
 

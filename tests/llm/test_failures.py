@@ -8,7 +8,9 @@ import email.utils
 import itertools
 import json
 import re
+import socket
 import ssl
+import threading
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -98,6 +100,45 @@ def test_a_broken_connection_is_named_for_what_it_is(stub: StubProvider) -> None
 )
 def test_a_body_that_is_no_reply_is_named(stub: StubProvider, fault: str, said: str, fast: bool) -> None:
     assert _failure(stub, fault, fast=fast).reason.startswith(said)
+
+
+_NO_HTTP = (
+    b"\x00\xffno answer\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nyes",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhalf\r\nyes\r\n",
+)
+_NO_BODY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 0\r\n\r\n"
+
+
+def _answered(stub: StubProvider, answer: bytes, fast: bool) -> Failure:
+    """What is made of an answer that is just these bytes."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answers() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=answers)
+        thread.start()
+        failure = _failure(stub, "", fast=fast, base_url=f"http://127.0.0.1:{server.getsockname()[1]}/v1")
+        thread.join()
+    return failure
+
+
+@pytest.mark.parametrize("fast", [True, False], ids=["aiohttp", "httpx"])
+@pytest.mark.parametrize("answer", _NO_HTTP, ids=["no status", "two lengths", "no chunk"])
+def test_an_answer_that_is_no_http_may_be_whole_the_next_time(stub: StubProvider, answer: bytes, fast: bool) -> None:
+    assert _answered(stub, answer, fast).kind == "transient"
+
+
+def test_a_body_that_is_empty_is_called_so(stub: StubProvider) -> None:
+    failure = _answered(stub, _NO_BODY, fast=True)
+    assert (failure.kind, failure.reason.partition(" (")[0]) == (
+        "transient",
+        "the provider returned an empty body instead of JSON",
+    )
 
 
 def test_a_server_that_is_not_there_may_come_back(stub: StubProvider) -> None:

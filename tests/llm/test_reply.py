@@ -159,5 +159,14 @@ def test_no_more_tokens_come_from_a_cache_than_were_sent(cached: Any, read: int 
     assert read_reply(message).cached_tokens == read
 
 
+def test_what_a_provider_says_of_a_reply_holds_no_credential(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "Zx81nQ0aBcDeFgHiJkLmNoPq"
+    monkeypatch.setenv("MY_SERVER_KEY", key)
+    about = {"finish_reason": f"no {key}", "model_name": f"m {key}", "system_fingerprint": {"key": key}}
+    reply = read_reply(AIMessage("Yes.", response_metadata=about))
+    assert key not in repr(reply)
+    assert (reply.finish_reason, reply.model) == ("no ***", "m ***")
+
+
 def test_the_words_of_a_refusal_are_its_text() -> None:
     assert read_reply(_with("", additional_kwargs={"refusal": "I will not."})).text == "I will not."

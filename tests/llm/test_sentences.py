@@ -30,6 +30,7 @@ NAMES = {
     "read": ({"posts"}, set()),
     "remembered": (set(), {"x"}),
     "moderation": ({"n"}, set()),
+    "questions": ({"n"}, set()),
 }
 LISTS = {
     **{(kind,): said for kind, said in SENTENCES.items() if isinstance(said, list)},

@@ -319,9 +319,10 @@ def test_a_class_that_is_no_kind_of_network_is_refused() -> None:
 def _row(name: str) -> str:
     """A line of the table of kinds."""
     kind, fields = KINDS[name].target, []
+    described = kind.model_json_schema()["properties"]
     for field, info in kind.model_fields.items():
         default = "" if info.is_required() or info.default is None else f" = {json.dumps(info.default)}"
-        fields.append(f"`{field}`{default}: {info.description}")
+        fields.append(f"`{field}`{default}: {described[field].get('description')}")
     what = " ".join((kind.__doc__ or "").split())
     linked = re.sub(r"doi:(\S+\w)", lambda doi: f"[{doi[0]}](https://doi.org/{quote(doi[1])})", what)
     return f"| `{name}` | {linked} | {'<br>'.join(fields[1:])} |"

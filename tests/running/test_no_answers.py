@@ -39,7 +39,7 @@ def _cut_reports(prompt: list[ChatMessage]) -> str | AIMessage:
 
 def _tabulated(results: Results) -> list[Any]:
     frames = (results.runs, results.opinions, results.agents)
-    return [*tables(results.runs, results.metrics), *missing_tables(*frames, results.turns)]
+    return [*tables(results.runs, results.metrics), *missing_tables(*frames, results.turns, results.metrics)]
 
 
 def test_what_is_cut_off_is_coded_and_counts_only_where_the_specification_says_so() -> None:

@@ -112,17 +112,6 @@ def _closeness(distance, floor, gamma):
 
 
 @inlined
-def _numbers(size):
-    """So many zeros; in one place, for the compiler is slow at each."""
-    return np.zeros(size)
-
-
-@inlined
-def _indices(size):
-    return np.zeros(size, np.uint32)
-
-
-@inlined
 def _bounds(contacts, p):
     """The table of bounds. It rests on the model alone: draws are the same wherever a run is interrupted."""
     alike = True
@@ -131,7 +120,7 @@ def _bounds(contacts, p):
     gamma, floor = at(p.gamma, 0), at(p.d_min, 0)
     first, last = _interval(floor), _interval(2.0 * max(p.limits[1] - p.limits[0], floor)) + _ONE
     tabled = alike and gamma <= _STRONGEST and last - first < _COVERED
-    bounds = _numbers(_INTERVALS if tabled else 0)
+    bounds = np.empty(_INTERVALS if tabled else 0)
     if tabled:
         for each in range(first, last + _ONE):
             end = np.uint64(np.uint64(each) << _SHIFT).view(np.float64)
@@ -142,7 +131,7 @@ def _bounds(contacts, p):
 @inlined
 def rows_room(contacts, p):
     """The space of draws on a network."""
-    return Rows(_bounds(contacts, p), _numbers(contacts.n + 2))
+    return Rows(_bounds(contacts, p), np.empty(contacts.n + 2))
 
 
 @inlined
@@ -151,21 +140,21 @@ def tree_room(contacts, p):
     n, levels, cells, lowest = contacts.n, 0, 1, 0
     while levels < 2 or cells * 8 <= _CELLS * n:
         levels, cells, lowest = levels + 1, cells * 8, 8 * (lowest + 1)
-    most, marks = n + 2 + 8 * _NEAR * levels, np.zeros(3, np.uint64)
+    most, marks = n + 2 + 8 * _NEAR * levels, np.empty(3, np.uint64)
     marks[0], marks[1] = levels, lowest
     return Tree(
         _bounds(contacts, p),
-        _numbers(most),
-        _numbers(most),
-        _indices(most),
-        _indices(_NEAR * levels + 2),
-        _indices(lowest + cells),
-        _indices(cells),
-        _indices(cells),
-        _indices(8 * n),
-        _indices(n),
-        _indices(n),
-        _numbers(4),
+        np.empty(most),
+        np.empty(most),
+        np.empty(most, np.uint32),
+        np.empty(_NEAR * levels + 2, np.uint32),
+        np.zeros(lowest + cells, np.uint32),
+        np.empty(cells, np.uint32),
+        np.zeros(cells, np.uint32),
+        np.empty(8 * n, np.uint32),
+        np.empty(n, np.uint32),
+        np.zeros(n, np.uint32),
+        np.empty(4),
         marks,
     )
 

@@ -255,7 +255,7 @@ def shuffle(contacts, state, queue):
     for place in range(queue.size):
         queue[place] = contacts.firsts[place]
     # Fisher-Yates, two places of each random word.
-    words, last = np.empty(_WORDS, dtype=np.uint64), queue.size - 1
+    words, last = np.empty(_WORDS, np.uint64), queue.size - 1
     while last > 0:
         count = min(_WORDS, (last + 1) // 2)
         fill(state, words[:count])

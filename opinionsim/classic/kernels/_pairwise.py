@@ -24,7 +24,7 @@ def _unconfined(opinion, p):
 @inlined
 def pair_buffers(opinions, contacts, p, spare):
     """Room for a block of random words, listeners and speakers."""
-    return np.empty(BLOCK, dtype=np.uint64), np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK, dtype=np.uint32)
+    return np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
 
 
 @inlined
@@ -121,7 +121,7 @@ def _on_given_pairs(update: Callable[..., float], draws: bool) -> Callable[..., 
     """The kernel of steps that are one given pair each."""
 
     def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended, halt):
-        words = np.zeros(1, dtype=np.uint64)
+        words = np.zeros(1, np.uint64)
         for row in range(rows.shape[0]):
             opinions, start, noted = rows[row], starts[row], 0
             if moments.size > 0 and moments[0] == 0:

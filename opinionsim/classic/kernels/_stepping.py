@@ -143,13 +143,13 @@ def _loop(
     copy_state = inlined(copy_state)
 
     def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended, halt):
-        queue = np.empty(contacts.firsts.size, dtype=np.uint32)
+        queue = np.empty(contacts.firsts.size, np.uint32)
         copy(contacts.firsts, queue)
         previous = np.empty_like(rows[0]) if keeps else rows[0]
         if dear:
-            nothing = np.empty(0, dtype=np.int32)
+            nothing = np.empty(0, np.int32)
             ties = (contacts.ends, contacts.groups) if moves_ties else (nothing, nothing)
-            words = np.empty(4, dtype=np.uint64), np.empty(4, dtype=np.uint64)
+            words = np.empty(4, np.uint64), np.empty(4, np.uint64)
             kept = np.empty_like(rows[0]), words, (np.empty_like(ties[0]), np.empty_like(ties[1]))
         for row in range(rows.shape[0]):
             opinions, start, state, spare = rows[row], starts[row], states[row], spares[row]

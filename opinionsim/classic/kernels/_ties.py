@@ -13,8 +13,8 @@ from opinionsim.networks import Network
 
 _NOBODY = np.empty(0, dtype=np.uint32)
 _NONE = np.empty(0, dtype=np.int64)
-#: Where rows keep how many cells they have given away, where items and cells begin, and a number for the model's use.
-_USED, _ITEMS, _CELLS, COUNT = 0, 1, 2, 3
+#: Where rows keep how many cells they have given away, and where items and cells begin.
+_USED, _ITEMS, _CELLS = 0, 1, 2
 #: Where the heads of owners begin, and what is in them: size, start and width of the row, and a mark.
 _HEADS, _SIZE, _START, _WIDTH, _MARK = 8, 0, 1, 2, 3
 
@@ -212,6 +212,22 @@ def tied(ends, one, other):
     for at in range(first, first + 2 * size_of(ends, one), 2):
         found |= ends[at] == other
     return found
+
+
+@inlined
+def far_tie(opinions, ends, last, gap):
+    """Look for a tie whose ends are at least so far apart, beginning with the one that was found last.
+
+    It returns how many were looked at; -1 if there is none.
+    """
+    count = number_of_ties(ends)
+    for looked in range(count):
+        tie = last[0] + looked
+        tie -= count * np.int64(tie >= count)
+        if abs(opinions[owner_of(ends, 2 * tie)] - opinions[owner_of(ends, 2 * tie + 1)]) >= gap:
+            last[0] = tie
+            return looked + 1
+    return -1
 
 
 @inlined

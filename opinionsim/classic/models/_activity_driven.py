@@ -72,7 +72,7 @@ class Parameters(NamedTuple):
 @inlined
 def _activities(p, spare, activities):
     """Fill in the activities of all agents; drawn ones come from a copy of a state, and are the same each time."""
-    seldom = np.empty(spare.size, dtype=np.uint64)
+    seldom = np.empty(spare.size, np.uint64)
     copy(spare, seldom)
     for agent in range(activities.size):
         activities[agent] = at(p.activity, agent)
@@ -170,10 +170,10 @@ def _room(opinions, contacts, p, spare):
     n, most = contacts.n, 1
     for agent in range(n):
         most = min(max(most, at(p.m, agent)), n - 1)
-    activities, chances, chosen = np.empty(n), np.empty(n), np.empty((n, most), dtype=np.int64)
+    activities, chances, chosen = np.empty(n), np.empty(n), np.empty((n, most), np.int64)
     _activities(p, spare, activities)
-    counts, listeners = np.empty(n, dtype=np.int64), np.empty(2 * n * most, dtype=np.int64)
-    speakers = np.empty(2 * n * most, dtype=np.int64)
+    counts, listeners = np.empty(n, np.int64), np.empty(2 * n * most, np.int64)
+    speakers = np.empty(2 * n * most, np.int64)
     return activities, chances, chosen, counts, listeners, speakers, np.empty((8, n)), np.empty(n)
 
 

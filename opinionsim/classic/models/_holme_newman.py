@@ -13,9 +13,9 @@ from opinionsim.classic.kernels._contacts import Variant
 from opinionsim.classic.kernels._random import draw, uniform
 from opinionsim.classic.kernels._stepping import Stop, no_room, step_kernel
 from opinionsim.classic.kernels._ties import (
-    COUNT,
     Ties,
     anybody,
+    far_tie,
     item_at,
     member_alike,
     member_of_all,
@@ -75,21 +75,14 @@ class Parameters(NamedTuple):
 
 
 def _ties(network: Network, states: np.ndarray, p: Parameters) -> Ties:
-    """Ties, with agents grouped by opinion, and a count of those between agents that differ."""
-    groups = np.unique(states, return_inverse=True)[1].reshape(-1)
-    ties = Ties.of(network, groups, network.n)
-    ties.groups[COUNT] = np.count_nonzero(np.diff(groups[network.edges[0]]))
-    return ties
+    """Ties, with agents grouped by opinion."""
+    return Ties.of(network, np.unique(states, return_inverse=True)[1].reshape(-1), network.n)
 
 
 def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
     alike, choosy = variant.option("target") == 0, variant.option("ties") == 1
-    counts = variant.until == "frozen"
-    find = (
-        target_finder(number_alike, member_alike, anybody, 8)
-        if alike
-        else target_finder(number_of_all, member_of_all, anybody, 64)
-    )
+    number, member, tries = (number_alike, member_alike, 8) if alike else (number_of_all, member_of_all, 64)
+    find = target_finder(number, member, anybody, tries)
 
     def step(opinions, before, start, ties, timing, p, queue, state, spare, space):
         ends, groups = ties.ends, ties.groups
@@ -108,15 +101,9 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
             if uniform(draw(state)) < at(p.rewire, agent):
                 found = find(opinions, ends, groups, ties.n, p, agent, state)
                 if found >= 0:
-                    if counts:
-                        groups[COUNT] += np.int64(owner_of(groups, found) != own) - np.int64(its != own)
                     move_tie(ends, item_at(ends, agent, place) ^ 1, found)
                     continue
             if own != its:
-                if counts:
-                    for each in range(degree):
-                        group = owner_of(groups, note_at(ends, agent, each))
-                        groups[COUNT] += np.int64(group != its) - np.int64(group != own)
                 move(groups, agent, its)
                 opinions[agent] = opinions[other]
 
@@ -125,7 +112,8 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
 
 @inlined
 def _none_differ(opinions, previous, ties, p, timing, memory):
-    return -1 if ties.groups[COUNT] == 0 else 0
+    # No two numbers that differ are closer than the least of all.
+    return far_tie(opinions, ties.ends, memory, 5e-324)
 
 
 def _frozen(setup: Setup) -> Stop:
@@ -158,8 +146,8 @@ MODEL = ClassicModel(
     states="copied",
     needs=frozenset(),
     frozen=_frozen,
-    at_rest="no tie joins agents of different opinions, which is counted in every event. Ties between agents of one "
-    "opinion may still move, but to others of that opinion alone; with target 'random' it takes ties 'discordant'.",
+    at_rest="no tie joins agents of different opinions, which is looked for after every step. Ties between agents of "
+    "one opinion may still move, but to others of that opinion alone; with target 'random' it takes ties 'discordant'.",
     example={
         "n": 400,
         "network": {"kind": "erdos-renyi", "p": 0.01},

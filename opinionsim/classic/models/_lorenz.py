@@ -120,8 +120,8 @@ def _update(i, j, own, other, start, p, word, spare):
 
 @inlined
 def _buffers(opinions, contacts, p, spare):
-    words = np.empty(BLOCK, dtype=np.uint64)
-    return words, np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK)
+    words = np.empty(BLOCK, np.uint64)
+    return words, np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint32), np.empty(BLOCK)
 
 
 def _drawer(variant: Variant) -> Callable[..., int]:

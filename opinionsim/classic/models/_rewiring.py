@@ -16,6 +16,7 @@ from opinionsim.classic.kernels._stepping import Stop, no_room, step_kernel
 from opinionsim.classic.kernels._ties import (
     Ties,
     anybody,
+    far_tie,
     item_at,
     member_of_all,
     move,
@@ -217,13 +218,9 @@ def _settled(tolerance_of: Callable[..., float]) -> Stop:
     def check(opinions, previous, ties, p, timing, memory):
         last, parents, low, high = memory
         ends, tolerance = ties.ends, tolerance_of(p)
-        count = number_of_ties(ends)
-        for looked in range(count):
-            tie = last[0] + looked
-            tie -= count * np.int64(tie >= count)
-            if abs(opinions[owner_of(ends, 2 * tie)] - opinions[owner_of(ends, 2 * tie + 1)]) >= tolerance:
-                last[0] = tie
-                return looked + 1
+        count, looked = number_of_ties(ends), far_tie(opinions, ends, last, tolerance)
+        if looked > 0:
+            return looked
         # Opinions stay within the range of those that are joined by ties within reach.
         for agent in range(ties.n):
             parents[agent], low[agent], high[agent] = agent, opinions[agent], opinions[agent]
@@ -237,9 +234,8 @@ def _settled(tolerance_of: Callable[..., float]) -> Stop:
             one, other = root(parents, owner_of(ends, 2 * tie)), root(parents, owner_of(ends, 2 * tie + 1))
             widest = max(high[one], high[other]) - min(low[one], low[other])
             nearest = max(low[one], low[other]) - min(high[one], high[other])
-            if widest >= tolerance or (one != other and nearest < p.epsilon):
-                return 4 * (count + ties.n)
-            if one == other and (widest >= p.epsilon or widest > timing.tolerance):
+            wide = widest >= p.epsilon or widest > timing.tolerance
+            if widest >= tolerance or (wide if one == other else nearest < p.epsilon):
                 return 4 * (count + ties.n)
         return -1
 

@@ -1,0 +1,261 @@
+"""What rules choose from ratings, how that rests on single citizens and on predictions, and whether it is better.
+
+The ratings are those of :mod:`opinionsim.consensus._evaluation`; candidates of one group and round stand for election
+together, without the position statement.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from opinionsim.consensus._evaluation import HIGHEST, LOWEST, POSITION, by_citizen, checked, estimate, interval
+from opinionsim.errors import MeasurementError
+from opinionsim.voting import Rule, compare_rules, elect, ranks_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+AnyRule = str | Mapping[str, Any] | Rule
+
+
+class _Ballots(NamedTuple):
+    """Ballots of the citizens of one group and round; incomplete ones are missing."""
+
+    group: Any
+    round: Any
+    citizens: list[Any]
+    candidates: list[Any]
+    values: np.ndarray
+
+
+def _elections(ratings: pd.DataFrame, *columns: str) -> Iterator[list[_Ballots]]:
+    """Ballots by each column, for every group and round with a complete ballot by each on at least two candidates."""
+    import pandas as pd
+
+    own = ratings[ratings["policy"] != POSITION]
+    for (group, round_), part in own.groupby(["group", "round"], sort=False):
+        row, citizens = pd.factorize(part["citizen"])
+        column, candidates = pd.factorize(part["candidate"])
+        found = []
+        for name in columns:
+            values = np.full((2, len(citizens), len(candidates)), 0.0)
+            known = part[name].notna().to_numpy()
+            np.add.at(values[0], (row[known], column[known]), part[name].to_numpy(dtype=float)[known])
+            np.add.at(values[1], (row[known], column[known]), 1.0)
+            with np.errstate(invalid="ignore"):
+                means = values[0] / values[1]
+            means[np.isnan(means).any(axis=1)] = math.nan
+            found.append(_Ballots(group, round_, citizens.tolist(), candidates.tolist(), means))
+        if len(candidates) > 1 and all((~np.isnan(each.values)).any() for each in found):
+            # Ranks are counted anew without the position statement, and after several passes.
+            yield [
+                each._replace(values=ranks_of(-each.values)) if name == "rank" else each
+                for name, each in zip(columns, found, strict=True)
+            ]
+
+
+def _none(columns: Iterable[str]) -> MeasurementError:
+    return MeasurementError(
+        f"no group has two candidates and a citizen with a value for each of them in {' and '.join(columns)}"
+    )
+
+
+def sensitivity(
+    ratings: pd.DataFrame, rule: AnyRule = "schulze", value: str = "agreement", **options: Any
+) -> pd.DataFrame:
+    """Whether the winner changes when one citizen's ballot is left out.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        The ratings.
+    rule, **options
+        As :func:`opinionsim.voting.elect` takes them.
+    value : str
+        The column that makes ballots; ``rank`` holds ranks, any other one scores.
+
+    Returns
+    -------
+    DataFrame
+        One row a citizen with a complete ballot, in groups and rounds with at least two of them: group, round,
+        citizen; winners and winners_without, the candidates at the first place with and without its ballot, more than
+        one where the rule leaves them tied; and changed, whether they differ.
+    """
+    import pandas as pd
+
+    chosen, rows = Rule.of(rule, **options), []
+    for (ballots,) in _elections(checked(ratings, value), value):
+        kept = np.flatnonzero(~np.isnan(ballots.values).any(axis=1))
+        if len(kept) < 2:
+            continue
+        without = np.repeat(ballots.values[None], len(kept) + 1, axis=0)
+        without[np.arange(len(kept)), kept] = math.nan
+        first = elect(without, chosen, scores=value != "rank").ranks == 0
+        winners = [tuple(name for name, won in zip(ballots.candidates, each, strict=True) if won) for each in first]
+        rows += [
+            [ballots.group, ballots.round, ballots.citizens[citizen], winners[-1], other, other != winners[-1]]
+            for citizen, other in zip(kept, winners, strict=False)
+        ]
+    if not rows:
+        raise _none([value])
+    return pd.DataFrame(rows, columns=["group", "round", "citizen", "winners", "winners_without", "changed"])
+
+
+def rule_agreement(
+    ratings: pd.DataFrame,
+    rules: Iterable[AnyRule] | None = None,
+    value: str = "agreement",
+    level: float = 0.95,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """How often each two rules elect the same from the same ballots.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        The ratings.
+    rules : iterable, optional
+        As :func:`opinionsim.voting.compare_rules` takes them.
+    value : str
+        The column that makes ballots; ``rank`` holds ranks, any other one scores.
+    level, seed
+        As :func:`estimate` takes them.
+
+    Returns
+    -------
+    DataFrame
+        One row a pair of rules: rule, other; same, the share of elections with the same candidates at the first place,
+        its low and high; n elections of n_groups groups; and overlap, the share with one of them in common.
+    """
+    import pandas as pd
+
+    chosen = None if rules is None else list(rules)
+    found = [
+        (each.group, compare_rules(each.values, chosen, scores=value != "rank"))
+        for (each,) in _elections(checked(ratings, value), value)
+    ]
+    if not found:
+        raise _none([value])
+    labels, groups, rows = [each.label for each in found[0][1].rules], [group for group, _ in found], []
+    for one, other in combinations(range(len(labels)), 2):
+        same, overlap = ([getattr(each, kind)[one, other] for _, each in found] for kind in ("agreement", "overlap"))
+        shared = interval(estimate(pd.DataFrame({"group": groups, "same": same}), "same", level, seed), "same")
+        rows.append({"rule": labels[one], "other": labels[other], **shared, "overlap": float(np.mean(overlap))})
+    return pd.DataFrame(rows, columns=["rule", "other", "same", "low", "high", "n", "n_groups", "overlap"])
+
+
+# -- predicted and stated agreement ----------------------------------------------------------------------------------
+
+
+def _rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
+    """Spearman's; NaN where either is constant."""
+    from scipy.stats import rankdata
+
+    ranks = np.stack([rankdata(one), rankdata(other)]) if len(one) else np.zeros((2, 1))
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    size = float(np.sqrt((ranks**2).sum(axis=1).prod()))
+    return float(ranks[0] @ ranks[1]) / size if size > 0 else math.nan
+
+
+def prediction(ratings: pd.DataFrame, predicted: str = "predicted_agreement") -> pd.DataFrame:
+    """How well predicted agreement tells stated agreement; to be shown before any claim about a rule.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        With a column of predictions.
+    predicted : str
+        Its name.
+
+    Returns
+    -------
+    DataFrame
+        One row a group with both: group; n ratings of citizens and statements; rank_correlation over all of them
+        (Spearman); within_citizens, the mean over citizens of the rank correlation over their own, on which elections
+        rest; and mean_absolute_error, NaN where a prediction lies off the scale of agreement. NaN where one side is
+        constant. Means over groups with intervals are those of :func:`estimate`.
+    """
+    import pandas as pd
+
+    rows = []
+    known = by_citizen(checked(ratings, predicted), "agreement", predicted)
+    for group, part in known.groupby("group", sort=False):
+        stated, guess = part["agreement"].to_numpy(), part[predicted].to_numpy(dtype=float)
+        own = [
+            _rank_correlation(each["agreement"].to_numpy(), each[predicted].to_numpy())
+            for _, each in part.groupby("citizen", sort=False)
+        ]
+        within = float(pd.Series(own).mean())
+        error = np.abs(stated - guess).mean() if ((guess >= LOWEST) & (guess <= HIGHEST)).all() else math.nan
+        rows.append([group, len(part), _rank_correlation(stated, guess), within, error])
+    return pd.DataFrame(rows, columns=["group", "n", "rank_correlation", "within_citizens", "mean_absolute_error"])
+
+
+def welfare_advantage(
+    ratings: pd.DataFrame,
+    rules: Iterable[AnyRule] = ("utilitarian", "nash", "egalitarian"),
+    predicted: str = "predicted_agreement",
+    level: float = 0.95,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Whether statements that a welfare function picks by predictions are better by its own criterion (D6).
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        With a column of predictions.
+    rules : iterable
+        Welfare functions, each of which picks by predicted agreement and is a criterion of stated agreement.
+    predicted : str
+        The column of predictions. Picking by stated agreement itself would show an advantage by construction.
+    level, seed
+        As :func:`estimate` takes them.
+
+    Returns
+    -------
+    DataFrame
+        One row an ordered pair of functions: criterion; other; advantage, by the criterion, of what its own function
+        picks over what the other one picks, in points of agreement; its low and high; n elections of n_groups groups.
+        Where predictions leave candidates tied, their mean welfare counts.
+    """
+    import pandas as pd
+
+    if predicted == "agreement":
+        raise MeasurementError("predicted must be another column than agreement, by which advantages are judged")
+    chosen, welfare, groups = [Rule.of(each) for each in rules], [], []
+    for guess, stated in _elections(checked(ratings, predicted), predicted, "agreement"):
+        groups.append(guess.group)
+        first = [elect(guess.values, rule, scores=True).ranks == 0 for rule in chosen]
+        judged = [elect(stated.values, rule.kind, scores=True, **_without_transform(rule)).scores for rule in chosen]
+        welfare.append([[scores[picked].mean() for picked in first] for scores in judged])
+    if not groups:
+        raise _none([predicted, "agreement"])
+    by, rows = np.array(welfare), []
+    for own, other in permutations(range(len(chosen)), 2):
+        gain = pd.DataFrame({"group": groups, "gain": by[:, own, own] - by[:, own, other]})
+        found = interval(estimate(gain, "gain", level, seed), "advantage")
+        rows.append({"criterion": chosen[own].label, "other": chosen[other].label, **found})
+    return pd.DataFrame(rows, columns=["criterion", "other", "advantage", "low", "high", "n", "n_groups"])
+
+
+def _without_transform(rule: Rule) -> dict[str, Any]:
+    return {name: value for name, value in rule.options.items() if name != "transform"}
+
+
+def advantage_statement(advantages: pd.DataFrame) -> str:
+    """What a table of :func:`welfare_advantage` shows, in a sentence for below it."""
+    over = advantages["criterion"] + " over " + advantages["other"]
+    under = advantages["other"] + " over " + advantages["criterion"]
+    shown, against = over[advantages["low"] > 0].tolist(), under[advantages["high"] < 0].tolist()
+    if not shown:
+        found = "No welfare function has the predicted advantage by its own criterion: no interval lies above 0"
+    else:
+        found = f"By its own criterion there is an advantage of {', '.join(shown)}, and of no other"
+    if against:
+        found += f"; by the other's criterion there is one of {', '.join(against)}"
+    return f"{found}. Bakker et al. 2022 found none among the utilitarian, Nash and egalitarian one."

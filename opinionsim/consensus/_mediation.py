@@ -1,0 +1,146 @@
+"""Sessions written in Python; the runner of experiments carries them out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from opinionsim.consensus._report import session_text
+from opinionsim.consensus._sessions import ratings, statements
+from opinionsim.errors import SpecError
+from opinionsim.llm import Seat
+from opinionsim.running import run
+from opinionsim.specification import Experiment, load_experiment
+from opinionsim.store import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from langchain_core.language_models import BaseChatModel
+
+#: A citizen: the text of an opinion, fields of a member of a cast, or a person at a seat.
+Citizen = str | Mapping[str, Any] | Seat
+
+
+class Session:
+    """The outcome of a session.
+
+    Parameters
+    ----------
+    results : Results
+        Those of the experiment; of several sessions the first is shown.
+    """
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+
+    @property
+    def statements(self) -> pd.DataFrame:
+        """Its statements, as :func:`opinionsim.consensus.statements` gives them."""
+        return statements(self.results)
+
+    @property
+    def ratings(self) -> pd.DataFrame:
+        """Its ratings, as :func:`opinionsim.consensus.ratings` gives them."""
+        return ratings(self.results)
+
+    @property
+    def winner(self) -> str | None:
+        """The statement that won the last round; None where none did."""
+        won = self.statements[self.statements["winner"]]
+        return None if won.empty else str(won.sort_values("round")["statement"].iloc[-1])
+
+    def __str__(self) -> str:
+        return session_text(self.results)
+
+
+class Mediation:
+    """A group of citizens who look for a statement that all can agree with, and their mediator.
+
+    Parameters
+    ----------
+    citizens : sequence of str, mapping or Seat
+        Each one the text of an opinion that is written already, fields of a member of a cast (``{"persona": ...}``,
+        ``{"query": ...}``), or a person at a seat.
+    question : str
+        What they are asked.
+    model : str
+        Chat model of all; default the scripted one, a stand-in.
+    mediator, predictor : mapping, optional
+        Fields of these roles, such as ``{"model": {"name": "openai:gpt-4o"}}``; default none of their own. A predictor
+        takes part where ballots are predicted by a role.
+    seed : int
+        Root of all randomness.
+    fields : mapping, optional
+        Further fields of the specification, such as ``{"survey": ..., "measurement": ...}``.
+    **interaction
+        Fields of the interaction ``consensus``: ``candidates``, ``rounds``, ``rule``, ``ballots``, ...
+
+    Raises
+    ------
+    SpecError
+        If a field is not valid.
+
+    Examples
+    --------
+    >>> from opinionsim.consensus import Mediation
+    >>> texts = ["Yes, and soon.", "Only if the buses get better.", "No, shops would suffer."]
+    >>> mediation = Mediation(texts, "Should the centre be closed to cars?", candidates=4, ballots=["predicted"])
+    >>> session = mediation.run("results/centre.sqlite")  # doctest: +SKIP
+    >>> print(session.winner)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        citizens: Sequence[Citizen],
+        question: str,
+        *,
+        model: str = "scripted",
+        mediator: Mapping[str, Any] | None = None,
+        predictor: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        fields: Mapping[str, Any] | None = None,
+        **interaction: Any,
+    ) -> None:
+        self._seats: dict[int | str, Seat] = {
+            agent: each for agent, each in enumerate(citizens) if isinstance(each, Seat)
+        }
+        roles = {"mediator": dict(mediator or {})}
+        if "predicted" in interaction.get("ballots", ()) and interaction.get("predictor", "role") == "role":
+            roles["predictor"] = dict(predictor or {})
+        elif predictor is not None:
+            raise SpecError("predictor: nobody predicts; give ballots=['predicted'], or leave it out")
+        self.specification: dict[str, Any] = {
+            "name": "mediation",
+            "seed": seed,
+            "task": question,
+            "cast": [_member(each) for each in citizens],
+            "roles": roles,
+            "interaction": {"kind": "consensus", **interaction},
+            "model": {"name": model},
+            **(fields or {}),
+        }
+        self.experiment: Experiment = load_experiment(self.specification)
+
+    def run(self, store: str | None = None, *, chat_model: BaseChatModel | None = None) -> Session:
+        """Carry the session out, or finish it where the store holds a part.
+
+        Parameters
+        ----------
+        store : str, optional
+            Path or address of the store; default ``results/NAME.sqlite``.
+        chat_model : BaseChatModel, optional
+            A LangChain chat model in the place of all that are named.
+
+        Raises
+        ------
+        OpinionSimError
+            If the store or a model cannot be used.
+        """
+        return Session(run(self.experiment, store, chat_model=chat_model, seats=self._seats))
+
+
+def _member(citizen: Citizen) -> dict[str, Any]:
+    """A citizen as a member of a cast."""
+    if isinstance(citizen, str):
+        return {"text": citizen}
+    return {} if isinstance(citizen, Seat) else dict(citizen)

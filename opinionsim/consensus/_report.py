@@ -1,0 +1,86 @@
+"""A session as text: opinions, candidates with their support, winners, critiques, and opinions before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from textwrap import indent
+from typing import TYPE_CHECKING, Any
+
+from opinionsim.consensus._sessions import asked, other_rules, sessions, statements
+from opinionsim.evidence import evidence_statement
+from opinionsim.schedules import Recorded, rows_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from opinionsim.store import Results
+
+#: Kinds of text in which citizens say what they think off the record.
+_ASKED = ("self-report", "probe")
+
+
+def session_text(results: Results, run: int = 0) -> str:
+    """A session as text.
+
+    Parameters
+    ----------
+    results : Results
+        A store's results.
+    run : int
+        Row of the session in the frame `runs`.
+
+    Returns
+    -------
+    str
+        Opinions; of each round its statements with their mean ratings and ranks, the winner first, what other rules
+        would have chosen, and critiques; last what citizens answered before and after.
+
+    Raises
+    ------
+    MeasurementError
+        If there is no such session.
+    """
+    wanted = tuple(results.runs[["run_id", "cell"]].iloc[run])
+    about, session = next(each for each in sessions(results) if (each[0]["run_id"], each[0]["cell"]) == wanted)
+    own = results.agents[results.agents["run_id"] == about["run_id"]]
+    names = dict(zip(own["agent"], own["name"], strict=True))
+    listed, rules = (each[(each["group"] == wanted[0]) & (each["cell"] == wanted[1])]
+                     for each in (statements(results), other_rules(results)))  # fmt: skip
+    place = f"{about['cell']}, replicate {about['replicate']}: {about['status']}"
+    lines = [f"{evidence_statement([about['evidence']])} | {place}", asked(about)]
+    for agent, turn in session.opinions.items():
+        lines += ["", f"{names[agent]}:", indent(session.turns[turn]["message"], "  ")]
+    for number, each in listed.groupby("round"):
+        lines += ["", *_round(int(number), each, rules[rules["round"] == number], session)]
+        for row in session.turns.values():
+            if row["kind"] == "critique" and row["step"] == number + 1 and row["message"]:
+                lines += ["", f"Critique by {names[row['agent']]}:", indent(row["message"], "  ")]
+    changes = list(_changes(results, about, names))
+    return "\n".join([*lines, *(["", "Asked before and after (scale point):", *changes] if changes else [])])
+
+
+def _round(number: int, listed: pd.DataFrame, rules: pd.DataFrame, session: Recorded) -> Iterator[str]:
+    """Statements of a round, the winner first, and what each rule would have chosen."""
+    fields, stand = session.interaction, int(listed["stands"].sum())
+    yield f"{f'Critique round {number}' if number else 'Opinion round'}: {stand} statements stand"
+    yield f"  The winner is that of {fields.elects} ballots by {fields.rule_label}. Means are over citizens."
+    for row in rows_of(listed.sort_values(["winner", "rank"], ascending=[False, True])):
+        means = session.means(row["turn"])
+        told = [f"{name} {value:.3g}" for name, value in means.items() if value == value]
+        told += [f"rank {row['rank']:.1f} of {stand}"] if row["rank"] == row["rank"] else []
+        told += [] if row["stands"] else ["not to be elected"]
+        begins = f"  {'WINNER, ' if row['winner'] else ''}turn {row['turn']} ({row['policy']})"
+        yield ", ".join([begins, *told])
+        yield indent(row["statement"], "    ")
+    for ballots, each in rules.groupby("ballots", sort=False):
+        chosen = (f"{row['rule']} turn {' = '.join(map(str, row['first']))}" for row in rows_of(each))
+        yield f"  First by {ballots} ballots: {', '.join(chosen)}"
+
+
+def _changes(results: Results, about: Mapping[str, Any], names: dict[int, str]) -> Iterator[str]:
+    """What each citizen answered off the record, in the order of turns."""
+    found = results.opinions
+    found = found[(found["run_id"] == about["run_id"]) & (found["cell"] == about["cell"]) & found["about"].isna()]
+    found = found[(found["variable"] == "stance") & found["kind"].isin(_ASKED)]
+    for agent, own in found.sort_values("turn").groupby("agent"):
+        yield f"  {names[agent]}: {' -> '.join(f'{value:g}' for value in own['value'])}"
