@@ -120,10 +120,10 @@ def test_the_revision_round_shows_the_winner_and_each_opinion_with_its_critique(
     said = results.turns.set_index("turn")["message"]
     (winner,) = {reads[-1] for reads in results.turns[results.turns["act"] == "criticise"]["reads"]}
     for asked in model.of("criticise"):
-        assert blocks(asked.prompt)[1] == ("This statement has been chosen for your group", said[winner])
+        assert [text for _, text in blocks(asked.prompt)][1:] == [said[winner]]
     for asked in model.of("revise"):
         first, *others = blocks(asked.prompt)
-        assert first == ("The statement that won so far", said[winner])
+        assert first[1] == said[winner]
         leads = [lead for lead, _ in others]
         assert leads == [lead for n in (1, 2, 3) for lead in (f"Opinion {n}", f"Critique by the author of opinion {n}")]
         numbers = [text.rpartition(" ")[2] for _, text in others]
@@ -141,8 +141,8 @@ def test_what_a_citizen_is_asked_afterwards_shows_its_opinion_and_the_last_winne
     assert all(not blocks(each.prompt) for each in asked[:3])
     for citizen, each in enumerate(asked[3:]):
         assert [text for _, text in blocks(each.prompt)] == [f"State {citizen}.", said[chosen[1]]]
-        assert "[You]:" in each.prompt
-        assert "[Other participant]:" in each.prompt
+        assert blocks(each.prompt)[0][0] == "[You]"
+        assert "statement that your group ranked first" in blocks(each.prompt)[1][0]
 
 
 def test_reasoning_is_kept_and_shown_to_nobody() -> None:
@@ -152,7 +152,7 @@ def test_reasoning_is_kept_and_shown_to_nobody() -> None:
     assert drafts == ["Draft 0.", "Draft 1."]
     assert results.calls[results.calls["act"] == "draft"]["reply"].str.startswith("Some thoughts.").all()
     assert all("Some thoughts" not in asked.prompt for asked in model.of("rank"))
-    assert all("First go through the opinions" in asked.prompt for asked in model.of("draft"))
+    assert all("go through the opinions one by one" in asked.prompt for asked in model.of("draft"))
 
 
 def test_a_completion_model_is_asked_for_a_paragraph_and_cut_at_its_first_line() -> None:

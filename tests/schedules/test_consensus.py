@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from langchain_core.messages import AIMessage
 
 from opinionsim.errors import SpecError
 from opinionsim.llm import Seat
-from opinionsim.messages import Message
+from opinionsim.messages import ChatMessage, Message
 from opinionsim.schedules import (
     MAX_STEPS,
     AnySchedule,
@@ -22,7 +23,7 @@ from opinionsim.schedules import (
     outline,
 )
 from opinionsim.testing import ScheduleContract
-from tests.support.sessions import PREDICTING, Guest, Voices, hashed, played, reply, session
+from tests.support.sessions import PREDICTING, Guest, Voices, hashed, played, reply, session, task_of
 
 
 class OfSessions(ScheduleContract):
@@ -106,8 +107,16 @@ def turns_of(spec: dict[str, Any], **options: Any) -> list[Turn]:
     return [turn for turn, _ in ended.turns]
 
 
+class Alike(Voices):
+    """Every citizen votes for the same letter, whatever stands behind it."""
+
+    async def call(self, messages: Sequence[ChatMessage], seed: int, max_tokens: int | None = None) -> AIMessage:
+        task = task_of(messages[-1].content)
+        return AIMessage(reply(task, messages[-1].content, hashed(task)))
+
+
 def test_an_opinion_round_and_a_critique_round() -> None:
-    turns = turns_of(session(3, rounds=1, measurement__self_report={"before": 1, "after": 1}))
+    turns = turns_of(voices=Alike(), spec=session(3, rounds=1, measurement__self_report={"before": 1, "after": 1}))
     assert transcript(turns, 3) == [
         "0: [0] citizen 0 self-report",
         "1: [0] citizen 1 self-report",
