@@ -59,10 +59,11 @@ class _Probed(Wrapped):
     def __init__(self, schedule: AnySchedule, before: int, after: int, act: str) -> None:
         super().__init__(schedule)
         asked = PROBE if act == PROBE.name else SELF_REPORT
-        if schedule.acts.get(act, asked) is not asked:
+        own = schedule.acts.get(act, asked)
+        if replace(own, labelling=asked.labelling) != asked:
             raise SpecError(f"{called(schedule)} has an act {act!r} of its own; rename it to ask this question")
         # What an agent is shown in the place of a memory holds its own messages too.
-        told_apart = replace(asked, labelling="you-other") if after and closing(schedule) else asked
+        told_apart = replace(asked, labelling="you-other") if after and closing(schedule) else own
         self._asked = [agent for agent in range(self.n_agents) if agent not in self.given]
         self.acts = named(*schedule.acts.values(), told_apart)
         self._act = act
