@@ -336,7 +336,7 @@ def test_the_opinion_of_what_is_no_answer_is_none_and_nobody_rates_it(
     asked: list[tuple[str, int]] = []
     seen: list[float] = []
 
-    async def rate(site: Turn, message: Message, instrument: str) -> float:
+    async def rate(site: Turn, message: Message, instrument: str, about: int | None) -> float:
         asked.append((instrument, site.index))
         return 0.5
 
@@ -353,7 +353,7 @@ def test_the_opinion_of_what_is_no_answer_is_none_and_nobody_rates_it(
 def test_each_instrument_is_asked_by_its_name() -> None:
     seen: list[float] = []
 
-    async def rate(turn: Turn, message: Message, instrument: str) -> float:
+    async def rate(turn: Turn, message: Message, instrument: str, about: int | None) -> float:
         assert message.text == "re 0"
         return {"stance": 1.0, "tone": -2.0}[instrument]
 
@@ -371,7 +371,7 @@ def test_an_opinion_nobody_was_told_of_stops_the_run(needs: tuple[str, ...], lis
         yield Turn(0, 1, 0, "write")
         await outcomes.opinion(0, "stance")
 
-    async def rate(turn: Turn, message: Message, instrument: str) -> float:
+    async def rate(turn: Turn, message: Message, instrument: str, about: int | None) -> float:
         raise AssertionError("nothing is to be measured")
 
     run = Run(Decided(1, 1, decide, needs=needs), rate=rate)

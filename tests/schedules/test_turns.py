@@ -108,7 +108,7 @@ def test_acts_are_declared_by_name_and_for_good() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"draws": 0}, "draws must be a whole number of at least 1; got 0"),
+        ({"draws": -1}, "draws must be a whole number of at least 0; got -1"),
         ({"attempts": 0}, "attempts must be a whole number of at least 1; got 0"),
         ({"after": "retry"}, "after must be one of stop, none; got 'retry'"),
         ({"memory": "forget"}, "memory must be one of keep, fork, none; got 'forget'"),
@@ -205,7 +205,7 @@ def test_a_feed_needs_opinions_where_they_rank(ranking: Any, needs: tuple[str, .
     awaited: list[int] = []
 
     class Telling:
-        async def opinion(self, turn: int, instrument: str = "stance") -> float:
+        async def opinion(self, turn: int, instrument: str = "stance", about: int | None = None) -> float:
             awaited.append(turn)
             return 0.0
 
