@@ -154,6 +154,10 @@ class ActSpec:
                 raise ScheduleError(
                     f"act {self.name!r}: {name} must be one of {', '.join(valid)}; got {getattr(self, name)!r}"
                 )
+        if self.draws and not self.template:
+            raise ScheduleError(f"act {self.name!r}: template must be named where somebody is asked")
+        if not self.draws and self.memory != "none":
+            raise ScheduleError(f"act {self.name!r}: memory must be none with 0 draws; got {self.memory!r}")
 
 
 def named(*acts: ActSpec) -> Mapping[str, ActSpec]:
