@@ -137,9 +137,9 @@ def test_what_a_persona_says_carries_its_role_its_act_and_its_decision() -> None
     turns = [Turn(0, 1, 0, "vote"), Turn(1, 1, 1, "vote"), Turn(2, 1, 2, "write", (0, 1))]
     messages, _ = carried_out(Listed(named(vote, WRITE), *turns), Script("Yes.", "No.", "So it is."))
     assert messages == [
-        Message("Yes.", "Ann Lee", 0, "answered", "participant", "vote", True),
-        Message("No.", "Bo Ek", 1, "answered", "participant", "vote", False),
-        Message("So it is.", "", 2, "answered", "moderator", "write", None),
+        Message("Yes.", "Ann Lee", 0, "answered", "participant", "vote", True, 0),
+        Message("No.", "Bo Ek", 1, "answered", "participant", "vote", False, 1),
+        Message("So it is.", "", 2, "answered", "moderator", "write", None, 2),
     ]
 
 
@@ -347,7 +347,7 @@ def test_a_member_beside_the_participants_has_a_role_and_no_persona() -> None:
     fork = moderator.fork()
     assert (fork.agent, fork.role, fork.calls_per_event) == (2, "moderator", 0)
     messages, _ = carried_out(schedule, Script("Order!"))
-    assert messages == [Message("Order!", "", 2, "answered", "moderator", "write")]
+    assert messages == [Message("Order!", "", 2, "answered", "moderator", "write", turn=0)]
 
 
 @pytest.mark.parametrize(("memory", "calls"), [("none", 0), ("cumulative", 0), ("reflective", 1)])

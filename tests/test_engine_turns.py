@@ -38,7 +38,7 @@ def test_what_is_not_there_yet_cannot_be_read() -> None:
         with pytest.raises(ScheduleError, match="turn 0 has not published"):
             run.engine.graph.published(0)
         await run.engine.wait()
-        assert run.engine.graph.published(1) == (turns[1], Message("re 1", agent=1, act="review"))
+        assert run.engine.graph.published(1) == (turns[1], Message("re 1", agent=1, act="review", turn=1))
 
     run_virtual(story())
 
@@ -50,7 +50,7 @@ def test_a_turn_that_has_nothing_left_to_read_is_skipped_and_asks_nobody(kind: s
     assert run.told == [kind, "skipped"]
     assert run.client.order == ["0"]
     (_, message) = run.engine.graph.published(1)
-    assert message == Message("", agent=1, condition="skipped", role=message.role, act="review")
+    assert message == Message("", agent=1, condition="skipped", role=message.role, act="review", turn=1)
     assert run.journal.lookup((1, "reply", 0)) is None  # type: ignore[arg-type]
 
 

@@ -123,7 +123,7 @@ def _simulation(spec: dict[str, Any], journal: MemoryJournal, client: Any, slots
     n = parts.schedule.n_agents + len(parts.schedule.others)
     endpoints = [Endpoint(client)] * n
     calls = RunCalls("run", journal, endpoints, SlotPool(slots))
-    return Simulation(parts.schedule, parts.cast(endpoints), calls)
+    return Simulation(parts.schedule, parts.cast(), calls)
 
 
 def _rows(simulation: Simulation) -> list[tuple[Any, ...]]:

@@ -73,7 +73,7 @@ def _simulation(
     experiment = load_experiment({"name": "paced", "task": "Say something.", "cast": cast, **fields})
     parts = assemble(experiment.runs[0], experiment.resources)
     endpoints = [Endpoint(client)] * (parts.schedule.n_agents + len(parts.schedule.others))
-    members = parts.cast(endpoints)
+    members = parts.cast()
     if counts is not None:
         members = tuple(replace(member, actor=Counted(member.actor, counts)) for member in members)
     return Simulation(parts.schedule, members, RunCalls("run", MemoryJournal(), endpoints, SlotPool(slots)))
