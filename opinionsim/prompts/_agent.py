@@ -251,8 +251,8 @@ class AgentPrompts:
     def event(self, act: Act, received: Sequence[Message], reply: Reply, past: Past) -> ChatMessage:
         """The message that an act leaves in memory (A7, A12).
 
-        Of a refused or empty reply, and of a decision without words, it tells that the agent did not post, or did not say what it believes; the words
-        of a refusal stand in no memory.
+        Of a refused or empty reply, and of a decision without words, it tells that the agent did not post, or did not
+        say what it believes; the words of a refusal stand in no memory.
 
         Parameters
         ----------

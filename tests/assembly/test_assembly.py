@@ -51,6 +51,7 @@ INTERACTIONS = [
     {"kind": "debate", "cycles": 2},
     {"kind": "interview", "questions": ["Who are you?"]},
     {"kind": "instruct", "marker": "Moderator instructions:"},
+    {"kind": "consensus", "candidates": 2},
 ]
 
 
@@ -67,6 +68,7 @@ def test_what_is_known_of_a_schedule_beforehand_is_what_it_declares(
             "population": {"size": 2 if interaction["kind"] == "debate" else 4},
             "interaction": interaction,
             "measurement": asked,
+            "roles": {"mediator": {}} if interaction["kind"] == "consensus" else {},
         }
     )
     (run,) = experiment.runs
