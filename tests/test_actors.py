@@ -37,10 +37,10 @@ class Listed(Schedule):
     n_agents, others, externals = 2, ("moderator",), {"news": "It rained."}
 
     def __init__(self, acts: Any, *turns: Turn) -> None:
-        self.acts, self.given, self.steps = acts, turns, max((turn.step for turn in turns), default=0)
+        self.acts, self.listed, self.steps = acts, turns, max((turn.step for turn in turns), default=0)
 
     def turns(self):
-        return iter(self.given)
+        return iter(self.listed)
 
 
 class Script:
