@@ -192,7 +192,7 @@ class _Elected(Interaction):
             yield turn
         texts = [(await outcomes.reply(turn.index)).text for turn in turns]
         winner = max(range(len(texts)), key=lambda turn: len(texts[turn]))
-        if self.ends:
+        if self.ends and len(set(map(len, texts))) > 1:
             yield Closing(dict.fromkeys(range(setting.size), (winner,)))
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
@@ -216,6 +216,15 @@ def test_what_questions_show_in_the_end_follows_the_outcomes(
     assert [turn.reads for turn in turns[:3]] == [()] * 3
     assert [turn.reads for turn in turns[6:]] == expected * times
     assert run.client.shown["6"][-1] == ("a long text" if ends else "re 3")
+
+
+def test_a_schedule_that_is_carried_out_again_takes_no_closing_from_before() -> None:
+    probed = with_probes(_Elected(kind="elected").schedule(Setting.of(3)), 0, 1)
+    reads = []
+    for says in ({"2": "a long text"}, {}):
+        run = carried_out(Run(probed, Client(says=says)))
+        reads.append([turn.reads for turn, _ in run.engine.graph.transcript()][3:])
+    assert reads == [[(2,)] * 3, [(0,), (1,), (2,)]]
 
 
 def test_nobody_asks_those_whose_texts_were_written_beforehand() -> None:
