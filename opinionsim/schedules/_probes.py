@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from opinionsim.errors import SpecError
-from opinionsim.messages import Message
+from opinionsim.messages import Message, Numbers
 from opinionsim.schedules._acts import PROBE, SELF_REPORT
 from opinionsim.schedules._turns import (
     AdaptiveSchedule,
@@ -47,9 +47,9 @@ class _ShiftedOutcomes:
         return await self.outcomes.opinion(turn + self.by, instrument, None if about is None else about + self.by)
 
     def _back(self, decision: Any) -> Any:
-        """A decision on turns, by the numbers that the schedule gave them; any other as it is."""
-        if isinstance(decision, Mapping) and decision and all(isinstance(turn, int) for turn in decision):
-            return {turn - self.by: said for turn, said in decision.items()}
+        """Numbers of turns, by the indices that the schedule gave these; any other decision as it is."""
+        if isinstance(decision, Numbers):
+            return Numbers({turn - self.by: said for turn, said in decision.items()})
         return decision
 
 
