@@ -176,7 +176,7 @@ class Recorded:
         if turn not in self._verdicts:  # a person's draft, of which no call says whether it could be read
             return any(turn in each["reads"] for each in self.turns.values())
         # A draft that was cut off was never read.
-        return row["condition"] == "answered" and self._verdicts[turn] == "accepted"
+        return bool(row["condition"] == "answered" and self._verdicts[turn] == "accepted")
 
     def ballots(
         self, step: int, kind: Literal["stated", "predicted"], standing: Sequence[int]
