@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from opinionsim.errors import ScheduleError
+from opinionsim.messages import SPOKEN
 from opinionsim.schedules._consensus import ConsensusInteraction
-from opinionsim.schedules._consensus_acts import PREDICTED, STATE
+from opinionsim.schedules._consensus_acts import DRAFT, PREDICTED, PUT, RANK, RATE, STATE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +76,9 @@ def selections(found: Iterable[tuple[Mapping[str, Any], Recorded]]) -> pd.DataFr
     records = []
     for run, session in found:
         told = {name: run[name] for name in ("run_id", "cell", "replicate", "evidence")}
-        records += [{**told, **each} for each in session.elections(str(run["block"]))]
+        # A run that has not ended lacks ballots that it may have counted, or will.
+        if run["status"] == "complete":
+            records += [{**told, **each} for each in session.elections(str(run["block"]))]
     return pd.DataFrame(records, columns=list(SELECTIONS)).astype(dict(SELECTIONS))
 
 
@@ -100,7 +103,7 @@ class Recorded:
             for variable, turn, about, value in opinions[["variable", "turn", "about", "value"]].to_numpy(object)
         }
         replies = calls[calls["part"] == "reply"].sort_values("attempt").drop_duplicates("turn", keep="last")
-        self._unread = set(replies.loc[replies["verdict"] == "rejected", "turn"].astype(int))
+        self._verdicts = dict(zip(replies["turn"].astype(int), replies["verdict"], strict=True))
 
     def statements(self, step: int) -> list[int]:
         """Statements of a round that can be used, those that do not stand included."""
@@ -167,7 +170,13 @@ class Recorded:
         return self._mean(PREDICTED, "prediction", statement, citizen) if math.isnan(found) else found
 
     def _usable(self, turn: int) -> bool:
-        return self.turns[turn]["condition"] in ("answered", "truncated") and turn not in self._unread
+        row = self.turns[turn]
+        if row["kind"] != DRAFT.kind or row["act"] == PUT.name:
+            return row["condition"] in SPOKEN
+        if turn not in self._verdicts:  # a person's draft, of which no call says whether it could be read
+            return any(turn in each["reads"] for each in self.turns.values())
+        # A draft that was cut off was never read.
+        return bool(row["condition"] == "answered" and self._verdicts[turn] == "accepted")
 
     def ballots(
         self, step: int, kind: Literal["stated", "predicted"], standing: Sequence[int]
@@ -175,16 +184,19 @@ class Recorded:
         """Voters, a citizen or the author of an opinion each, and their ballots on statements; NaN for missing ones."""
         fields = self.interaction
         if kind == "predicted" and fields.predictor == "instrument":
-            authors = {own: {own} for own in self.opinions.values()}
-            found = [[self._numbers.get((PREDICTED, each, own), np.nan) for each in standing] for own in authors]
-            return [self.turns[own]["agent"] for own in authors], np.array(found)
+            said = [[self.number(PREDICTED, each, own) for each in standing] for own in self.opinions.values()]
+            found = np.array(said)
+            found[np.isnan(found).any(axis=1)] = np.nan
+            return list(self.opinions), found
         wanted = "prediction" if kind == "predicted" else "rating" if fields.ballot == "rating" else "ballot"
         variable = {"prediction": "predicted_rank", "rating": "agreement", "ballot": "rank"}[wanted]
         if kind == "predicted" and fields.ballot == "rating":
             variable = PREDICTED
         turns: dict[int, list[int]] = {}
         for turn, row in self.turns.items():
-            if row["step"] == step and row["kind"] == wanted and not set(standing).isdisjoint(row["reads"]):
+            # The position statement may have been rated before there were others.
+            voted = turn > max(standing) and not set(standing).isdisjoint(row["reads"])
+            if row["step"] == step and row["kind"] == wanted and voted:
                 # A prediction is of the author of the one opinion that it reads first.
                 voter = self.turns[row["reads"][0]]["agent"] if kind == "predicted" else row["agent"]
                 turns.setdefault(int(voter), []).append(turn)
@@ -198,7 +210,7 @@ class Recorded:
         return list(turns), ballots
 
     def elections(self, block: str) -> Iterator[dict[str, Any]]:
-        """The elections of all rounds that are over; `block` is that of the run."""
+        """The elections of a complete run; `block` is that of the run."""
         winner: int | None = None
         for number in range(self.interaction.rounds + 1):
             step = number + 1
@@ -216,7 +228,11 @@ class Recorded:
         """One election; None where too few statements stand or nobody voted."""
         fields = self.interaction
         if kind == "stated" and fields.shortlist is not None:
-            shown = {each for row in self.turns.values() if row["act"] == "rank" for each in row["reads"]}
+            votes = [
+                row for turn, row in self.turns.items() if row["act"] in (RANK.name, RATE.name) and row["step"] == step
+            ]
+            # The position statement may have been rated before there were others.
+            shown = {each for row in votes if row["turn"] > max(standing, default=0) for each in row["reads"]}
             standing = [each for each in standing if each in shown]
         if len(standing) < 2:
             return None
