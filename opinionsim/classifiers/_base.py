@@ -267,8 +267,7 @@ def scores(classifier: Classifier, items: Sequence[Item], score: Callable[[Item]
     for item in items:
         if item.about is None:
             raise SpecError(
-                f"classifier {classifier.name!r} judges pairs of texts, and there is no second text (about) for "
-                f"{item.text[:80]!r}; an instrument has it with about: reads"
+                f"classifier {classifier.name!r} judges pairs; {item.text[:60]!r} has no second text (about)"
             )
     known = {item: score(item) for item in dict.fromkeys(items) if item.text.strip() and str(item.about).strip()}
     value = np.array([known.get(item, math.nan) for item in items], dtype=float)

@@ -117,7 +117,7 @@ def load_base(base: str | Path, auto: str, settings: Training, **options: Any) -
 
 
 def begin(
-    out: str | Path, form: str, base: Base, settings: Training, sides: Sequence[Sequence[Any]], **others: Any
+    out: str | Path, form: str, base: Base, settings: Training, sides: Any, examples: Sequence[Any], **others: Any
 ) -> tuple[Path, dict[str, Any], bool]:
     """Make the folder of a training, or find it as it was left.
 
@@ -131,8 +131,10 @@ def begin(
         What it is trained from.
     settings : Training
         Its settings.
-    sides : sequence of sequence
-        The examples that are trained and validated on, as JSON values.
+    sides : sequence of DataFrame
+        The ratings to train on and to validate on, which may say what evidence they are.
+    examples : sequence of sequence
+        What is made of them, as JSON values.
     **others
         Further fields of the card.
 
@@ -153,11 +155,12 @@ def begin(
     plan = {
         "format": form,
         "base": base.identity,
-        "data": digest(canonical_json(sides)),
+        "data": digest(canonical_json(examples)),
+        "evidence": sorted({str(kind) for table in sides for kind in table.get("evidence", ())}),
         "settings": settings.model_dump(mode="json"),
         "max_tokens": base.max_tokens,
-        "n_train": len(sides[0]),
-        "n_validation": len(sides[1]),
+        "n_train": len(examples[0]),
+        "n_validation": len(examples[1]),
         **others,
     }
     folder = Path(out).expanduser().resolve()

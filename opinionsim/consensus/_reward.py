@@ -55,10 +55,10 @@ def train_reward(
     Returns
     -------
     dict
-        The card: `format`, `base`, `data` (digest of the pairs), `settings`, `max_tokens`, numbers of pairs, of
-        held-out questions and of inputs that were cut, `accuracy` (share of held-out pairs whose preferred statement
-        has the higher reward; a tie is an error; chance is 0.5), `package`, and `fingerprint`, by which runs name the
-        weights.
+        The card: `format`, `base`, `data` (digest of the pairs), `settings`, `max_tokens`, `evidence`, numbers of
+        pairs, of held-out questions and of inputs that were cut, `accuracy` (share of held-out pairs whose preferred
+        statement has the higher reward; a tie is an error; chance is 0.5), `package`, and `fingerprint`, by which runs
+        name the weights.
 
     Raises
     ------
@@ -78,12 +78,11 @@ def train_reward(
     chosen = validate(RewardTraining, settings, "settings")
     sides = split_ratings(read_ratings(data, "agreement"), chosen.split_by, chosen.validation, chosen.seed)
     train, held_out = (preference_pairs(rows, chosen.min_difference) for rows in sides)
-    for side, pairs in {"train": train, "validation": held_out}.items():
-        if not pairs:
-            raise SpecError(
-                f"data: no two statements of one person and question in {side!r} have ratings of agreement more than "
-                f"{chosen.min_difference:g} apart; give more ratings, or another split or min_difference"
-            )
+    if not (train and held_out):
+        raise SpecError(
+            "data: on a side of the split, no two statements of one person and question have ratings of agreement more "
+            f"than {chosen.min_difference:g} apart; give more ratings, or another split or min_difference"
+        )
     found = load_base(
         base, "AutoModelForSequenceClassification", chosen, num_labels=1, ignore_mismatched_sizes=True, dtype="float32"
     )
@@ -94,8 +93,8 @@ def train_reward(
     )
     if chosen.last_layers is not None:
         _freeze(found.model, chosen.last_layers)
-    asked = {"n_questions": len({pair.question for pair in held_out}), "n_cut": reward.n_cut}
-    folder, card, finished = begin(out, RewardModel.FORMAT, found, chosen, (train, held_out), **asked)
+    others = {"n_questions": len({pair.question for pair in held_out}), "n_cut": reward.n_cut}
+    folder, card, finished = begin(out, RewardModel.FORMAT, found, chosen, sides, (train, held_out), **others)
     if finished:
         return card
 

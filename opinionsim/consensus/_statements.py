@@ -147,9 +147,9 @@ def train_statements(
     -------
     dict
         The card: `format`, `base`, `data` (digest of the examples), `prompt` (digest), `settings`, `max_tokens`,
-        numbers of examples and of those too long, `perplexity_of_base` and `perplexity` (of a token of held-out
-        statements, before and after), `epochs` carried out, `package`, and `fingerprint`, whose first 12 characters
-        runs name.
+        `evidence`, numbers of examples and of those too long, `perplexity_of_base` and `perplexity` (of a token of
+        held-out statements, before and after), `epochs` carried out, `package`, and `fingerprint`, whose first 12
+        characters runs name.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def train_statements(
         "prompt": digest(prompt("QUESTION", ("OPINION A", "OPINION B"))),
         "n_too_long": len(train) + len(held_out) - sum(map(len, encoded)),
     }
-    folder, card, finished = begin(out, "opinionsim-statements-1", found, chosen, (train, held_out), **others)
+    folder, card, finished = begin(out, "opinionsim-statements-1", found, chosen, sides, (train, held_out), **others)
     if finished:
         return card
 

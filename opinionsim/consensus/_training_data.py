@@ -53,8 +53,8 @@ def read_ratings(source: pd.DataFrame | str | Path, rated: Literal["agreement", 
         `citizen` (the rater), and what is `rated`, from 1 to 7; for quality also `group`. If present, these are
         used too: `group`, `round`, `pass` (repeated ratings are averaged), `candidate` (rows with ``position`` rate
         the position statement, and are left out), `reliable` (where it is false, the rating is left out; the opinion
-        still stands beside those of its group), `topic`, and `split` (``train``, ``validation``, or another word for
-        rows of neither).
+        still stands beside those of its group), `topic`, `split` (``train``, ``validation``, or another word for rows
+        of neither), and `evidence`, which the card repeats.
     rated : {"agreement", "quality"}
         The column of ratings.
 
@@ -175,8 +175,8 @@ def split_ratings(
     for side in (_TRAIN, _VALIDATION):
         if not (sides == side).any():
             raise SpecError(
-                f"split: no row is in {side!r}, only in {', '.join(sorted(sides.unique()))}; give two or more of "
-                f"{by}, on either side"
+                f"split: no row is in {side!r}, only in {', '.join(sorted(sides.unique()))}; a split needs two or more "
+                f"{by}s that stand on either side"
             )
     return [table[sides == side] for side in (_TRAIN, _VALIDATION)]
 

@@ -105,7 +105,7 @@ def test_blank_texts_have_no_score_and_a_missing_opinion_is_an_error() -> None:
     assert found.value.tolist()[2] == 1
     assert np.isnan(found.value).tolist() == [True, True, False]
     assert found.off_scale.tolist() == [1, 1, 0]
-    with pytest.raises(SpecError, match=r"'baseline' judges pairs of texts, and there is no second text \(about\)"):
+    with pytest.raises(SpecError, match=r"'baseline' judges pairs; 'a' has no second text \(about\)"):
         classifier.classify([Item("a")])
 
 

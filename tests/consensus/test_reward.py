@@ -108,6 +108,7 @@ def test_a_planted_preference_is_found_on_questions_that_were_held_out(trained: 
     card = trained[1]
     assert card["n_validation"] == 36
     assert card["n_questions"] == 6
+    assert card["evidence"] == []
     # What a model without knowledge exceeds once in a million trainings.
     assert card["accuracy"] > binom.isf(1e-6, card["n_validation"], 0.5) / card["n_validation"]
 
@@ -137,7 +138,7 @@ def test_blank_texts_have_no_reward_and_a_missing_opinion_is_an_error(trained: t
     found = classifier.classify([Item(" \n", claim, "the city"), Item("we should", claim, ""), Item("a", claim, "b")])
     assert np.isnan(found.value).tolist() == [True, True, False]
     assert found.off_scale.tolist() == [1, 1, 0]
-    with pytest.raises(SpecError, match=r"classifier 'reward' judges pairs .* 'we should'"):
+    with pytest.raises(SpecError, match=r"classifier 'reward' judges pairs; 'we should' has no second text"):
         classifier.classify([Item("we should", claim)])
     with pytest.raises(SpecError, match="'reward' needs a claim"):
         classifier.classify([Item("we should", about="the city")])
@@ -225,6 +226,11 @@ def test_a_seed_changes_weights_and_equal_arguments_do_not(base: Path, tmp_path:
     assert cards[0]["fingerprint"] == cards[1]["fingerprint"] != cards[2]["fingerprint"]
 
 
+def test_a_card_says_what_evidence_the_ratings_are(base: Path, tmp_path: Path) -> None:
+    told = FEW.assign(evidence=np.where(FEW["citizen"] == 0, "human", "scripted"))
+    assert train_reward(told, base, tmp_path / "model", **BRIEF)["evidence"] == ["human", "scripted"]
+
+
 def test_only_the_last_layers_and_the_head_are_trained(base: Path, tmp_path: Path) -> None:
     train_reward(FEW, base, tmp_path / "model", **BRIEF, last_layers=1)
     before, after = weights(base), weights(tmp_path / "model")
@@ -265,10 +271,10 @@ def test_a_step_of_two_batches_is_a_step_of_one_twice_as_large(
         (lambda t: t.drop(columns=["opinion", "agreement"]), {}, "data: lacks the columns opinion, agreement; it has"),
         (lambda t: t.assign(agreement=[9.0] + [4.0] * (len(t) - 1)), {}, r"row 1, agreement: .*9.* from 1 to 7"),
         (lambda t: t.assign(agreement="much"), {}, r"row 1, agreement: 'much' must be a number"),
-        (lambda t: t.assign(agreement=np.nan), {}, "no two statements of one person and question in 'train'"),
+        (lambda t: t.assign(agreement=np.nan), {}, "on a side of the split, no two statements of one person"),
         (lambda t: t.assign(question=None), {}, "row 1, question: None must be a text"),
         (lambda t: t.assign(citizen=None), {}, "row 1, citizen: None must be given"),
-        (lambda t: t.assign(agreement=4.0), {}, "no two statements of one person and question in 'train'"),
+        (lambda t: t.assign(agreement=4.0), {}, "on a side of the split, no two statements of one person"),
         (lambda t: t.assign(question="one"), {}, "split: no row is in 'validation'|no row is in 'train'"),
         (lambda t: t.assign(opinion=None), {}, "split: no row is in 'train'"),
         (lambda t: t.assign(split=["train", "test"] * (len(t) // 2)), {}, "split: the question .* is on the sides"),

@@ -292,7 +292,7 @@ def test_statements_are_trained_with_the_prompt_that_runs_ask_with(tmp_path: Pat
         (lambda t: t.assign(group=None), {}, "row 1, group: None must be given"),
         (lambda t: t.assign(reliable="yes"), {}, "row 1, reliable: 'yes' must be true or false"),
         (lambda t: t.assign(quality=0.5), {}, "quality: .*0.5.* must be from 1 to 7"),
-        (lambda t: t.assign(question="One?", citizen=range(len(t))), {}, "give two or more of question"),
+        (lambda t: t.assign(question="One?", citizen=range(len(t))), {}, "a split needs two or more questions"),
         (lambda t: t, {"train_above": 7}, "train_above"),
         (lambda t: t, {"max_tokens": 12}, "max_tokens: every example is longer than 12; the shortest: "),
     ],

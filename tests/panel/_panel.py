@@ -249,7 +249,7 @@ class Session:
     @property
     def turns(self) -> list[tuple[Any, ...]]:
         return [
-            (turn.index, turn.step, turn.agent, turn.act, turn.reads, *message)
+            (turn.index, turn.step, turn.agent, turn.act, turn.reads, *message[:-1])
             for turn, message in self.simulation.engine.graph.transcript()
         ]
 
