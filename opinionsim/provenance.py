@@ -1,4 +1,4 @@
-"""The code that a class or function consists of, as stores and manifests record it."""
+"""The code of a class or function and the files of a model, as stores and manifests record them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+#: Suffixes of the files of a folder that decide a model's answers.
+_DECISIVE = (".json", ".safetensors", ".bin", ".model", ".txt")
+#: Names of the files beside trained weights that say how they come about: before the first step, and at the end.
+PLAN, CARD = "training.json", "card.json"
 
 
 def code_of(target: Any) -> str:
@@ -46,3 +51,25 @@ def _distribution(package: str) -> str:
     except metadata.PackageNotFoundError:
         owner = metadata.packages_distributions().get(package, [""])[0]
         return f"{owner}=={metadata.version(owner)}" if owner else package
+
+
+def digest_of_weights(folder: Path) -> str:
+    """Digest of names and contents of the files of a folder that decide a model's answers; reads all of them.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of a model or an adapter. Its JSON, safetensors, bin, model and txt files count, except for those that
+        say how it was trained.
+
+    Returns
+    -------
+    str
+        ``sha256:`` and 64 hexadecimal characters.
+    """
+    parts = hashlib.sha256()
+    for file in sorted(file for file in folder.iterdir() if file.suffix in _DECISIVE and file.is_file()):
+        if file.name not in (PLAN, CARD):
+            with file.open("rb") as stream:
+                parts.update(f"{file.name}\n{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
+    return f"sha256:{parts.hexdigest()}"

@@ -21,6 +21,7 @@ from opinionsim.classifiers._registry import load_classifier as load_classifier
 from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.classifiers._baseline import BaselineClassifier as BaselineClassifier
     from opinionsim.classifiers._calibration import (
         Calibration as Calibration,
         fit_calibration as fit_calibration,
@@ -29,5 +30,6 @@ if TYPE_CHECKING:
     from opinionsim.classifiers._chat import ChatClassifier as ChatClassifier
     from opinionsim.classifiers._flan_t5 import FlanT5Classifier as FlanT5Classifier
     from opinionsim.classifiers._lexicon import LexiconClassifier as LexiconClassifier
+    from opinionsim.classifiers._reward import RewardClassifier as RewardClassifier, RewardModel as RewardModel
 
 __getattr__, __dir__ = on_first_use(__name__)

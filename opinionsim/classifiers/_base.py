@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+
+import numpy as np
 
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.messages import Ask
@@ -259,3 +261,38 @@ def check_items(items: Sequence[Item], classifier: Classifier) -> None:
 def claims_and_texts(items: Sequence[Item]) -> list[tuple[str, str]]:
     """Claim and text of each item, for classifiers that read neither context nor second texts."""
     return [("" if item.claim is None else item.claim.text, item.text) for item in items]
+
+
+def scores(classifier: Classifier, items: Sequence[Item], score: Callable[[Item], float]) -> OpinionEstimates:
+    """Estimates of a classifier that scores pairs of texts by real numbers.
+
+    Parameters
+    ----------
+    classifier : Classifier
+        Whose they are.
+    items : sequence of Item, length n
+        Checked items. Equal ones are scored once.
+    score : callable
+        Score of an item; not called where one of its texts is blank.
+
+    Returns
+    -------
+    OpinionEstimates
+        n rows with the scores as values. A score is no point of the scale: probabilities are NaN. Where a text is
+        blank, the value is NaN and the off-scale mass 1.
+
+    Raises
+    ------
+    SpecError
+        If an item has no second text.
+    """
+    for item in items:
+        if item.about is None:
+            raise SpecError(
+                f"classifier {classifier.name!r} judges pairs of texts, and there is no second text (about) for "
+                f"{item.text[:80]!r}; an instrument has it with about: reads"
+            )
+    known = {item: score(item) for item in dict.fromkeys(items) if item.text.strip() and str(item.about).strip()}
+    value = np.array([known.get(item, math.nan) for item in items], dtype=float)
+    off_scale = np.isnan(value).astype(float)
+    return OpinionEstimates(classifier.scale, np.full((len(value), len(classifier.scale)), np.nan), off_scale, value)

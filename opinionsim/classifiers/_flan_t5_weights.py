@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 import os
 import re
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.provenance import digest_of_weights
 
 #: Short names and the published weights they stand for.
 _SIZES = {size: f"google/flan-t5-{size}" for size in ("small", "base", "large", "xl", "xxl")}
@@ -20,8 +20,6 @@ _SIZES = {size: f"google/flan-t5-{size}" for size in ("small", "base", "large", 
 DTYPES = ("float32", "bfloat16")
 #: Model types (as ``config.json`` has them) with T5's way of decoding.
 _FAMILY = ("t5", "mt5", "umt5")
-#: Suffixes of the files of a folder that decide a model's answers.
-_DECISIVE = (".json", ".safetensors", ".bin", ".model", ".txt")
 #: Files of tokenizers; without any of them, the library would create an empty tokenizer.
 _VOCABULARIES = {"tokenizer.json", "tokenizer_config.json", "spiece.model"}
 #: Name of the folder of a model at a commit in the hub's cache.
@@ -70,7 +68,7 @@ def load_weights(name: str, revision: str | None, dtype: str, device: str, expec
     """
     torch = _library("torch", name)
     transformers = _library("transformers", name)
-    where = _device(torch, device)
+    where = device_named(torch, device)
     folder, shown, digest = _locate(_SIZES.get(name, name), revision)
     if expected is not None and digest != expected:
         raise MeasurementError(
@@ -106,7 +104,7 @@ def _library(package: str, name: str) -> Any:
         ) from None
 
 
-def _device(torch: Any, device: str) -> Any:
+def device_named(torch: Any, device: str) -> Any:
     """The torch device of that name, which must be there."""
     available = torch.cuda.is_available()
     if device == "auto":
@@ -133,7 +131,7 @@ def _locate(name: str, revision: str | None) -> tuple[Path, str, str]:
         folder = folder.resolve()
         if name_on_hub := _of_the_cache(folder):
             return folder, name_on_hub, folder.name
-        return folder, folder.name, f"sha256:{_digest(folder)}"
+        return folder, folder.name, digest_of_weights(folder)
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name or not name.strip("/ "):
         raise _unusable(name, "there is no such folder")
     folder = _cached(name, revision) or _downloaded(name, revision)
@@ -150,15 +148,6 @@ def _of_the_cache(folder: Path) -> str:
     if not model.startswith("models--") or snapshots != "snapshots" or not _COMMIT.fullmatch(commit):
         return ""
     return model.removeprefix("models--").replace("--", "/")
-
-
-def _digest(folder: Path) -> str:
-    """Digest of names and contents of the files that decide a model's answers; reads all of them."""
-    parts = hashlib.sha256()
-    for file in sorted(file for file in folder.iterdir() if file.suffix in _DECISIVE and file.is_file()):
-        with file.open("rb") as stream:
-            parts.update(f"{file.name}\n{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
-    return parts.hexdigest()
 
 
 def _cached(name: str, revision: str | None) -> Path | None:

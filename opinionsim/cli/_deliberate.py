@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from opinionsim.cli._console import counted, note, say
-from opinionsim.cli._options import Changes, Prompts, Slots, Spec, read_spec
+from opinionsim.cli._console import counted, note, say, say_json
+from opinionsim.cli._options import Changes, Prompts, Slots, Spec, assignments, read_spec
 from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
 from opinionsim.cli._stores import read_results, row_of, spelled
+from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from opinionsim.store import Results
 
 #: Most runs printed where none is chosen.
@@ -104,3 +108,54 @@ def mediate(
     from opinionsim.consensus import session_text
 
     _carry_out(spec, store, run, max_concurrency, changes, prompts, session_text)
+
+
+Data = Annotated[
+    str, typer.Argument(metavar="DATA", help="A store with ratings, or a .csv or .parquet file.", show_default=False)
+]
+Base = Annotated[
+    str, typer.Option("--base", metavar="MODEL", help="Folder or hub name of the model to train.", show_default=False)
+]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the weights.", show_default=False)]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting, as in --set epochs=2.", show_default=False),
+]
+AllRaters = Annotated[
+    bool, typer.Option("--all-raters", help="Take raters too whose two passes disagree, or who rated once.")
+]
+
+
+@consensus.command("train-reward")
+def train_reward_model(
+    data: Data, base: Base, out: Out, settings: Settings = None, all_raters: AllRaters = False
+) -> None:
+    """Train a model that predicts how far a citizen agrees with a statement; prints its card."""
+    from opinionsim.consensus import train_reward
+
+    say_json(train_reward(_rated(data, all_raters), base, out, progress=True, **assignments(settings, "--set")))
+
+
+@consensus.command("train-statements")
+def train_statement_model(
+    data: Data, base: Base, out: Out, settings: Settings = None, all_raters: AllRaters = False
+) -> None:
+    """Train adapters of a local model on statements of high quality; prints their card."""
+    from opinionsim.consensus import train_statements
+
+    say_json(train_statements(_rated(data, all_raters), base, out, progress=True, **assignments(settings, "--set")))
+
+
+def _rated(data: str, all_raters: bool) -> pd.DataFrame | str:
+    """Ratings of a store by raters that are reliable, or by all; a file as it is, which says that itself."""
+    if data.endswith((".csv", ".parquet")):
+        return data
+    from opinionsim.consensus import ratings, reliable
+
+    table = ratings(read_results(data, None, None))
+    kept = table if all_raters else reliable(table)
+    if kept.empty:
+        raise SpecError(
+            f"{data}: no rater is reliable; rate twice (interaction.ratings: {{passes: 2}}), or give --all-raters"
+        )
+    return kept

@@ -93,16 +93,15 @@ def table(
     runs = results.ordered_runs
     chosen = None if kind is None else kind.value
     verdicts = verdict_table(runs, opinions, wording)
-    made = [] if verdicts is None else [verdicts]
-    if verdicts is None or runs["instrument_id"].notna().any():
+    elections = election_table(results) if any(results.interactions.values()) else None
+    made = [each for each in (verdicts, elections) if each is not None]
+    if not made or runs["instrument_id"].notna().any():
         made += tables(runs, measured, chosen, wording)
         made += missing_tables(runs, opinions, agents, turns, measured, chosen, wording)
     further = _further_metrics(results, allow_parts)
     if further:
         values = named_metrics(results.runs, opinions, further, scale_of(opinions))
         made.append(further_table(runs, measured, values, chosen, wording))
-    if any(results.interactions.values()) and (elections := election_table(results)):
-        made.append(elections)
     with open_store(store, write=False) as opened:
         answered = several_answered(models_of(opened, results.run_ids))
     made = [replace(each, notes=(*each.notes, *answered)) for each in made]

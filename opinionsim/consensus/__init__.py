@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         write_curation as write_curation,
     )
     from opinionsim.consensus._report import session_text as session_text
+    from opinionsim.consensus._reward import RewardTraining as RewardTraining, train_reward as train_reward
     from opinionsim.consensus._sessions import (
         asked as asked,
         other_rules as other_rules,
@@ -52,5 +53,17 @@ if TYPE_CHECKING:
         statements as statements,
     )
     from opinionsim.consensus._splits import check_split as check_split, split_questions as split_questions
+    from opinionsim.consensus._statements import (
+        StatementTraining as StatementTraining,
+        cleaned_statement as cleaned_statement,
+        statement_prompt as statement_prompt,
+        train_statements as train_statements,
+    )
+    from opinionsim.consensus._training_data import (
+        preference_pairs as preference_pairs,
+        read_ratings as read_ratings,
+        split_ratings as split_ratings,
+        statement_examples as statement_examples,
+    )
 
 __getattr__, __dir__ = on_first_use(__name__)

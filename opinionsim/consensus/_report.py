@@ -66,10 +66,11 @@ def _round(number: int, listed: pd.DataFrame, rules: pd.DataFrame, session: Reco
     yield f"  The winner is that of {fields.elects} ballots by {fields.rule_label}. Means are over citizens."
     for row in rows_of(listed.sort_values(["winner", "rank"], ascending=[False, True])):
         means = session.means(row["turn"])
-        told = [f"{name} {value:.1f} of 7" for name, value in means.items() if value == value]
+        told = [f"{name} {value:.3g}" for name, value in means.items() if value == value]
         told += [f"rank {row['rank']:.1f} of {stand}"] if row["rank"] == row["rank"] else []
         told += [] if row["stands"] else ["not to be elected"]
-        yield f"  {'WINNER, ' if row['winner'] else ''}turn {row['turn']} ({row['policy']}): {', '.join(told)}"
+        begins = f"  {'WINNER, ' if row['winner'] else ''}turn {row['turn']} ({row['policy']})"
+        yield ", ".join([begins, *told])
         yield indent(row["statement"], "    ")
     for ballots, each in rules.groupby("ballots", sort=False):
         chosen = (f"{row['rule']} turn {' = '.join(map(str, row['first']))}" for row in rows_of(each))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -16,11 +17,15 @@ from opinionsim.documents import DocumentModel, validate
 from opinionsim.errors import SpecError
 from opinionsim.llm._local_batching import Batcher
 from opinionsim.llm._providers import is_planning
+from opinionsim.provenance import digest_of_weights
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from opinionsim.llm._local_decoder import Answer, Question
+
+#: Characters of an adapter's digest in the name of a model.
+_SHOWN = 12
 
 
 class LocalOptions(DocumentModel):
@@ -63,7 +68,9 @@ class LocalChatModel(BaseChatModel):
     Attributes
     ----------
     model : str
-        Name as given and identity of the contents, ``hf:NAME@FINGERPRINT``; returned with every reply.
+        Name as given and identity of the contents, ``hf:NAME@FINGERPRINT``, with an adapter
+        ``hf:NAME+ADAPTER#DIGEST@FINGERPRINT``, where DIGEST begins the fingerprint on the adapter's card; returned with
+        every reply.
     settings : dict
         Sampling parameters, device and number format.
     seed : int or None
@@ -167,7 +174,11 @@ def load_local(
         ) from None
     sampling = Sampling(temperature or 0.0, chosen.top_p, chosen.top_k, max_tokens)
     decoder = load_decoder(name, chosen, sampling)
-    label = name if chosen.adapter is None else f"{name}+{chosen.adapter}"
+    label = name
+    if chosen.adapter is not None:
+        # The same digest as on the card of a training, so that a run leads to it.
+        digest = digest_of_weights(Path(chosen.adapter).expanduser()).removeprefix("sha256:")
+        label = f"{name}+{chosen.adapter}#{digest[:_SHOWN]}"
     model = LocalChatModel(
         model=f"hf:{label}@{decoder.fingerprint}",
         settings={**sampling._asdict(), "device": decoder.device, "dtype": decoder.dtype},

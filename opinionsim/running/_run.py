@@ -37,13 +37,14 @@ def under_way(
     *,
     max_concurrency: int | None = None,
     fresh: bool = False,
+    chat_model: BaseChatModel | None = None,
     only: Collection[str] | None = None,
     cluster: str | None = None,
     loaded: LoadedParts | None = None,
 ) -> Iterator[tuple[Runner, Future[Summary]]]:
     """Carry out an experiment while the block lasts; parameters and errors are those of :func:`run`.
 
-    `loaded` gives models, seats and classifiers; default those that the experiment names.
+    `loaded` gives models, seats and classifiers that are loaded already, instead of `chat_model`.
 
     Yields
     ------
@@ -58,7 +59,7 @@ def under_way(
     url = str(store or default_store(experiment))
     if cluster is not None:
         check_cluster(experiment, url)
-    loaded = loaded or LoadedParts(experiment)
+    loaded = loaded or LoadedParts(experiment, chat_model)
     ended = threading.Event()
 
     async def execute(runner: Runner) -> Summary:
@@ -133,7 +134,8 @@ def run(
         After an interrupt, once calls in flight have ended and all is on record.
     """
     if cluster is not None and (chat_model is not None or seats):
-        raise SpecError("cluster: a chat_model or seats are objects of this process; name models in the specification")
+        given = "seats are objects" if seats else "chat_model is an object"
+        raise SpecError(f"cluster: {given} of this process; name the model in the specification instead")
     with under_way(
         experiment,
         store,

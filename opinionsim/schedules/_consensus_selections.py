@@ -143,8 +143,10 @@ class Recorded:
         return sum(known) / len(known) if known else math.nan
 
     def means(self, statement: int) -> dict[str, float]:
-        """Mean agreement with and quality of a statement over all ratings; NaN without."""
-        return {name: self._mean(name, "rating", statement) for name in ("agreement", "quality")}
+        """Means of what ratings and predictions say of a statement, by variable; NaN without."""
+        known = [each for author in self.opinions if not math.isnan(each := self.predicted(statement, author))]
+        rated = {name: self._mean(name, "rating", statement) for name in ("agreement", "quality")}
+        return {**rated, "predicted agreement": sum(known) / len(known) if known else math.nan}
 
     def mean_rank(self, statement: int) -> float:
         """Mean rank of a statement over stated ballots; NaN without."""

@@ -47,6 +47,12 @@ class ClassifierContract(ABC):
     that items are read as far as the classifier says it reads them.
     """
 
+    second: str | None = None
+    """Second text of every item, for a classifier that needs one."""
+    on_points = True
+    """Whether values are points of the scale; False for a classifier whose values are numbers without a distribution.
+    """
+
     @abstractmethod
     def classifier(self, scale: OpinionScale) -> Classifier:
         """Build the classifier under test.
@@ -62,10 +68,9 @@ class ClassifierContract(ABC):
             A fresh one.
         """
 
-    @staticmethod
-    def _batch(texts: Sequence[str]) -> list[Item]:
+    def _batch(self, texts: Sequence[str]) -> list[Item]:
         """Every text with every claim."""
-        return [Item(text, claim) for claim in _CLAIMS for text in texts]
+        return [Item(text, claim, self.second) for claim in _CLAIMS for text in texts]
 
     @staticmethod
     def _same(a: OpinionEstimates, b: OpinionEstimates) -> None:
@@ -82,7 +87,7 @@ class ClassifierContract(ABC):
         assert json.loads(json.dumps(classifier.options)) == classifier.options
 
     def test_shapes_and_distributions(self) -> None:
-        """Rows are distributions or NaN throughout; values are points of the scale or NaN."""
+        """Rows are distributions or NaN throughout; values are points of the scale or NaN, or any numbers."""
         for scale in (OpinionScale(), OpinionScale.of_size(2), OpinionScale.of_size(7), OpinionScale((1, 2, 3, 4, 5))):
             items = self._batch([*_ORDINARY, *_ODD])
             estimates = self.classifier(scale).classify(items)
@@ -91,12 +96,13 @@ class ClassifierContract(ABC):
             assert estimates.off_scale.shape == estimates.value.shape == (len(items),)
             silent = np.isnan(estimates.probabilities).any(axis=1)
             assert np.isnan(estimates.probabilities[silent]).all()
-            assert np.isnan(estimates.value[silent]).all()
+            assert np.isnan(estimates.value[silent]).all() if self.on_points else silent.all()
             rows = estimates.probabilities[~silent]
             assert (rows >= 0).all()
             np.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=1e-9)
             assert ((estimates.off_scale >= 0) & (estimates.off_scale <= 1)).all()
-            assert set(estimates.value[~np.isnan(estimates.value)]) <= set(scale.values)
+            valued = ~np.isnan(estimates.value)
+            assert set(estimates.value[valued]) <= set(scale.values) if self.on_points else valued.any()
 
     def test_empty_batch(self) -> None:
         """No items give no rows."""
@@ -134,17 +140,17 @@ class ClassifierContract(ABC):
 
     def test_nothing_said_is_no_answer(self) -> None:
         """An empty text has no value."""
-        estimates = self.classifier(OpinionScale()).classify([Item("", _CLAIMS[0])])
+        estimates = self.classifier(OpinionScale()).classify([Item("", _CLAIMS[0], self.second)])
         assert np.isnan(estimates.value).all()
         assert estimates.off_scale[0] > 0.5
 
     def test_items_without_a_claim(self) -> None:
         """Such an item is coded where no claim is needed, else refused with the name of the classifier."""
         classifier = self.classifier(OpinionScale())
-        claimless = Item(_ORDINARY[0])
+        claimless = Item(_ORDINARY[0], about=self.second)
         if classifier.needs_claim:
             with pytest.raises(SpecError, match=f"{classifier.name}.* needs a claim"):
-                classifier.classify([Item(_ORDINARY[0], _CLAIMS[0]), claimless])
+                classifier.classify([Item(_ORDINARY[0], _CLAIMS[0], self.second), claimless])
         else:
             assert len(classifier.classify([claimless, claimless])) == 2
 

@@ -1,0 +1,161 @@
+"""Baselines of predicted agreement: numbers that need no model of anybody's opinion."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from opinionsim.classifiers._base import Item, check_items, scores
+from opinionsim.errors import MeasurementError, SpecError, meant, whole_number
+from opinionsim.opinions import OpinionEstimates, OpinionScale
+from opinionsim.registry import part
+from opinionsim.streams import digest, stream
+
+#: A score of a statement and an opinion.
+_Score = Callable[[str, str], float]
+#: A word: letters and digits of any script. For English texts these are the words of the package rouge-score.
+_WORD = re.compile(r"[^\W_]+")
+
+
+@part("classifier", name="baseline")
+class BaselineClassifier:
+    """Predicts how far the author of an opinion agrees with a statement, by a rule that knows neither.
+
+    The text of an item is the statement, the second text (`about`) the opinion. What a trained model or a language
+    model predicts has to be better than this.
+
+    Parameters
+    ----------
+    scale : OpinionScale, optional
+        The scale; default -2 to 2. Scores are real numbers of their own range and not points of it, so there is no
+        distribution over points: probabilities are NaN.
+    method : {"tfidf", "longest", "rouge1", "rouge2", "rougeL", "bleu", "random"}
+        What the score is:
+
+        - ``tfidf``: cosine of the words' tf-idf weights, in [0, 1]. The inverse document frequency is that of these
+          two texts alone, smoothed: 1 for words of both, 1 + log 1.5 for words of one. So a score depends on nothing
+          but its pair.
+        - ``longest``: number of characters of the statement.
+        - ``rouge1``, ``rouge2``, ``rougeL``: F1 of the words, pairs of words or longest common subsequence of words
+          that both texts have, in [0, 1].
+        - ``bleu``: BLEU of the statement with the opinion as its reference, in [0, 1]: one sentence, tokens of 13a,
+          exponential smoothing, orders that the statement is too short for left out.
+        - ``random``: uniform in [0, 1), drawn from the two texts and `seed`.
+
+    seed : int
+        Seed of ``random``, 0 or more; no other method takes it.
+
+    Raises
+    ------
+    SpecError
+        If the method is unknown, or the seed is not valid or would be ignored.
+    MeasurementError
+        If the method needs a package of the extra ``consensus`` that is not installed.
+
+    Notes
+    -----
+    The baselines of Bakker et al. 2022 (D5) and of the Habermas Machine (longest statement, D8), and a random one.
+    """
+
+    name = "baseline"
+    needs_claim = False
+    reads_context = False
+    reads_about = True
+
+    def __init__(self, scale: OpinionScale | None = None, *, method: str, seed: int = 0) -> None:
+        if method not in list(_METHODS):
+            raise SpecError(f"method: unknown {method!r}{meant(method, _METHODS)}; valid: {', '.join(_METHODS)}")
+        whole_number("seed", seed, 0)
+        if seed and method != "random":
+            raise SpecError(f"seed: the method {method!r} draws nothing; leave out seed, or take method random")
+        self.scale = scale or OpinionScale()
+        self._options = {"method": method, **({"seed": seed} if method == "random" else {})}
+        self._score = _METHODS[method](method, seed)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The method, and the seed of ``random``."""
+        return dict(self._options)
+
+    def classify(self, items: Sequence[Item]) -> OpinionEstimates:
+        """Score pairs of a statement and an opinion.
+
+        Parameters
+        ----------
+        items : sequence of Item, length n
+            The statement as text, the opinion as second text.
+
+        Returns
+        -------
+        OpinionEstimates
+            n rows with the scores as values; NaN where one of the texts is blank.
+
+        Raises
+        ------
+        SpecError
+            If an entry is no Item, or has no second text.
+        """
+        check_items(items, self)
+        return scores(self, items, lambda item: self._score(item.text, str(item.about)))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _tfidf(method: str, _: int) -> _Score:
+    extraction = _library("sklearn.feature_extraction.text", "scikit-learn", method)
+
+    def score(statement: str, opinion: str) -> float:
+        if not _words(statement) or not _words(opinion):
+            return 0.0
+        # Rows have the length 1, so that their product is the cosine.
+        rows = extraction.TfidfVectorizer(analyzer=_words).fit_transform([statement, opinion])
+        return min(1.0, float((rows[0] @ rows[1].T).toarray()[0, 0]))
+
+    return score
+
+
+class _Words:
+    """A tokenizer as the package rouge-score takes them; its own knows the letters a to z alone."""
+
+    def tokenize(self, text: str) -> list[str]:
+        return _words(text)
+
+
+def _rouge(method: str, _: int) -> _Score:
+    scorer = _library("rouge_score.rouge_scorer", "rouge-score", method).RougeScorer([method], tokenizer=_Words())
+    return lambda statement, opinion: float(scorer.score(opinion, statement)[method].fmeasure)
+
+
+def _bleu(method: str, _: int) -> _Score:
+    metric = _library("sacrebleu.metrics", "sacrebleu", method).BLEU(effective_order=True)
+    return lambda statement, opinion: min(1.0, float(metric.sentence_score(statement, [opinion]).score) / 100)
+
+
+def _random(method: str, seed: int) -> _Score:
+    return lambda *texts: float(stream(seed, "random baseline", 0, *map(digest, texts)).random())
+
+
+_METHODS: dict[str, Callable[[str, int], _Score]] = {
+    "tfidf": _tfidf,
+    "longest": lambda *_: lambda statement, opinion: float(len(statement.strip())),
+    "rouge1": _rouge,
+    "rouge2": _rouge,
+    "rougeL": _rouge,
+    "bleu": _bleu,
+    "random": _random,
+}
+
+
+def _library(module: str, package: str, method: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MeasurementError(
+            f"classifier 'baseline' with the method {method!r} needs the packages of the extra 'consensus' "
+            f"({package} is missing); install with pip install 'opinionsim[consensus]'; the methods longest and random "
+            "need none"
+        ) from None

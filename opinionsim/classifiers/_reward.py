@@ -1,0 +1,235 @@
+"""The reward classifier: a trained model of how far people agree with statements."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from opinionsim.classifiers._base import Item, check_items, scores
+from opinionsim.classifiers._flan_t5_weights import device_named
+from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.messages import printable
+from opinionsim.opinions import OpinionEstimates, OpinionScale
+from opinionsim.provenance import CARD, digest_of_weights
+from opinionsim.registry import part
+
+#: What stands before question, opinion and statement.
+_LEADS = ("Question: ", "\nOpinion: ", "\nStatement: ")
+
+
+class RewardModel:
+    """A model that predicts how far the author of an opinion agrees with a statement, as one real number.
+
+    Parameters
+    ----------
+    model : PreTrainedModel
+        A sequence classifier of ``transformers`` with one output.
+    tokenizer : PreTrainedTokenizerBase
+        Its tokenizer.
+    max_tokens : int
+        Longest input, tokens.
+
+    Attributes
+    ----------
+    FORMAT : str
+        Name of the form of input and card, which the card states.
+    n_cut : int
+        Number of inputs of which opinion or statement lost its end, counted each time.
+    """
+
+    FORMAT = "opinionsim-reward-1"
+
+    def __init__(self, model: Any, tokenizer: Any, max_tokens: int) -> None:
+        self.model, self.tokenizer, self.max_tokens = model, tokenizer, max_tokens
+        self._special = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}
+        self.n_cut = 0
+
+    def tokens(self, question: str, opinion: str, statement: str) -> list[int]:
+        """Token ids of an input: question, one opinion, statement, and what the tokenizer puts at ends.
+
+        Text that is spelled like a special token does not become one. Of an opinion and a statement that are too long,
+        the longer one loses its end, or both down to equal lengths.
+
+        Raises
+        ------
+        MeasurementError
+            If the question takes more than half of the tokens.
+        """
+        texts = zip(_LEADS, (question, opinion, statement), strict=True)
+        parts = [self._encoded(lead + printable(text.strip())) for lead, text in texts]
+        known = self.tokenizer
+        first = known.cls_token_id if known.cls_token_id is not None else known.bos_token_id
+        last = known.sep_token_id if known.sep_token_id is not None else known.eos_token_id
+        before, after = ([] if token is None else [token] for token in (first, last))
+        room = self.max_tokens - len(before) - len(after) - len(parts[0])
+        if room < self.max_tokens // 2:
+            raise MeasurementError(
+                f"reward model: its {self.max_tokens} tokens (max_tokens of its training) leave no room for opinion "
+                f"and statement beside the question {question[:80]!r}"
+            )
+        self.n_cut += len(parts[1]) + len(parts[2]) > room
+        shown = parts[1][: max(room // 2, room - len(parts[2]))]
+        return [*before, *parts[0], *shown, *parts[2][: room - len(shown)], *after]
+
+    def _encoded(self, text: str) -> list[int]:
+        ids = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        return [token for token in ids if token not in self._special]
+
+    def score(self, question: str, opinion: str, statement: str) -> float:
+        """The predicted agreement; in a pass of its own, so that it is independent of what else is scored."""
+        torch = import_module("torch")
+        ids = torch.tensor([self.tokens(question, opinion, statement)], device=self.model.device)
+        with torch.inference_mode():
+            return float(self.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0, 0])
+
+
+@part("classifier", name="reward")
+class RewardClassifier:
+    """Predicts how far the author of an opinion agrees with a statement, by a reward model trained on ratings.
+
+    The model reads the question of an item's claim, or the claim itself where its topic puts none; the second text
+    (`about`) as the opinion; and the text as the statement.
+
+    Parameters
+    ----------
+    scale : OpinionScale, optional
+        The scale; default -2 to 2. A reward is any real number: it was trained to order statements, has no unit, and
+        is no point of the scale, so that probabilities are NaN.
+    model : str
+        Folder of a model that :func:`opinionsim.consensus.train_reward` wrote.
+    weights : str, optional
+        The fingerprint that the weights must have, as in ``options["weights"]``; others are refused. This option
+        distinguishes measurements by different weights under one name.
+    device : str
+        ``auto`` (a GPU where there is one), ``cpu``, ``cuda`` or ``cuda:N``.
+
+    Raises
+    ------
+    SpecError
+        If an option is not valid.
+    MeasurementError
+        If a package of the extra ``local`` is missing, the folder holds no reward model of this format, or the weights
+        are not those meant.
+
+    Notes
+    -----
+    After the reward model of Bakker et al. 2022 (D5). Each pair has a pass of its own, without padding: a reward is
+    equal to the last digit whatever it is scored together with, on one machine with one number of threads. A padded
+    batch would be faster on a GPU, and its last digits would depend on the longest pair.
+    """
+
+    name = "reward"
+    needs_claim = True
+    reads_context = False
+    reads_about = True
+    loads_weights = True
+
+    def __init__(
+        self, scale: OpinionScale | None = None, *, model: str | Path, weights: str | None = None, device: str = "auto"
+    ) -> None:
+        for name, value in {"model": model, "weights": weights or "any", "device": device}.items():
+            if not (isinstance(value, str | Path) and str(value).strip()):
+                raise SpecError(f"{name} must be text; got {value!r}")
+        self.scale = scale or OpinionScale()
+        self._model, fingerprint = _load(model, device, weights)
+        self._options = {
+            "model": Path(model).expanduser().resolve().name,
+            "weights": fingerprint,
+            "device": self._model.model.device.type,
+        }
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Name of the folder, fingerprint of the weights and kind of device."""
+        return dict(self._options)
+
+    @property
+    def n_cut(self) -> int:
+        """Number of pairs of which a text lost its end because it did not fit, over all batches."""
+        return self._model.n_cut
+
+    def classify(self, items: Sequence[Item]) -> OpinionEstimates:
+        """Score pairs of a statement and an opinion.
+
+        Parameters
+        ----------
+        items : sequence of Item, length n
+            The statement as text, the opinion as second text, the question as claim.
+
+        Returns
+        -------
+        OpinionEstimates
+            n rows with the rewards as values; NaN where a text is blank.
+
+        Raises
+        ------
+        SpecError
+            If an entry is no Item, or has no claim or no second text.
+        MeasurementError
+            If a question takes more than half of the model's tokens.
+        """
+        check_items(items, self)
+        return scores(self, items, self._reward)
+
+    def _reward(self, item: Item) -> float:
+        question = "" if item.claim is None else item.claim.question or item.claim.text
+        return self._model.score(question, str(item.about), item.text)
+
+
+def _load(folder: str | Path, device: str, expected: str | None = None) -> tuple[RewardModel, str]:
+    """The reward model in a folder, and its fingerprint, ``sha256:`` and the digest of the folder's files."""
+    place = Path(folder).expanduser()
+    card = _card(place)
+    fingerprint = digest_of_weights(place)
+    if fingerprint != card.get("fingerprint"):
+        raise _unusable(place, f"its files were changed after the training: {CARD} has another fingerprint")
+    if expected is not None and fingerprint != expected:
+        raise _unusable(
+            place,
+            f"its weights are not those of the option weights: found {fingerprint!r} instead of {expected!r}; give the "
+            "folder of the weights you mean, or correct weights",
+        )
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    try:
+        torch, transformers = import_module("torch"), import_module("transformers")
+    except ImportError as error:
+        raise MeasurementError(
+            f"classifier 'reward' needs the packages of the extra 'local' ({error.name} is missing); install with "
+            "pip install 'opinionsim[local]', or use the classifier 'baseline'"
+        ) from None
+    where = device_named(torch, device)
+    try:
+        model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
+            place, dtype=torch.float32, local_files_only=True, use_safetensors=True, output_loading_info=True
+        )
+        tokenizer = transformers.AutoTokenizer.from_pretrained(place, local_files_only=True)
+    except Exception as error:  # each file format has errors of its own
+        raise _unusable(place, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}") from error
+    # Parameters that the files lack would be drawn at random.
+    if report["missing_keys"] or model.config.num_labels != 1:
+        raise _unusable(place, f"it has {model.config.num_labels} outputs; its files lack {report['missing_keys']}")
+    return RewardModel(model.to(where).eval(), tokenizer, card["max_tokens"]), fingerprint
+
+
+def _card(place: Path) -> Mapping[str, Any]:
+    """The card of a reward model of this format."""
+    try:
+        card = json.loads((place / CARD).read_bytes())
+        stated = card["format"]
+    except (OSError, ValueError, KeyError, TypeError):
+        reason = f"it has no {CARD} that states its format" if place.is_dir() else "there is no such folder"
+        raise _unusable(place, reason) from None
+    if stated != RewardModel.FORMAT:
+        raise _unusable(place, f"its format is {stated!r} instead of {RewardModel.FORMAT!r}")
+    return card  # type: ignore[no-any-return]
+
+
+def _unusable(place: Path, reason: str) -> MeasurementError:
+    return MeasurementError(
+        f"classifier 'reward': {str(place)!r} is not usable as a reward model: {reason}; valid: a folder that "
+        "opinionsim.consensus.train_reward wrote"
+    )

@@ -1,0 +1,192 @@
+"""What both trainings share: settings, the base model, the folder of a training, and its card."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from opinionsim import __version__
+from opinionsim.documents import DocumentModel
+from opinionsim.errors import MeasurementError, SpecError, StoreError
+from opinionsim.provenance import CARD, PLAN, digest_of_weights
+from opinionsim.streams import canonical_json, digest
+
+#: Checkpoints of an unfinished training, by step.
+CHECKPOINTS = "checkpoints"
+
+
+class Training(DocumentModel):
+    """Settings that both trainings have; all of them stand in the card."""
+
+    learning_rate: float = Field(2e-6, gt=0, le=1)
+    """Highest learning rate; reached after the warm-up, then lowered along a cosine to 0."""
+    warmup: float = Field(0.1, ge=0, lt=1)
+    """Share of the steps over which the learning rate rises from 0."""
+    epochs: int = Field(1, ge=1)
+    """Passes over the data, at most."""
+    batch_size: int = Field(8, ge=1)
+    """Examples that are computed together."""
+    accumulate: int = Field(1, ge=1)
+    """Number of batches in one step."""
+    max_tokens: int = Field(2048, ge=8)
+    """Longest input, tokens; the model's own limit where that is lower."""
+    split_by: Literal["question", "topic"] = "question"
+    """What a split keeps whole; by topic, validation is on topics that were never trained on."""
+    validation: float = Field(0.2, gt=0, lt=1)
+    """Share of the questions or topics to validate on, where the data state no split."""
+    seed: int = Field(0, ge=0, lt=2**32)
+    """Seed of all draws: the split, new weights, the order of the data, dropout."""
+    device: Literal["auto", "cpu"] = "auto"
+    """`auto` (CUDA devices if there are any) or `cpu`."""
+
+
+class Base(NamedTuple):
+    """A model that is to be trained, its tokenizer, its longest input, and its identity.
+
+    The identity is its name, and the digest of a folder's files or the commit on the hub.
+    """
+
+    model: Any
+    tokenizer: Any
+    max_tokens: int
+    identity: dict[str, str]
+
+
+def load_base(base: str | Path, auto: str, settings: Training, **options: Any) -> Base:
+    """Load the base and seed what is drawn afterwards.
+
+    Parameters
+    ----------
+    base : str or Path
+        Folder, or name on the model hub.
+    auto : str
+        Class of ``transformers`` that loads the model.
+    settings : Training
+        Of the training.
+    **options
+        Arguments of the class.
+
+    Returns
+    -------
+    Base
+        On the CPU; its tokenizer has a token to pad with.
+
+    Raises
+    ------
+    SpecError
+        If the base cannot be loaded.
+    MeasurementError
+        If a package of the extra ``local`` is missing.
+    """
+    # No telemetry unless the user asks for it; the hub's library reads this variable on import.
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    try:
+        transformers, *_ = map(import_module, ("transformers", "torch", "accelerate", "peft"))
+    except ImportError as error:
+        raise MeasurementError(
+            f"training needs the packages of the extra 'local' ({error.name} is missing); install with "
+            "pip install 'opinionsim[local]'"
+        ) from None
+    transformers.set_seed(settings.seed)
+    folder = Path(base).expanduser()
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder))
+        # Other weight formats are unpickled, which runs code.
+        model = getattr(transformers, auto).from_pretrained(str(folder), use_safetensors=True, **options)
+        tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token or tokenizer.sep_token
+        config = model.config.get_text_config()
+        config.pad_token_id = int(tokenizer.pad_token_id)
+    except Exception as error:  # of many libraries: files, formats, the hub, the network
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise SpecError(
+            f"base: {str(base)!r} cannot be loaded: {reason}; valid: a folder, or a name on the model hub, with "
+            f"config.json, a tokenizer, and weights as safetensors that {auto} loads"
+        ) from error
+    longest = getattr(config, "max_position_embeddings", None) or settings.max_tokens
+    identity = {"name": str(base), "weights": str(getattr(model.config, "_commit_hash", None))}
+    if folder.is_dir():
+        identity = {"name": folder.resolve().name, "weights": digest_of_weights(folder)}
+    return Base(model, tokenizer, int(min(settings.max_tokens, longest, tokenizer.model_max_length)), identity)
+
+
+def begin(
+    out: str | Path, form: str, base: Base, settings: Training, sides: Sequence[Sequence[Any]], **others: Any
+) -> tuple[Path, dict[str, Any], bool]:
+    """Make the folder of a training, or find it as it was left.
+
+    Parameters
+    ----------
+    out : str or Path
+        The folder.
+    form : str
+        Format of what is trained.
+    base : Base
+        What it is trained from.
+    settings : Training
+        Its settings.
+    sides : sequence of sequence
+        The examples that are trained and validated on, as JSON values.
+    **others
+        Further fields of the card.
+
+    Returns
+    -------
+    folder : Path
+        The folder.
+    card : dict
+        The card; without results where there are none yet.
+    finished : bool
+        Whether the training was finished before.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds another training, something else, or a finished one whose files were changed since.
+    """
+    plan = {
+        "format": form,
+        "base": base.identity,
+        "data": digest(canonical_json(sides)),
+        "settings": settings.model_dump(mode="json"),
+        "max_tokens": base.max_tokens,
+        "n_train": len(sides[0]),
+        "n_validation": len(sides[1]),
+        **others,
+    }
+    folder = Path(out).expanduser().resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    if not any(folder.iterdir()):
+        _write(folder / PLAN, plan)
+    try:
+        stored = json.loads((folder / PLAN).read_bytes())
+        card = json.loads((folder / CARD).read_bytes()) if (folder / CARD).exists() else {}
+    except (OSError, ValueError):
+        raise StoreError(f"out: {folder} is not empty and holds no training; give another folder") from None
+    if stored != plan:
+        differing = ", ".join(key for key in plan if stored.get(key) != plan[key])
+        raise StoreError(f"out: {folder} holds a training with other {differing}; give another folder")
+    if card and card["fingerprint"] != digest_of_weights(folder):
+        raise StoreError(f"out: the files of {folder} were changed after the training; give another folder")
+    return folder, card or plan, bool(card)
+
+
+def finish(folder: Path, plan: dict[str, Any], **results: Any) -> dict[str, Any]:
+    """Write the card beside the weights, last of all, and remove the checkpoints; returns the card."""
+    card = {**plan, **results, "package": __version__, "fingerprint": digest_of_weights(folder)}
+    _write(folder / CARD, card)
+    shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+    return card
+
+
+def _write(file: Path, content: dict[str, Any]) -> None:
+    """Write a mapping so that the file is there whole or not at all."""
+    part = file.with_suffix(".part")
+    part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    part.replace(file)

@@ -1,0 +1,130 @@
+"""Training of the reward model, which predicts how far a person agrees with a statement."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import Field
+
+from opinionsim.classifiers import RewardModel
+from opinionsim.consensus._fine_tuning import Training, begin, finish, load_base
+from opinionsim.consensus._training_data import preference_pairs, read_ratings, split_ratings
+from opinionsim.documents import validate
+from opinionsim.errors import MeasurementError, SpecError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class RewardTraining(Training):
+    """Settings of :func:`train_reward`. Bakker et al. 2022 (D5): learning rate 2e-6, batches of 8, last 25 layers."""
+
+    last_layers: int | None = Field(None, ge=0)
+    """Number of last layers to train, with the head, which is new; all others keep their weights. None trains all."""
+    min_difference: float = Field(1.0, ge=0)
+    """Two ratings make a pair where they differ by more than this number of points."""
+    save_every: int = Field(100, ge=1)
+    """Steps between checkpoints, from which an interrupted training goes on."""
+
+
+def train_reward(
+    data: pd.DataFrame | str | Path, base: str | Path, out: str | Path, *, progress: bool = False, **settings: Any
+) -> dict[str, Any]:
+    """Train a model that predicts how far a person agrees with a statement, from ratings of agreement.
+
+    An interrupted training goes on where the last checkpoint left it when it is called again with equal arguments; a
+    finished one returns its card. On the CPU with one thread, weights are equal with and without interruption.
+
+    Parameters
+    ----------
+    data : DataFrame, str or Path
+        Ratings, as :func:`read_ratings` takes them, of raters that are reliable (D3).
+    base : str or Path
+        Folder or name on the model hub of any model that ``transformers`` loads as a sequence classifier, with its
+        tokenizer and weights as safetensors.
+    out : str or Path
+        Folder for the weights, the tokenizer and ``card.json``; new, empty, or of the same training.
+    progress : bool
+        Show a bar on stderr.
+    **settings
+        Fields of :class:`RewardTraining`.
+
+    Returns
+    -------
+    dict
+        The card: `format`, `base`, `data` (digest of the pairs), `settings`, `max_tokens`, numbers of pairs, of
+        held-out questions and of inputs that were cut, `accuracy` (share of held-out pairs whose preferred statement
+        has the higher reward; a tie is an error; chance is 0.5), `package`, and `fingerprint`, by which runs name the
+        weights.
+
+    Raises
+    ------
+    SpecError
+        If the data, a setting or the base is not valid, or a side of the split has no pair; before the first step.
+    StoreError
+        If `out` holds something else.
+    MeasurementError
+        If a package of the extra ``local`` is missing, an input does not fit the model, or the rewards become no
+        numbers.
+
+    Notes
+    -----
+    Pairs of statements rated by one person on one question, more than one point apart, cross-entropy of their order,
+    and a split by question: after Bakker et al. 2022 (D5).
+    """
+    chosen = validate(RewardTraining, settings, "settings")
+    sides = split_ratings(read_ratings(data, "agreement"), chosen.split_by, chosen.validation, chosen.seed)
+    train, held_out = (preference_pairs(rows, chosen.min_difference) for rows in sides)
+    for side, pairs in {"train": train, "validation": held_out}.items():
+        if not pairs:
+            raise SpecError(
+                f"data: no two statements of one person and question in {side!r} have ratings of agreement more than "
+                f"{chosen.min_difference:g} apart; give more ratings, or another split or min_difference"
+            )
+    found = load_base(
+        base, "AutoModelForSequenceClassification", chosen, num_labels=1, ignore_mismatched_sizes=True, dtype="float32"
+    )
+    reward = RewardModel(found.model, found.tokenizer, found.max_tokens)
+    # Of all pairs, so that a question that does not fit is told before the first step.
+    tokens, _ = (
+        [tuple(reward.tokens(*pair[:2], each) for each in pair[2:]) for pair in of] for of in (train, held_out)
+    )
+    if chosen.last_layers is not None:
+        _freeze(found.model, chosen.last_layers)
+    asked = {"n_questions": len({pair.question for pair in held_out}), "n_cut": reward.n_cut}
+    folder, card, finished = begin(out, RewardModel.FORMAT, found, chosen, (train, held_out), **asked)
+    if finished:
+        return card
+
+    from opinionsim.consensus import _trainers
+
+    trainer = _trainers.PairTrainer(
+        model=found.model,
+        args=_trainers.arguments(chosen, folder, progress, save_strategy="steps", save_steps=chosen.save_every),
+        train_dataset=tokens,
+        data_collator=partial(_trainers.pair_batch, found.tokenizer.pad_token_id),
+    )
+    # The loss is a mean over one batch of a step: the Trainer divides it by their number.
+    trainer.model_accepts_loss_kwargs = False
+    _trainers.fit(trainer)
+    found.model.eval().save_pretrained(folder)
+    found.tokenizer.save_pretrained(folder)
+    score = cache(reward.score)
+    rewards = np.array([[score(*pair[:2], each) for each in pair[2:]] for pair in held_out])
+    if not np.isfinite(rewards).all():
+        raise MeasurementError("train_reward: the training diverged, its rewards are no numbers; lower learning_rate")
+    return finish(folder, card, accuracy=float((rewards[:, 0] > rewards[:, 1]).mean()))
+
+
+def _freeze(model: Any, last_layers: int) -> None:
+    """Keep the weights of all but the last layers and the head."""
+    stacks = [module for module in model.base_model.modules() if type(module).__name__ == "ModuleList"]
+    layers: list[Any] = list(max(stacks, key=len, default=[]))
+    if last_layers > len(layers):
+        raise SpecError(f"last_layers: the base has {len(layers)} layers; got {last_layers}")
+    model.base_model.requires_grad_(False)
+    for layer in layers[len(layers) - last_layers :]:
+        layer.requires_grad_(True)

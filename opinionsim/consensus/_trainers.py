@@ -1,0 +1,146 @@
+"""The Trainer of transformers as both trainings use it.
+
+Importing this module imports torch and transformers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn.functional import logsigmoid
+from transformers import EarlyStoppingCallback, PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
+from opinionsim.consensus._fine_tuning import CHECKPOINTS, Training
+
+#: State of a training; the last file of a checkpoint that is written.
+_STATE = "trainer_state.json"
+#: Label of tokens that no loss counts, as PyTorch's cross-entropy has it.
+_UNCOUNTED = -100
+
+
+class PairTrainer(Trainer):
+    """Trains a model of one output to give the first half of the rows of a batch more than the second half."""
+
+    def compute_loss(
+        self, model: Any, inputs: Mapping[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """The mean of -log sigmoid(reward of the preferred statement - reward of the other) over pairs (D5)."""
+        outputs = model(**inputs)
+        preferred, other = outputs.logits[:, 0].chunk(2)
+        loss = -logsigmoid(preferred - other).mean()
+        return (loss, outputs) if return_outputs else loss
+
+
+def pair_batch(padding: int, pairs: Sequence[tuple[list[int], list[int]]]) -> dict[str, Any]:
+    """A batch of pairs of token ids: the preferred ones as its first half, the others, in order, as its second."""
+    return _padded(padding, [better for better, _ in pairs] + [worse for _, worse in pairs])
+
+
+def statement_batch(padding: int, examples: Sequence[tuple[list[int], list[int]]]) -> dict[str, Any]:
+    """A batch of prompts, each followed by its statement; only tokens of statements are counted by the loss."""
+    rows = [prompt + statement for prompt, statement in examples]
+    batch = _padded(padding, rows)
+    labels = torch.full_like(batch["input_ids"], _UNCOUNTED)
+    for row, (prompt, statement) in zip(labels, examples, strict=True):
+        row[len(prompt) : len(prompt) + len(statement)] = torch.tensor(statement)
+    return {**batch, "labels": labels}
+
+
+def _padded(padding: int, rows: Sequence[list[int]]) -> dict[str, Any]:
+    width = max(map(len, rows))
+    return {
+        "input_ids": torch.tensor([[*row, *[padding] * (width - len(row))] for row in rows]),
+        "attention_mask": torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows]),
+    }
+
+
+def negative_log_likelihoods(logits: Any, labels: Any) -> Any:
+    """Of each row, the sum over its counted tokens, and their number; shape (rows, 2)."""
+    scores, wanted = logits[:, :-1].float(), labels[:, 1:]
+    each = torch.nn.functional.cross_entropy(scores.transpose(1, 2), wanted, ignore_index=_UNCOUNTED, reduction="none")
+    return torch.stack([each.sum(dim=1), (wanted != _UNCOUNTED).sum(dim=1)], dim=1)
+
+
+def perplexity(evaluated: Any) -> dict[str, float]:
+    """The exponential of the mean negative log-likelihood of a token, over all tokens."""
+    total, tokens = torch.as_tensor(evaluated.predictions).double().sum(dim=0)
+    return {"perplexity": float(torch.exp(total / tokens))}
+
+
+class Epochs(TrainerCallback):
+    """Tells a data set which epoch begins, from 0."""
+
+    def __init__(self, data: Any) -> None:
+        self._data = data
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Set the attribute `epoch` of the data set."""
+        self._data.epoch = int(state.epoch or 0)
+
+
+def arguments(settings: Training, folder: Path, progress: bool, **others: Any) -> TrainingArguments:
+    """Arguments of the Trainer: seeded, silent, with checkpoints in the folder of the training."""
+    return TrainingArguments(
+        output_dir=str(folder / CHECKPOINTS),
+        per_device_train_batch_size=settings.batch_size,
+        per_device_eval_batch_size=settings.batch_size,
+        gradient_accumulation_steps=settings.accumulate,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=settings.warmup,
+        num_train_epochs=settings.epochs,
+        seed=settings.seed,
+        save_total_limit=2,
+        restore_callback_states_from_checkpoint=True,
+        use_cpu=settings.device == "cpu",
+        dataloader_pin_memory=False,
+        remove_unused_columns=False,
+        logging_strategy="no",
+        disable_tqdm=not progress,
+        **others,
+    )
+
+
+def fit(trainer: Trainer, patience: int | None = None) -> dict[str, float]:
+    """Train to the end, from the last whole checkpoint if there is one.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        As it is before the first step.
+    patience : int, optional
+        Stop after this many epochs in a row without a lower perplexity, and take the best epoch's weights.
+
+    Returns
+    -------
+    dict
+        With patience, what validation gave before the first step; else empty.
+    """
+    trainer.remove_callback(PrinterCallback)
+    before = {} if patience is None else trainer.evaluate()
+    if patience is not None:
+        trainer.add_callback(EarlyStoppingCallback(patience))
+    last = _last_checkpoint(Path(str(trainer.args.output_dir)))
+    if last is not None:
+        state = json.loads((last / _STATE).read_bytes())
+        stopping = state["stateful_callbacks"].get(EarlyStoppingCallback.__name__, {"attributes": {}})
+        if stopping["attributes"].get("early_stopping_patience_counter", 0) >= (patience or 1):
+            # It was interrupted after its last epoch: nothing is left but to take the best weights.
+            trainer.args.num_train_epochs = round(state["epoch"])
+        # The folder may have been moved since.
+        state["best_model_checkpoint"] = str(last.parent / f"{PREFIX_CHECKPOINT_DIR}-{state['best_global_step']}")
+        (last / _STATE).write_text(json.dumps(state))
+    trainer.train(resume_from_checkpoint=None if last is None else str(last))
+    return before
+
+
+def _last_checkpoint(folder: Path) -> Path | None:
+    """The last checkpoint that was written to its end."""
+    prefix = f"{PREFIX_CHECKPOINT_DIR}-"
+    steps = {int(each.parent.name.removeprefix(prefix)): each.parent for each in folder.glob(f"{prefix}*/{_STATE}")}
+    return steps[max(steps)] if steps else None

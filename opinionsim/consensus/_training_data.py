@@ -1,0 +1,246 @@
+"""What models are trained on: tables of ratings, their split, pairs of statements, and statements of quality."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from opinionsim.consensus._splits import check_split
+from opinionsim.errors import SpecError
+from opinionsim.schedules import same_question
+from opinionsim.streams import stream
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Ends of the scale of agreement and quality (Bakker et al. 2022, D3).
+_LOWEST, _HIGHEST = 1, 7
+#: The sides of a split that take part in a training.
+_TRAIN, _VALIDATION = "train", "validation"
+
+
+class Pair(NamedTuple):
+    """Two statements, of which one person agrees more with the first; and what that person wrote before any."""
+
+    question: str
+    opinion: str
+    preferred: str
+    other: str
+
+
+class StatementExample(NamedTuple):
+    """A statement that was drafted for a group, the opinions of its citizens, and how good they found it.
+
+    The quality is the mean over the raters that count of the means over their passes, 1 to 7.
+    """
+
+    question: str
+    opinions: tuple[str, ...]
+    statement: str
+    quality: float
+
+
+def read_ratings(source: pd.DataFrame | str | Path, rated: Literal["agreement", "quality"]) -> pd.DataFrame:
+    """Ratings of statements that can be trained on, one row a rating.
+
+    Parameters
+    ----------
+    source : DataFrame, str or Path
+        A table, or a .csv or .parquet file. Columns: `question`, `opinion` (what the rater wrote), `statement`,
+        `citizen` (the rater), and what is `rated`, from 1 to 7; for quality also `group`. If present, these are
+        used too: `group`, `round`, `pass` (repeated ratings are averaged), `candidate` (rows with ``position`` rate
+        the position statement, and are left out), `reliable` (where it is false, the rating is left out; the opinion
+        still stands beside those of its group), `topic`, and `split` (``train``, ``validation``, or another word for
+        rows of neither).
+    rated : {"agreement", "quality"}
+        The column of ratings.
+
+    Returns
+    -------
+    DataFrame
+        The rows with an opinion. A rating is NaN where it is missing, there is no statement, or it does not count.
+
+    Raises
+    ------
+    SpecError
+        If the source cannot be read or lacks columns, a question, citizen or group is missing, a text is no text, or a
+        rating is no number or off its scale.
+    """
+    import pandas as pd
+
+    name = "data" if isinstance(source, pd.DataFrame) else str(source)
+    table = source if isinstance(source, pd.DataFrame) else _file(Path(source))
+    needed = ["question", "opinion", "statement", "citizen", rated, *(["group"] if rated == "quality" else [])]
+    if missing := [column for column in needed if column not in table.columns]:
+        present = ", ".join(map(str, table.columns)) or "none"
+        raise SpecError(f"{name}: lacks the columns {', '.join(missing)}; it has: {present}")
+    chosen = table.reset_index(drop=True)
+    _check_ratings(chosen, rated, name)
+    if "candidate" in chosen:
+        chosen = chosen[chosen["candidate"] != "position"]
+    chosen = chosen[_said(chosen["opinion"])].copy()
+    counts = _said(chosen["statement"])
+    if "reliable" in chosen:
+        counts &= chosen["reliable"].astype(bool)
+    chosen[rated] = chosen[rated].astype(float).where(counts)
+    return chosen
+
+
+def _said(texts: pd.Series) -> pd.Series:
+    return texts.fillna("").str.strip() != ""
+
+
+def _file(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        if path.suffix.lower() == ".csv":
+            return pd.read_csv(path, encoding="utf-8-sig", keep_default_na=False, na_values=["", "NA", "NaN"])
+        if path.suffix.lower() == ".parquet":
+            return pd.read_parquet(path)
+    except Exception as error:  # damaged files, or a package of the extra parquet that is missing
+        raise SpecError(f"{path}: cannot be read: {' '.join(str(error).split())[:200]}") from None
+    raise SpecError(f"{path}: ratings are read from a .csv or .parquet file; got {path.suffix or 'no suffix'}")
+
+
+def _check_ratings(table: pd.DataFrame, rated: str, name: str) -> None:
+    """Refuse values that no rating can have, naming the first row, counted from 1."""
+
+    def refuse(wrong: Any, column: str, valid: str) -> None:
+        if rows := np.flatnonzero(wrong).tolist():
+            value = table[column].iloc[rows[0]]
+            raise SpecError(
+                f"{name}: row {rows[0] + 1}, {column}: {value!r:.60} must be {valid} ({len(rows)} such rows)"
+            )
+
+    for column in ("question", "opinion", "statement"):
+        wrong = ~table[column].map(lambda text: isinstance(text, str))
+        refuse(wrong if column == "question" else wrong & table[column].notna(), column, "a text")
+    refuse(table["question"].str.strip() == "", "question", "a text that is not blank")
+    for column in table.columns.intersection(["citizen", "group", "topic"]):
+        refuse(table[column].isna(), column, "given")
+    if "reliable" in table:
+        refuse(~table["reliable"].isin([True, False]), "reliable", "true or false")
+    if table[rated].dtype.kind not in "if":
+        refuse([not isinstance(value, int | float) for value in table[rated]], rated, "a number")
+    ratings = table[rated].astype(float)
+    refuse(ratings.notna() & ~ratings.between(_LOWEST, _HIGHEST), rated, f"from {_LOWEST} to {_HIGHEST}, or missing")
+
+
+def split_ratings(
+    table: pd.DataFrame, by: Literal["question", "topic"], validation: float, seed: int
+) -> list[pd.DataFrame]:
+    """The ratings to train on, and those to validate on.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Ratings. A column `split` tells sides. Where none is ``validation``, that side is drawn from ``train``, or from
+        all rows of a table without such a column.
+    by : {"question", "topic"}
+        What is kept whole: all rows of a question, or of a topic and so of its questions.
+    validation : float
+        Share of the questions or topics that validate, in (0, 1); at least one, and at least one is left to train on.
+    seed : int
+        Seed of the draw.
+
+    Returns
+    -------
+    list of DataFrame
+        Two; rows whose `split` is neither ``train`` nor ``validation`` are in none.
+
+    Raises
+    ------
+    SpecError
+        If a question or topic stands on two sides; if there is but one, or a side is empty; or if there is no column
+        `topic` to split by. Other sides, such as those of tests, are compared by question. Questions that differ in
+        case or white space alone are one question.
+    """
+    if by not in table:
+        raise SpecError(f"split_by: {by!r} needs a column {by}, and the data have none; valid: question")
+    units = table[by].map(same_question) if by == "question" else table[by]
+    sides = table["split"].astype(str) if "split" in table else units.map(lambda _: _TRAIN)
+    if not (sides == _VALIDATION).any():
+        names = sorted(units[sides == _TRAIN].unique())
+        n = min(max(1, round(validation * len(names))), len(names) - 1)
+        drawn = stream(seed, "split of ratings", 0, by).permutation(len(names))[:n]
+        sides = sides.mask((sides == _TRAIN) & units.isin([names[place] for place in drawn]), _VALIDATION)
+    check_split(table[["question"]].assign(split=sides))
+    if by == "topic":
+        # A test of new questions has topics that are trained on.
+        check_split(table.assign(split=sides)[sides.isin([_TRAIN, _VALIDATION])], whole=(_VALIDATION,))
+    for side in (_TRAIN, _VALIDATION):
+        if not (sides == side).any():
+            raise SpecError(
+                f"split: no row is in {side!r}, only in {', '.join(sorted(sides.unique()))}; give two or more of "
+                f"{by}, on either side"
+            )
+    return [table[sides == side] for side in (_TRAIN, _VALIDATION)]
+
+
+def preference_pairs(table: pd.DataFrame, min_difference: float = 1.0) -> list[Pair]:
+    """All pairs of statements that one person rated, on one question, clearly apart.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Ratings of agreement, of :func:`read_ratings`.
+    min_difference : float
+        Ratings, averaged over passes, differ by more than this number of points (Bakker et al. 2022, D5: 1).
+
+    Returns
+    -------
+    list of Pair
+        In the order of the table.
+    """
+    keys = [key for key in ("group", "round", "question", "citizen", "opinion") if key in table]
+    means = table.dropna(subset=["agreement"]).groupby([*keys, "statement"], sort=False, dropna=False)["agreement"]
+    pairs = []
+    for _, rated in means.mean().reset_index().groupby(keys, sort=False, dropna=False):
+        rows = list(zip(rated["question"], rated["opinion"], rated["statement"], rated["agreement"], strict=True))
+        for one, two in itertools.combinations(rows, 2):
+            if abs(one[3] - two[3]) > min_difference:
+                better, worse = (one, two) if one[3] > two[3] else (two, one)
+                pairs.append(Pair(*better[:3], worse[2]))
+    return pairs
+
+
+def statement_examples(table: pd.DataFrame) -> list[StatementExample]:
+    """The statements of each group with the opinions that they were drafted from.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Ratings of quality, of :func:`read_ratings`. Where it has rounds, the first of each group and question counts:
+        later statements rest on critiques, too. Where it tells `left_out` and `policy`, as
+        :func:`opinionsim.consensus.ratings` does, drafts without one of the opinions and texts that nobody drafted do
+        not count.
+
+    Returns
+    -------
+    list of StatementExample
+        In the order of the table; statements without a rating that counts are left out.
+
+    Raises
+    ------
+    SpecError
+        If a citizen has two opinions on a question in one group.
+    """
+    examples = []
+    for (group, question), rows in table.groupby(["group", "question"], sort=False):
+        if "round" in rows:
+            rows = rows[rows["round"] == rows["round"].min()]
+        opinions = rows[["citizen", "opinion"]].drop_duplicates()
+        if "left_out" in rows:
+            rows = rows[rows["left_out"].isna() & ~rows["policy"].isin(["own opinion", "control"])]
+        if opinions["citizen"].duplicated().any():
+            who = opinions["citizen"][opinions["citizen"].duplicated()].iloc[0]
+            raise SpecError(f"opinion: citizen {who} of group {group} has two opinions on {str(question)[:80]!r}")
+        texts = tuple(opinions["opinion"])
+        of_raters = rows.groupby(["statement", "citizen"], sort=False)["quality"].mean()
+        quality = of_raters.groupby("statement", sort=False).mean().dropna()
+        examples += [StatementExample(str(question), texts, str(each), float(value)) for each, value in quality.items()]
+    return examples
