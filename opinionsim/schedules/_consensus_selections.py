@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -99,6 +100,10 @@ class Recorded:
             (variable, int(turn), int(about)): float(value)
             for variable, turn, about, value in opinions[["variable", "turn", "about", "value"]].to_numpy(object)
         }
+        self._said: dict[tuple[str, int], list[int]] = {}
+        for (variable, turn, about), value in self._numbers.items():
+            if not math.isnan(value):
+                self._said.setdefault((variable, about), []).append(turn)
         replies = calls[calls["part"] == "reply"].sort_values("attempt").drop_duplicates("turn", keep="last")
         self._unread = set(replies.loc[replies["verdict"] == "rejected", "turn"].astype(int))
 
@@ -118,7 +123,7 @@ class Recorded:
             return "position" in standing if reads == ("position",) else isinstance(reads[0], int)
         return row["step"] > 1 or len([each for each in reads if isinstance(each, int)]) == len(self.opinions)
 
-    @property
+    @cached_property
     def opinions(self) -> dict[int, int]:
         """Turn of each citizen's opinion, as far as others received it."""
         return {
@@ -131,40 +136,31 @@ class Recorded:
         """What a turn says of an earlier one; NaN where it says nothing."""
         return self._numbers.get((variable, turn, about), math.nan)
 
-    def _mean(self, variable: str, kind: str, statement: int, citizen: int | None = None) -> float:
-        """Mean of what turns of a kind say of a statement, of all turns or of those by or about one citizen."""
-        found = []
-        for turn, row in self.turns.items():
-            if row["kind"] == kind and statement in row["reads"]:
-                voter = self.turns[row["reads"][0]]["agent"] if kind == "prediction" else row["agent"]
-                if citizen in (None, voter):
-                    found.append(self.number(variable, turn, statement))
-        known = [each for each in found if not math.isnan(each)]
-        return sum(known) / len(known) if known else math.nan
+    def _voter(self, turn: int) -> int:
+        """Whom a number counts for: its author, or that of the one opinion that a prediction reads first."""
+        row = self.turns[turn]
+        return int((self.turns[row["reads"][0]] if row["kind"] == "prediction" else row)["agent"])
+
+    def mean(self, variable: str, statement: int, citizen: int | None = None, step: int | None = None) -> float:
+        """Mean of what turns say of a statement: those of all citizens or one, in all rounds or one; NaN without."""
+        known = [
+            self._numbers[variable, turn, statement]
+            for turn in self._said.get((variable, statement), ())
+            if citizen in (None, self._voter(turn)) and step in (None, self.turns[turn]["step"])
+        ]
+        return float(np.mean(known)) if known else math.nan
 
     def means(self, statement: int) -> dict[str, float]:
         """Means of what ratings and predictions say of a statement, by variable; NaN without."""
         known = [each for author in self.opinions if not math.isnan(each := self.predicted(statement, author))]
-        rated = {name: self._mean(name, "rating", statement) for name in ("agreement", "quality")}
+        rated = {name: self.mean(name, statement) for name in ("agreement", "quality")}
         return {**rated, "predicted agreement": sum(known) / len(known) if known else math.nan}
-
-    def mean_rank(self, statement: int) -> float:
-        """Mean rank of a statement over stated ballots; NaN without."""
-        return self._mean("rank", "ballot", statement)
-
-    def mean_agreement(self, statement: int, citizen: int) -> float:
-        """Mean agreement of a citizen with a statement over passes; NaN without."""
-        return self._mean("agreement", "rating", statement, citizen)
-
-    def rank(self, statement: int, citizen: int) -> float:
-        """Rank that a citizen gave a statement; NaN without."""
-        return self._mean("rank", "ballot", statement, citizen)
 
     def predicted(self, statement: int, citizen: int) -> float:
         """Predicted agreement of a citizen with a statement, by an instrument or else a role; NaN without."""
         own = self.opinions.get(citizen)
         found = math.nan if own is None else self.number(PREDICTED, statement, own)
-        return self._mean(PREDICTED, "prediction", statement, citizen) if math.isnan(found) else found
+        return self.mean(PREDICTED, statement, citizen) if math.isnan(found) else found
 
     def _usable(self, turn: int) -> bool:
         return self.turns[turn]["condition"] in ("answered", "truncated") and turn not in self._unread
@@ -175,27 +171,19 @@ class Recorded:
         """Voters, a citizen or the author of an opinion each, and their ballots on statements; NaN for missing ones."""
         fields = self.interaction
         if kind == "predicted" and fields.predictor == "instrument":
-            authors = {own: {own} for own in self.opinions.values()}
-            found = [[self._numbers.get((PREDICTED, each, own), np.nan) for each in standing] for own in authors]
-            return [self.turns[own]["agent"] for own in authors], np.array(found)
-        wanted = "prediction" if kind == "predicted" else "rating" if fields.ballot == "rating" else "ballot"
-        variable = {"prediction": "predicted_rank", "rating": "agreement", "ballot": "rank"}[wanted]
-        if kind == "predicted" and fields.ballot == "rating":
-            variable = PREDICTED
-        turns: dict[int, list[int]] = {}
-        for turn, row in self.turns.items():
-            if row["step"] == step and row["kind"] == wanted and not set(standing).isdisjoint(row["reads"]):
-                # A prediction is of the author of the one opinion that it reads first.
-                voter = self.turns[row["reads"][0]]["agent"] if kind == "predicted" else row["agent"]
-                turns.setdefault(int(voter), []).append(turn)
-        ballots = np.full((len(turns), len(standing)), np.nan)
-        for place, own in enumerate(turns.values()):
-            for column, statement in enumerate(standing):
-                values = [self._numbers.get((variable, turn, statement), np.nan) for turn in own]
-                known = [value for value in values if not np.isnan(value)]
-                ballots[place, column] = np.mean(known) if known else np.nan
+            found = [[self.predicted(each, author) for each in standing] for author in self.opinions]
+            return list(self.opinions), np.array(found)
+        if kind == "predicted":
+            wanted, variable = "prediction", PREDICTED if fields.ballot == "rating" else "predicted_rank"
+        else:
+            wanted, variable = ("rating", "agreement") if fields.ballot == "rating" else ("ballot", "rank")
+        own = [turn for turn, row in self.turns.items() if row["step"] == step and row["kind"] == wanted]
+        asked = (turn for turn in own if not set(standing).isdisjoint(self.turns[turn]["reads"]))
+        voters = list(dict.fromkeys(map(self._voter, asked)))
+        found = [[self.mean(variable, each, voter, step) for each in standing] for voter in voters]
+        ballots = np.array(found).reshape(len(voters), len(standing))
         ballots[np.isnan(ballots).any(axis=1)] = np.nan
-        return list(turns), ballots
+        return voters, ballots
 
     def elections(self, block: str) -> Iterator[dict[str, Any]]:
         """The elections of all rounds that are over; `block` is that of the run."""
@@ -222,12 +210,7 @@ class Recorded:
             return None
         voters, ballots = self.ballots(step, kind, standing)
         counted = int((~np.isnan(ballots).any(axis=1)).sum()) if len(ballots) else 0
-        told: dict[str, Any] = {
-            "round": step - 1,
-            "ballots": kind,
-            "elects": kind == fields.elects,
-            "asked": len(voters),
-        }
+        told: dict[str, Any] = {"round": step - 1, "ballots": kind, "elects": kind == fields.elects}
         told |= {"rule": fields.rule_label, "asked": len(voters), "counted": counted, "standing": tuple(standing)}
         try:
             election = fields.elect(ballots, block, step - 1, scores=fields.scores(kind)) if counted else None
