@@ -102,10 +102,10 @@ def main() -> None:
     ring = {"kind": "rounds", "network": "ring", "cycles": 4}
     for name, spec in (
         ("diamond graph, 8 arms", _spec(10, {"kind": "graph", "edges": _diamond(8)})),
-        ("the same, moderated", _spec(10, {"kind": "graph", "edges": _diamond(8)}, moderator={})),
-        ("moderated ensemble of 30", _spec(30, {"kind": "ensemble"}, moderator=auto)),
-        ("moderated chain of 8", _spec(8, {"kind": "chain"}, moderator=auto)),
-        ("rounds of 30 on a ring, moderated", _spec(30, ring, moderator=auto)),
+        ("the same, moderated", _spec(10, {"kind": "graph", "edges": _diamond(8)}, roles={"moderator": {}})),
+        ("moderated ensemble of 30", _spec(30, {"kind": "ensemble"}, roles={"moderator": auto})),
+        ("moderated chain of 8", _spec(8, {"kind": "chain"}, roles={"moderator": auto})),
+        ("rounds of 30 on a ring, moderated", _spec(30, ring, roles={"moderator": auto})),
     ):
         path = osim.plan(osim.load_experiment({**spec, "model": {"name": "scripted"}})).longest_path or 0
         seconds = min(_timed(spec)[1] for _ in range(3))

@@ -48,7 +48,7 @@ _NOTES: Mapping[str, str] = {
     ),
     "survey": "How respondents are drawn and weighted: [surveys.md](surveys.md).",
     "cast": "Agents told one by one, as structures of deliberation have them: [structures.md](structures.md).",
-    "moderator": "What moderators do: [structures.md](structures.md).",
+    "roles": "What moderators do, who stand behind a structure: [structures.md](structures.md).",
     "topic": (
         "`opinionsim list topics` names the topics of the package; with the name of one, or the path of a file, it "
         "shows what is in it. Prompts call a claim right or wrong only where its topic says which side is `accepted`. "
@@ -73,7 +73,7 @@ _EXAMPLES: Mapping[str, str] = {
     "  - {name: Bruno, persona: You run a shop in the centre.}\n"
     "task: Should the town charge a fee for driving into its centre? Answer in 50 words.\n"
     "interaction: {kind: debate, cycles: 2}",
-    "moderator": "moderator: {persona: default, instructions: default}\ninteraction: {kind: ensemble}\n"
+    "roles": "roles:\n  moderator: {persona: default, instructions: default}\ninteraction: {kind: ensemble}\n"
     "task: What should the square be used for? Answer in 50 words.",
     "task": "task: Write as if to your neighbours.",
     "topic": "topic:\n  framing: for\n  definition:\n    name: congestion-charge\n    title: Congestion charge\n"
@@ -224,13 +224,14 @@ def _table(rows: list[str]) -> list[str]:
 
 
 def _forms(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The mappings that a schema allows, each with its fields; entries of a list count as its forms."""
+    """The mappings that a schema allows, each with its fields; entries of a list or a mapping count as its forms."""
     if "$ref" in schema:
         return _forms(_DEFINED[schema["$ref"].rpartition("/")[2]])
     if "properties" in schema:
         # Without a title it stands for parts of one's own, whose fields are not known here.
         return [schema] if "title" in schema else []
-    options = schema.get("anyOf") or schema.get("oneOf") or ([schema["items"]] if "items" in schema else [])
+    inner = [*([schema["items"]] if "items" in schema else []), *schema.get("patternProperties", {}).values()]
+    options = schema.get("anyOf") or schema.get("oneOf") or inner
     return [form for option in options if isinstance(option, dict) for form in _forms(option)]
 
 
@@ -287,7 +288,7 @@ def _section(key: str) -> Iterator[str]:
     forms = [] if len(keys) > 1 else _forms(schema)
     if forms:
         told = schema.get("description") or forms[0]["description"]
-        yield f"{_sentence(told)}{'' if key != 'cast' else ' Each entry has these fields.'}\n"
+        yield f"{_sentence(told)}{' Each entry has these fields.' if key in ('cast', 'roles') else ''}\n"
     if key in _NOTES:
         yield f"{fill(_NOTES[key], 120, break_on_hyphens=False, break_long_words=False)}\n"
     if not forms:
@@ -301,6 +302,8 @@ def _section(key: str) -> Iterator[str]:
         yield "### Entries of `measurement.instruments`\n"
         yield from _table(list(_rows(_DEFINED["InstrumentSpec"])))
     if key == "interaction":
+        yield "### Entries of `interaction.drafters`\n"
+        yield from _table(list(_rows(_DEFINED["DrafterSpec"])))
         yield from _networks()
     if key in ("interaction", "events", "model", "topic"):
         yield "### Example\n"

@@ -90,8 +90,8 @@ def as_message(value: Message | str) -> Message:
     return message
 
 
-#: What an agent says of messages that it was shown, in numbers: index of the message's turn, variable, number.
-Numbers = Mapping[int, Mapping[str, float]]
+class Numbers(dict[int, Mapping[str, float]]):
+    """What an agent says of messages that it was shown, in numbers: index of the message's turn, variable, number."""
 
 
 class Said(NamedTuple):
@@ -107,17 +107,34 @@ class Said(NamedTuple):
     """The decision, as a `parse` returns it otherwise."""
 
     @classmethod
-    def numbers(cls, numbers: Numbers) -> Said:
-        """Numbers as a decision, with the text that :func:`numbers_in` reads them from."""
+    def numbers(cls, numbers: Mapping[int, Mapping[str, float]]) -> Said:
+        """:class:`Numbers` as a decision, with the text that :func:`numbers_in` reads them from.
+
+        Raises
+        ------
+        SpecError
+            If a turn, a variable or a number cannot be written so that it is read as it was.
+        """
+        told = {turn: {variable: float(number) for variable, number in each.items()} for turn, each in numbers.items()}
         lines = [
-            f"{turn}: " + ", ".join(f"{variable} {number!r}" for variable, number in each.items())
-            for turn, each in numbers.items()
+            f"{turn}: " + ", ".join(f"{variable} {_spelled(number)}" for variable, number in each.items())
+            for turn, each in told.items()
         ]
-        return cls("\n".join(lines), numbers)
+        if numbers_in(text := "\n".join(lines)) != told:
+            raise SpecError(
+                "numbers are finite, of variables in lower-case words, by turns from 0, and each turn has one; "
+                f"got {dict(numbers)!r:.200}"
+            )
+        return cls(text, Numbers(numbers))
 
 
-_TURN_NUMBERS = re.compile(r"(\d+): (.+)")
-_NUMBER = re.compile(r"([a-z][a-z0-9_-]*) (-?\d+(?:\.\d+)?)")
+_TURN_NUMBERS = re.compile(r"(\d+): (.+)", re.ASCII)
+_NUMBER = re.compile(r"([a-z][a-z0-9_-]*) (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)", re.ASCII)
+
+
+def _spelled(number: float) -> str:
+    """A number as :func:`numbers_in` reads it, a whole one without a point."""
+    return repr(number).removesuffix(".0")
 
 
 def numbers_in(text: str) -> dict[int, dict[str, float]]:

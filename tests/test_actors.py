@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,8 +14,8 @@ from langchain_core.messages import AIMessage
 from opinionsim.actors import Cognition, Member, PersonaActor, check_cast, other_actors, persona_actors
 from opinionsim.engine import Engine, calls_per_event
 from opinionsim.errors import ModelCallError, Rejected, ScheduleError, SpecError
-from opinionsim.llm import Endpoint, MemoryJournal, RunCalls, SlotPool
-from opinionsim.messages import ChatMessage, Message
+from opinionsim.llm import Endpoint, EntryKey, MemoryJournal, RunCalls, SlotPool
+from opinionsim.messages import ChatMessage, Message, Said
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population
 from opinionsim.prompts import load_pack
@@ -37,10 +38,10 @@ class Listed(Schedule):
     n_agents, others, externals = 2, ("moderator",), {"news": "It rained."}
 
     def __init__(self, acts: Any, *turns: Turn) -> None:
-        self.acts, self.given, self.steps = acts, turns, max((turn.step for turn in turns), default=0)
+        self.acts, self.listed, self.steps = acts, turns, max((turn.step for turn in turns), default=0)
 
     def turns(self):
-        return iter(self.given)
+        return iter(self.listed)
 
 
 class Script:
@@ -137,9 +138,9 @@ def test_what_a_persona_says_carries_its_role_its_act_and_its_decision() -> None
     turns = [Turn(0, 1, 0, "vote"), Turn(1, 1, 1, "vote"), Turn(2, 1, 2, "write", (0, 1))]
     messages, _ = carried_out(Listed(named(vote, WRITE), *turns), Script("Yes.", "No.", "So it is."))
     assert messages == [
-        Message("Yes.", "Ann Lee", 0, "answered", "participant", "vote", True),
-        Message("No.", "Bo Ek", 1, "answered", "participant", "vote", False),
-        Message("So it is.", "", 2, "answered", "moderator", "write", None),
+        Message("Yes.", "Ann Lee", 0, "answered", "participant", "vote", True, 0),
+        Message("No.", "Bo Ek", 1, "answered", "participant", "vote", False, 1),
+        Message("So it is.", "", 2, "answered", "moderator", "write", None, 2),
     ]
 
 
@@ -347,7 +348,7 @@ def test_a_member_beside_the_participants_has_a_role_and_no_persona() -> None:
     fork = moderator.fork()
     assert (fork.agent, fork.role, fork.calls_per_event) == (2, "moderator", 0)
     messages, _ = carried_out(schedule, Script("Order!"))
-    assert messages == [Message("Order!", "", 2, "answered", "moderator", "write")]
+    assert messages == [Message("Order!", "", 2, "answered", "moderator", "write", turn=0)]
 
 
 @pytest.mark.parametrize(("memory", "calls"), [("none", 0), ("cumulative", 0), ("reflective", 1)])
@@ -431,3 +432,43 @@ def test_instruments_are_told_name_attributes_and_assigned_opinion() -> None:
     assert member.author.persona == (("name", "Ann"), ("age", "29"))
     assert member.author.assigned_opinion == 1.0
     assert Member(Somebody()).author == Member(Somebody(), "critic").author
+
+
+# -- words that are not the whole reply -----------------------------------------------------------------------
+
+
+def _aside(part: str, text: str, received: tuple[Message, ...]) -> Said:
+    """What stands before a bar is for others."""
+    return Said(text.partition("|")[0], len(text))
+
+
+def test_others_and_the_memory_have_the_words_and_not_the_rest_of_a_reply() -> None:
+    acts = named(replace(WRITE, parse=_aside), REVIEW)
+    turns = [Turn(0, 1, 0, "write"), Turn(1, 1, 1, "review", (0,)), Turn(2, 2, 0, "write")]
+    model = Script("It rains.|I made that up.", "So it does.", "Still.|Ha!")
+    messages, journal = carried_out(Listed(acts, *turns), model)
+    assert [(message.text, message.decision) for message in messages[::2]] == [("It rains.", 25), ("Still.", 10)]
+    assert journal.lookup(EntryKey(0, "reply", 0)).text == "It rains.|I made that up."
+    assert all("It rains." in prompt and "made that up" not in prompt for prompt in model.prompts[1:])
+
+
+def test_who_decides_without_words_remembers_that_nothing_was_said_and_nobody_hears_it() -> None:
+    acts = named(replace(WRITE, parse=_aside), REVIEW)
+    turns = [Turn(0, 1, 0, "write"), Turn(1, 1, 1, "review", (0,)), Turn(2, 2, 0, "write")]
+    model = Script("|I hold my tongue.", "Now.|")
+    messages, _ = carried_out(Listed(acts, *turns), model)
+    assert [(message.text, message.condition, message.decision) for message in messages[::2]] == [
+        ("", "silent", 18),
+        ("Now.", "answered", 5),
+    ]
+    assert messages[1].condition == "skipped", "there was nothing to review"
+    assert "you did not post anything" in model.prompts[-1]
+    assert not any("hold my tongue" in prompt for prompt in model.prompts)
+
+
+def test_of_several_draws_one_with_words_is_picked_before_silence() -> None:
+    acts = named(replace(WRITE, parse=_aside, draws=3))
+    messages, _ = carried_out(Listed(acts, Turn(0, 1, 0, "write")), Script("|No.", "Yes.|", "|Perhaps."))
+    assert (messages[0].text, messages[0].condition) == ("Yes.", "answered")
+    silent, _ = carried_out(Listed(acts, Turn(0, 1, 0, "write")), Script("|No.", "|Yes.", "|Perhaps."))
+    assert (silent[0].text, silent[0].condition, silent[0].decision) == ("", "silent", 4)

@@ -361,7 +361,7 @@ def test_an_adaptive_schedule_sees_messages_and_opinions_of_turns_it_has_yielded
         seen.append(await outcomes.reply(0))
         yield Turn(2, 2, int(seen[1]), "write")
 
-    async def rate(turn: Turn, message: Message, instrument: str) -> float:
+    async def rate(turn: Turn, message: Message, instrument: str, about: int | None) -> float:
         assert (message.text, instrument) == (f"re {turn.index}", "stance")
         return 1.0
 
@@ -448,7 +448,7 @@ def test_a_rating_that_fails_stops_the_run() -> None:
         await outcomes.opinion(0)
         yield Turn(1, 2, 0, "write")
 
-    async def rate(turn, message, instrument):
+    async def rate(turn, message, instrument, about):
         raise OpinionSimError("the classifier is gone")
 
     run = Run(Decided(1, 2, decide), rate=rate)

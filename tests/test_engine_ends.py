@@ -285,7 +285,7 @@ def test_a_stopped_adaptive_run_ends_although_its_schedule_would_wait_for_more()
         yield Turn(1, 2, 0, "write")
         await outcomes.reply(1)
 
-    async def rate(turn, message, instrument):
+    async def rate(turn, message, instrument, about):
         await asyncio.sleep(5)
         return 0.0
 

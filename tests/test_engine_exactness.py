@@ -125,7 +125,7 @@ class Listed(Schedule):
         self.steps = turns[-1].step
         self.externals = {"news": Message("something happened"), "rumour": "something else happened"}
         self.follows = follows
-        self.given = turns
+        self.listed = turns
 
     def picked(self, turn: Turn, message: Message) -> Turn:
         """The turn with the agent that an outcome picks; without a decision, the one it names."""
@@ -136,7 +136,7 @@ class Listed(Schedule):
 
 class Static(Listed):
     def turns(self) -> Iterator[Turn]:
-        return iter(self.given)
+        return iter(self.listed)
 
 
 class Eventful(Static):
@@ -146,7 +146,7 @@ class Eventful(Static):
         self._eventful = with_events(schedule, happening)
         self.n_agents, self.others, self.steps = schedule.n_agents, schedule.others, schedule.steps
         self.externals, self.follows = self._eventful.externals, {}
-        self.given = list(self._eventful.turns())
+        self.listed = list(self._eventful.turns())
 
     def turns(self) -> Iterator[Turn]:
         return self._eventful.turns()
@@ -154,7 +154,7 @@ class Eventful(Static):
 
 class Adaptive(Listed):
     async def decide(self, outcomes) -> AsyncIterator[Turn]:
-        for turn in self.given:
+        for turn in self.listed:
             if turn.index not in self.follows:
                 yield turn
                 continue
@@ -213,7 +213,7 @@ async def _sequential(schedule: Listed, reflects: bool) -> list[tuple]:
     actors = [Rememberer(reflects) for _ in range(n_members(schedule))]
     turns: list[Turn] = []
     messages: list[Message] = []
-    for given_turn in schedule.given:
+    for given_turn in schedule.listed:
         turn = given_turn
         if turn.index in schedule.follows:
             turn = schedule.picked(turn, messages[schedule.follows[turn.index].turn])

@@ -38,7 +38,7 @@ def test_what_is_not_there_yet_cannot_be_read() -> None:
         with pytest.raises(ScheduleError, match="turn 0 has not published"):
             run.engine.graph.published(0)
         await run.engine.wait()
-        assert run.engine.graph.published(1) == (turns[1], Message("re 1", agent=1, act="review"))
+        assert run.engine.graph.published(1) == (turns[1], Message("re 1", agent=1, act="review", turn=1))
 
     run_virtual(story())
 
@@ -50,7 +50,7 @@ def test_a_turn_that_has_nothing_left_to_read_is_skipped_and_asks_nobody(kind: s
     assert run.told == [kind, "skipped"]
     assert run.client.order == ["0"]
     (_, message) = run.engine.graph.published(1)
-    assert message == Message("", agent=1, condition="skipped", role=message.role, act="review")
+    assert message == Message("", agent=1, condition="skipped", role=message.role, act="review", turn=1)
     assert run.journal.lookup((1, "reply", 0)) is None  # type: ignore[arg-type]
 
 
@@ -336,7 +336,7 @@ def test_the_opinion_of_what_is_no_answer_is_none_and_nobody_rates_it(
     asked: list[tuple[str, int]] = []
     seen: list[float] = []
 
-    async def rate(site: Turn, message: Message, instrument: str) -> float:
+    async def rate(site: Turn, message: Message, instrument: str, about: int | None) -> float:
         asked.append((instrument, site.index))
         return 0.5
 
@@ -353,7 +353,7 @@ def test_the_opinion_of_what_is_no_answer_is_none_and_nobody_rates_it(
 def test_each_instrument_is_asked_by_its_name() -> None:
     seen: list[float] = []
 
-    async def rate(turn: Turn, message: Message, instrument: str) -> float:
+    async def rate(turn: Turn, message: Message, instrument: str, about: int | None) -> float:
         assert message.text == "re 0"
         return {"stance": 1.0, "tone": -2.0}[instrument]
 
@@ -371,7 +371,7 @@ def test_an_opinion_nobody_was_told_of_stops_the_run(needs: tuple[str, ...], lis
         yield Turn(0, 1, 0, "write")
         await outcomes.opinion(0, "stance")
 
-    async def rate(turn: Turn, message: Message, instrument: str) -> float:
+    async def rate(turn: Turn, message: Message, instrument: str, about: int | None) -> float:
         raise AssertionError("nothing is to be measured")
 
     run = Run(Decided(1, 1, decide, needs=needs), rate=rate)

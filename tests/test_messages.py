@@ -12,13 +12,18 @@ import pytest
 from hypothesis import given, strategies as st
 
 from opinionsim import messages
+from opinionsim.errors import SpecError
 from opinionsim.messages import (
     EMPTY_PROMPT,
     ChatMessage,
     Condition,
     Message,
+    Numbers,
     Prompt,
+    Reply,
+    Said,
     as_message,
+    numbers_in,
     printable,
     prompt_hash,
     prompt_identity,
@@ -208,3 +213,63 @@ def test_a_message_from_outside_may_be_given_as_text() -> None:
     news = Message("It rained.", "the radio")
     assert as_message(news) is news
     assert as_message("It rained.") == Message("It rained.", author="", agent=None, role="", act="", decision=None)
+
+
+# -- what is said in the place of a reply ----------------------------------------------------------------------
+
+variables = st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True)
+finite = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53), 2**53)
+numbers = st.dictionaries(st.integers(0, 10**6), st.dictionaries(variables, finite, min_size=1, max_size=3), max_size=4)
+
+
+@given(numbers)
+def test_numbers_are_read_from_their_text_as_they_were(said: dict[int, dict[str, float]]) -> None:
+    text, decision = Said.numbers(said)
+    assert decision == said
+    assert isinstance(decision, Numbers)
+    assert numbers_in(text) == said
+
+
+def test_numbers_stand_in_lines_by_turn() -> None:
+    said = Said.numbers({12: {"agreement": 6, "quality": 5.0}, 3: {"rank": 1.5}})
+    assert said.text == "12: agreement 6, quality 5\n3: rank 1.5"
+    assert Said.numbers({}).text == ""
+
+
+#: Lines that say no numbers.
+FOREIGN = (
+    *("", "I agree.", "x: rank 1", "-1: rank 1", "1: rank", "1: rank one", "1: Rank 1", "1: rank 1,quality 2"),
+    *("1: rank 1 ", " 1: rank 1", "1:rank 1", "1: rank nan", "1: rank inf", "1: rank 1_0", "1: rank \u0661", "1: "),
+)
+
+
+@given(numbers.filter(bool), st.sampled_from(FOREIGN), st.data())
+def test_a_text_with_one_foreign_line_says_nothing(
+    said: dict[int, dict[str, float]], foreign: str, data: st.DataObject
+) -> None:
+    lines = Said.numbers(said).text.split("\n")
+    # A line end after the last line is no line of its own.
+    place = data.draw(st.integers(0, len(lines) - (not foreign)))
+    assert numbers_in("\n".join([*lines[:place], foreign, *lines[place:]])) == {}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{1: {}}, {-1: {"a": 1.0}}, {1: {"A": 1.0}}, {1: {"": 1.0}}, {1: {"a": float("nan")}}, {1: {"a": float("inf")}}],
+)
+def test_numbers_that_could_not_be_read_again_are_refused(said: dict[int, dict[str, float]]) -> None:
+    with pytest.raises(SpecError, match=r"^numbers are finite, of variables in lower-case words"):
+        Said.numbers(said)
+
+
+def test_what_is_said_stands_in_the_place_of_a_reply() -> None:
+    assert Reply("all of it", "answered", Said("words", 3)).as_said() == Reply("words", "answered", 3)
+    assert Reply("all of it", "truncated", Said("words")).as_said() == Reply("words", "truncated", None)
+    assert Reply("all of it", "answered", Said(" \n", 3)).as_said() == Reply(" \n", "silent", 3)
+    assert Reply("all of it", "answered", 3).as_said() == Reply("all of it", "answered", 3)
+    assert Reply("", "refused").as_said() == Reply("", "refused")
+
+
+@pytest.mark.parametrize("condition", get_args(Condition))
+def test_silence_is_passed_on_to_nobody(condition: Condition) -> None:
+    assert Message("x", condition=condition).passed_on == (condition in ("answered", "truncated"))

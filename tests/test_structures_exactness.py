@@ -68,8 +68,14 @@ members = st.fixed_dictionaries(
         "drawn": st.tuples(st.integers(2, 4), st.sampled_from(["first", "shortest", "longest", "judge"])),
     },
 )
-moderators = st.sampled_from(
-    [None, {}, {"automatic": True}, {"values": "peace"}, {"persona": "voting", "task": "Sum."}]
+roles = st.sampled_from(
+    [
+        {},
+        {"moderator": {}},
+        {"moderator": {"automatic": True}},
+        {"moderator": {"values": "peace"}},
+        {"moderator": {"persona": "voting", "task": "Sum."}},
+    ]
 )
 probes = st.fixed_dictionaries({"before": st.integers(0, 1), "after": st.integers(0, 1)})
 
@@ -108,7 +114,7 @@ def structures(draw: st.DrawFn) -> dict[str, Any]:
         "cognition": {"memory": memory},
         "measurement": {"probe": draw(probes)},
     }
-    return {**spec, "moderator": draw(moderators)}
+    return {**spec, "roles": draw(roles)}
 
 
 def _simulation(spec: dict[str, Any], journal: MemoryJournal, client: Any, slots: int = 1) -> Simulation:
@@ -117,7 +123,7 @@ def _simulation(spec: dict[str, Any], journal: MemoryJournal, client: Any, slots
     n = parts.schedule.n_agents + len(parts.schedule.others)
     endpoints = [Endpoint(client)] * n
     calls = RunCalls("run", journal, endpoints, SlotPool(slots))
-    return Simulation(parts.schedule, parts.cast(endpoints), calls)
+    return Simulation(parts.schedule, parts.cast(), calls)
 
 
 def _rows(simulation: Simulation) -> list[tuple[Any, ...]]:
@@ -164,7 +170,7 @@ def test_any_slots_and_latencies_give_the_turns_of_one_call_at_a_time(
     else:
         assert found == expected
         assert _entries(second) == _entries(first)
-        for *_, text, _author, _agent, condition, _role, _act, _decision in found:
+        for *_, text, _author, _agent, condition, _role, _act, _decision, _turn in found:
             # A refusal keeps its words on record; nobody is shown them.
             assert condition == "refused" or bool(text.strip()) == (condition in ("answered", "truncated"))
 
@@ -224,7 +230,7 @@ HASHED: list[dict[str, Any]] = [
         "name": "hashed",
         "task": "Say something.",
         "cast": [{"name": name, "draws": 2, "selector": "longest"} for name in names],
-        "moderator": {"persona": "second_wave", "without": ["empathy"]},
+        "roles": {"moderator": {"persona": "second_wave", "without": ["empathy"]}},
         "interaction": interaction,
     }
     for interaction in (

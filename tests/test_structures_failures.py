@@ -28,7 +28,7 @@ POSITIONS = ("Ada", "Ben", "Cleo", "select", "instruct", "moderate")
 AGENTS = {"Ada": 0, "Ben": 1, "Cleo": 2, "select": 1, "instruct": 3, "moderate": 3}
 CHAIN: dict[str, Any] = {
     "cast": [{"name": name, "system": f"Be {name}."} for name in NAMES],
-    "moderator": {"automatic": True},
+    "roles": {"moderator": {"automatic": True}},
 }
 CHAIN["cast"][1] |= {"draws": 2, "selector": "judge"}
 REFUSED = AIMessage("", additional_kwargs={"refusal": "I decline."})
@@ -193,7 +193,7 @@ def test_instructions_are_asked_for_ten_times_and_then_the_run_ends(reply: str, 
 
 @pytest.mark.parametrize("reply", ["I cannot say.", "Verdict: perhaps", "Verdict: accepted\nVerdict: rejected"])
 def test_a_moderation_without_a_verdict_is_published_as_it_is_and_decides_nothing(reply: str) -> None:
-    moderated = {"moderator": {"values": "peace"}}
+    moderated = {"roles": {"moderator": {"values": "peace"}}}
     model = Faulty.at("moderate", AIMessage(reply))
     results = play({"kind": "chain"}, NAMES, "s.sqlite", chat_model=model, **{**CHAIN, **moderated})
     assert results.runs["status"].item() == "complete"
@@ -245,10 +245,10 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubProvider]:
 
 PROVIDED: dict[str, dict[str, Any]] = {
     "chain": {"interaction": {"kind": "chain", "cycles": 2}},
-    "moderated ensemble": {"interaction": {"kind": "ensemble"}, "moderator": {"automatic": True}},
+    "moderated ensemble": {"interaction": {"kind": "ensemble"}, "roles": {"moderator": {"automatic": True}}},
     "graph": {
         "interaction": {"kind": "graph", "edges": [["Ada", "Ben"], ["Ada", "Cleo"], ["Ben", "Dan"], ["Cleo", "Dan"]]},
-        "moderator": {},
+        "roles": {"moderator": {}},
     },
 }
 

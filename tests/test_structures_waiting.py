@@ -73,7 +73,7 @@ def _simulation(
     experiment = load_experiment({"name": "paced", "task": "Say something.", "cast": cast, **fields})
     parts = assemble(experiment.runs[0], experiment.resources)
     endpoints = [Endpoint(client)] * (parts.schedule.n_agents + len(parts.schedule.others))
-    members = parts.cast(endpoints)
+    members = parts.cast()
     if counts is not None:
         members = tuple(replace(member, actor=Counted(member.actor, counts)) for member in members)
     return Simulation(parts.schedule, members, RunCalls("run", MemoryJournal(), endpoints, SlotPool(slots)))
@@ -91,7 +91,7 @@ def _played(interaction: dict[str, Any], slots: int = 100, slow: Any = None, **f
 
 def test_in_a_diamond_a_branch_goes_on_while_another_is_slow() -> None:
     edges = [["Ada", "Ben"], ["Ben", "Dan"]]
-    found = _played({"kind": "graph", "edges": edges}, slow={"Cleo": 9.0}, moderator={})
+    found = _played({"kind": "graph", "edges": edges}, slow={"Cleo": 9.0}, roles={"moderator": {}})
     assert found["Ada"] == [(0, 1)]
     assert found["Cleo"] == [(0, 9)]
     assert found["Ben"] == [(1, 2)]
@@ -116,7 +116,7 @@ def test_rounds_have_no_barrier() -> None:
 
 
 def test_cycles_of_an_ensemble_do_not_wait_for_each_other() -> None:
-    found = _played({"kind": "ensemble", "cycles": 3}, slow={"Ada": 5.0}, moderator={"automatic": True})
+    found = _played({"kind": "ensemble", "cycles": 3}, slow={"Ada": 5.0}, roles={"moderator": {"automatic": True}})
     assert found["Ada"] == [(0, 5)] * 3
     assert found["Ben"] == [(0, 1)] * 3
     assert found["Moderator"] == [(0, 1), (5, 6)], "it instructs itself at once, and moderates once all have answered"
@@ -141,7 +141,9 @@ def test_a_large_ensemble_has_few_turns_under_way(slots: int) -> None:
     model = Paced()
     names = [f"agent {number}" for number in range(600)]
     counts = Counts()
-    run_virtual(_simulation(model, slots, names, counts, interaction={"kind": "ensemble"}, moderator={}).run())
+    run_virtual(
+        _simulation(model, slots, names, counts, interaction={"kind": "ensemble"}, roles={"moderator": {}}).run()
+    )
     assert model.most == slots
     assert slots <= counts.most <= 4 * slots
     assert len(model.times) == 601

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -91,12 +91,21 @@ class LoadedParts:
             self._load(experiment)
 
     def _load(self, experiment: Experiment) -> None:
+        self._check_seats([cell.spec for cell in experiment.cells])
         for cell in experiment.cells:
             pack = experiment.resources.pack(cell.spec.pack)
             for model in cell.spec.chat_models:
                 self._check_name(model.name)
                 self._check_price(self.endpoint(model, cell.spec, pack), model.name)
             self.instruments(cell.spec)
+
+    def _check_seats(self, specs: Sequence[ExperimentSpec]) -> None:
+        """Refuse a seat of somebody who is in no run."""
+        size, roles = max(spec.size for spec in specs), {role for spec in specs for role in spec.roles}
+        for member in self._seats:
+            if member not in roles and not (isinstance(member, int) and 0 <= member < size):
+                valid = ", ".join([f"0 to {size - 1}", *sorted(roles)])
+                raise SpecError(f"seats: no run has a member {member!r}; valid: {valid}")
 
     def _check_name(self, name: str) -> None:
         """Refuse a scripted object under another name, or another object as ``scripted``: names identify runs."""

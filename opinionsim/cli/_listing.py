@@ -129,10 +129,10 @@ def _topics_shown(name: str) -> list[dict[str, Any]]:
     """A topic of the package with all that its file says, or all topics of a file."""
     from opinionsim.topics import load_topics
 
-    if Path(name).suffix:
-        return [asdict(topic) for topic in load_topics(name).values()]
-    known = {topic: found for file in _files("topics") for topic, found in load_topics(file).items()}
-    return [asdict(_called(name, "topic", known))]
+    files = [Path(name)] if Path(name).suffix else _files("topics")
+    known = {topic: found for file in files for topic, found in load_topics(file).items()}
+    shown = known.values() if Path(name).suffix else [_called(name, "topic", known)]
+    return [{key: value for key, value in asdict(each).items() if value or key != "question"} for each in shown]
 
 
 def _personas() -> list[dict[str, Any]]:

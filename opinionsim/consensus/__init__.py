@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         win_rates as win_rates,
         write_ratings as write_ratings,
     )
+    from opinionsim.consensus._examples import examples as examples
     from opinionsim.consensus._habermas import HabermasData as HabermasData, import_habermas as import_habermas
     from opinionsim.consensus._mediation import Mediation as Mediation, Session as Session
     from opinionsim.consensus._questions import (

@@ -71,7 +71,8 @@ class HabermasData:
     questions: pd.DataFrame
     """``id, question, affirming_statement, negating_statement, topic, split``: one row a question."""
     topics: Mapping[str, Topic]
-    """A topic of each question, by its id in lower case, with the sides ``affirming`` and ``negating``."""
+    """A topic of each question with two statements that differ, by its id in lower case; the sides are ``affirming``
+    and ``negating``."""
     preferences: pd.DataFrame
     """The final rankings, in the columns of their file and ``evidence``."""
     survey: pd.DataFrame
@@ -107,8 +108,7 @@ def import_habermas(folder: str | Path) -> HabermasData:
     import pandas as pd
 
     tables = _read(Path(folder))
-    candidates = _of_candidates(tables[_COMPARISONS])
-    positions = _of_people(tables[_POSITIONS]).explode("agreement", ignore_index=True)
+    candidates, positions = _of_candidates(tables[_COMPARISONS]), _of_people(tables[_POSITIONS]).explode("agreement")
     opinions = candidates.drop_duplicates(["group", "citizen"]).set_index(["group", "citizen"])["opinion"]
     positions = positions.assign(
         candidate="position",
@@ -118,10 +118,9 @@ def import_habermas(folder: str | Path) -> HabermasData:
     ratings = pd.concat([candidates, positions.reindex(columns=candidates.columns)], ignore_index=True)
     for name, points in _SCALES.items():
         ratings[name] = _points(ratings[name], points.split(), name)
-    ratings = ratings.dropna(subset=[*_SCALES, "rank"], how="all").reset_index(drop=True)
+    ratings = ratings.dropna(subset=[*_SCALES, "rank"], how="all", ignore_index=True)
     again = ratings.groupby(["group", "round", "citizen", "candidate"], sort=False).cumcount()
     ratings = ratings.assign(evidence="human", split=ratings["split"].str.lower(), **{"pass": again + 1})
-    preferences, survey = (tables[name].assign(evidence="human") for name in (_PREFERENCES, _SURVEY))
     questions = tables[_QUESTIONS]
     if (empty := questions.isna().any(axis=1)).any():
         raise SpecError(f"{_QUESTIONS}: question {int(empty.argmax())}, counted from 0, lacks a value")
@@ -133,10 +132,13 @@ def import_habermas(folder: str | Path) -> HabermasData:
             "claims": {"affirming": each.affirming_statement, "negating": each.negating_statement},
             "question": each.question,
         }
+        # One published question has the word "typo" for both.
         for each in questions.itertuples()
+        if str(each.affirming_statement).strip() != str(each.negating_statement).strip()
     ]
     topics = parse_topics({"topics": listed, "source": _SOURCE, "licence": "CC BY 4.0"}, _QUESTIONS)
-    return HabermasData(ratings[_RATINGS], questions, topics, preferences, survey)
+    others = (tables[name].assign(evidence="human") for name in (_PREFERENCES, _SURVEY))
+    return HabermasData(ratings[_RATINGS], questions, topics, *others)
 
 
 def _read(folder: Path) -> dict[str, pd.DataFrame]:
@@ -192,7 +194,6 @@ def _of_candidates(table: pd.DataFrame) -> pd.DataFrame:
 
 def _points(names: pd.Series, points: list[str], what: str) -> pd.Series:
     """The point, from 1, that each name stands for; NaN for none, or that of a bot."""
-    unknown = names[names.notna() & ~names.isin([*points, "MOCK"])]
-    if len(unknown):
+    if len(unknown := names[names.notna() & ~names.isin([*points, "MOCK"])]):
         raise SpecError(f"{what}: {unknown.iloc[0]!r:.80} is none of {', '.join(points)}, MOCK")
     return names.map({name: point for point, name in enumerate(points, 1)}).astype(float)

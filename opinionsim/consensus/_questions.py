@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opinionsim.errors import SpecError
-from opinionsim.schedules import read_question, same_question
+from opinionsim.schedules import same_question
 from opinionsim.spreadsheets import read_csv, write_csv
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def generated_questions(results: Results) -> pd.DataFrame:
     accepted = calls.loc[(calls["act"] == "question") & (calls["verdict"] == "accepted"), ["run_id", "turn"]]
     turns = results.turns.merge(accepted.drop_duplicates(), on=["run_id", "turn"])
     found = turns.loc[turns["condition"] == "answered", ["run_id", "turn", "message", "evidence"]]
-    found.insert(0, _QUESTION, [read_question("reply", text, ()) for text in found.pop("message")])
+    found.insert(0, _QUESTION, found.pop("message"))
     return found[~found[_QUESTION].map(same_question).duplicated()].reset_index(drop=True)
 
 

@@ -103,10 +103,7 @@ def _held_out(places: np.ndarray, topic: np.ndarray, least: int, draws: int, rng
             if abs(inside - outside) < best:
                 best, found = abs(inside - outside), order[:n]
     if found is None:
-        raise SpecError(
-            f"held_out: {least} of {len(topic)} questions leave fewer than two of {len(sizes)} topics held out, or not "
-            "held out, and there is no distance between them; give another number"
-        )
+        raise SpecError(f"held_out: {least} of {len(topic)} leave a side fewer than two of {len(sizes)} topics")
     return found
 
 

@@ -34,9 +34,9 @@ _QUOTES = ('""', "''", "\u201c\u201d", "\u2018\u2019", "\u00ab\u00bb", "``")
 class StatementTraining(Training):
     """Settings of :func:`train_statements`.
 
-    Bakker et al. 2022 (D4) trained all weights of a model of 70 billion, with a learning rate of 2.5e-7 and batches of
-    256. Adapters have few weights, which begin at 0, and take larger rates and smaller batches; the defaults are usual
-    values.
+    Bakker et al. 2022 (D4) fine-tuned a model of 70 billion weights with a learning rate of 2.5e-7 and batches of 256.
+    Adapters have few weights, which begin at 0, and take larger rates and smaller batches; the defaults are usual
+    values, and not the source's.
     """
 
     learning_rate: float = Field(1e-4, gt=0, le=1)
@@ -164,7 +164,7 @@ def train_statements(
     Notes
     -----
     After Bakker et al. 2022 (D4): statements cleaned, loss on their tokens alone, opinions in a new order each epoch,
-    and an early stop by perplexity. The source trained all weights.
+    and an early stop by perplexity. Adapters are not of the source.
     """
     chosen = validate(StatementTraining, settings, "settings")
     sides = split_ratings(read_ratings(data, "quality"), chosen.split_by, chosen.validation, chosen.seed)

@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 from torch.nn.functional import logsigmoid
-from transformers import EarlyStoppingCallback, PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers.trainer_callback import PrinterCallback, ProgressCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from opinionsim.consensus._fine_tuning import CHECKPOINTS, Training
@@ -72,6 +73,13 @@ def perplexity(evaluated: Any) -> dict[str, float]:
     return {"perplexity": float(torch.exp(total / tokens))}
 
 
+class Bar(ProgressCallback):
+    """A bar on stderr; the library's own writes figures to stdout, too."""
+
+    def on_log(self, *_: Any, **__: Any) -> None:
+        """Write nothing."""
+
+
 class Epochs(TrainerCallback):
     """Tells a data set which epoch begins, from 0."""
 
@@ -99,7 +107,6 @@ def arguments(settings: Training, folder: Path, progress: bool, **others: Any) -
         restore_callback_states_from_checkpoint=True,
         use_cpu=settings.device == "cpu",
         dataloader_pin_memory=False,
-        remove_unused_columns=False,
         logging_strategy="no",
         disable_tqdm=not progress,
         **others,
@@ -122,6 +129,8 @@ def fit(trainer: Trainer, patience: int | None = None) -> dict[str, float]:
         With patience, what validation gave before the first step; else empty.
     """
     trainer.remove_callback(PrinterCallback)
+    if trainer.pop_callback(ProgressCallback):
+        trainer.add_callback(Bar)
     before = {} if patience is None else trainer.evaluate()
     if patience is not None:
         trainer.add_callback(EarlyStoppingCallback(patience))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _SEEDS = itertools.count()
 _AGENT = re.compile(r"\bagent (\d+)\b")
 #: Beginning of an error about a specification.
-_PLACE = re.compile(r"^specification: (interaction\.(?=\w))?", re.MULTILINE)
+_PLACE = re.compile(r"^specification: (interaction\.(?=\w)|roles\.(?=moderator))?", re.MULTILINE)
 #: Arguments that fields of a specification come from, where these have another name.
 _ARGUMENTS = {
     "cast": "agents",

@@ -93,8 +93,8 @@ class Past:
             What was done.
         received : sequence of Message
             What was shown for it.
-        condition : {"answered", "refused", "empty", "truncated"}
-            Whether the agent answered at all.
+        condition : Condition
+            Whether the agent said anything.
         """
         case = _case(act, received)
         if condition not in SPOKEN and case != "review":
@@ -251,8 +251,8 @@ class AgentPrompts:
     def event(self, act: Act, received: Sequence[Message], reply: Reply, past: Past) -> ChatMessage:
         """The message that an act leaves in memory (A7, A12).
 
-        Of a refused or empty reply it tells that the agent did not post, or did not say what it believes; the words
-        of a refusal stand in no memory.
+        Of a refused or empty reply, and of a decision without words, it tells that the agent did not post, or did not
+        say what it believes; the words of a refusal stand in no memory.
 
         Parameters
         ----------
@@ -277,9 +277,10 @@ class AgentPrompts:
         """
         scene = self._scene(act, received, past)
         text = reply.text if reply.condition in SPOKEN else ""
+        condition = "empty" if reply.condition == "silent" else reply.condition
         return self._user(
             self._wording.frame("event"),
-            {**scene, "case": _case(act, received), "condition": reply.condition, "text": self._wording.defang(text)},
+            {**scene, "case": _case(act, received), "condition": condition, "text": self._wording.defang(text)},
         )
 
     def reflection(self, experience: Sequence[ChatMessage], past: ChatMessage | None) -> ChatMessage:

@@ -125,7 +125,7 @@ _SECTIONS: Mapping[str, _Section] = MappingProxyType(
         "personas": _Section("persona template", "persona", ("task",)),
         "instructions": _Section("instructions", "previous_responses"),
         "moderators": _Section("moderator", others=("task",)),
-        "moderation": _Section("moderator instructions", "previous_responses"),
+        "moderation": _Section("instructions", "previous_responses"),
     }
 )
 

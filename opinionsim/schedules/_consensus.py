@@ -19,6 +19,7 @@ from opinionsim.schedules._consensus_acts import (
     DRAFT,
     LIKERT,
     MEDIATOR,
+    MOST_LABELS,
     PREDICT,
     PREDICT_RATING,
     PREDICTED,
@@ -31,7 +32,7 @@ from opinionsim.schedules._consensus_acts import (
     SUBMIT,
     read_completion,
 )
-from opinionsim.schedules._consensus_session import POSITION, Session
+from opinionsim.schedules._consensus_session import POSITION, Session, examples_by_size
 from opinionsim.schedules._interaction import GIVEN, Closing, Conflict, Interaction, Setting
 from opinionsim.schedules._turns import PARTICIPANT, ActSpec, Outcomes, Ref, Turn, named
 from opinionsim.streams import canonical_json, digest, stream
@@ -40,8 +41,22 @@ from opinionsim.voting import Election, Rule, elect
 
 def _known_rule(given: str | dict[str, Any]) -> str | dict[str, Any]:
     """Refuse rules that do not exist, and options that they do not take."""
-    Rule.of(given)
+    try:
+        Rule.of(given)
+    except SpecError as error:
+        raise ValueError(str(error)) from error
     return given
+
+
+def _texts(setting: Setting, field: str, given: str | tuple[str, ...]) -> tuple[str, ...]:
+    """The texts of a field, or of the file that it names."""
+    try:
+        found = setting.messages(given) if given else ()
+    except SpecError as error:
+        raise SpecError(f"interaction.{field}: {error}") from error
+    if not all(text.strip() for text in found):
+        raise SpecError(f"interaction.{field}: holds a text that is blank")
+    return found
 
 
 class DrafterSpec(DocumentModel):
@@ -74,7 +89,8 @@ class RatingsSpec(DocumentModel):
     """Whether the position statement is rated, and whether before citizens write their opinions or with the
     candidates."""
     passes: int = Field(1, ge=0, le=10)
-    """How often each citizen rates every statement, in a new order each time; two passes tell how reliable it is."""
+    """How often each citizen rates every statement, in a new order each time; two passes tell how reliable it is. The
+    position statement is rated once before opinions are written, whatever the passes."""
 
 
 @part("interaction", name="consensus")
@@ -96,19 +112,21 @@ class ConsensusInteraction(Interaction):
     drafters: tuple[DrafterSpec, ...] = ()
     """Ways of drafting whose statements compete in one run."""
     rounds: int = Field(1, ge=0, le=100)
-    """Critique rounds after the opinion round."""
+    """Critique rounds after the opinion round. A round without a single critique that can be used ends the run."""
     incumbent: bool = False
     """Whether the winner of a round stands again in the next."""
     standing: tuple[Literal["opinions", "position"], ...] = ()
     """What stands as a candidate beside the drafts in the opinion round: each citizen's own opinion, the position
     statement."""
     leave_one_out: int = Field(0, ge=0, le=100)
-    """Further drafts for each citizen, made without its opinion. They are rated and predicted, and do not stand."""
+    """Further drafts for each citizen, made without its opinion. They are rated, by predictors too, and do not
+    stand."""
     controls: str | tuple[str, ...] = ()
-    """Statements of other groups, or the path of a file with them. They are rated, and do not stand."""
+    """Statements of other groups, or the path of a file with them. They are rated, by predictors too, and do not
+    stand."""
     ballot: Literal["ranking", "rating"] = "ranking"
     """Whether a ballot ranks all statements in one turn, or rates them one a turn."""
-    ballots: tuple[Literal["stated", "predicted"], ...] = ("stated",)
+    ballots: tuple[Literal["stated", "predicted"], ...] = Field(("stated",), min_length=1)
     """Whose ballots there are: `stated` ones of citizens, shown their own opinions; `predicted` ones, made from the
     text of one opinion, never from a persona."""
     predictor: Literal["role", "instrument"] = "role"
@@ -128,7 +146,7 @@ class ConsensusInteraction(Interaction):
     """Ratings beside the ballots."""
     between: Literal["probe", "self-report"] | None = None
     """Off-record question to citizens after each round but the last; null asks none."""
-    position: str | None = Field(None, min_length=1)
+    position: str | None = Field(None, pattern=r"\S")
     """The position statement; null takes the claim of the topic."""
 
     # What follows from the fields
@@ -167,8 +185,8 @@ class ConsensusInteraction(Interaction):
     @property
     def decided(self) -> Mapping[str, tuple[tuple[int, ...], frozenset[str]]]:
         """Ranks, agreement and quality of statements, as far as there are such."""
-        most = tuple(range(1, self._most_standing + 1))
-        rated = self.ratings.passes or self.ratings.position or ("stated" in self.ballots and self.ballot == "rating")
+        most = tuple(range(1, max(self._most_standing, 2) + 1))
+        rated = self.passes or self.ratings.position
         by_role = self.predictor == "role" and "predicted" in self.ballots
         found = {
             "rank": (most, "ballot", "stated" in self.ballots and self.ballot == "ranking"),
@@ -182,8 +200,17 @@ class ConsensusInteraction(Interaction):
     @property
     def _most_standing(self) -> int:
         """Most statements that stand in a round, with room for the opinions of any group that can pay for them."""
+        return self.incumbent + self._standing(100)
+
+    def _standing(self, size: int) -> int:
+        """Most statements that stand in the opinion round of a group of `size` citizens."""
         drafts = sum(way.count for way in self.ways)
-        return drafts + self.incumbent + ("position" in self.standing) + 100 * ("opinions" in self.standing)
+        return drafts + ("position" in self.standing) + size * ("opinions" in self.standing)
+
+    @property
+    def passes(self) -> int:
+        """How often each citizen rates every statement of a round."""
+        return max(self.ratings.passes, int(self.ballot == "rating" and "stated" in self.ballots))
 
     def scores(self, ballots: Literal["stated", "predicted"]) -> bool:
         """Whether such ballots hold scores, of which larger ones are better, and not ranks."""
@@ -227,15 +254,10 @@ class ConsensusInteraction(Interaction):
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems between fields, or with them for a group of `size` citizens."""
-        yield from self._drafting_conflicts()
-        drafts = sum(way.count for way in self.ways)
-        stand = drafts + ("position" in self.standing) + size * ("opinions" in self.standing)
-        if stand < 2:
-            field = "drafters" if self.drafters else "candidates"
-            yield (field,), f"{stand} candidate leaves nothing to choose; at least 2 must stand"
+        yield from self._drafting_conflicts(size)
         if self.choose_by is not None and self.choose_by not in self.ballots:
             yield ("choose_by",), f"{self.choose_by!r} elects, and ballots has only {', '.join(self.ballots) or 'none'}"
-        if not self.ballots or len(set(self.ballots)) < len(self.ballots):
+        if len(set(self.ballots)) < len(self.ballots):
             yield ("ballots",), "must list `stated`, `predicted` or both, each once"
         if self.shortlist is not None and set(self.ballots) != {"stated", "predicted"}:
             yield ("shortlist",), "needs ballots [stated, predicted]: predicted ones choose what citizens vote on"
@@ -245,16 +267,30 @@ class ConsensusInteraction(Interaction):
             yield ("predictor",), "has no effect without predicted ballots"
         if Rule.of(self.rule).needs_scores and not self.scores(self.elects):
             yield ("rule",), f"{self.rule!r} needs ratings; give ballot: rating, or a rule for rankings"
-        rated = self.ratings.passes or self.ballot == "rating"
+        if self.ratings.position == "after" and not self.passes:
+            yield ("ratings", "passes"), "must be 1 or more where the position statement is rated with the candidates"
         for field in ("leave_one_out", "controls"):
-            if getattr(self, field) and not rated:
-                yield (field,), "needs citizens who rate the statements: give ratings: {passes: 1} or more"
+            if getattr(self, field) and not (self.passes or ("predicted" in self.ballots and self.scores("predicted"))):
+                yield (
+                    (field,),
+                    "needs statements that are rated: give ratings: {passes: 1} or more, or predicted ratings",
+                )
+        if self.incumbent and not self.rounds:
+            yield ("incumbent",), "has no effect without critique rounds"
         if self.between and not self.rounds:
             yield ("between",), "has no effect without critique rounds; ask with measurement.probe after the last step"
         yield from super().conflicts(size)
 
-    def _drafting_conflicts(self) -> Iterator[Conflict]:
-        """Problems of the drafters."""
+    def _drafting_conflicts(self, size: int) -> Iterator[Conflict]:
+        """Problems of the drafters, and of the number of statements for a group of `size` citizens."""
+        field, stand = "drafters" if self.drafters else "candidates", self._standing(size)
+        if stand < 2:
+            yield (field,), f"{stand} candidate leaves nothing to choose; at least 2 must stand"
+        if self.ballot == "ranking" and stand + self.incumbent > MOST_LABELS:
+            yield (
+                (field,),
+                f"{stand} statements stand, and a ranking has letters for {MOST_LABELS}; give ballot: rating",
+            )
         if self.drafters and "candidates" in self.model_fields_set:
             yield ("candidates",), "cannot stand beside drafters, which give the counts"
         names = [way.name for way in self.drafters]
@@ -268,12 +304,18 @@ class ConsensusInteraction(Interaction):
                 yield ("drafters", place, "examples"), problem
 
     def check(self, setting: Setting) -> None:
-        """Refuse a position statement that is missing, and citizens whose ballots nobody can give."""
+        """Refuse a missing position statement, examples that all tell too much, and citizens who cannot answer."""
+        self.externals(setting)
+        for number, way in enumerate(self.ways):
+            if way.examples:
+                examples_by_size(setting, number, way)
         wanted = self.ratings.position or "position" in self.standing
         if wanted and not (self.position or setting.position):
             raise SpecError("interaction.position: is needed and missing; give a sentence, or a topic with a claim")
         if len(setting.given) == setting.size and self.elects == "stated":
             raise SpecError("interaction.ballots: citizens that are texts cannot vote; give ballots: [predicted]")
+        if len(setting.given) == setting.size and self.rounds:
+            raise SpecError("interaction.rounds: citizens that are texts cannot criticise; give rounds: 0")
 
     def identity(self, setting: Setting) -> dict[str, Any]:
         """Identity in which files enter by content, and how a winner is chosen only where a turn depends on it."""
@@ -283,11 +325,9 @@ class ConsensusInteraction(Interaction):
         for way, stated in zip(self.drafters, fields.get("drafters", ()), strict=False):
             if way.examples:
                 stated["examples"] = digest(canonical_json(setting.messages(way.examples)))
-        if not self.rounds and not setting.questioned:
-            for field in ("rule", "ties"):
+        if not self.rounds and not setting.questioned and self.shortlist is None:
+            for field in ("rule", "ties", "choose_by"):
                 fields.pop(field, None)
-            if self.shortlist is None:
-                fields.pop("choose_by", None)
         return fields
 
     def externals(self, setting: Setting) -> Mapping[str, Message | str]:
@@ -296,10 +336,10 @@ class ConsensusInteraction(Interaction):
         found = {GIVEN.format(agent): Message(text, names[agent]) for agent, text in setting.given.items()}
         if position := self.position or setting.position:
             found[POSITION] = Message(position)
-        for place, text in enumerate(setting.messages(self.controls) if self.controls else ()):
+        for place, text in enumerate(_texts(setting, "controls", self.controls)):
             found[f"control-{place}"] = Message(text)
         for number, way in enumerate(self.ways):
-            for place, text in enumerate(setting.messages(way.examples) if way.examples else ()):
+            for place, text in enumerate(_texts(setting, "drafters", way.examples)):
                 found[f"example-{number}-{place}"] = Message(text)
         return found
 
@@ -346,7 +386,7 @@ class ConsensusInteraction(Interaction):
         Parameters
         ----------
         ballots : ndarray, shape (ballots, candidates)
-            Ranks from 1, or scores; NaN in all of a ballot that is missing.
+            Ranks from 1, or scores. A ballot that lacks a statement, NaN, is missing.
         block : str
             Name of the set of runs that share random draws, which ties are broken by.
         number : int
@@ -359,6 +399,8 @@ class ConsensusInteraction(Interaction):
         ScheduleError
             If there is no ballot, or the rule cannot count them.
         """
+        missing = np.isnan(ballots).any(axis=1, keepdims=True)
+        ballots = np.where(missing, np.nan, ballots)
         try:
             return elect(ballots, self.rule, scores=scores, ties=self.ties, rng=stream(0, "ties", number, block))
         except MeasurementError as error:

@@ -22,10 +22,15 @@ LIKERT = tuple(range(1, 8))
 #: Beginnings of the names of acts whose texts are statements that citizens rank and rate.
 _STATEMENTS = ("draft", "revise", "put")
 
-_STATEMENT = re.compile(r"<statement>(.*?)(?:</statement>|\Z)", re.DOTALL | re.IGNORECASE)
+_STATEMENT = re.compile(r"<statement>(.*?)(?:</statement>|(?=<statement>)|\Z)", re.DOTALL | re.IGNORECASE)
 _TAGGED = re.compile(r"<ranking>(.*?)(?:</ranking>|\Z)", re.DOTALL | re.IGNORECASE)
 _ANNOUNCED = re.compile(r"ranking\W*:\W*(.+)", re.IGNORECASE)
 _LABEL = re.compile(r"(?:statement\s+)?\W*([A-Z]{1,2})\W*", re.IGNORECASE)
+#: What says no rating on its line: an aside such as ``(1 is strongly disagree)``, the end of the scale in ``5 / 7``.
+_NO_RATING = re.compile(r"\([ \d]*[^\s\d()][^()\n]*\)|(?<=\d)\s*(?:/|out of)\s*7\b", re.IGNORECASE)
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+#: Most statements that have labels.
+MOST_LABELS = 26 + 26**2
 
 
 def labels(n: int) -> list[str]:
@@ -137,15 +142,17 @@ def read_ratings(names: Mapping[str, str], part: str, text: str, received: tuple
     Raises
     ------
     Rejected
-        If a rating is missing, off the scale, or given twice with different values.
+        If a rating is missing, off the scale, or one of several numbers.
     """
     ratings: dict[str, float] = {}
+    told = _NO_RATING.sub(" ", text)
     for name, variable in names.items():
-        found = set(re.findall(rf"^\W*{name}\b[^\d\n-]*(-?\d+(?:\.\d+)?)", text, re.IGNORECASE | re.MULTILINE))
-        if len(found) != 1:
-            what = f"{len(found)} that differ" if found else "none"
+        lines = re.findall(rf"^\W*(?:predicted\s+)?{name}\b(.*)$", told, re.IGNORECASE | re.MULTILINE)
+        found = {tuple(map(float, numbers)) for line in lines if (numbers := _NUMBER.findall(line))}
+        if len(found) != 1 or len(min(found)) != 1:
+            what = "several numbers" if found else "none"
             raise Rejected(f"a line such as `{name.capitalize()}: 5` is needed; the reply has {what}")
-        if (value := float(found.pop())) not in LIKERT:
+        if (value := min(found)[0]) not in LIKERT:
             raise Rejected(f"{name} {value:g} is off the scale; valid: whole numbers from {LIKERT[0]} to {LIKERT[-1]}")
         ratings[variable] = int(value)
     return Said.numbers({_turn(statements(received)[-1]): ratings})

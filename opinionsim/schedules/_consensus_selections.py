@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from opinionsim.errors import ScheduleError
+from opinionsim.messages import SPOKEN
 from opinionsim.schedules._consensus import ConsensusInteraction
-from opinionsim.schedules._consensus_acts import PREDICTED, STATE
+from opinionsim.schedules._consensus_acts import DRAFT, PREDICTED, PUT, RANK, RATE, STATE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +77,9 @@ def selections(found: Iterable[tuple[Mapping[str, Any], Recorded]]) -> pd.DataFr
     records = []
     for run, session in found:
         told = {name: run[name] for name in ("run_id", "cell", "replicate", "evidence")}
-        records += [{**told, **each} for each in session.elections(str(run["block"]))]
+        # A run that has not ended lacks ballots that it may have counted, or will.
+        if run["status"] == "complete":
+            records += [{**told, **each} for each in session.elections(str(run["block"]))]
     return pd.DataFrame(records, columns=list(SELECTIONS)).astype(dict(SELECTIONS))
 
 
@@ -105,7 +108,7 @@ class Recorded:
             if not math.isnan(value):
                 self._said.setdefault((variable, about), []).append(turn)
         replies = calls[calls["part"] == "reply"].sort_values("attempt").drop_duplicates("turn", keep="last")
-        self._unread = set(replies.loc[replies["verdict"] == "rejected", "turn"].astype(int))
+        self._verdicts = dict(zip(replies["turn"].astype(int), replies["verdict"], strict=True))
 
     def statements(self, step: int) -> list[int]:
         """Statements of a round that can be used, those that do not stand included."""
@@ -141,12 +144,12 @@ class Recorded:
         row = self.turns[turn]
         return int((self.turns[row["reads"][0]] if row["kind"] == "prediction" else row)["agent"])
 
-    def mean(self, variable: str, statement: int, citizen: int | None = None, step: int | None = None) -> float:
-        """Mean of what turns say of a statement: those of all citizens or one, in all rounds or one; NaN without."""
+    def mean(self, variable: str, statement: int, citizen: int | None = None, among: Container[int] = ()) -> float:
+        """Mean of what turns say of a statement: those of all citizens or one, all or some turns; NaN without."""
         known = [
             self._numbers[variable, turn, statement]
             for turn in self._said.get((variable, statement), ())
-            if citizen in (None, self._voter(turn)) and step in (None, self.turns[turn]["step"])
+            if citizen in (None, self._voter(turn)) and (not among or turn in among)
         ]
         return float(np.mean(known)) if known else math.nan
 
@@ -163,7 +166,13 @@ class Recorded:
         return self.mean(PREDICTED, statement, citizen) if math.isnan(found) else found
 
     def _usable(self, turn: int) -> bool:
-        return self.turns[turn]["condition"] in ("answered", "truncated") and turn not in self._unread
+        row = self.turns[turn]
+        if row["kind"] != DRAFT.kind or row["act"] == PUT.name:
+            return row["condition"] in SPOKEN
+        if turn not in self._verdicts:  # a person's draft, of which no call says whether it could be read
+            return any(turn in each["reads"] for each in self.turns.values())
+        # A draft that was cut off was never read.
+        return bool(row["condition"] == "answered" and self._verdicts[turn] == "accepted")
 
     def ballots(
         self, step: int, kind: Literal["stated", "predicted"], standing: Sequence[int]
@@ -171,22 +180,24 @@ class Recorded:
         """Voters, a citizen or the author of an opinion each, and their ballots on statements; NaN for missing ones."""
         fields = self.interaction
         if kind == "predicted" and fields.predictor == "instrument":
-            found = [[self.predicted(each, author) for each in standing] for author in self.opinions]
-            return list(self.opinions), np.array(found)
-        if kind == "predicted":
-            wanted, variable = "prediction", PREDICTED if fields.ballot == "rating" else "predicted_rank"
+            voters = list(self.opinions)
+            said = [[self.predicted(each, author) for each in standing] for author in voters]
         else:
-            wanted, variable = ("rating", "agreement") if fields.ballot == "rating" else ("ballot", "rank")
-        own = [turn for turn, row in self.turns.items() if row["step"] == step and row["kind"] == wanted]
-        asked = (turn for turn in own if not set(standing).isdisjoint(self.turns[turn]["reads"]))
-        voters = list(dict.fromkeys(map(self._voter, asked)))
-        found = [[self.mean(variable, each, voter, step) for each in standing] for voter in voters]
-        ballots = np.array(found).reshape(len(voters), len(standing))
+            if kind == "predicted":
+                wanted, variable = "prediction", PREDICTED if fields.ballot == "rating" else "predicted_rank"
+            else:
+                wanted, variable = ("rating", "agreement") if fields.ballot == "rating" else ("ballot", "rank")
+            # The position statement may have been rated before there were others.
+            own = {turn: row for turn, row in self.turns.items() if row["step"] == step and turn > max(standing)}
+            votes = [turn for turn, row in own.items() if row["kind"] == wanted and {*standing} & {*row["reads"]}]
+            voters = list(dict.fromkeys(map(self._voter, votes)))
+            said = [[self.mean(variable, each, voter, own) for each in standing] for voter in voters]
+        ballots = np.array(said, dtype=float).reshape(len(voters), len(standing))
         ballots[np.isnan(ballots).any(axis=1)] = np.nan
         return voters, ballots
 
     def elections(self, block: str) -> Iterator[dict[str, Any]]:
-        """The elections of all rounds that are over; `block` is that of the run."""
+        """The elections of a complete run; `block` is that of the run."""
         winner: int | None = None
         for number in range(self.interaction.rounds + 1):
             step = number + 1
@@ -204,7 +215,11 @@ class Recorded:
         """One election; None where too few statements stand or nobody voted."""
         fields = self.interaction
         if kind == "stated" and fields.shortlist is not None:
-            shown = {each for row in self.turns.values() if row["act"] == "rank" for each in row["reads"]}
+            votes = [
+                row for turn, row in self.turns.items() if row["act"] in (RANK.name, RATE.name) and row["step"] == step
+            ]
+            # The position statement may have been rated before there were others.
+            shown = {each for row in votes if row["turn"] > max(standing, default=0) for each in row["reads"]}
             standing = [each for each in standing if each in shown]
         if len(standing) < 2:
             return None

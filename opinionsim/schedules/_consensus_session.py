@@ -69,14 +69,13 @@ class Numbers(NamedTuple):
     variable: str
 
     async def outcome(self, outcomes: Outcomes) -> np.ndarray:
-        """Means over the turns of a voter; NaN in all of a ballot that lacks a statement."""
+        """Means over the turns of a voter; NaN for a statement of which none says a number."""
         found = np.full((len(self.turns), len(self.statements)), np.nan)
         for voter, turns in enumerate(self.turns):
             said = await asyncio.gather(*map(outcomes.decision, turns))
             for place, statement in enumerate(self.statements):
                 own = [each[statement][self.variable] for each in said if each and statement in each]
                 found[voter, place] = np.mean(own) if own else np.nan
-        found[np.isnan(found).any(axis=1)] = np.nan
         return found
 
     def expected(self) -> np.ndarray:
@@ -89,16 +88,48 @@ class Scores(NamedTuple):
 
     opinions: Sequence[int]
     statements: Sequence[int]
+    beside: Sequence[int]
+    """Further statements, of which the outcome says nothing."""
 
     async def outcome(self, outcomes: Outcomes) -> np.ndarray:
         """One row an opinion."""
-        pairs = [(statement, opinion) for opinion in self.opinions for statement in self.statements]
+        pairs = [(each, own) for own in self.opinions for each in (*self.statements, *self.beside)]
         found = await asyncio.gather(*(outcomes.opinion(each, PREDICTED, about=own) for each, own in pairs))
-        return np.array(found, dtype=float).reshape(len(self.opinions), len(self.statements))
+        return np.reshape(np.array(found, dtype=float), (len(self.opinions), -1))[:, : len(self.statements)]
 
     def expected(self) -> np.ndarray:
         """Equal numbers."""
         return np.ones((len(self.opinions), len(self.statements)))
+
+
+def _plain(text: str) -> str:
+    """A question as it is compared with others, whatever its spaces, capitals and last full stop."""
+    return " ".join(text.casefold().split()).rstrip(".")
+
+
+def examples_by_size(setting: Setting, number: int, way: DrafterSpec) -> list[list[str]]:
+    """Names of the external messages that are examples of a way of drafting, by their numbers of opinions.
+
+    Examples of the session's own question are left out: they would tell the drafter what its group may agree on.
+
+    Raises
+    ------
+    SpecError
+        If none is left.
+    """
+    own = {_plain(text) for text in (setting.question, setting.position)}
+    others = {
+        f"example-{number}-{place}": text
+        for place, text in enumerate(setting.messages(way.examples))
+        if _plain(text.partition("\n")[0].removeprefix("Question:")) not in own
+    }
+    found = [
+        [name for name, text in others.items() if f"\nOpinion {n}: " in text and f"\nOpinion {n + 1}: " not in text]
+        for n in _EXAMPLES
+    ]
+    if not any(found):
+        raise SpecError(f"interaction.drafters: examples of {way.name!r}: none of another question has 3 to 5 opinions")
+    return [names for names in found if names]
 
 
 #: Turns in order, what follows the last one, and questions that whoever carries them out answers.
@@ -152,8 +183,9 @@ class Session:
             step = number + 1
             standing, beside = yield from self._drafting(step, winner, critiques)
             if not number:
+                # First, as its turn is: statements stand in the order of their turns.
                 if position is not None and "position" in fields.standing:
-                    standing.append(position)
+                    standing.insert(0, position)
                 elif position is not None and ratings.position == "after":
                     beside.append(position)
             if len(standing) < 2:
@@ -222,7 +254,8 @@ class Session:
         for citizen in self.opinions:
             for copy in range(self.fields.leave_one_out):
                 others = [own for other, own in self.opinions.items() if other != citizen]
-                reads = self._shuffled(others, "opinions of a draft without one", citizen, copy)
+                reads = self._examples(0, way, (step, 0, copy))
+                reads += self._shuffled(others, "opinions of a draft without one", citizen, copy)
                 turn = self._turn(step, self._roles[way.role], self.fields.act_of(DRAFT, way), reads)
                 yield turn
                 found.append(turn.index)
@@ -232,29 +265,16 @@ class Session:
         """Examples of a few-shot draft: one of each size, of other questions than this one."""
         if not way.examples:
             return []
-        own = self.setting.question
-        texts = [
-            (f"example-{number}-{place}", text)
-            for place, text in enumerate(self.setting.messages(way.examples))
-            if not own or not text.startswith(f"Question: {own}\n")
-        ]
-        rng, shown = self.setting.stream("examples", *keys), list[Ref]()
-        for size in _EXAMPLES:
-            sized = [
-                name for name, text in texts if f"\nOpinion {size}: " in text and f"\nOpinion {size + 1}: " not in text
-            ]
-            if sized:
-                shown.append(External(sized[int(rng.integers(len(sized)))]))
-        if not shown:
-            raise SpecError("interaction.drafters: no example of another question has 3, 4 or 5 opinions")
-        return shown
+        rng = self.setting.stream("examples", *keys)
+        sized = examples_by_size(self.setting, number, way)
+        return [External(names[int(rng.integers(len(names)))]) for names in sized]
 
     def _election(self, step: int, standing: list[int], beside: list[int]) -> Flow:
-        """Ballots on the statements that stand; returns the winner."""
+        """Ballots on the statements that stand; returns the winner, or None where nothing in the run depends on it."""
         fields, shown = self.fields, standing
         asked: dict[str, tuple[list[int], Numbers | Scores]] = {}
         if "predicted" in fields.ballots:
-            asked["predicted"] = standing, (yield from self._predictions(step, standing))
+            asked["predicted"] = standing, (yield from self._predictions(step, standing, beside))
             if fields.shortlist is not None:
                 ballots = yield asked["predicted"][1]
                 order = self._elected(step, ballots, "predicted").order.argsort(kind="stable")
@@ -264,34 +284,36 @@ class Session:
             asked["stated"] = shown, (yield from self._stated(step, shown, rated))
         statements, question = asked[fields.elects]
         ballots = yield question
+        if step > fields.rounds and not self.setting.questioned:
+            return None
         return statements[int(self._elected(step, ballots, fields.elects).order.argmin())]
 
     def _elected(self, step: int, ballots: np.ndarray, kind: Literal["stated", "predicted"]) -> Election:
         """The outcome of an election; of statements that are left tied, the first wins."""
         return self.fields.elect(ballots, self.setting.block, step - 1, scores=self.fields.scores(kind))
 
-    def _predictions(self, step: int, standing: list[int]) -> Flow:
-        """Predicted ballots, one an opinion; returns the question for them."""
+    def _predictions(self, step: int, standing: list[int], beside: list[int]) -> Flow:
+        """Predicted ballots, one an opinion; returns the question for them. Statements beside are rated too."""
         fields = self.fields
         if fields.predictor == "instrument":
-            return Scores(list(self.opinions.values()), standing)
+            return Scores(list(self.opinions.values()), standing, beside)
         agent, turns = self._roles[PREDICTOR], list[list[int]]()
+        rated = fields.ballot == "rating"
         for citizen, opinion in self.opinions.items():
-            order = self._shuffled(standing, "statements of a prediction", step, citizen)
-            shown = [[each] for each in order] if fields.ballot == "rating" else [order]
-            act = PREDICT_RATING if fields.ballot == "rating" else PREDICT
+            order = self._shuffled(
+                [*standing, *beside] if rated else standing, "statements of a prediction", step, citizen
+            )
+            shown = [[each] for each in order] if rated else [order]
+            act = PREDICT_RATING if rated else PREDICT
             own = [self._turn(step, agent, act.name, (opinion, *each)) for each in shown]
             yield from own
             turns.append([turn.index for turn in own])
-        return Numbers(turns, standing, PREDICTED if fields.ballot == "rating" else "predicted_rank")
+        return Numbers(turns, standing, PREDICTED if rated else "predicted_rank")
 
     def _ratings(self, step: int, statements: Sequence[int]) -> Flow:
         """Ratings of statements; returns the turns of each citizen."""
-        passes = max(
-            self.fields.ratings.passes, int(self.fields.ballot == "rating" and "stated" in self.fields.ballots)
-        )
         turns: dict[int, list[int]] = {citizen: [] for citizen in self._asked}
-        for each in range(passes):
+        for each in range(self.fields.passes):
             for citizen in self._asked:
                 own = self._shown(citizen, None)
                 for statement in self._shuffled(statements, "statements of a rating", step, citizen, each):
@@ -319,4 +341,6 @@ class Session:
                 turns.append(self._turn(step, citizen, CRITICISE.name, self._shown(citizen, winner)))
                 yield turns[-1]
         heard = yield Heard([turn.index for turn in turns])
+        if not heard:
+            raise ScheduleError(f"round {step}: no critique can be used, so that there is nothing to revise by")
         return {turn.agent: turn.index for turn in turns if turn.index in heard}

@@ -65,8 +65,8 @@ def critical_path(
         start = max((published[ref] for ref in turn.reads if isinstance(ref, int)), default=0)
         if spec.memory != "none":
             start = max(start, busy_until.get(turn.agent, 0))
-        starts.append(start)
-        widths.append(spec.draws)
+        starts += [start] * bool(spec.draws)
+        widths += [spec.draws] * bool(spec.draws)
         judged = spec.calls - spec.draws
         starts += [start + 1] * judged
         widths += [1] * judged

@@ -344,6 +344,7 @@ class _Decided(_Made):
     async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
         # A list of each call, so that one begun anew takes nothing from one that others still read.
         self.changes = changes = list[TieChange]()
+        self._closing = None
         async for each in self._interaction.decide(self._setting, outcomes):
             if isinstance(each, TieChange):
                 changes.append(each)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from opinionsim.errors import SpecError
-from opinionsim.messages import Message
+from opinionsim.messages import Message, Numbers
 from opinionsim.schedules._acts import PROBE, SELF_REPORT
 from opinionsim.schedules._turns import (
     AdaptiveSchedule,
@@ -47,9 +47,9 @@ class _ShiftedOutcomes:
         return await self.outcomes.opinion(turn + self.by, instrument, None if about is None else about + self.by)
 
     def _back(self, decision: Any) -> Any:
-        """A decision on turns, by the numbers that the schedule gave them; any other as it is."""
-        if isinstance(decision, Mapping) and decision and all(isinstance(turn, int) for turn in decision):
-            return {turn - self.by: said for turn, said in decision.items()}
+        """Numbers of turns, by the indices that the schedule gave these; any other decision as it is."""
+        if isinstance(decision, Numbers):
+            return Numbers({turn - self.by: said for turn, said in decision.items()})
         return decision
 
 
@@ -59,10 +59,11 @@ class _Probed(Wrapped):
     def __init__(self, schedule: AnySchedule, before: int, after: int, act: str) -> None:
         super().__init__(schedule)
         asked = PROBE if act == PROBE.name else SELF_REPORT
-        if schedule.acts.get(act, asked) is not asked:
+        own = schedule.acts.get(act, asked)
+        if replace(own, labelling=asked.labelling) != asked:
             raise SpecError(f"{called(schedule)} has an act {act!r} of its own; rename it to ask this question")
         # What an agent is shown in the place of a memory holds its own messages too.
-        told_apart = replace(asked, labelling="you-other") if after and closing(schedule) else asked
+        told_apart = replace(asked, labelling="you-other") if after and closing(schedule) else own
         self._asked = [agent for agent in range(self.n_agents) if agent not in self.given]
         self.acts = named(*schedule.acts.values(), told_apart)
         self._act = act

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from opinionsim.errors import Rejected, SpecError
-from opinionsim.messages import Message
+from opinionsim.messages import Message, Said
 from opinionsim.registry import part
 from opinionsim.schedules._external import blank_messages
 from opinionsim.schedules._interaction import MAX_STEPS, Conflict, Interaction, Setting
@@ -28,8 +28,10 @@ def same_question(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def read_question(part: str, text: str, received: tuple[Message, ...], examples: Sequence[str] = ()) -> str:
-    """The question in a reply (D1): what follows ``Question:``, or all of it, up to the end of the line.
+def read_question(part: str, text: str, received: tuple[Message, ...], examples: Sequence[str] = ()) -> Said:
+    """The question in a reply (D1), as its words and as the decision.
+
+    It is what follows ``Question:``, or all of the reply, up to the end of the line.
 
     Raises
     ------
@@ -46,7 +48,7 @@ def read_question(part: str, text: str, received: tuple[Message, ...], examples:
         raise Rejected(f"a question contains the word 'should'; got {question!r:.80}")
     if same_question(question) in map(same_question, [*(each.text for each in received), *examples]):
         raise Rejected(f"{question!r:.80} is one of the examples")
-    return question
+    return Said(question, question)
 
 
 @part("interaction", name="questions")

@@ -154,6 +154,10 @@ class ActSpec:
                 raise ScheduleError(
                     f"act {self.name!r}: {name} must be one of {', '.join(valid)}; got {getattr(self, name)!r}"
                 )
+        if self.draws and not self.template:
+            raise ScheduleError(f"act {self.name!r}: template must be named where somebody is asked")
+        if not self.draws and self.memory != "none":
+            raise ScheduleError(f"act {self.name!r}: memory must be none with 0 draws; got {self.memory!r}")
 
 
 def named(*acts: ActSpec) -> Mapping[str, ActSpec]:
@@ -346,6 +350,9 @@ def check_schedule(schedule: object) -> AnySchedule:
             or not all(isinstance(each, str) for each in names)
         ):
             raise ScheduleError(f"{kind}.{name} must be a sequence of names; got {names!r:.80}")
+    given = getattr(schedule, "given", Schedule.given)
+    if not isinstance(given, Mapping) or not set(given.values()) <= set(schedule.externals):
+        raise ScheduleError(f"{kind}.given must lead from participants to names of externals; got {given!r:.80}")
     if PARTICIPANT in schedule.others:
         raise ScheduleError(f"{kind}.others: participants are counted by n_agents; name another role")
     return schedule

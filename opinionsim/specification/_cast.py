@@ -104,7 +104,9 @@ def cast_of(spec: ExperimentSpec, population: Population, models: Callable[[], t
         # Others are shown its name; the prompts of the agent itself say who it is by its persona.
         hidden = tuple(replace(persona, name="") for persona in population.personas)
         population = Population(hidden, population.opinions)
-        assigned = tuple(each.model or spec.model for each in spec.cast)
+        # Nobody asks the author of a text: any model of the run stands for the one it does not have.
+        unasked = next(iter(spec.chat_models), spec.model)
+        assigned = tuple(each.model or (spec.model if each.text is None else unasked) for each in spec.cast)
     else:
         brief = Brief(template=spec.population.template, instructions=_instructions(spec))
         directions = (Direction(brief),) * len(population)

@@ -307,7 +307,8 @@ class ExperimentSpec(DocumentModel):
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
         """All chat models that may play a member of the cast; none where agents follow an equation."""
-        own = [*(each.model for each in self.cast), *(each.model for each in self.roles.values())]
+        asked = [each.model for each in self.cast if each.text is None]
+        own = [*asked, *(each.model for each in self.roles.values())]
         shared = () if self.cast and None not in own else self.model.chat_models
         found: list[ModelSpec] = []
         for each in (*shared, *own):
@@ -532,8 +533,10 @@ def _role_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
             yield from (
                 (("roles", role, *keys), problem) for keys, problem in each.conflicts(moderates=role == MODERATOR)
             )
-    for role in interaction.others:
-        if role not in spec.roles and spec.model.equation is None:
+    # A role that nobody has may be one that is needed, mistyped: one error for it is enough.
+    mistyped = any(role not in (*valid, MODERATOR) for role in spec.roles)
+    for role in interaction.others if not mistyped and spec.model.equation is None else ():
+        if role not in spec.roles:
             yield (
                 ("roles",),
                 f"has no {role!r}, which {kind!r} needs; `{role}: {{}}` is played by the model of the experiment",

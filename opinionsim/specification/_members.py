@@ -87,7 +87,9 @@ class MemberSpec(DocumentModel):
         who = [name for name in ("system", "persona", "text", "query", "group") if getattr(self, name) is not None]
         if len(who) > 1:
             yield (who[1],), f"cannot stand beside {who[0]}; give one of system, persona, text, query and group"
-        if self.template is not None and (self.system is not None or not who):
+        told = ("task", "instructions", "model", "draws")
+        yield from (((name,), "has no effect beside text") for name in told if who == ["text"] and getattr(self, name))
+        if self.template is not None and (self.system is not None or self.text is not None or not who):
             yield ("template",), "has no effect without a persona, query or group"
         if self.selector is not None and (self.draws or 0) < 2:
             yield ("selector",), "has no effect with one draw; give draws as well"

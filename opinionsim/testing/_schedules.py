@@ -29,6 +29,10 @@ from opinionsim.testing._clock import run_virtual
 _OPINIONS = (-2.0, -1.0, 0.0, 1.0, 2.0, float("nan"))
 
 
+#: What is replied in a turn, from the messages it received and an invented text.
+Says = Callable[[Turn, Sequence[Message], str], str]
+
+
 def _hashed(*words: object) -> bytes:
     return hashlib.sha256(repr(words).encode("utf-8", "surrogatepass")).digest()
 
@@ -66,10 +70,11 @@ class _Talker:
 
 
 class _Answers:
-    """Answers with a hash of the prompt, after a wait given by `latency`."""
+    """Answers with what `says` makes of a hash of the prompt, after a wait given by `latency`."""
 
-    def __init__(self, latency: Callable[[int], float]) -> None:
+    def __init__(self, latency: Callable[[int], float], says: Says) -> None:
         self._latency = latency
+        self._says = says
 
     async def ask(
         self,
@@ -82,7 +87,8 @@ class _Answers:
         dropped: int = 0,
     ) -> Reply:
         """Answer one part of a turn; a text that its act rejects is an answer without a decision."""
-        text = _hashed(turn.index, part, [tuple(message) for message in messages]).hex()[:12]
+        invented = _hashed(turn.index, part, [tuple(message) for message in messages]).hex()[:12]
+        text = self._says(turn, reading.received if reading.parse else (), invented)
         await asyncio.sleep(self._latency(turn.index))
         try:
             return Reply(text, decision=reading.parse and reading.parse(part, text, reading.received)).as_said()
@@ -96,12 +102,12 @@ class _Answers:
 class _OneByOne:
     """Carries a schedule out one turn after another, without the engine: the reference."""
 
-    def __init__(self, schedule: AnySchedule) -> None:
+    def __init__(self, schedule: AnySchedule, says: Says) -> None:
         self.turns: list[Turn] = []
         self.messages: list[Message] = []
         self._schedule = schedule
         self._actors = [_Talker(schedule.acts) for _ in range(n_members(schedule))]
-        self._answers = _Answers(lambda turn: 0.0)
+        self._answers = _Answers(lambda turn: 0.0, says)
 
     @property
     def texts(self) -> list[str]:
@@ -169,16 +175,23 @@ class ScheduleContract(ABC):
     """Tests every schedule passes; inherit, build one in :meth:`schedule`, and pytest runs them.
 
     Adaptive schedules are given opinions that follow from the texts, some of them NaN, and decisions that their acts
-    read from texts without a meaning.
+    read from texts without a meaning; schedules that need other texts override :meth:`says`.
     """
 
     @abstractmethod
     def schedule(self) -> AnySchedule:
         """Build the schedule under test: the same one, from the same seed, at every call."""
 
+    def says(self, turn: Turn, received: Sequence[Message], invented: str) -> str:
+        """What is replied in a turn: by default twelve characters without a meaning.
+
+        `received` is what the turn received where its act has a `parse`, and empty elsewhere.
+        """
+        return invented
+
     def _turns(self, schedule: AnySchedule) -> list[Turn]:
         """All turns, each carried out before the next is asked for."""
-        reference = _OneByOne(schedule)
+        reference = _OneByOne(schedule, self.says)
         run_virtual(reference.run())
         return reference.turns
 
@@ -253,7 +266,7 @@ class ScheduleContract(ABC):
 
     def test_out_of_order_equals_one_by_one(self) -> None:
         """The engine gives the same turns and messages whatever the latencies."""
-        reference = _OneByOne(self.schedule())
+        reference = _OneByOne(self.schedule(), self.says)
         run_virtual(reference.run())
         expected = list(zip(reference.turns, reference.texts, strict=True))
         for latency in (lambda turn: 1.0, lambda turn: 1.0 + _hashed(turn)[0] / 16):
@@ -262,7 +275,7 @@ class ScheduleContract(ABC):
     async def _run(self, latency: Callable[[int], float]) -> list[tuple[Turn, str]]:
         schedule = self.schedule()
         actors = [_Talker(schedule.acts) for _ in range(n_members(schedule))]
-        engine = Engine(schedule, actors, _Answers(latency), rate=_rate)
+        engine = Engine(schedule, actors, _Answers(latency, self.says), rate=_rate)
         engine.start()
         await engine.wait()
         return [(turn, message.text) for turn, message in engine.graph.transcript()]

@@ -9,7 +9,9 @@ import pytest
 
 from opinionsim.assembly import assemble
 from opinionsim.registry import built_in
+from opinionsim.schedules import outline
 from opinionsim.specification import json_schema, load_experiment
+from tests.support.deciding import SPEC
 
 
 @pytest.mark.parametrize(
@@ -51,6 +53,7 @@ INTERACTIONS = [
     {"kind": "debate", "cycles": 2},
     {"kind": "interview", "questions": ["Who are you?"]},
     {"kind": "instruct", "marker": "Moderator instructions:"},
+    {"kind": "consensus", "candidates": 2},
 ]
 
 
@@ -67,6 +70,7 @@ def test_what_is_known_of_a_schedule_beforehand_is_what_it_declares(
             "population": {"size": 2 if interaction["kind"] == "debate" else 4},
             "interaction": interaction,
             "measurement": asked,
+            "roles": {"mediator": {}} if interaction["kind"] == "consensus" else {},
         }
     )
     (run,) = experiment.runs
@@ -81,3 +85,26 @@ def test_every_interaction_is_among_them() -> None:
     defined = json_schema()["$defs"]
     forms = [defined.get(form.get("$ref", "").rpartition("/")[2], form) for form in defined["Interaction"]["anyOf"]]
     assert {form["properties"]["kind"].get("const") for form in forms} == kinds | {"native", None}
+
+
+def _drawn(spec: dict[str, Any]) -> list[list[Any]]:
+    """What the turns of each run read, in an order drawn from streams by round and agent."""
+    experiment = load_experiment(spec)
+    found = []
+    for run in experiment.runs:
+        schedule = assemble(run, experiment.resources).schedule
+        assert schedule is not None
+        found.append([turn.reads for turn in outline(schedule) if turn.act == "judge"])
+    return found
+
+
+def test_streams_are_shared_over_cells_that_differ_in_treatment_and_are_those_of_replicate_and_seed() -> None:
+    sweep = {"roles.clerk.system": ["Be fair.", "Be brief."]}
+    one, again, other, last = _drawn({**SPEC, "replicates": 2, "sweep": sweep})
+    assert (one, again) == (other, last)
+    assert one != again
+    assert len(set(one)) > len(one) // 2, "rounds and agents have streams of their own"
+    assert _drawn({**SPEC, "seed": 9})[0] != one
+    alone = _drawn({**SPEC, "replicates": 2, "sweep": sweep, "independent_over": ["roles.clerk.system"]})
+    assert alone[0] != alone[2]
+    assert len({str(each) for each in alone}) == 4

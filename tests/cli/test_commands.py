@@ -356,9 +356,11 @@ def test_a_topic_is_shown_with_its_claims(invoke: Invoke, tmp_path: Path) -> Non
     assert printed["claims"] == "falsehood: the Earth is flat"
     assert printed["masked"] == "yes"
     own = {"name": "square", "claims": {"market": "the square should stay a market"}}
-    (tmp_path / "own.json").write_text(json.dumps({"topics": [own, {**own, "name": "other"}]}))
+    asked = {**own, "name": "other", "question": "Should the square stay a market?"}
+    (tmp_path / "own.json").write_text(json.dumps({"topics": [own, asked]}))
     printed = invoke("list", "topics", tmp_path / "own.json").stdout
     assert printed.count("market: the square should stay a market") == 2
+    assert printed.count("Should the square stay a market?") == printed.count("question") == 1
     assert "other" in printed
 
 

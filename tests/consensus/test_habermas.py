@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from opinionsim.consensus import check_split, import_habermas
+from opinionsim.consensus import candidate_table, check_split, import_habermas, policy_table
 from opinionsim.errors import SpecError
 
 QUESTIONS = "230118_chinchilla_questions.json"
@@ -167,6 +168,13 @@ def test_questions_become_topics_with_two_position_statements(tmp_path: Path) ->
     assert list(found.preferences.columns) == ["worker_id", "numerical_ranks", "evidence"]
 
 
+def test_a_question_with_one_statement_for_both_sides_has_no_topic(tmp_path: Path) -> None:
+    same = {**ENTRIES[1], "id": "S19", "affirming_statement": "typo", "negating_statement": "typo "}
+    found = import_habermas(write(tmp_path, published(), [*ENTRIES, same]))
+    assert list(found.topics) == ["s17", "s18"]
+    assert list(found.questions["id"]) == ["S17", "S18", "S19"]
+
+
 def test_equal_and_missing_ranks(tmp_path: Path) -> None:
     tables = published()
     lists = {"candidates.metadata.id": ["A", "B", "C"], "rankings.candidate_ids": ["A", "B", "C"]}
@@ -248,3 +256,17 @@ def test_a_rating_of_nobody_is_no_row(tmp_path: Path) -> None:
     found = import_habermas(make(tmp_path)).ratings
     assert set(found["candidate"]) == {"position"}
     assert np.isnan(found["quality"]).all()
+
+
+def test_published_ratings_are_evaluated_like_those_of_a_session(tmp_path: Path) -> None:
+    found = import_habermas(write(tmp_path, published())).ratings
+    table = candidate_table(found)
+    assert set(table["candidate"]) >= {"A", "B"}
+    assert set(policy_table(found)["policy"]) >= {"model_mediator/sft-70b/rm", "human_mediator"}
+
+
+def test_the_extra_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, published())
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(SpecError, match=r"need pyarrow: pip install 'opinionsim\[parquet\]'"):
+        import_habermas(tmp_path)

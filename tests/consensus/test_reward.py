@@ -210,6 +210,16 @@ def test_a_folder_of_something_else_is_refused(
         train_reward(FEW, base, tmp_path, **BRIEF)
 
 
+@pytest.mark.parametrize("progress", [False, True])
+def test_nothing_is_printed_but_a_bar_on_stderr(
+    base: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], progress: bool
+) -> None:
+    train_reward(FEW, base, tmp_path / "model", **BRIEF, progress=progress)
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert ("14/14" in printed.err) == progress
+
+
 def test_a_seed_changes_weights_and_equal_arguments_do_not(base: Path, tmp_path: Path) -> None:
     cards = [train_reward(FEW, base, tmp_path / str(n), **BRIEF, seed=seed) for n, seed in enumerate((0, 0, 1))]
     assert cards[0]["fingerprint"] == cards[1]["fingerprint"] != cards[2]["fingerprint"]

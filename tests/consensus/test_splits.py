@@ -185,7 +185,7 @@ def test_a_split_keeps_its_promises(sizes: list[int], test: float, held_out: int
         ({"vectors": [1.0] * 9}, r"vectors of shape \(9,\)"),
         ({"topics": [None, *range(8)]}, "needs the column topic, with a value in each row"),
         ({"questions": [*QUESTIONS[:-1], QUESTIONS[0].upper()]}, "'SHOULD BUSES RUN AT NIGHT.' is there twice"),
-        ({"held_out": 9}, "held_out: 9 of 9 questions leave fewer than two of 9 topics"),
+        ({"held_out": 9}, "held_out: 9 of 9 leave a side fewer than two of 9 topics"),
         ({"topics": [1] * 9}, "fewer than two of 1 topics"),
     ],
 )

@@ -164,6 +164,16 @@ def test_training_stops_early_and_keeps_the_best_epoch(
     assert train_statements(table, base, tmp_path / "elsewhere", prompt=short, **settings) == card
 
 
+@pytest.mark.parametrize("progress", [False, True])
+def test_nothing_is_printed_but_a_bar_on_stderr(
+    base: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], progress: bool
+) -> None:
+    train_statements(RATED, base, tmp_path / "model", prompt=short, **BRIEF, progress=progress)
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert ("6/6" in printed.err) == progress
+
+
 def test_opinions_stand_in_a_new_order_in_each_epoch(base: Path, tmp_path: Path) -> None:
     def carried_out(name: str, seed: int) -> list[tuple[str, tuple[str, ...]]]:
         seen: list[tuple[str, tuple[str, ...]]] = []

@@ -15,7 +15,12 @@ from opinionsim.schedules import ActSpec
 from opinionsim.testing import PromptPackContract
 from tests.support.editing import reword
 
-_INTERVIEW = {"questions": "1. Why?", "words": "10", "separator": "---"}
+#: Values of acts of the package, by the template that uses them.
+_VALUES = {
+    "interview": {"questions": "1. Why?", "words": "10", "separator": "---"},
+    "draft": {"style": "reasoned"},
+    "revise": {"style": "completion"},
+}
 
 
 class TestDefault(PromptPackContract):
@@ -28,8 +33,8 @@ class TestDeliberation(PromptPackContract):
         return load_pack("deliberation")
 
     def acts(self) -> Sequence[Act]:
-        interview = ActSpec("interview", "interview", "interview", values=_INTERVIEW)
-        return [interview, *(act for act in super().acts() if act.template != "interview")]
+        own = [ActSpec(name, name, name, values=values) for name, values in _VALUES.items()]
+        return [*own, *(act for act in super().acts() if act.template not in _VALUES)]
 
 
 @dataclass

@@ -54,7 +54,7 @@ class _Outcomes:
 
     decision = reply
 
-    async def opinion(self, turn: int, instrument: str = "stance") -> float:
+    async def opinion(self, turn: int, instrument: str = "stance", about: int | None = None) -> float:
         assert instrument == "stance"
         assert self.turns[turn].act == "review"
         assert turn not in self.awaited

@@ -187,7 +187,7 @@ class _Outcomes:
     async def decision(self, turn: int) -> int:
         return turn
 
-    async def opinion(self, turn: int, instrument: str = "stance") -> float:
+    async def opinion(self, turn: int, instrument: str = "stance", about: int | None = None) -> float:
         return (turn % 5) - 2.0 + 10 * (instrument == "tone")
 
 
@@ -203,7 +203,7 @@ class _Later:
     async def decision(self, turn: int) -> int:
         return turn - self.by
 
-    async def opinion(self, turn: int, instrument: str = "stance") -> float:
+    async def opinion(self, turn: int, instrument: str = "stance", about: int | None = None) -> float:
         assert turn >= self.by
         return ((turn - self.by) % 5) - 2.0 + 10 * (instrument == "tone")
 

@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import PrivateAttr
 
 import opinionsim as osim
 from opinionsim.consensus import generated_questions
 from opinionsim.errors import Rejected, SpecError
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.messages import Message
-from opinionsim.schedules import Interaction, Setting, Turn, outline, read_question, same_question
+from opinionsim.schedules import AnySchedule, Interaction, Setting, Turn, outline, read_question, same_question
+from opinionsim.testing import ScheduleContract
 from tests.support.running import assert_same, carry_out
 
 EXAMPLES = tuple(f"Should the town build {thing}?" for thing in "abcdefghijkl")
@@ -52,8 +54,15 @@ def _played(schedule: Any, decisions: Sequence[str | None]) -> _Told:
     return told
 
 
+class TestContract(ScheduleContract):
+    def schedule(self) -> AnySchedule:
+        return _schedule(count=4, most=9)
+
+
 def _said(text: str, *shown: str) -> str:
-    return read_question("reply", text, tuple(map(Message, shown)))
+    found = read_question("reply", text, tuple(map(Message, shown)))
+    assert found.text == found.decision
+    return found.text
 
 
 @pytest.mark.parametrize(
@@ -208,6 +217,28 @@ def test_one_call_at_a_time_gives_the_same_questions(tmp_path: Path) -> None:
     _, many = carry_out(SPEC, f"sqlite:///{tmp_path}/many.sqlite", _Parrot(), slots=16)
     _, one = carry_out(SPEC, f"sqlite:///{tmp_path}/one.sqlite", _Parrot(), slots=1)
     assert_same(one, many)
+
+
+class _Failing(_Parrot):
+    """The same, until it has been asked so often."""
+
+    _left: list[int] = PrivateAttr(default_factory=lambda: [11])
+
+    async def _agenerate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        self._left[0] -= 1
+        if self._left[0] < 0:
+            raise PermissionError("the provider is gone")
+        return await super()._agenerate(messages, stop, run_manager, **kwargs)
+
+
+def test_a_run_that_was_broken_off_goes_on_to_the_same_questions(tmp_path: Path) -> None:
+    _, whole = carry_out(SPEC, f"sqlite:///{tmp_path}/whole.sqlite", _Parrot(), slots=4)
+    broken = f"sqlite:///{tmp_path}/broken.sqlite"
+    summary, _ = carry_out(SPEC, broken, _Failing(), slots=4)
+    assert summary.complete < 3
+    summary, resumed = carry_out(SPEC, broken, _Parrot(), slots=4)
+    assert summary.complete == 3
+    assert_same(resumed, whole)
 
 
 def test_there_are_fewer_questions_where_turns_run_out(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ class _Outcomes:
 
     decision = reply
 
-    async def opinion(self, turn: int, instrument: str = "stance") -> float:
+    async def opinion(self, turn: int, instrument: str = "stance", about: int | None = None) -> float:
         assert instrument == "stance"
         self.awaited.append(turn)
         return self.rate(turn)
@@ -69,7 +69,7 @@ def _schedule(
 def _pairs(schedule: AdaptiveSchedule, rate: Callable[[Turn], float] = lambda turn: NAN) -> list[tuple[int, int]]:
     """The (speaker, listener) of every step, as the engine came to them."""
 
-    async def rated(turn: Turn, message: Message, instrument: str) -> float:
+    async def rated(turn: Turn, message: Message, instrument: str, about: int | None) -> float:
         assert (turn.act, instrument) == ("review", "stance")
         return rate(turn)
 
@@ -181,7 +181,7 @@ def test_a_review_that_never_comes_holds_up_only_those_it_concerns() -> None:
         yielded: list[Turn] = []
 
         class Waiting(_Outcomes):
-            async def opinion(self, turn: int, instrument: str = "stance") -> float:
+            async def opinion(self, turn: int, instrument: str = "stance", about: int | None = None) -> float:
                 if yielded[turn].agent in stuck:
                     await asyncio.sleep(1e9)
                 return 0.0

@@ -144,7 +144,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], dict[str, Any], str]] = 
     "a moderated chain: all answers of all cycles, once, at the end": (
         TWO,
         {"kind": "chain", "cycles": 2, "last_n": 1},
-        {"moderator": {"persona": "default"}},
+        {"roles": {"moderator": {"persona": "default"}}},
         """
         Ada 1 sees nothing
         Ben 1 sees Response 0: Ada 1
@@ -178,7 +178,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], dict[str, Any], str]] = 
     "a moderated debate: statements by name": (
         TWO,
         {"kind": "debate"},
-        {"moderator": {"values": "honesty"}},
+        {"roles": {"moderator": {"values": "honesty"}}},
         """
         Ada 1 sees nothing
         Ben 1 sees [Other participant]: Ada 1
@@ -218,7 +218,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], dict[str, Any], str]] = 
     "a moderated ensemble, whose moderator first instructs itself": (
         TWO,
         {"kind": "ensemble"},
-        {"moderator": {"automatic": True}},
+        {"roles": {"moderator": {"automatic": True}}},
         """
         Moderator (instruct) sees nothing
         Ada 1 sees nothing
@@ -229,7 +229,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], dict[str, Any], str]] = 
     "a graph: direct predecessors alone, by name": (
         FOUR,
         {"kind": "graph", "edges": DIAMOND},
-        {"moderator": {}},
+        {"roles": {"moderator": {}}},
         """
         Ada 1 sees nothing
         Ben 1 sees Ada: Ada 1

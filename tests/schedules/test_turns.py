@@ -60,10 +60,10 @@ class Listed(Schedule):
     n_agents, steps, acts, others = 3, 9, ALL, ("moderator",)
 
     def __init__(self, *turns: Turn) -> None:
-        self.given = turns
+        self.listed = turns
 
     def turns(self) -> Iterator[Turn]:
-        return iter(self.given)
+        return iter(self.listed)
 
 
 class Decided(Listed):
@@ -76,7 +76,7 @@ class Decided(Listed):
         self.waits = waits or {}
 
     async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
-        for turn in self.given:
+        for turn in self.listed:
             if turn.index in self.waits:
                 await getattr(outcomes, self.waits[turn.index])(turn.index - 1)
             yield turn
@@ -108,7 +108,9 @@ def test_acts_are_declared_by_name_and_for_good() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"draws": 0}, "draws must be a whole number of at least 1; got 0"),
+        ({"draws": -1}, "draws must be a whole number of at least 0; got -1"),
+        ({"draws": 0}, "memory must be none with 0 draws; got 'keep'"),
+        ({"template": ""}, "template must be named where somebody is asked"),
         ({"attempts": 0}, "attempts must be a whole number of at least 1; got 0"),
         ({"after": "retry"}, "after must be one of stop, none; got 'retry'"),
         ({"memory": "forget"}, "memory must be one of keep, fork, none; got 'forget'"),
@@ -172,6 +174,8 @@ def test_all_that_is_missing_is_named_at_once() -> None:
         ({"acts": {"write": "write"}}, r"Odd\.acts: 'write' must lead to the ActSpec of that name; got 'write'"),
         ({"others": "moderator"}, r"Odd\.others must be a sequence of names; got 'moderator'"),
         ({"needs": "stance"}, r"Odd\.needs must be a sequence of names; got 'stance'"),
+        ({"given": {0: "text"}}, r"Odd\.given must lead from participants to names of externals; got \{0: 'text'\}"),
+        ({"given": ("text",)}, r"Odd\.given must lead from participants to names of externals; got \('text',\)"),
         ({"others": ("critic", "participant")}, r"Odd\.others: participants are counted by n_agents; name another"),
     ],
 )
@@ -205,7 +209,7 @@ def test_a_feed_needs_opinions_where_they_rank(ranking: Any, needs: tuple[str, .
     awaited: list[int] = []
 
     class Telling:
-        async def opinion(self, turn: int, instrument: str = "stance") -> float:
+        async def opinion(self, turn: int, instrument: str = "stance", about: int | None = None) -> float:
             awaited.append(turn)
             return 0.0
 

@@ -70,7 +70,7 @@ FIELDS: list[tuple[dict[str, Any], str]] = [
     ({"cast": ["Ada"]}, "cast[0]: must be a mapping of fields; got 'Ada'"),
     ({"cast": [*TWO, {"name": "Ada"}]}, "cast: 'Ada' is the name of two agents"),
     ({"cast": [{"name": "Agent 1"}, {}]}, "cast: 'Agent 1' is the name of two agents"),
-    ({"cast": [{"name": "Moderator"}], "moderator": {}}, "cast: 'Moderator' is the name of two agents"),
+    ({"cast": [{"name": "Moderator"}], "roles": {"moderator": {}}}, "cast: 'Moderator' is the name of two agents"),
     ({"population": {"size": 2}}, "population: cannot stand beside cast"),
     ({"task": ...}, "topic: is required and missing; give a topic, or a task"),
     ({"task": "  "}, "task: must have a character in it that is no white space"),
@@ -81,26 +81,29 @@ FIELDS: list[tuple[dict[str, Any], str]] = [
         {"measurement": {"instruments": [{"variable": "tone", "classifier": "lexicon"}]}},
         "measurement.instruments[0].classifier: classifier 'lexicon' needs a claim",
     ),
-    ({"moderator": "default"}, "moderator: must be a mapping of fields; got 'default'"),
-    ({"moderator": True}, "moderator: must be a mapping of fields; got true"),
-    ({"moderator": {"draws": 2}}, "moderator.draws: unknown field"),
-    ({"moderator": {"persona": "defalt"}}, "moderator: unknown name 'defalt' (did you mean default?)"),
-    ({"moderator": {"persona": " "}}, "moderator.persona: must have a character in it"),
-    ({"moderator": {"persona": "default", "system": "x"}}, "moderator.system: cannot stand beside persona"),
-    ({"moderator": {"automatic": True, "values": "x"}}, "moderator.values: cannot stand beside automatic"),
-    ({"moderator": {"automatic": "perhaps"}}, "moderator.automatic: must be true or false; got 'perhaps'"),
-    ({"moderator": {"instructions": "jury"}}, "moderator: instructions: unknown name 'jury'"),
+    ({"roles": {"moderator": "default"}}, "moderator: must be a mapping of fields; got 'default'"),
+    ({"roles": {"moderator": True}}, "moderator: must be a mapping of fields; got true"),
+    ({"roles": {"moderator": {"draws": 2}}}, "moderator.draws: unknown field"),
+    ({"roles": {"moderator": {"persona": "defalt"}}}, "moderator: unknown name 'defalt' (did you mean default?)"),
+    ({"roles": {"moderator": {"persona": " "}}}, "moderator.persona: must have a character in it"),
+    ({"roles": {"moderator": {"persona": "default", "system": "x"}}}, "moderator.system: cannot stand beside persona"),
+    ({"roles": {"moderator": {"automatic": True, "values": "x"}}}, "moderator.values: cannot stand beside automatic"),
+    ({"roles": {"moderator": {"automatic": "perhaps"}}}, "moderator.automatic: must be true or false; got 'perhaps'"),
+    ({"roles": {"moderator": {"instructions": "jury"}}}, "roles.moderator: instructions: unknown name 'jury'"),
     (
-        {"moderator": {"instructions": "Combine them."}},
-        "moderator: instructions: a text must hold ${previous_responses}",
+        {"roles": {"moderator": {"instructions": "Combine them."}}},
+        "roles.moderator: instructions: a text must hold ${previous_responses}",
     ),
-    ({"moderator": {"persona": "second_wave", "without": ["x"]}}, "moderator: without: no text of this agent has the"),
     (
-        {"task": ..., "cast": [{"task": "Sing."}, {"task": "Dance."}], "moderator": {"persona": "default"}},
+        {"roles": {"moderator": {"persona": "second_wave", "without": ["x"]}}},
+        "moderator: without: no text of this agent has the",
+    ),
+    (
+        {"task": ..., "cast": [{"task": "Sing."}, {"task": "Dance."}], "roles": {"moderator": {"persona": "default"}}},
         "moderator: task: is needed and missing",
     ),
     (
-        {"task": ..., "cast": [{"task": "Sing."}, {"task": "Dance."}], "moderator": {"automatic": True}},
+        {"task": ..., "cast": [{"task": "Sing."}, {"task": "Dance."}], "roles": {"moderator": {"automatic": True}}},
         "moderator: task: is needed and missing",
     ),
     ({"prompts": "default"}, "prompts: prompt pack default: no task template 'respond'"),
@@ -110,7 +113,7 @@ FIELDS: list[tuple[dict[str, Any], str]] = [
         "sweep interaction.cycles=true: interaction.cycles: must be a whole",
     ),
     ({"sweep": {"cast": [TWO, [*TWO, *TWO]]}}, "'Ada' is the name of two agents"),
-    ({"sweep": {"moderator": [None, {"persona": "defalt"}]}}, "unknown name 'defalt'"),
+    ({"sweep": {"roles.moderator": [{}, {"persona": "defalt"}]}}, "unknown name 'defalt'"),
     ({"interaction": {"kind": "debate"}, "cast": [*TWO, {}]}, "interaction.kind: a debate is between exactly 2 agents"),
     (
         {"interaction": {"kind": "debate"}, "cast": [{}]},
@@ -189,14 +192,21 @@ DIAMOND = [["Ada", "Ben"], ["Ada", "Cleo"], ["Ben", "Dan"], ["Cleo", "Dan"]]
 #: Fields, and the longest chain of calls.
 FORECASTS: list[tuple[dict[str, Any], int]] = [
     ({"interaction": {"kind": "chain", "cycles": 2}, "cast": [{"name": "Ada", **JUDGED}, {"name": "Ben"}]}, 4 + 2),
-    ({"interaction": {"kind": "chain"}, "moderator": {"automatic": True}}, 3),
-    ({"interaction": {"kind": "ensemble", "cycles": 3}, "moderator": {"automatic": True}}, 2),
-    ({"interaction": {"kind": "ensemble"}, "cast": [{"draws": 4, "selector": "longest"}, JUDGED], "moderator": {}}, 3),
+    ({"interaction": {"kind": "chain"}, "roles": {"moderator": {"automatic": True}}}, 3),
+    ({"interaction": {"kind": "ensemble", "cycles": 3}, "roles": {"moderator": {"automatic": True}}}, 2),
+    (
+        {
+            "interaction": {"kind": "ensemble"},
+            "cast": [{"draws": 4, "selector": "longest"}, JUDGED],
+            "roles": {"moderator": {}},
+        },
+        3,
+    ),
     (
         {
             "interaction": {"kind": "graph", "edges": DIAMOND},
             "cast": [{"name": "Ada"}, {"name": "Ben", **JUDGED}, {"name": "Cleo"}, {"name": "Dan"}],
-            "moderator": {"values": "peace"},
+            "roles": {"moderator": {"values": "peace"}},
         },
         3 + 1 + 1,
     ),
@@ -227,7 +237,7 @@ def test_a_forecast_counts_the_calls_of_the_run(fields: dict[str, Any], path: in
 
 
 def test_no_sentence_of_the_scripted_model_makes_a_call_more() -> None:
-    spec = {**CHAIN, "replicates": 20, "interaction": {"kind": "ensemble"}, "moderator": {"automatic": True}}
+    spec = {**CHAIN, "replicates": 20, "interaction": {"kind": "ensemble"}, "roles": {"moderator": {"automatic": True}}}
     spec["cast"] = [{**JUDGED}, {"draws": 2, "selector": "longest"}]
     experiment = load_experiment(spec)
     assert osim.plan(experiment).calls == len(osim.run(experiment, "s.sqlite").calls) == 20 * 8

@@ -174,7 +174,7 @@ def test_a_grid_that_leaves_a_field_alone_keeps_the_stated_value_and_not_that_of
 )
 def test_what_a_specification_does_not_state_its_manifest_does_not_state_either(fields: dict[str, Any]) -> None:
     """A cast beside a population, a world that was closed to it, opinions on no topic: defaults that would be news."""
-    moderated = {"moderator": {"automatic": True}, "interaction": {"kind": "chain", "cycles": 2}}
+    moderated = {"roles": {"moderator": {"automatic": True}}, "interaction": {"kind": "chain", "cycles": 2}}
     summary, expected = carry_out({"name": "small", **moderated, **fields}, "first.sqlite")
     assert summary.errors == {}
     found = carry_out(load_experiment(expected.manifest), "second.sqlite")[1]

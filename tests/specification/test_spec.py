@@ -41,7 +41,10 @@ def test_defaults_are_those_of_the_study() -> None:
         "closed",
     )
     assert (spec.model.name, spec.model.temperature) == ("scripted", 0.7)
-    assert (spec.measurement.classifier.name, spec.measurement.texts) == ("lexicon", ("report", "post", "response"))
+    assert (spec.measurement.classifier.name, spec.measurement.texts) == (
+        "lexicon",
+        ("report", "post", "response", "opinion"),
+    )
     assert spec.scale.scale().points == (-2, -1, 0, 1, 2)
     assert spec.interaction.kind == "dyadic"
     assert spec.interaction.network.kind == "complete"

@@ -1,0 +1,127 @@
+"""Roles beside the participants, and texts in the place of participants: what is refused, and where it is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from opinionsim.assembly import assemble
+from opinionsim.errors import SpecError
+from opinionsim.planning import plan
+from opinionsim.specification import load_experiment
+
+#: Keys in this order, so that lines can be told.
+SPEC: dict[str, Any] = {
+    "name": "consensus",
+    "topic": {"name": "flat-earth"},
+    "cast": [{"name": "Ada"}, {"name": "Ben"}],
+    "interaction": {"kind": "consensus", "candidates": 2, "rounds": 0},
+    "roles": {"mediator": {}},
+}
+PREDICTED = {**SPEC["interaction"], "ballots": ["predicted"]}
+PLAYED = "is played by the model of the experiment"
+
+
+def _written(path: Path, **fields: Any) -> Path:
+    spec = {name: value for name, value in {**SPEC, **fields}.items() if value is not ...}
+    file = path / "spec.yaml"
+    file.write_text(yaml.safe_dump(spec, sort_keys=False), encoding="utf-8")
+    return file
+
+
+REFUSED: list[tuple[dict[str, Any], int, str]] = [
+    ({"roles": ...}, 1, f"roles: has no 'mediator', which 'consensus' needs; `mediator: {{}}` {PLAYED}"),
+    ({"roles": {}}, 11, f"roles: has no 'mediator', which 'consensus' needs; `mediator: {{}}` {PLAYED}"),
+    ({"interaction": PREDICTED}, 13, f"roles: has no 'predictor', which 'consensus' needs; `predictor: {{}}` {PLAYED}"),
+    ({"roles": {"mediatr": {}}}, 12, "roles.mediatr: is no role of 'consensus'; valid: mediator"),
+    ({"roles": {"mediator": {}, "predictor": {}}}, 13, "roles.predictor: is no role of 'consensus'; valid: mediator"),
+    (
+        {"roles": {"mediator": None}},
+        12,
+        "roles.mediator: must be a mapping of fields; got null; valid: persona, system",
+    ),
+    ({"roles": {"Mediator": {}}}, 12, "roles.Mediator: must match the pattern"),
+    ({"roles": ["mediator"]}, 11, 'roles: must be a mapping of fields; got ["mediator"]'),
+    ({"roles": {"mediator": {}, "moderator": {}}}, 13, "roles.moderator: needs turns that are known beforehand"),
+    ({"roles": {"mediator": {"persona": "default"}}}, 13, "roles.mediator.persona: is for a moderator; give system"),
+    ({"roles": {"mediator": {"values": "peace"}}}, 13, "roles.mediator.values: is for a moderator; give system"),
+    ({"roles": {"mediator": {"automatic": True}}}, 13, "roles.mediator.automatic: is for a moderator; give system"),
+    ({"roles": {"mediator": {"draws": 2}}}, 13, "roles.mediator.draws: unknown field"),
+    ({"cast": [{"name": "Mediator"}, {}]}, 4, "cast: 'Mediator' is the name of two agents"),
+    ({"interaction": {"kind": "chain"}}, 10, "roles.mediator: is no role of 'chain'; valid: moderator"),
+    ({"interaction": {"kind": "similarity", "steps": 2}, "cast": ...}, 8, "roles.mediator: is no role of 'similarity'"),
+    ({"moderator": {}}, 13, "moderator: unknown field; valid: name, description"),
+    ({"mediator": {}}, 13, "mediator: unknown field; valid: name, description"),
+    ({"cast": [{"text": "No."}, {"text": "Yes."}]}, 7, "interaction.ballots: citizens that are texts cannot vote"),
+    ({"cast": [{"text": "No.", "persona": "You."}, {}]}, 5, "cast[0].text: cannot stand beside persona"),
+    ({"cast": [{}, {"text": " "}]}, 6, "cast[1].text: must have a character in it"),
+    ({"cast": [{"text": "No.", "task": "Sing."}, {}]}, 6, "cast[0].task: has no effect beside text"),
+    ({"cast": [{"text": "No.", "model": {"name": "scripted"}}, {}]}, 6, "cast[0].model: has no effect beside text"),
+    ({"cast": [{"text": "No.", "template": "default"}, {}]}, 6, "cast[0].template: has no effect without a persona"),
+    (
+        {"cast": [{}, {"text": "No."}], "interaction": {"kind": "chain"}, "roles": ...},
+        6,
+        "cast[1].text: stands for nobody in 'chain', which asks everybody",
+    ),
+    (
+        {"sweep": {"moderator.values": ["a", "b"]}},
+        14,
+        "sweep.moderator.values: cannot be swept; valid are fields under seed, population, cast, roles",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fields", "line", "told"), REFUSED, ids=[told[:60] for _, _, told in REFUSED])
+def test_one_error_tells_what_is_wrong_at_its_line(
+    fields: dict[str, Any], line: int, told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SpecError) as raised:
+        load_experiment(_written(tmp_path, **fields))
+    (problem,) = str(raised.value).split("\n")
+    assert problem.removeprefix(f"{tmp_path}/").startswith(f"spec.yaml:{line}: {told}")
+
+
+def test_roles_have_texts_and_models_of_their_own_and_can_be_swept(tmp_path: Path) -> None:
+    given = {"roles.mediator.system": ["Be fair.", "Be brief."]}
+    experiment = load_experiment(_written(tmp_path, sweep=given))
+    assert [cell.axes for cell in experiment.cells] == [{"roles.mediator.system": each} for each in given.popitem()[1]]
+    assert len({run.run_id for run in experiment.runs}) == 2
+    model = {"name": "scripted", "options": {"refusal_rate": 0.5}}
+    spec = {"interaction": PREDICTED, "roles": {"predictor": {"model": model}, "mediator": {}}}
+    experiment = load_experiment(_written(tmp_path, **spec))
+    parts = assemble(experiment.runs[0], experiment.resources)
+    assert [(each.role, each.name) for each in parts.cast()] == [
+        *(("participant", "Ada"), ("participant", "Ben")),
+        *(("mediator", "Mediator"), ("predictor", "Predictor")),
+    ], "in the order of the interaction, not of the file"
+    rates = [each.options.get("refusal_rate") for each in parts.models]
+    assert rates == [None, None, None, 0.5]
+
+
+def test_a_role_decides_who_runs_are(tmp_path: Path) -> None:
+    def identity(**fields: Any) -> str:
+        return load_experiment(_written(tmp_path, **fields)).runs[0].run_id
+
+    chain = {"interaction": {"kind": "chain"}, "cast": [{}, {}]}
+    found = [identity(**chain, roles=roles) for roles in (..., {}, {"moderator": {}}, {"moderator": {"task": "Sum."}})]
+    assert found[0] == found[1]
+    assert len(set(found)) == 3
+    texts = [identity(cast=[{}, {"text": text}]) for text in ("Yes.", "No.")]
+    assert len({*texts, identity()}) == 3
+
+
+def test_nobody_loads_a_model_for_those_who_are_texts(tmp_path: Path) -> None:
+    own = {"model": {"name": "scripted", "temperature": 0.2}}
+    spec = {
+        "cast": [{"text": "Yes."}, {"text": "No."}],
+        "interaction": PREDICTED,
+        "roles": {"mediator": own, "predictor": own},
+        "model": {"name": "openai:gpt-4o-mini"},
+        "measurement": {"classifier": "lexicon"},
+    }
+    experiment = load_experiment(_written(tmp_path, **spec))
+    assert [model.name for model in experiment.cells[0].spec.chat_models] == ["scripted"]
+    assert plan(experiment).calls == 2 + 2, "two drafts, and two predicted ballots"
