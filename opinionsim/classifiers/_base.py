@@ -179,6 +179,28 @@ class Classifier(Protocol):
         ...
 
 
+class PlainClassifier:
+    """A classifier of one text at a time without options, unless a class says otherwise.
+
+    Parameters
+    ----------
+    scale : OpinionScale, optional
+        The scale it codes on; default -2, -1, 0, 1, 2.
+    """
+
+    needs_claim = False
+    reads_context = False
+    reads_about = False
+
+    def __init__(self, scale: OpinionScale | None = None) -> None:
+        self.scale = OpinionScale() if scale is None else scale
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options that change results."""
+        return {}
+
+
 class AskingClassifier(Classifier, Protocol):
     """A classifier that asks a chat model.
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from opinionsim.classifiers._base import Item
+from opinionsim.classifiers._base import Item, PlainClassifier
 from opinionsim.errors import MeasurementError
-from opinionsim.opinions import OpinionEstimates, OpinionScale
+from opinionsim.opinions import OpinionEstimates
 from opinionsim.registry import part
 
 #: Name of the classifier.
@@ -15,7 +14,7 @@ DECIDED = "decided"
 
 
 @part("classifier", name=DECIDED)
-class DecidedClassifier:
+class DecidedClassifier(PlainClassifier):
     """Stands for numbers that are read with a reply, such as ranks and ratings, and classifies nothing.
 
     An instrument that names it has the number of its variable for each message that the author was shown
@@ -28,17 +27,7 @@ class DecidedClassifier:
     """
 
     name = DECIDED
-    needs_claim = False
-    reads_context = False
     reads_about = True
-
-    def __init__(self, scale: OpinionScale | None = None) -> None:
-        self.scale = OpinionScale() if scale is None else scale
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """None."""
-        return {}
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
         """Nothing: a text by itself does not say what its numbers are about.

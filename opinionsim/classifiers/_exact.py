@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from opinionsim.classifiers._base import Item, check_items
-from opinionsim.opinions import OpinionEstimates, OpinionScale
+from opinionsim.classifiers._base import Item, PlainClassifier, check_items
+from opinionsim.opinions import OpinionEstimates
 from opinionsim.registry import part
 
 
 @part("classifier", name="exact")
-class ExactClassifier:
+class ExactClassifier(PlainClassifier):
     """Reads the opinion from a text that is a number, as agents of classic models state it.
 
     Parameters
@@ -25,17 +24,6 @@ class ExactClassifier:
     """
 
     name = "exact"
-    needs_claim = False
-    reads_context = False
-    reads_about = False
-
-    def __init__(self, scale: OpinionScale | None = None) -> None:
-        self.scale = OpinionScale() if scale is None else scale
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """None."""
-        return {}
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
         """The number in each text; no opinion if the text is no number, or not finite."""

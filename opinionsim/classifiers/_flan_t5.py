@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opinionsim.classifiers._base import Item, check_items, claims_and_texts
+from opinionsim.classifiers._base import Item, PlainClassifier, check_items, claims_and_texts
 from opinionsim.classifiers._calibration import load_calibration, softmax
 from opinionsim.classifiers._flan_t5_prompt import Question
 from opinionsim.classifiers._flan_t5_weights import DTYPES, load_weights
@@ -25,7 +25,7 @@ _CALIBRATED = ("weights", "wording", "eos")
 
 
 @part("classifier", name="flan-t5")
-class FlanT5Classifier:
+class FlanT5Classifier(PlainClassifier):
     """Codes an author's opinion of a claim by the probabilities Flan-T5 gives to the points of the scale.
 
     The model is asked which point a text expresses. One pass of its encoder and one short pass of its decoder give
@@ -80,8 +80,6 @@ class FlanT5Classifier:
 
     name = "flan-t5"
     needs_claim = True
-    reads_context = False
-    reads_about = False
     loads_weights = True
 
     def __init__(
@@ -113,7 +111,7 @@ class FlanT5Classifier:
             raise SpecError(f"off_scale_threshold must be from 0 to 1; got {off_scale_threshold!r}")
         if not isinstance(eos, bool):
             raise SpecError(f"eos must be true or false; got {eos!r}")
-        self.scale = scale or OpinionScale()
+        super().__init__(scale)
         self._question = Question(self.scale, prompt)
         self._calibration = None if calibration is None else load_calibration(calibration)
         loaded = load_weights(str(model), revision, dtype, device, weights)

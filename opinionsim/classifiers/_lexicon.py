@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import exp
-from typing import Any
 
 import numpy as np
 
-from opinionsim.classifiers._base import Item, check_items, claims_and_texts
+from opinionsim.classifiers._base import Item, PlainClassifier, check_items, claims_and_texts
 from opinionsim.classifiers._lexicon_claims import ClaimView, view_of
 from opinionsim.classifiers._lexicon_clauses import Context, Reading, read, speaks
 from opinionsim.classifiers._lexicon_text import WORDS, Clause, clauses
@@ -30,7 +29,7 @@ _ENGLISH, _LENGTH = 0.2, 8
 
 
 @part("classifier", name="lexicon")
-class LexiconClassifier:
+class LexiconClassifier(PlainClassifier):
     """Codes an author's opinion of a claim by rules.
 
     A text is cut into clauses. Each is read for its holder (the author, somebody else, the author at an earlier time),
@@ -50,17 +49,10 @@ class LexiconClassifier:
 
     name = "lexicon"
     needs_claim = True
-    reads_context = False
-    reads_about = False
 
     def __init__(self, scale: OpinionScale | None = None) -> None:
-        self.scale = scale or OpinionScale()
+        super().__init__(scale)
         self._spots = (self.scale.values - self.scale.lowest) / (self.scale.highest - self.scale.lowest) * 2 - 1
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Nothing beside the scale changes a result: an empty dict."""
-        return {}
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
         """Code one opinion an item.

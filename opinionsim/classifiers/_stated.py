@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from opinionsim.classifiers._base import Item, check_items
+from opinionsim.classifiers._base import Item, PlainClassifier, check_items
 from opinionsim.classifiers._closed import parse_closed
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionEstimates, OpinionScale
@@ -14,7 +14,7 @@ from opinionsim.registry import part
 
 
 @part("classifier", name="stated")
-class StatedClassifier:
+class StatedClassifier(PlainClassifier):
     """Reads the point of the scale that a text states on a line of its own, such as ``Verdict: accepted``.
 
     The rest of the line must name one point, by number or word for word by its verbal anchor
@@ -35,14 +35,11 @@ class StatedClassifier:
     """
 
     name = "stated"
-    needs_claim = False
-    reads_context = False
-    reads_about = False
 
     def __init__(self, scale: OpinionScale | None = None, after: str = "Answer") -> None:
         if not isinstance(after, str) or not after.strip():
             raise SpecError(f"classifier 'stated': after must be the words that a line begins with; got {after!r}")
-        self.scale = OpinionScale() if scale is None else scale
+        super().__init__(scale)
         self.after = after.strip()
         words = r"\s+".join(map(re.escape, self.after.split()))
         self._line = re.compile(rf"^\W*{words}\b\W*?[:=\-\s]\W*(.+)$", re.IGNORECASE | re.MULTILINE)

@@ -42,7 +42,6 @@ def classify(
         typer.Argument(
             metavar="FILE",
             help="Texts: one a line, or a CSV with a header and the option --text; - reads standard input.",
-            show_default=False,
         ),
     ],
     claim: Annotated[
@@ -52,12 +51,11 @@ def classify(
             metavar="TEXT",
             help="The claim that the texts are about: a clause that can follow 'that'. May be repeated: each text is "
             "then coded once a claim.",
-            show_default=False,
         ),
     ] = None,
     text: Annotated[
         str | None,
-        typer.Option("--text", metavar="COLUMN", help="Column of a CSV that holds the texts.", show_default=False),
+        typer.Option("--text", metavar="COLUMN", help="Column of a CSV that holds the texts."),
     ] = None,
     claim_column: Annotated[
         str | None,
@@ -65,7 +63,6 @@ def classify(
             "--claim-column",
             metavar="COLUMN",
             help="Column of a CSV that holds the claim of each text, in the place of --claim.",
-            show_default=False,
         ),
     ] = None,
     id_column: Annotated[
@@ -74,7 +71,6 @@ def classify(
             "--id",
             metavar="COLUMN",
             help="Column of a CSV that is carried over as id. Default: the number of the row or line.",
-            show_default=False,
         ),
     ] = None,
     classifier: Annotated[
@@ -87,14 +83,11 @@ def classify(
             "--set",
             metavar="NAME=VALUE",
             help="An option of the classifier, as in --set model=base; may be repeated.",
-            show_default=False,
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="File to write in the place of standard output.", show_default=False
-        ),
+        typer.Option("--out", "-o", metavar="FILE", help="File to write in the place of standard output."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -30,7 +30,6 @@ RunToPrint = Annotated[
         "--run",
         metavar="N|ID",
         help=f"Run to print: its number, or the start of its id. Default: all, if there are up to {_MOST_PRINTED}.",
-        show_default=False,
     ),
 ]
 

@@ -26,7 +26,7 @@ def _finite(param: typer.CallbackParam, value: float | None) -> float | None:
 
 def _assumed(name: str, metavar: str, least: float, said: str) -> Any:
     """An option of a number that a forecast rests on."""
-    return typer.Option(name, metavar=metavar, min=least, callback=_finite, help=said, show_default=False)
+    return typer.Option(name, metavar=metavar, min=least, callback=_finite, help=said)
 
 
 def plan(
@@ -47,7 +47,6 @@ def plan(
             "--store",
             metavar="STORE",
             help="Take lengths and latency from the calls this experiment has in a store, and tell what is missing.",
-            show_default=False,
         ),
     ] = None,
     pilot: Annotated[bool, typer.Option("--pilot", help="Only one replicate of each cell.")] = False,

@@ -39,14 +39,13 @@ class Kind(StrEnum):
 
 
 def list_names(
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="One of: " + ", ".join(Kind), show_default=False)],
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="One of: " + ", ".join(Kind))],
     name: Annotated[
         str | None,
         typer.Argument(
             metavar="NAME",
             help="With topics and personas: one of them, or the path of a file, to see what is in it. With templates: "
             "NAME or SECTION.NAME to read whole.",
-            show_default=False,
         ),
     ] = None,
     survey: Annotated[
@@ -55,7 +54,6 @@ def list_names(
             metavar="FILE",
             help="With personas: a survey (.csv, .parquet, .dta, .sav), of which variables, values and weighted shares "
             "are listed.",
-            show_default=False,
         ),
     ] = None,
     mapping: Annotated[
@@ -63,7 +61,6 @@ def list_names(
         typer.Option(
             metavar="NAME",
             help="Mapping of the survey, a name or the path of a .yaml file. Default: all columns of the file.",
-            show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,

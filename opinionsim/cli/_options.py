@@ -35,7 +35,6 @@ Spec = Annotated[
         metavar="SPEC",
         help="Path of a YAML specification or of a manifest, or the name of an experiment of the package "
         "(see: opinionsim list experiments).",
-        show_default=False,
     ),
 ]
 Changes = Annotated[
@@ -45,12 +44,11 @@ Changes = Annotated[
         metavar="A.B=VALUE",
         help="Replace a value of the specification, as in --set topic.framing=truth; may be repeated. "
         "Relative paths start from the current folder.",
-        show_default=False,
     ),
 ]
 Prompts = Annotated[
     str | None,
-    typer.Option("--prompts", metavar="DIR", help="Prompt pack to use: a name or a folder.", show_default=False),
+    typer.Option("--prompts", metavar="DIR", help="Prompt pack to use: a name or a folder."),
 ]
 Slots = Annotated[
     int | None,
@@ -60,7 +58,6 @@ Slots = Annotated[
         min=1,
         max=1_000_000,
         help="Model calls in flight at once, over all runs. Default: that of the specification.",
-        show_default=False,
     ),
 ]
 StorePath = Annotated[
@@ -68,14 +65,12 @@ StorePath = Annotated[
     typer.Argument(
         metavar="STORE",
         help="Path of a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address.",
-        show_default=False,
     ),
 ]
 ExperimentName = Annotated[
     str | None,
     typer.Option(
         "--experiment", metavar="NAME", help="Name of the experiment in the store. Default: the one run last.",
-        show_default=False,
     ),
 ]  # fmt: skip
 DesignNumber = Annotated[
@@ -86,7 +81,6 @@ DesignNumber = Annotated[
         min=1,
         help="Number of the design, where cells or instruments were changed (see: opinionsim status). "
         "Default: the one run last.",
-        show_default=False,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

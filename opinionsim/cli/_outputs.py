@@ -29,7 +29,6 @@ Kind = Annotated[
         "--kind",
         help="Kind of text to read opinions from. Default: the first present of report, response, opinion, post, "
         "probe, self-report.",
-        show_default=False,
     ),
 ]  # fmt: skip
 Wording = Annotated[
@@ -39,7 +38,6 @@ Wording = Annotated[
         metavar="HASH",
         help="Where several runs enter: only those with this wording of the prompts (column wording of the runs), or a "
         "start of its hash. Default: the wording of the run begun last.",
-        show_default=False,
     ),
 ]
 Ddof = Annotated[int, typer.Option("--ddof", min=0, max=1, help="Correction of the standard deviation.")]
@@ -74,9 +72,7 @@ def table(
     ddof: Ddof = 0,
     csv: Annotated[
         Path | None,
-        typer.Option(
-            "--csv", metavar="FILE", help="Also save the unrounded numbers, each table in a file.", show_default=False
-        ),
+        typer.Option("--csv", metavar="FILE", help="Also save the unrounded numbers, each table in a file."),
     ] = None,
     allow_parts: AllowParts = False,
     as_json: AsJson = False,
@@ -159,7 +155,6 @@ def plot(
             "--run",
             metavar="N|ID",
             help="Which run, where one is drawn. Default: the first complete run.",
-            show_default=False,
         ),
     ] = None,
     where: Annotated[
@@ -168,7 +163,6 @@ def plot(
             "--where",
             metavar="COLUMN=VALUE",
             help="Where several runs are drawn: only those with this value; may be repeated.",
-            show_default=False,
         ),
     ] = None,
     by: Annotated[
@@ -177,7 +171,6 @@ def plot(
             "--by",
             metavar="COLUMN",
             help="Column of the runs that makes a condition; may be repeated. Default: every cell.",
-            show_default=False,
         ),
     ] = None,
     metric: Annotated[
@@ -187,16 +180,15 @@ def plot(
             metavar="NAME",
             help="For ribbons and phase: the metric; for phase it may be repeated, a panel each. "
             "Default: bias for ribbons, diversity for phase.",
-            show_default=False,
         ),
     ] = None,
     x: Annotated[
         str | None,
-        typer.Option("--x", metavar="COLUMN", help="For phase: the swept column.", show_default=False),
+        typer.Option("--x", metavar="COLUMN", help="For phase: the swept column."),
     ] = None,
     y: Annotated[
         str | None,
-        typer.Option("--y", metavar="COLUMN", help="For phase: a second swept column, for a map.", show_default=False),
+        typer.Option("--y", metavar="COLUMN", help="For phase: a second swept column, for a map."),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -205,7 +197,6 @@ def plot(
             metavar="NAME=VALUE",
             help="Another argument of the figure's function in Python, as in --set color_by=model or "
             "--set steps=[0,5]; a name that it does not take is answered with those that it takes. May be repeated.",
-            show_default=False,
         ),
     ] = None,
     allow_parts: AllowParts = False,
@@ -217,7 +208,6 @@ def plot(
             "--csv",
             metavar="FILE",
             help="Also save the numbers drawn; not for panels, trajectories, distribution.",
-            show_default=False,
         ),
     ] = None,
     out: Annotated[
@@ -226,12 +216,11 @@ def plot(
             "--out",
             metavar="DIR|FILE",
             help="Folder to write to, or a file that ends in .png, .svg or .pdf. Default: figures, beside the store.",
-            show_default=False,
         ),
     ] = None,
     file_format: Annotated[
         Format | None,
-        typer.Option("--format", help="File format. Default: png, or that of the file named.", show_default=False),
+        typer.Option("--format", help="File format. Default: png, or that of the file named."),
     ] = None,
 ) -> None:
     """Draw a figure into a file and print its path."""  # fmt: skip
@@ -323,7 +312,7 @@ def _spelled(value: Any) -> str:
 
 def export(
     store: StorePath,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write, new or empty.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write, new or empty.")],
     kind: Annotated[FileKind, typer.Option("--format", help="Kind of file; parquet needs the extra of that name.")] = (
         FileKind.csv
     ),

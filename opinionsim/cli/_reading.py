@@ -30,12 +30,9 @@ def show(
             "--agent",
             metavar="N|NAME",
             help="Only this agent, from 0, or by (the beginning of) its name.",
-            show_default=False,
         ),
     ] = None,
-    turn: Annotated[
-        int | None, typer.Option("--turn", metavar="N", help="Only this turn, from 0.", show_default=False)
-    ] = None,
+    turn: Annotated[int | None, typer.Option("--turn", metavar="N", help="Only this turn, from 0.")] = None,
     prompt: Annotated[bool, typer.Option("--prompt", help="Also print the literal prompt of each call.")] = False,
 ) -> None:
     """Print what was said in a run, who read what, and how each text was coded."""

@@ -37,7 +37,6 @@ StoreOption = Annotated[
         metavar="STORE",
         help="Where results are kept: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. "
         "Default: results/NAME.sqlite.",
-        show_default=False,
     ),
 ]
 
@@ -64,7 +63,6 @@ def run(
             "--cluster",
             metavar="ADDRESS",
             help="Dask scheduler whose workers carry the runs out, as tcp://HOST:8786; needs a PostgreSQL store.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

@@ -22,7 +22,7 @@ def copy(
     source: StorePath,
     target: Annotated[
         str,
-        typer.Argument(metavar="COPY", help="Path of the copy, which must not exist yet.", show_default=False),
+        typer.Argument(metavar="COPY", help="Path of the copy, which must not exist yet."),
     ],
 ) -> None:
     """Copy a store into a new file, at any time: also while it is being written, or after a run was killed."""

@@ -33,7 +33,6 @@ def surveys(
         typer.Argument(
             metavar="ACTION",
             help="validate: ask drawn respondents held-out items, and compare with what they answered.",
-            show_default=False,
         ),
     ],
     survey: Annotated[
@@ -41,7 +40,6 @@ def surveys(
         typer.Argument(
             metavar="SURVEY",
             help="Path of a survey (.csv, .parquet, .dta, .sav), or the name of one of the package.",
-            show_default=False,
         ),
     ],
     mapping: Annotated[
@@ -50,12 +48,11 @@ def surveys(
             metavar="NAME",
             help="Mapping of the survey: a name, or the path of a .yaml file. Its columns with a question and options "
             "are the items.",
-            show_default=False,
         ),
     ],
     items: Annotated[
         str | None,
-        typer.Option(metavar="A,B", help="Items to ask, by name. Default: all.", show_default=False),
+        typer.Option(metavar="A,B", help="Items to ask, by name. Default: all."),
     ] = None,
     size: Annotated[int, typer.Option(metavar="N", help="Respondents to draw, by weight.")] = 200,
     model: Annotated[str, typer.Option(metavar="NAME", help="Chat model that plays them.")] = "scripted",
@@ -66,7 +63,6 @@ def surveys(
             formats=["%Y-%m-%d"],
             metavar="YYYY-MM-DD",
             help="Last day that the model's training data cover; items asked until then may be in them.",
-            show_default=False,
         ),
     ] = None,
     store: StoreOption = None,
@@ -75,9 +71,7 @@ def surveys(
     prompts: Prompts = None,
     csv: Annotated[
         Path | None,
-        typer.Option(
-            "--csv", metavar="FILE", help="Also save the unrounded numbers, each table in a file.", show_default=False
-        ),
+        typer.Option("--csv", metavar="FILE", help="Also save the unrounded numbers, each table in a file."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

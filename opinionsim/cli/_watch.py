@@ -52,7 +52,6 @@ def watch(
             "--run",
             metavar="N|ID",
             help="The run whose opinions are shown. Default: the first run under way.",
-            show_default=False,
         ),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Print the present state and exit.")] = False,

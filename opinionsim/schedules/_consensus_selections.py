@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -102,6 +103,10 @@ class Recorded:
             (variable, int(turn), int(about)): float(value)
             for variable, turn, about, value in opinions[["variable", "turn", "about", "value"]].to_numpy(object)
         }
+        self._said: dict[tuple[str, int], list[int]] = {}
+        for (variable, turn, about), value in self._numbers.items():
+            if not math.isnan(value):
+                self._said.setdefault((variable, about), []).append(turn)
         replies = calls[calls["part"] == "reply"].sort_values("attempt").drop_duplicates("turn", keep="last")
         self._verdicts = dict(zip(replies["turn"].astype(int), replies["verdict"], strict=True))
 
@@ -121,7 +126,7 @@ class Recorded:
             return "position" in standing if reads == ("position",) else isinstance(reads[0], int)
         return row["step"] > 1 or len([each for each in reads if isinstance(each, int)]) == len(self.opinions)
 
-    @property
+    @cached_property
     def opinions(self) -> dict[int, int]:
         """Turn of each citizen's opinion, as far as others received it."""
         return {
@@ -134,40 +139,31 @@ class Recorded:
         """What a turn says of an earlier one; NaN where it says nothing."""
         return self._numbers.get((variable, turn, about), math.nan)
 
-    def _mean(self, variable: str, kind: str, statement: int, citizen: int | None = None) -> float:
-        """Mean of what turns of a kind say of a statement, of all turns or of those by or about one citizen."""
-        found = []
-        for turn, row in self.turns.items():
-            if row["kind"] == kind and statement in row["reads"]:
-                voter = self.turns[row["reads"][0]]["agent"] if kind == "prediction" else row["agent"]
-                if citizen in (None, voter):
-                    found.append(self.number(variable, turn, statement))
-        known = [each for each in found if not math.isnan(each)]
-        return sum(known) / len(known) if known else math.nan
+    def _voter(self, turn: int) -> int:
+        """Whom a number counts for: its author, or that of the one opinion that a prediction reads first."""
+        row = self.turns[turn]
+        return int((self.turns[row["reads"][0]] if row["kind"] == "prediction" else row)["agent"])
+
+    def mean(self, variable: str, statement: int, citizen: int | None = None, among: Container[int] = ()) -> float:
+        """Mean of what turns say of a statement: those of all citizens or one, all or some turns; NaN without."""
+        known = [
+            self._numbers[variable, turn, statement]
+            for turn in self._said.get((variable, statement), ())
+            if citizen in (None, self._voter(turn)) and (not among or turn in among)
+        ]
+        return float(np.mean(known)) if known else math.nan
 
     def means(self, statement: int) -> dict[str, float]:
         """Means of what ratings and predictions say of a statement, by variable; NaN without."""
         known = [each for author in self.opinions if not math.isnan(each := self.predicted(statement, author))]
-        rated = {name: self._mean(name, "rating", statement) for name in ("agreement", "quality")}
+        rated = {name: self.mean(name, statement) for name in ("agreement", "quality")}
         return {**rated, "predicted agreement": sum(known) / len(known) if known else math.nan}
-
-    def mean_rank(self, statement: int) -> float:
-        """Mean rank of a statement over stated ballots; NaN without."""
-        return self._mean("rank", "ballot", statement)
-
-    def mean_agreement(self, statement: int, citizen: int) -> float:
-        """Mean agreement of a citizen with a statement over passes; NaN without."""
-        return self._mean("agreement", "rating", statement, citizen)
-
-    def rank(self, statement: int, citizen: int) -> float:
-        """Rank that a citizen gave a statement; NaN without."""
-        return self._mean("rank", "ballot", statement, citizen)
 
     def predicted(self, statement: int, citizen: int) -> float:
         """Predicted agreement of a citizen with a statement, by an instrument or else a role; NaN without."""
         own = self.opinions.get(citizen)
         found = math.nan if own is None else self.number(PREDICTED, statement, own)
-        return self._mean(PREDICTED, "prediction", statement, citizen) if math.isnan(found) else found
+        return self.mean(PREDICTED, statement, citizen) if math.isnan(found) else found
 
     def _usable(self, turn: int) -> bool:
         row = self.turns[turn]
@@ -184,30 +180,21 @@ class Recorded:
         """Voters, a citizen or the author of an opinion each, and their ballots on statements; NaN for missing ones."""
         fields = self.interaction
         if kind == "predicted" and fields.predictor == "instrument":
-            said = [[self.number(PREDICTED, each, own) for each in standing] for own in self.opinions.values()]
-            found = np.array(said)
-            found[np.isnan(found).any(axis=1)] = np.nan
-            return list(self.opinions), found
-        wanted = "prediction" if kind == "predicted" else "rating" if fields.ballot == "rating" else "ballot"
-        variable = {"prediction": "predicted_rank", "rating": "agreement", "ballot": "rank"}[wanted]
-        if kind == "predicted" and fields.ballot == "rating":
-            variable = PREDICTED
-        turns: dict[int, list[int]] = {}
-        for turn, row in self.turns.items():
+            voters = list(self.opinions)
+            said = [[self.predicted(each, author) for each in standing] for author in voters]
+        else:
+            if kind == "predicted":
+                wanted, variable = "prediction", PREDICTED if fields.ballot == "rating" else "predicted_rank"
+            else:
+                wanted, variable = ("rating", "agreement") if fields.ballot == "rating" else ("ballot", "rank")
             # The position statement may have been rated before there were others.
-            voted = turn > max(standing) and not set(standing).isdisjoint(row["reads"])
-            if row["step"] == step and row["kind"] == wanted and voted:
-                # A prediction is of the author of the one opinion that it reads first.
-                voter = self.turns[row["reads"][0]]["agent"] if kind == "predicted" else row["agent"]
-                turns.setdefault(int(voter), []).append(turn)
-        ballots = np.full((len(turns), len(standing)), np.nan)
-        for place, own in enumerate(turns.values()):
-            for column, statement in enumerate(standing):
-                values = [self._numbers.get((variable, turn, statement), np.nan) for turn in own]
-                known = [value for value in values if not np.isnan(value)]
-                ballots[place, column] = np.mean(known) if known else np.nan
+            own = {turn: row for turn, row in self.turns.items() if row["step"] == step and turn > max(standing)}
+            votes = [turn for turn, row in own.items() if row["kind"] == wanted and {*standing} & {*row["reads"]}]
+            voters = list(dict.fromkeys(map(self._voter, votes)))
+            said = [[self.mean(variable, each, voter, own) for each in standing] for voter in voters]
+        ballots = np.array(said, dtype=float).reshape(len(voters), len(standing))
         ballots[np.isnan(ballots).any(axis=1)] = np.nan
-        return list(turns), ballots
+        return voters, ballots
 
     def elections(self, block: str) -> Iterator[dict[str, Any]]:
         """The elections of a complete run; `block` is that of the run."""
@@ -238,12 +225,7 @@ class Recorded:
             return None
         voters, ballots = self.ballots(step, kind, standing)
         counted = int((~np.isnan(ballots).any(axis=1)).sum()) if len(ballots) else 0
-        told: dict[str, Any] = {
-            "round": step - 1,
-            "ballots": kind,
-            "elects": kind == fields.elects,
-            "asked": len(voters),
-        }
+        told: dict[str, Any] = {"round": step - 1, "ballots": kind, "elects": kind == fields.elects}
         told |= {"rule": fields.rule_label, "asked": len(voters), "counted": counted, "standing": tuple(standing)}
         try:
             election = fields.elect(ballots, block, step - 1, scores=fields.scores(kind)) if counted else None

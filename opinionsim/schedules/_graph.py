@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 
 from opinionsim.errors import SpecError
 from opinionsim.registry import part
@@ -81,33 +81,13 @@ class GraphInteraction(Structure):
 
         Ties follow the order of the run among agents that nobody leads to, and the order of the edges otherwise.
         """
-        pairs, rank = self._pairs(setting), self._ranks(setting)
         before: dict[int, list[int]] = {agent: [] for agent in range(setting.size)}
-        after: dict[int, list[int]] = {agent: [] for agent in range(setting.size)}
-        for one, other in pairs:
+        sorter: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(self._ranks(setting), ()))
+        for one, other in self._pairs(setting):
             before[other].append(one)
-            after[one].append(other)
-        waiting = {agent: len(found) for agent, found in before.items()}
-        queue = deque(sorted((agent for agent, n in waiting.items() if not n), key=rank.__getitem__))
-        order: list[int] = []
-        while queue:
-            agent = queue.popleft()
-            order.append(agent)
-            for each in after[agent]:
-                waiting[each] -= 1
-                if not waiting[each]:
-                    queue.append(each)
-        if len(order) < setting.size:
-            left = set(range(setting.size)) - set(order)
-            raise SpecError(f"interaction.edges: they close a cycle: {_cycle(before, left, setting)}")
-        return order, before
-
-
-def _cycle(before: dict[int, list[int]], left: set[int], setting: Setting) -> str:
-    """A cycle among the agents that are left, in words."""
-    agent, path = min(left), list[int]()
-    while agent not in path:
-        path.append(agent)
-        agent = next(each for each in before[agent] if each in left)
-    round_trip = [*path[path.index(agent) :], agent][::-1]
-    return " -> ".join(str(setting.names[each] if setting.names else each) for each in round_trip)
+            sorter.add(other, one)
+        try:
+            return list(sorter.static_order()), before
+        except CycleError as error:
+            names = (str(setting.names[each] if setting.names else each) for each in error.args[1])
+            raise SpecError(f"interaction.edges: they close a cycle: {' -> '.join(names)}") from None
