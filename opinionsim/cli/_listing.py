@@ -128,14 +128,19 @@ def _topics() -> list[dict[str, Any]]:
     ]
 
 
+def _topic_row(topic: Any) -> dict[str, Any]:
+    """The fields of a topic, but for a question that it does not put."""
+    return {field: value for field, value in asdict(topic).items() if field != "question" or value}
+
+
 def _topics_shown(name: str) -> list[dict[str, Any]]:
     """A topic of the package with all that its file says, or all topics of a file."""
     from opinionsim.topics import load_topics
 
     if Path(name).suffix:
-        return [asdict(topic) for topic in load_topics(name).values()]
+        return [_topic_row(topic) for topic in load_topics(name).values()]
     known = {topic: found for file in _files("topics") for topic, found in load_topics(file).items()}
-    return [asdict(_called(name, "topic", known))]
+    return [_topic_row(_called(name, "topic", known))]
 
 
 def _personas() -> list[dict[str, Any]]:
