@@ -150,12 +150,15 @@ def _rated(data: str, all_raters: bool) -> pd.DataFrame | str:
     """Ratings of a store by raters that are reliable, or by all; a file as it is, which says that itself."""
     if data.endswith((".csv", ".parquet")):
         return data
-    from opinionsim.consensus import ratings, reliable
+    from opinionsim.consensus import ratings, reliability
 
     table = ratings(read_results(data, None, None))
-    kept = table if all_raters else reliable(table)
-    if kept.empty:
+    if all_raters:
+        return table
+    # What others than the reliable raters wrote still stands beside the opinions of their groups.
+    found = table.merge(reliability(table)[["group", "citizen", "reliable"]])
+    if not found["reliable"].any():
         raise SpecError(
             f"{data}: no rater is reliable; rate twice (interaction.ratings: {{passes: 2}}), or give --all-raters"
         )
-    return kept
+    return found
