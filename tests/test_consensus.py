@@ -16,7 +16,7 @@ from opinionsim.running import replay
 from opinionsim.specification import load_experiment
 from opinionsim.voting import elect
 from tests.support.running import carry_out, ended, finished
-from tests.support.sessions import REFUSED, Asked, NotingModel, hashed, noting, reply, session, sessions
+from tests.support.sessions import PREDICTING, REFUSED, Asked, NotingModel, hashed, noting, reply, session, sessions
 
 CUT_OFF = AIMessage("<statement>We all", response_metadata={"finish_reason": "length"})
 STATED = {0: "Cars out, now.", 1: "Cars must stay.", 2: "A trial year, perhaps."}
@@ -377,6 +377,36 @@ def test_the_frame_of_selections_is_what_a_session_acted_on(spec: dict[str, Any]
         shown = results.turns[(results.turns["step"] == row.round + 1) & results.turns["act"].isin(["rank", "predict"])]
         for reads in shown["reads"]:
             assert set(row.standing) == set(reads) & set(results.turns[results.turns["kind"] == "statement"]["turn"])
+
+
+BOTH = ["stated", "predicted"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"standing": ["position"], "ties": "random", "candidates": 3},
+        {"standing": ["position"], "ballot": "rating", "rule": "nash", "ratings": {"position": "before", "passes": 1}},
+        {
+            "standing": ["opinions", "position"],
+            "ballots": ["predicted"],
+            "predictor": "instrument",
+            "measurement__instruments": [PREDICTING],
+        },
+        {"ballots": BOTH, "ballot": "rating", "rule": "nash", "shortlist": 2, "candidates": 4, "incumbent": True},
+        {"ballots": BOTH, "shortlist": 2, "candidates": 4, "incumbent": True},
+    ],
+    ids=["position", "rated before", "instrument", "short list of ratings", "short list with the old winner"],
+)
+def test_the_statement_that_is_criticised_is_the_one_selected(fields: dict[str, Any]) -> None:
+    for seed in range(3):
+        model = noting(lambda asked: reply(asked.task, asked.prompt, hashed(asked.prompt, asked.seed)))
+        spec = {**session(4, rounds=2, **fields), "seed": seed}
+        results = finished(spec, f"{seed}.sqlite", model)
+        elects = results.selections[results.selections["elects"]]
+        assert elects["winner"].notna().all()
+        assert (elects["counted"] > 0).all()
+        assert_acted_on(results)
 
 
 def test_a_selection_is_the_election_of_its_ballots() -> None:

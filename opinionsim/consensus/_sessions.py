@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opinionsim.errors import MeasurementError
-from opinionsim.schedules import ConsensusInteraction, Recorded, recorded_sessions, rows_of
+from opinionsim.schedules import ConsensusInteraction, Recorded, rows_of
 from opinionsim.voting import RULES, compare_rules
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def sessions(results: Results) -> Iterator[tuple[Mapping[str, Any], Recorded]]:
     MeasurementError
         If no run of the results looks for a consensus.
     """
-    found = list(recorded_sessions(results.interactions, results.runs, results.turns, results.opinions, results.calls))
+    found = list(results.sessions)
     if not found:
         raise MeasurementError(f"{results.name} has no session that looks for a consensus (interaction kind consensus)")
     yield from found

@@ -37,7 +37,7 @@ def recorded_sessions(
     runs: pd.DataFrame,
     turns: pd.DataFrame,
     opinions: pd.DataFrame,
-    calls: pd.DataFrame,
+    entries: pd.DataFrame,
 ) -> Iterator[tuple[dict[str, Any], Recorded]]:
     """Sessions on record, each with its row of `runs`.
 
@@ -46,17 +46,17 @@ def recorded_sessions(
     cells : mapping of str to mapping
         By label of the cell, the interaction as a specification holds it; cells of another kind than ``consensus`` are
         left out.
-    runs, turns, opinions, calls : DataFrame
-        Frames of a store.
+    runs, turns, opinions, entries : DataFrame
+        Frames of a store; `entries` are calls, answers of persons and opinions that a schedule awaited.
     """
-    by_run = {name: dict(list(frame.groupby("run_id"))) for name, frame in (("turns", turns), ("calls", calls))}
+    by_run = {name: dict(list(frame.groupby("run_id"))) for name, frame in (("turns", turns), ("entries", entries))}
     said = dict(list(opinions[opinions["about"].notna()].groupby(["run_id", "cell"])))
     for run in rows_of(runs.drop_duplicates(["run_id", "cell", "replicate"])):
         fields, own = cells.get(run["cell"], {}), by_run["turns"].get(run["run_id"])
         if fields.get("kind") == "consensus" and own is not None:
             interaction = ConsensusInteraction.model_validate_json(json.dumps(fields))
             numbers = said.get((run["run_id"], run["cell"]), opinions.iloc[:0])
-            yield run, Recorded(interaction, own, numbers, by_run["calls"].get(run["run_id"], calls.iloc[:0]))
+            yield run, Recorded(interaction, own, numbers, by_run["entries"].get(run["run_id"], entries.iloc[:0]))
 
 
 def selections(found: Iterable[tuple[Mapping[str, Any], Recorded]]) -> pd.DataFrame:
@@ -90,12 +90,12 @@ class Recorded:
     ----------
     interaction : ConsensusInteraction
         Its fields.
-    turns, opinions, calls : DataFrame
+    turns, opinions, entries : DataFrame
         Rows of its run; of the opinions those of one cell that are about a second turn.
     """
 
     def __init__(
-        self, interaction: ConsensusInteraction, turns: pd.DataFrame, opinions: pd.DataFrame, calls: pd.DataFrame
+        self, interaction: ConsensusInteraction, turns: pd.DataFrame, opinions: pd.DataFrame, entries: pd.DataFrame
     ) -> None:
         self.interaction = interaction
         self.turns = {int(row["turn"]): row for row in rows_of(turns)}
@@ -103,12 +103,16 @@ class Recorded:
             (variable, int(turn), int(about)): float(value)
             for variable, turn, about, value in opinions[["variable", "turn", "about", "value"]].to_numpy(object)
         }
+        # Opinions that the session awaited count, also beside texts that the author of the statement was not shown.
+        awaited = entries[entries["part"].str.match(r"rating\.\w+\.\d+$")]
+        for part, turn, value in awaited[["part", "turn", "reply"]].to_numpy(object):
+            self._numbers[PREDICTED, int(turn), int(part.rpartition(".")[2])] = float(value)
         self._said: dict[tuple[str, int], list[int]] = {}
         for (variable, turn, about), value in self._numbers.items():
             if not math.isnan(value):
                 self._said.setdefault((variable, about), []).append(turn)
-        replies = calls[calls["part"] == "reply"].sort_values("attempt").drop_duplicates("turn", keep="last")
-        self._verdicts = dict(zip(replies["turn"].astype(int), replies["verdict"], strict=True))
+        replies = entries[entries["part"] == "reply"].sort_values("attempt").drop_duplicates("turn", keep="last")
+        self._verdicts: dict[int, str] = dict(zip(replies["turn"].astype(int), replies["verdict"], strict=True))
 
     def statements(self, step: int) -> list[int]:
         """Statements of a round that can be used, those that do not stand included."""
@@ -169,10 +173,8 @@ class Recorded:
         row = self.turns[turn]
         if row["kind"] != DRAFT.kind or row["act"] == PUT.name:
             return row["condition"] in SPOKEN
-        if turn not in self._verdicts:  # a person's draft, of which no call says whether it could be read
-            return any(turn in each["reads"] for each in self.turns.values())
         # A draft that was cut off was never read.
-        return bool(row["condition"] == "answered" and self._verdicts[turn] == "accepted")
+        return bool(row["condition"] == "answered") and self._verdicts.get(turn) == "accepted"
 
     def ballots(
         self, step: int, kind: Literal["stated", "predicted"], standing: Sequence[int]

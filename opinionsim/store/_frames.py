@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from numbers import Real
 from typing import Any
@@ -67,7 +68,8 @@ def read_frames(connection: Connection, design: DesignRow, names: Iterable[str] 
     """
     require_whole(connection, {run.run_id for run in design.runs})
     rows = _Rows(connection, design)
-    frames = {**FRAMES, "acts": acts}
+    entries: Callable[[_Rows], pd.DataFrame] = partial(calls, sources=("model", "person", "instrument"))
+    frames = {**FRAMES, "acts": acts, "entries": entries}
     return {name: frames[name](rows) for name in (frames if names is None else names)}
 
 
@@ -180,14 +182,14 @@ def _replies(rows: _Rows) -> dict[tuple[str, int], dict[str, Any]]:
     return found
 
 
-def calls(rows: _Rows) -> pd.DataFrame:
-    """One row a reply of a model."""
+def calls(rows: _Rows, sources: Collection[str] = ("model",)) -> pd.DataFrame:
+    """One row a reply of a model, or what else entered from these sources."""
     table = _schema.journal
     authors = rows.authors()
     records = []
     for row in rows.among(table, with_texts()):
         # Only a row that was found intact says what its source is.
-        if row.source != "model":
+        if row.source not in sources:
             continue
         values = row._asdict()
         values["reply"], values["reasoning"] = texts_of(row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ from opinionsim.store._sql import open_store
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from opinionsim.schedules import Recorded
 
 
 def load(store: str, experiment: str | None = None, *, design: int | None = None) -> Results:
@@ -210,9 +212,16 @@ class Results:
         winner (turn; missing where no ballot counts), tied (turns that the rule left tied for the first place, before
         the tie was broken), evidence.
         """
-        from opinionsim.schedules import recorded_sessions, selections
+        from opinionsim.schedules import selections
 
-        return selections(recorded_sessions(self.interactions, *self._read("runs", "turns", "opinions", "calls")))
+        return selections(self.sessions)
+
+    @property
+    def sessions(self) -> Iterator[tuple[dict[str, Any], Recorded]]:
+        """Sessions that look for a consensus, each with its row of ``runs``."""
+        from opinionsim.schedules import recorded_sessions
+
+        return recorded_sessions(self.interactions, *self._read("runs", "turns", "opinions", "entries"))
 
     @property
     def interactions(self) -> dict[str, Mapping[str, Any]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import product
+from string import ascii_uppercase
 from typing import Any
 
 import pytest
@@ -12,17 +14,20 @@ from hypothesis import given, strategies as st
 
 from opinionsim.errors import Rejected
 from opinionsim.messages import Message, numbers_in
-from opinionsim.schedules._consensus_acts import (
-    MOST_LABELS,
-    PREDICT,
-    PREDICT_RATING,
-    RANK,
-    RATE,
-    labels,
-    read_completion,
-    read_ranking,
-    read_statement,
-)
+from opinionsim.schedules import ConsensusInteraction
+
+
+def parse_of(act: str, **fields: Any) -> Any:
+    """How an act of a session reads its replies."""
+    fields = {"kind": "consensus", "ballot": "rating", "rule": "nash", **fields}
+    return ConsensusInteraction.model_validate(fields, strict=False).acts[act].parse
+
+
+RANK, RATE, PREDICT, PREDICT_RATING = map(parse_of, ("rank", "rate", "predict", "predict-rating"))
+DRAFT = parse_of("draft")
+COMPLETION = parse_of("draft", drafters=({"count": 2, "style": "completion"},))
+#: Labels of statements: A to Z, AA to ZZ.
+LABELS = [*ascii_uppercase, *map("".join, product(ascii_uppercase, repeat=2))]
 
 
 def shown(n: int, first: int = 10) -> tuple[Message, ...]:
@@ -34,7 +39,7 @@ def shown(n: int, first: int = 10) -> tuple[Message, ...]:
 
 def ranks(text: str, n: int) -> list[int]:
     """Ranks that a reply gives the n statements shown, in their order."""
-    said = read_ranking("rank", "reply", text, shown(n))
+    said = RANK("reply", text, shown(n))
     assert numbers_in(said.text) == said.decision, "what is published says other numbers than were decided"
     return [said.decision[turn]["rank"] for turn in range(10, 10 + n)]
 
@@ -95,7 +100,7 @@ def test_a_ranking_that_is_none_is_refused_and_says_why(reply: str, n: int, why:
 def test_any_ranking_of_any_number_of_statements_is_read_as_it_is_written(data: st.DataObject, n: int) -> None:
     order = data.draw(st.permutations(range(n)))
     signs = data.draw(st.lists(st.sampled_from([" > ", " = ", ">", "=\n"]), min_size=n - 1, max_size=n - 1))
-    names = labels(n)
+    names = LABELS
     text, expected, rank = names[order[0]], {order[0]: 1}, 1
     for place, (sign, each) in enumerate(zip(signs, order[1:], strict=True), 2):
         rank = place if ">" in sign else rank
@@ -105,22 +110,21 @@ def test_any_ranking_of_any_number_of_statements_is_read_as_it_is_written(data: 
 
 
 def test_letters_go_on_after_z() -> None:
-    assert labels(28)[25:] == ["Z", "AA", "AB"]
-    assert labels(MOST_LABELS)[-1] == "ZZ"
-    assert ranks("<ranking>" + " > ".join(reversed(labels(30))) + "</ranking>", 30) == list(range(30, 0, -1))
+    assert ranks("<ranking>" + " > ".join(reversed(LABELS[:30])) + "</ranking>", 30) == list(range(30, 0, -1))
+    assert LABELS[25:28] == ["Z", "AA", "AB"]
 
 
 @given(st.text(max_size=80), st.integers(2, 5))
 def test_any_text_is_read_or_refused(text: str, n: int) -> None:
-    parsers: Sequence[Any] = (RANK.parse, PREDICT.parse, RATE.parse, PREDICT_RATING.parse, read_statement)
-    for parse in (*parsers, read_completion):
+    parsers: Sequence[Any] = (RANK, PREDICT, RATE, PREDICT_RATING, DRAFT)
+    for parse in (*parsers, COMPLETION):
         with suppress(Rejected):
             assert parse("reply", text, shown(n)).text.strip()
 
 
 def test_labels_follow_what_was_received_not_the_turns() -> None:
     opinion, first, second, third = shown(3)
-    said = read_ranking("rank", "reply", "<ranking>A > B > C</ranking>", (opinion, third, first, second))
+    said = RANK("reply", "<ranking>A > B > C</ranking>", (opinion, third, first, second))
     assert said.decision == {12: {"rank": 1}, 10: {"rank": 2}, 11: {"rank": 3}}
 
 
@@ -129,8 +133,7 @@ def test_labels_follow_what_was_received_not_the_turns() -> None:
 
 def rating(reply: str) -> dict[str, int]:
     """What a citizen's reply says of the statement of turn 10."""
-    assert RATE.parse is not None
-    said = RATE.parse("reply", reply, shown(1))
+    said = RATE("reply", reply, shown(1))
     assert numbers_in(said.text) == said.decision
     return dict(said.decision[10])
 
@@ -183,13 +186,12 @@ def test_every_rating_on_the_scale_is_read_as_it_is_written(agreement: int, qual
 
 @pytest.mark.parametrize("reply", ["Agreement: 5", "Predicted agreement: 5", "The citizen wavers.\nAgreement: 5 / 7"])
 def test_a_predictor_says_agreement_alone(reply: str) -> None:
-    assert PREDICT_RATING.parse is not None
-    assert PREDICT_RATING.parse("reply", reply, shown(1)).decision == {10: {"predicted_agreement": 5}}
+    assert PREDICT_RATING("reply", reply, shown(1)).decision == {10: {"predicted_agreement": 5}}
 
 
 # -- statements
 
-read = partial(read_statement, "reply")
+read = partial(DRAFT, "reply")
 
 
 @pytest.mark.parametrize(
@@ -240,9 +242,9 @@ def test_any_statement_without_these_tags_is_read_to_the_letter(text: str) -> No
     ],
 )
 def test_a_completion_is_cut_at_its_first_line(reply: str, statement: str) -> None:
-    assert read_completion("reply", reply, ()).text == statement
+    assert COMPLETION("reply", reply, ()).text == statement
 
 
 def test_a_blank_completion_is_refused() -> None:
     with pytest.raises(Rejected, match="is blank"):
-        read_completion("reply", "\n \n", ())
+        COMPLETION("reply", "\n \n", ())

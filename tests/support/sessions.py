@@ -100,6 +100,8 @@ def sessions(draw: st.DrawFn) -> dict[str, Any]:
     if fields["ballots"] == ["stated", "predicted"]:
         elects = draw(st.sampled_from(["stated", "predicted"]))
         fields |= {"choose_by": elects, **({"shortlist": 2} if elects == "stated" and draw(st.booleans()) else {})}
+    if "predicted" in fields["ballots"] and draw(st.booleans()):
+        fields |= {"predictor": "instrument", "measurement__instruments": [PREDICTING]}
     if draw(st.booleans()):
         fields["measurement__self_report"] = {"before": draw(st.integers(0, 1)), "after": 1}
     spec = session(4, **fields)
@@ -213,7 +215,7 @@ class Guest:
 
 @osim.part("classifier")
 class SharedLetters:
-    """A predictor for tests: agreement follows from the two texts, whatever they say; -3 to 3."""
+    """A predictor for tests: agreement follows from the two texts, whatever they say; of one in thirty it says none."""
 
     name = "shared-letters"
     needs_claim, reads_context, reads_about = False, False, True
@@ -226,10 +228,10 @@ class SharedLetters:
         return {}
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
-        probabilities = np.zeros((len(items), len(self.scale)))
-        for row, item in enumerate(items):
-            probabilities[row, int(hashed(item.text, item.about)[:4], 16) % len(self.scale)] = 1.0
-        return OpinionEstimates.from_probabilities(self.scale, probabilities, np.zeros(len(items)))
+        numbers = [int(hashed(item.text, item.about)[:6], 16) for item in items]
+        probabilities = np.array([np.eye(len(self.scale))[number % len(self.scale)] for number in numbers])
+        silent = np.array([float(number % 30 == 0) for number in numbers])
+        return OpinionEstimates.from_probabilities(self.scale, probabilities, silent)
 
 
 #: Predicted agreement by an instrument; beside ``predictor: instrument`` and ballots among which are predicted ones.
