@@ -5,10 +5,12 @@ Each derives from :class:`OpinionSimError` and has a message for the user and an
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib import import_module
 from numbers import Integral
 from typing import Any
 
@@ -129,3 +131,33 @@ def whole_number(name: str, value: Any, least: int, error: type[OpinionSimError]
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise error(f"{name} must be a whole number of at least {least}; got {value!r:.60}")
     return int(value)
+
+
+def packages(what: str, extra: str, *modules: str, otherwise: str = "") -> list[Any]:
+    """The modules of packages that only an extra installs.
+
+    Parameters
+    ----------
+    what : str
+        What needs them, as the subject of a sentence.
+    extra : str
+        The extra.
+    *modules : str
+        Their names.
+    otherwise : str
+        What can be done without them, as the end of the message.
+
+    Raises
+    ------
+    MeasurementError
+        If one is missing.
+    """
+    # No telemetry unless the user asks for it; the library of the model hub reads this variable on import.
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    try:
+        return [import_module(each) for each in modules]
+    except ImportError as error:
+        raise MeasurementError(
+            f"{what} needs the packages of the extra {extra!r} ({(error.name or str(error)).partition('.')[0]} is "
+            f"missing); install with pip install 'opinionsim[{extra}]'{otherwise}"
+        ) from None

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 from opinionsim.classifiers._base import Item, check_items, scores
-from opinionsim.errors import MeasurementError, SpecError, meant, whole_number
+from opinionsim.errors import SpecError, meant, packages, whole_number
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.registry import part
 from opinionsim.streams import digest, stream
@@ -106,7 +105,7 @@ def _words(text: str) -> list[str]:
 
 
 def _tfidf(method: str, _: int) -> _Score:
-    extraction = _library("sklearn.feature_extraction.text", "scikit-learn", method)
+    extraction = _library("sklearn.feature_extraction.text", method)
 
     def score(statement: str, opinion: str) -> float:
         if not _words(statement) or not _words(opinion):
@@ -126,12 +125,12 @@ class _Words:
 
 
 def _rouge(method: str, _: int) -> _Score:
-    scorer = _library("rouge_score.rouge_scorer", "rouge-score", method).RougeScorer([method], tokenizer=_Words())
+    scorer = _library("rouge_score.rouge_scorer", method).RougeScorer([method], tokenizer=_Words())
     return lambda statement, opinion: float(scorer.score(opinion, statement)[method].fmeasure)
 
 
 def _bleu(method: str, _: int) -> _Score:
-    metric = _library("sacrebleu.metrics", "sacrebleu", method).BLEU(effective_order=True)
+    metric = _library("sacrebleu.metrics", method).BLEU(effective_order=True)
     return lambda statement, opinion: min(1.0, float(metric.sentence_score(statement, [opinion]).score) / 100)
 
 
@@ -150,12 +149,6 @@ _METHODS: dict[str, Callable[[str, int], _Score]] = {
 }
 
 
-def _library(module: str, package: str, method: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError:
-        raise MeasurementError(
-            f"classifier 'baseline' with the method {method!r} needs the packages of the extra 'consensus' "
-            f"({package} is missing); install with pip install 'opinionsim[consensus]'; the methods longest and random "
-            "need none"
-        ) from None
+def _library(module: str, method: str) -> Any:
+    what, otherwise = f"classifier 'baseline' with the method {method!r}", "; the methods longest and random need none"
+    return packages(what, "consensus", module, otherwise=otherwise)[0]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.errors import MeasurementError, SpecError, packages
 from opinionsim.provenance import digest_of_weights
 
 #: Short names and the published weights they stand for.
@@ -66,8 +65,8 @@ def load_weights(name: str, revision: str | None, dtype: str, device: str, expec
     MeasurementError
         If a package is missing, there are no usable weights under that name, or they are not those expected.
     """
-    torch = _library("torch", name)
-    transformers = _library("transformers", name)
+    what, otherwise = f"classifier 'flan-t5' with the weights {name!r}", ", or use the classifier 'chat'"
+    torch, transformers = packages(what, "local", "torch", "transformers", otherwise=otherwise)
     where = device_named(torch, device)
     folder, shown, digest = _locate(_SIZES.get(name, name), revision)
     if expected is not None and digest != expected:
@@ -90,18 +89,6 @@ def load_weights(name: str, revision: str | None, dtype: str, device: str, expec
     if len(tokenizer) > model.get_input_embeddings().num_embeddings:
         raise _unusable(name, "its tokenizer has tokens that the model does not know")
     return Weights(model, tokenizer, shown, digest)
-
-
-def _library(package: str, name: str) -> Any:
-    # No telemetry unless the user enables it; the variable is read when the hub's library is first imported.
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    try:
-        return import_module(package)
-    except ImportError:
-        raise MeasurementError(
-            f"classifier 'flan-t5' with the weights {name!r} needs the packages of the extra 'local' "
-            f"({package} is missing); install with pip install 'opinionsim[local]', or use the classifier 'chat'"
-        ) from None
 
 
 def device_named(torch: Any, device: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from opinionsim.classifiers._base import Item, check_items, scores
 from opinionsim.classifiers._flan_t5_weights import device_named
-from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.errors import MeasurementError, SpecError, packages
 from opinionsim.messages import printable
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.provenance import CARD, digest_of_weights
@@ -193,14 +192,8 @@ def _load(folder: str | Path, device: str, expected: str | None = None) -> tuple
             f"its weights are not those of the option weights: found {fingerprint!r} instead of {expected!r}; give the "
             "folder of the weights you mean, or correct weights",
         )
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    try:
-        torch, transformers = import_module("torch"), import_module("transformers")
-    except ImportError as error:
-        raise MeasurementError(
-            f"classifier 'reward' needs the packages of the extra 'local' ({error.name} is missing); install with "
-            "pip install 'opinionsim[local]', or use the classifier 'baseline'"
-        ) from None
+    otherwise = ", or use the classifier 'baseline'"
+    torch, transformers = packages("classifier 'reward'", "local", "torch", "transformers", otherwise=otherwise)
     where = device_named(torch, device)
     try:
         model, report = transformers.AutoModelForSequenceClassification.from_pretrained(

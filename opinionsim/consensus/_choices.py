@@ -38,19 +38,17 @@ def _elections(ratings: pd.DataFrame, *columns: str) -> Iterator[list[_Ballots]]
     import pandas as pd
 
     own = ratings[ratings["policy"] != POSITION]
-    for (group, round_), part in own.groupby(["group", "round"], sort=False):
+    keys = ["group", "round", "citizen", "candidate"]
+    means = own.groupby(keys, sort=False, observed=True)[list(columns)].mean().reset_index()
+    for (group, round_), part in means.groupby(["group", "round"], sort=False, observed=True):
         row, citizens = pd.factorize(part["citizen"])
         column, candidates = pd.factorize(part["candidate"])
         found = []
         for name in columns:
-            values = np.full((2, len(citizens), len(candidates)), 0.0)
-            known = part[name].notna().to_numpy()
-            np.add.at(values[0], (row[known], column[known]), part[name].to_numpy(dtype=float)[known])
-            np.add.at(values[1], (row[known], column[known]), 1.0)
-            with np.errstate(invalid="ignore"):
-                means = values[0] / values[1]
-            means[np.isnan(means).any(axis=1)] = math.nan
-            found.append(_Ballots(group, round_, citizens.tolist(), candidates.tolist(), means))
+            values = np.full((len(citizens), len(candidates)), math.nan)
+            values[row, column] = part[name].to_numpy(dtype=float)
+            values[np.isnan(values).any(axis=1)] = math.nan
+            found.append(_Ballots(group, round_, citizens.tolist(), candidates.tolist(), values))
         if len(candidates) > 1 and all((~np.isnan(each.values)).any() for each in found):
             # Ranks are counted anew without the position statement, and after several passes.
             yield [
@@ -152,14 +150,9 @@ def rule_agreement(
 # -- predicted and stated agreement ----------------------------------------------------------------------------------
 
 
-def _rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
-    """Spearman's; NaN where either is constant."""
-    from scipy.stats import rankdata
-
-    ranks = np.stack([rankdata(one), rankdata(other)]) if len(one) else np.zeros((2, 1))
-    ranks -= ranks.mean(axis=1, keepdims=True)
-    size = float(np.sqrt((ranks**2).sum(axis=1).prod()))
-    return float(ranks[0] @ ranks[1]) / size if size > 0 else math.nan
+def _rank_correlation(pairs: pd.DataFrame) -> float:
+    """Spearman's of two columns; NaN where either is constant."""
+    return float(pairs.corr(method="spearman").to_numpy()[0, 1])
 
 
 def prediction(ratings: pd.DataFrame, predicted: str = "predicted_agreement") -> pd.DataFrame:
@@ -186,13 +179,11 @@ def prediction(ratings: pd.DataFrame, predicted: str = "predicted_agreement") ->
     known = by_citizen(checked(ratings, predicted), "agreement", predicted)
     for group, part in known.groupby("group", sort=False):
         stated, guess = part["agreement"].to_numpy(), part[predicted].to_numpy(dtype=float)
-        own = [
-            _rank_correlation(each["agreement"].to_numpy(), each[predicted].to_numpy())
-            for _, each in part.groupby("citizen", sort=False)
-        ]
+        pairs = part[["agreement", predicted]].astype(float)
+        own = [_rank_correlation(each) for _, each in pairs.groupby(part["citizen"], sort=False)]
         within = float(pd.Series(own).mean())
         error = np.abs(stated - guess).mean() if ((guess >= LOWEST) & (guess <= HIGHEST)).all() else math.nan
-        rows.append([group, len(part), _rank_correlation(stated, guess), within, error])
+        rows.append([group, len(part), _rank_correlation(pairs), within, error])
     return pd.DataFrame(rows, columns=["group", "n", "rank_correlation", "within_citizens", "mean_absolute_error"])
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from opinionsim.errors import MeasurementError, SpecError, whole_number
+from opinionsim.errors import MeasurementError, SpecError, packages, whole_number
 from opinionsim.streams import stream
 
 #: Phrases that nearly every question of the source has (Bakker et al. 2022; D2): of its government, and four names of
@@ -130,7 +128,6 @@ def _averaged(folder: Path, texts: list[str]) -> np.ndarray:
     """The last layer of a local model, averaged over the tokens of each text."""
     if not folder.is_dir():
         raise SpecError(f"encoder: {str(folder)!r} is no folder; give that of a model of transformers, or a callable")
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     _library("torch", "local")
     try:
         read = _library("transformers", "local").pipeline("feature-extraction", model=str(folder))
@@ -140,10 +137,4 @@ def _averaged(folder: Path, texts: list[str]) -> np.ndarray:
 
 
 def _library(name: str, extra: str = "consensus") -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise MeasurementError(
-            f"vectors and clusters of questions need the packages of the extra {extra!r} ({name.partition('.')[0]} is "
-            f"missing); install with pip install 'opinionsim[{extra}]'"
-        ) from None
+    return packages("clustering of questions", extra, name)[0]

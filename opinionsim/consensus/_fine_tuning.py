@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -14,7 +12,7 @@ from pydantic import Field
 
 from opinionsim import __version__
 from opinionsim.documents import DocumentModel
-from opinionsim.errors import MeasurementError, SpecError, StoreError
+from opinionsim.errors import SpecError, StoreError, packages
 from opinionsim.provenance import CARD, PLAN, digest_of_weights
 from opinionsim.streams import canonical_json, digest
 
@@ -85,15 +83,7 @@ def load_base(base: str | Path, auto: str, settings: Training, **options: Any) -
     MeasurementError
         If a package of the extra ``local`` is missing.
     """
-    # No telemetry unless the user asks for it; the hub's library reads this variable on import.
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    try:
-        transformers, *_ = map(import_module, ("transformers", "torch", "accelerate", "peft"))
-    except ImportError as error:
-        raise MeasurementError(
-            f"training needs the packages of the extra 'local' ({error.name} is missing); install with "
-            "pip install 'opinionsim[local]'"
-        ) from None
+    transformers, *_ = packages("training", "local", "transformers", "torch", "accelerate", "peft")
     transformers.set_seed(settings.seed)
     folder = Path(base).expanduser()
     try:
