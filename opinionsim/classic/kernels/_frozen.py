@@ -123,11 +123,11 @@ def _blocks_at_rest(opinions, previous, contacts, p, timing, memory):
         end = min(opinions.size, done + part)
         for agent in range(done, end):
             opinion = opinions[agent]
-            cell = min(np.uint64(np.int64((opinion - frame[0]) * frame[1])), np.uint64(lows.size - 1))
-            if opinion < lows[cell]:
-                lows[cell], ends[cell + cell] = opinion, agent
-            if opinion > highs[cell]:
-                highs[cell], ends[cell + cell + np.uint64(1)] = opinion, agent
+            home = min(np.uint64(np.int64((opinion - frame[0]) * frame[1])), np.uint64(lows.size - 1))
+            if opinion < lows[home]:
+                lows[home], ends[home + home] = opinion, agent
+            if opinion > highs[home]:
+                highs[home], ends[home + home + np.uint64(1)] = opinion, agent
         if _find_wide(opinions, lows, highs, ends, shown, p.epsilon, timing.tolerance):
             return False
         done, part = end, 2 * part
