@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 #: Cells of the width of one confidence that a range may be divided into.
 _MOST_CELLS = 2**22
-#: Agents that are looked at first, and agents that are remembered for having shown that a run goes on.
-_FIRST, _SHOWN = 64, 64
+#: Agents that are looked at first.
+_FIRST = 16
+#: A component wider than this many times what is at rest is not looked at further: its ends will go on showing it.
+_AMPLY = 2.5
 
 #: The criteria of bounded confidence in words.
 BOUNDED_CONFIDENCE = (
@@ -37,7 +39,7 @@ def bounded_confidence(setup: Setup) -> Stop:
     variant = setup.variant()
     require_approach(setup)
     if not variant.complete or "epsilon" in variant.own:
-        return Stop(_ties_at_rest(variant), _components, dear=True)
+        return Stop(_ties_at_rest(variant), _forest)
     if not setup.parameters["epsilon"]:
         return Stop(_at_once, one_number)
     cells = (setup.range[1] - setup.range[0]) / max(float(setup.p.epsilon), 1e-300)
@@ -47,7 +49,7 @@ def bounded_confidence(setup: Setup) -> Stop:
             f"until: frozen takes an epsilon of 0, or of at least {least:.2g} on this range; got "
             f"{setup.parameters['epsilon']:g}"
         )
-    return Stop(_blocks_at_rest, _cells, dear=True)
+    return Stop(_blocks_at_rest, _cells)
 
 
 def require_approach(setup: Setup) -> None:
@@ -69,87 +71,67 @@ def require_approach(setup: Setup) -> None:
 @inlined
 def _at_once(opinions, previous, contacts, p, timing, memory):
     """Where none but equal opinions meet, nothing can change."""
-    return -1
+    return True
 
 
 @inlined
 def _cells(opinions, contacts, p):
-    """The ends of opinions in each cell and their places in the order in which agents are looked at, and the frame."""
-    low, high = opinions[0], opinions[0]
-    for agent in range(opinions.size):
-        low, high = min(low, opinions[agent]), max(high, opinions[agent])
+    """Ends of opinions in each cell, the agents that have them, three agents of a wide block, and the frame."""
     # A little narrower than the confidence, so that all in a cell are within it.
-    width = max(0.999 * p.epsilon, (high - low) / _MOST_CELLS)
-    count = np.int64((high - low) / width) + 1 if width > 0.0 else np.int64(1)
-    order, frame = np.empty(opinions.size, dtype=np.int64), np.empty(2)
-    for agent in range(opinions.size):
-        order[agent] = agent
-    frame[0], frame[1] = low, 1.0 / width if width > 0.0 else 0.0
-    return np.empty(count), np.empty(count), np.empty(2 * count, dtype=np.int64), order, frame
+    width = 0.999 * p.epsilon
+    count = np.int64((p.limits[1] - p.limits[0]) / width) + 1
+    frame = np.empty(2)
+    frame[0], frame[1] = p.limits[0], 1.0 / width
+    return np.empty(count), np.empty(count), np.empty(2 * count, np.uint32), np.zeros(3, np.uint32), frame
 
 
 @inlined
-def _cell(opinion, frame, count):
-    return min(max(np.int64((opinion - frame[0]) * frame[1]), 0), count - 1)
+def _wide(opinions, shown, epsilon, width):
+    """Whether three agents, two within reach of the middle one, are farther apart than the confidence or `width`."""
+    low, middle, high = opinions[shown[0]], opinions[shown[1]], opinions[shown[2]]
+    return middle - low < epsilon and high - middle < epsilon and (not high - low < epsilon or high - low > width)
 
 
 @inlined
-def _wide_block(lows, highs, epsilon, width):
-    """The first and last cell of a block that is wider than the confidence, or than `width`; the last is -1 if none."""
-    first, start, end = np.int64(0), np.inf, -np.inf
-    for cell in range(lows.size):
-        if lows[cell] <= highs[cell]:
-            if not lows[cell] - end < epsilon:
-                first, start = np.int64(cell), lows[cell]
-            end = highs[cell]
-            if not end - start < epsilon or end - start > width:
-                return first, np.int64(cell)
-    return first, np.int64(-1)
+def _find_wide(opinions, lows, highs, ends, shown, epsilon, width):
+    """Look for three such agents among those at the ends of cells; some are in every block that is too wide."""
+    first, last = np.uint32(0), np.uint32(0)
+    end = -np.inf
+    for place in range(ends.size):
+        if lows[place >> 1] <= highs[place >> 1]:
+            agent = ends[place]
+            opinion = opinions[agent]
+            if not opinion - end < epsilon:
+                first = agent
+            shown[0], shown[1], shown[2] = first, last, agent
+            if first != agent and _wide(opinions, shown, epsilon, width):
+                return True
+            last, end = agent, opinion
+    return False
 
 
 @inlined
 def _blocks_at_rest(opinions, previous, contacts, p, timing, memory):
     """Look at ever more agents until some of them make a block too wide; blocks of more agents are no narrower."""
-    lows, highs, ends, order, frame = memory
+    lows, highs, ends, shown, frame = memory
+    if _wide(opinions, shown, p.epsilon, timing.tolerance):
+        return False
     for cell in range(lows.size):
         lows[cell], highs[cell] = np.inf, -np.inf
-    done, part, cost = 0, max(_FIRST, lows.size), lows.size
-    while done < order.size:
-        end = min(order.size, done + part)
-        for place in range(done, end):
-            opinion = opinions[order[place]]
-            cell = _cell(opinion, frame, lows.size)
-            if opinion < lows[cell]:
-                lows[cell], ends[2 * cell] = opinion, place
-            if opinion > highs[cell]:
-                highs[cell], ends[2 * cell + 1] = opinion, place
-        cost += end - done + lows.size
-        first, last = _wide_block(lows, highs, p.epsilon, timing.tolerance)
-        if last >= 0:
-            if done > 0:
-                _bring_forward(order, ends, lows, highs, first, last)
-            return cost
-        done, part = end, 4 * part
-    return -1
-
-
-@inlined
-def _bring_forward(order, ends, lows, highs, first, last):
-    """Have the agents at the ends of the cells of a wide block looked at first from now on."""
-    front = 0
-    for cell in range(first, last + 1):
-        for side in range(2):
-            if lows[cell] <= highs[cell] and front < _SHOWN:
-                place = ends[2 * cell + side]
-                order[front], order[place] = order[place], order[front]
-                front += 1
-
-
-@inlined
-def _components(opinions, contacts, p):
-    """Parent, ends and least confidence of each component, and the agent at which the next check begins."""
-    n = opinions.size
-    return np.empty(n, dtype=np.int64), np.empty(n), np.empty(n), np.empty(n), np.zeros(1, dtype=np.int64)
+    done, part = 0, max(_FIRST, lows.size)
+    while done < opinions.size:
+        end = min(opinions.size, done + part)
+        for agent in range(done, end):
+            opinion = opinions[agent]
+            home = min(np.uint64(np.int64((opinion - frame[0]) * frame[1])), np.uint64(lows.size - 1))
+            if opinion < lows[home]:
+                lows[home], ends[home + home] = opinion, agent
+            if opinion > highs[home]:
+                highs[home], ends[home + home + np.uint64(1)] = opinion, agent
+        if _find_wide(opinions, lows, highs, ends, shown, p.epsilon, timing.tolerance):
+            return False
+        done, part = end, 2 * part
+    return True
 
 
 @inlined
@@ -161,51 +143,123 @@ def root(parents, agent):
     return agent
 
 
+@inlined
+def _forest(opinions, contacts, p):
+    """Links, parent, lowest and highest agent and least confidence of each component, a queue, and agents that show it.
+
+    The link of an agent leads to another of its component: twice that agent, and one more if the tie is within reach by
+    its own confidence in place of that of the other. It leads to itself at the root.
+    """
+    n = opinions.size
+    links, shown = np.empty(n, np.int64), np.zeros(4, np.int64)
+    for agent in range(n):
+        links[agent] = 2 * agent
+    shown[2] = -1
+    numbers = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n + 1, np.int64)
+    return links, numbers, np.empty(n), shown
+
+
+@inlined
+def _going_on(opinions, p, links, shown, tolerance):
+    """Whether the agents that showed that a run goes on show it still, by links that are within reach.
+
+    Either the first two are in one component, and far apart; or the first is in that of the third, and the second in
+    that of the fourth, and they are within the confidence by which the third hears the fourth. If these two components
+    have become one, it is too wide as long as third and fourth are far apart.
+    """
+    least = np.inf
+    for each in range(2 if shown[2] < 0 else 4):
+        agent = shown[each]
+        while links[agent] >> 1 != agent:
+            other = links[agent] >> 1
+            epsilon = at(p.epsilon, agent if links[agent] & 1 else other)
+            if not abs(opinions[other] - opinions[agent]) < epsilon:
+                return False
+            least, agent = min(least, epsilon), other
+    width = abs(opinions[shown[0]] - opinions[shown[1]])
+    if shown[2] < 0:
+        return width > tolerance or not width < least
+    return width < at(p.epsilon, shown[2]) and not abs(opinions[shown[2]] - opinions[shown[3]]) < least
+
+
+@inlined
+def _turn(links, agent, link):
+    """Make an agent the root of its tree, and hang it from another by a link."""
+    while True:
+        before = links[agent]
+        links[agent] = link
+        if before >> 1 == agent:
+            return
+        agent, link = before >> 1, 2 * agent + 1 - (before & 1)
+
+
 def _ties_at_rest(variant: Variant) -> Callable[..., Any]:
     reach, partner, _ = topology(variant)
     weighted = variant.weighted
 
     def check(opinions, previous, contacts, p, timing, memory):
-        parents, lows, highs, least, begin = memory
-        n = opinions.size
-        cost = n >> 2
+        links, (parents, lows, highs, queue), least, shown = memory
+        n, begun, beside = opinions.size, shown[0], False
+        if _going_on(opinions, p, links, shown, timing.tolerance):
+            return False
         for agent in range(n):
-            parents[agent], lows[agent], highs[agent], least[agent] = agent, opinions[agent], opinions[agent], np.inf
+            parents[agent] = -1
         for looked in range(n):
-            agent = (begin[0] + looked) % n
+            one = (begun + looked) % n
+            if parents[one] >= 0:
+                continue
+            parents[one], links[one], queue[0], low, high, tight = one, 2 * one, one, one, one, np.inf
+            done, end, lowest, highest = 0, 1, opinions[one], opinions[one]
+            while done < end and not highest - lowest > _AMPLY * min(timing.tolerance, tight):
+                agent, some = queue[done], False
+                own, epsilon = opinions[agent], at(p.epsilon, agent)
+                outer, done = epsilon + 3.0 * timing.tolerance, done + 1
+                for place in range(reach(contacts, agent)):
+                    other = partner(contacts, agent, place)
+                    opinion, two = opinions[other], parents[other]
+                    gap = abs(opinion - own)
+                    if not gap < epsilon:
+                        beside |= gap <= outer
+                        continue
+                    if weighted and contacts.weights[contacts.starts[agent] + place] <= 0.0:
+                        continue
+                    some = True
+                    if two == one:
+                        continue
+                    if two < 0:
+                        parents[other], links[other], queue[end] = one, 2 * agent, other
+                        end += 1
+                        if opinion < lowest:
+                            low, lowest = other, opinion
+                        if opinion > highest:
+                            high, highest = other, opinion
+                        continue
+                    two = root(parents, two)
+                    if two != one:
+                        _turn(links, agent, 2 * other + 1)
+                        parents[two], tight = one, min(tight, least[two])
+                        low = lows[two] if opinions[lows[two]] < lowest else low
+                        high = highs[two] if opinions[highs[two]] > highest else high
+                        lowest, highest = opinions[low], opinions[high]
+                tight = min(tight, epsilon if some else np.inf)
+            lows[one], highs[one], least[one], width = low, high, tight, highest - lowest
+            if width > timing.tolerance or not width < tight:
+                shown[0], shown[1], shown[2] = low, high, -1
+                return False
+        # Ends of components as narrow as these are no nearer to each other than agents beyond that.
+        for agent in range(n if beside else 0):
             epsilon = at(p.epsilon, agent)
-            count, one = reach(contacts, agent), root(parents, agent)
-            cost += 2 * count
-            for place in range(count):
+            for place in range(reach(contacts, agent)):
                 other = partner(contacts, agent, place)
-                if weighted and contacts.weights[contacts.starts[agent] + place] <= 0.0:
+                one, two = root(parents, agent), root(parents, other)
+                if one == two or (weighted and contacts.weights[contacts.starts[agent] + place] <= 0.0):
                     continue
-                if not abs(opinions[other] - opinions[agent]) < epsilon:
-                    continue
-                two = parents[other] if parents[other] == one else root(parents, other)
-                if one == two and least[one] <= epsilon:
-                    continue
-                parents[two] = one
-                lows[one], highs[one] = min(lows[one], lows[two]), max(highs[one], highs[two])
-                least[one] = min(min(least[one], least[two]), epsilon)
-                width = highs[one] - lows[one]
-                if not width < least[one] or width > timing.tolerance:
-                    begin[0] = agent
-                    return cost
-        for agent in range(n):
-            parents[agent] = root(parents, agent)
-        for agent in range(n):
-            epsilon = at(p.epsilon, agent)
-            one = parents[agent]
-            count = reach(contacts, agent)
-            cost += count
-            for place in range(count):
-                if weighted and contacts.weights[contacts.starts[agent] + place] <= 0.0:
-                    continue
-                two = parents[partner(contacts, agent, place)]
-                if one != two and max(lows[one] - highs[two], lows[two] - highs[one]) < epsilon:
-                    return cost
-        return -1
+                above, below = opinions[lows[one]] - opinions[highs[two]], opinions[lows[two]] - opinions[highs[one]]
+                if max(above, below) < epsilon:
+                    shown[2], shown[3] = agent, other
+                    shown[0], shown[1] = (lows[one], highs[two]) if above > below else (highs[one], lows[two])
+                    return False
+        return True
 
     return inlined(check)
 
@@ -219,22 +273,21 @@ def no_discord(setup: Setup) -> Stop:
     weighted = variant.weighted
 
     def check(opinions, previous, contacts, p, timing, memory):
-        n, cost = contacts.n, 1
+        n = contacts.n
         for looked in range(n):
             agent = (memory[0] + looked) % n
             if at(p.zealot, agent) == 1:
                 continue
             for place in range(reach(contacts, agent)):
-                cost += 1
                 if opinions[partner(contacts, agent, place)] == opinions[agent]:
                     continue
                 if weighted and contacts.weights[contacts.starts[agent] + place] <= 0.0:
                     continue
                 memory[0] = agent
-                return cost
-        return -1
+                return False
+        return True
 
-    return Stop(inlined(check), one_number, dear=True)
+    return Stop(inlined(check), one_number)
 
 
 def counted(variant: Variant) -> Callable[..., Any]:
@@ -268,9 +321,8 @@ def by_agents(variant: Variant, restless: Callable[..., Any]) -> Stop:
     count, complete = counted(variant), variant.complete
 
     def check(opinions, previous, contacts, p, timing, memory):
-        n, cost, ones = contacts.n, 1, 0
+        n, ones = contacts.n, 0
         if complete:
-            cost += n
             for agent in range(n):
                 ones += np.int64(opinions[agent] > 0.5)  # type: ignore[assignment]
         for looked in range(n):
@@ -280,10 +332,9 @@ def by_agents(variant: Variant, restless: Callable[..., Any]) -> Stop:
                 known, n_high = n - 1, ones - high
             else:
                 known, n_high = count(opinions, contacts, agent)
-            cost += 1 + np.int64(not complete) * known
             if known > 0 and restless(agent, high, known, n_high, p):
                 memory[0] = agent
-                return cost
-        return -1
+                return False
+        return True
 
-    return Stop(inlined(check), one_number, dear=not complete)
+    return Stop(inlined(check), one_number)

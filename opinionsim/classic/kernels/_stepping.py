@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -10,9 +9,6 @@ import numpy as np
 
 from opinionsim.classic.kernels._contacts import PERMUTATION, SYNCHRONOUS, Variant, shuffle
 from opinionsim.compilation import inlined
-
-#: Numbers that dear checks may look at for each update, as a power of 2, to be made after every step.
-_SPARING = 4
 
 Machine = Callable[[Callable[..., Any]], Callable[..., Any]]
 #: ``maker(variant, stop, machine)``: the kernel of a variant.
@@ -43,25 +39,18 @@ class Stop(NamedTuple):
     Attributes
     ----------
     check : callable
-        ``check(opinions, previous, contacts, p, timing, memory) -> int``: -1 if it holds, else how many numbers
-        were looked at. `previous` are the opinions before the step.
+        ``check(opinions, previous, contacts, p, timing, memory) -> bool``: whether it holds. It is made after every
+        step, and should see soon that a run goes on. `previous` are the opinions before the step.
     room : callable
         ``room(opinions, contacts, p)``: the arrays that each check is handed as its `memory`. They hold no more than
         where to look first: what a check says does not rest on them.
     compares : bool
         Whether the check compares opinions with those before the step, so that the start alone shows nothing.
-    dear : bool
-        Whether the check takes too long for every step. What it looks for must last once it has come: it is then looked
-        for now and then, and the last stretch is gone over again to find the step at which it came.
-    moves_ties : bool
-        Whether the model moves ties, which are then gone back to with opinions.
     """
 
     check: Callable[..., Any]
     room: Callable[..., Any]
     compares: bool = False
-    dear: bool = False
-    moves_ties: bool = False
 
 
 @inlined
@@ -128,43 +117,25 @@ def _loop(
 ) -> Callable[..., None]:
     """The loop over runs and steps around one step of a model."""
     shuffles, records, stops = variant.order == PERMUTATION, variant.records, stop is not None
-    check, memory_of, compares, dear, moves_ties = Stop(_untouched, _untouched) if stop is None else stop
+    check, memory_of, compares = Stop(_untouched, _untouched) if stop is None else stop
     at_once, checks_start = variant.order == SYNCHRONOUS, stops and not compares
     keeps, copied = at_once or compares, copy_rows if variant.vectors else copy
-
-    def copy_state(source, target):
-        """Copy all that steps rest on; returns how many numbers that are."""
-        copied(source[0], target[0])
-        for each in range(2):
-            copy(source[1][each], target[1][each])
-            copy(source[2][each], target[2][each])
-        return source[0].size + ((source[2][0].size + source[2][1].size) >> 1)
-
-    copy_state = inlined(copy_state)
 
     def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended, halt):
         queue = np.empty(contacts.firsts.size, np.uint32)
         copy(contacts.firsts, queue)
         previous = np.empty_like(rows[0]) if keeps else rows[0]
-        if dear:
-            nothing = np.empty(0, np.int32)
-            ties = (contacts.ends, contacts.groups) if moves_ties else (nothing, nothing)
-            words = np.empty(4, np.uint64), np.empty(4, np.uint64)
-            kept = np.empty_like(rows[0]), words, (np.empty_like(ties[0]), np.empty_like(ties[1]))
         for row in range(rows.shape[0]):
             opinions, start, state, spare = rows[row], starts[row], states[row], spares[row]
             before = previous if at_once else opinions
             space = room(opinions, contacts, p, spare)
-            if dear:
-                now = opinions, (state, spare), ties
-            # The event has not come by step `failed` and has by step `held`; the next check is at `due`.
-            number, noted, aim, failed, held, due, spent = 0, 0, timing.steps, 0, timing.steps + 1, 1, 0
+            number, noted, aim = 0, 0, timing.steps
             if records and moments[0] == 0:
                 copied(opinions, record[row, 0])
                 noted = 1
             if stops:
                 memory = memory_of(opinions, contacts, p)
-            if checks_start and check(opinions, opinions, contacts, p, timing, memory) < 0:
+            if checks_start and check(opinions, opinions, contacts, p, timing, memory):
                 ended[row], aim = 0, 0
             while number < aim and not halt[0]:
                 if keeps:
@@ -176,29 +147,8 @@ def _loop(
                 if records and noted < moments.size and moments[noted] == number:
                     copied(opinions, record[row, noted])
                     noted += 1
-                if not stops or (dear and number < due and number < aim):
-                    continue
-                looked = -1
-                if number < held:
-                    looked = check(opinions, previous, contacts, p, timing, memory)
-                if looked < 0:
-                    held = number
-                    if not dear or held == failed + 1:
-                        ended[row], aim = held, held
-                        continue
-                    copy_state(kept, now)
-                    number = failed
-                    while records and noted > 0 and moments[noted - 1] > number:
-                        noted -= 1
-                elif dear:
-                    failed, due, spent = number, number + 1, spent + looked
-                    if held <= timing.steps or spent << _SPARING > number * timing.events:
-                        # Checks and the stretch that is gone over again then take as long as each other, for a number
-                        # is looked at in about the time of an update.
-                        looked += copy_state(now, kept) >> 2
-                        due += int(math.sqrt(number * looked / timing.events))
-                if dear and held <= timing.steps:
-                    aim, due = max((failed + held) >> 1, failed + 1), held
+                if stops and check(opinions, previous, contacts, p, timing, memory):
+                    ended[row], aim = number, number
             if records:
                 while noted < moments.size:
                     copied(opinions, record[row, noted])
@@ -240,7 +190,7 @@ def array_kernel(make: Callable[..., Begin]) -> Maker:
                 if moments.size and moments[0] == 0:
                     record[row, 0] = now
                     noted = 1
-                if stops and not compares and check(now, now, contacts, p, timing, memory) < 0:
+                if stops and not compares and check(now, now, contacts, p, timing, memory):
                     ended[row] = 0
                 for number in range(1, timing.steps + 1):
                     if ended[row] >= 0 or halt[0]:
@@ -250,7 +200,7 @@ def array_kernel(make: Callable[..., Begin]) -> Maker:
                     if noted < moments.size and moments[noted] == number:
                         record[row, noted] = now
                         noted += 1
-                    if stops and check(now, last, contacts, p, timing, memory) < 0:
+                    if stops and check(now, last, contacts, p, timing, memory):
                         ended[row] = number
                 record[row, noted:] = now
                 rows[row] = now

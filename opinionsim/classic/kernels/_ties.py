@@ -226,8 +226,8 @@ def far_tie(opinions, ends, last, gap):
         tie -= count * np.int64(tie >= count)
         if abs(opinions[owner_of(ends, 2 * tie)] - opinions[owner_of(ends, 2 * tie + 1)]) >= gap:
             last[0] = tie
-            return looked + 1
-    return -1
+            return True
+    return False
 
 
 @inlined

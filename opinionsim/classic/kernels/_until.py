@@ -102,25 +102,25 @@ def _agreed(opinions, previous, contacts, p, timing, memory):
         agent -= n * np.int64(agent >= n)
         if _apart(numbers, np.int64(0), agent, width) > timing.tolerance:
             memory[0] = agent
-            return looked + 1
+            return False
     # All are near the first one; two on either side of it may still be apart.
     for d in range(width):
         low, high = numbers[d], numbers[d]
         for agent in range(n):
             low, high = min(low, numbers[agent * width + d]), max(high, numbers[agent * width + d])
         if high - low > timing.tolerance:
-            return 2 * n
-    return -1
+            return False
+    return True
 
 
 @inlined
 def _settled(opinions, previous, contacts, p, timing, memory):
-    """Whether no opinion has moved farther than the tolerance. It is looked at after every step."""
+    """Whether no opinion has moved farther than the tolerance."""
     now, last = opinions.reshape(-1), previous.reshape(-1)
+    most = 0.0
     for place in range(now.size):
-        if abs(now[place] - last[place]) > timing.tolerance:
-            return 0
-    return -1
+        most = max(most, abs(now[place] - last[place]))
+    return most <= timing.tolerance
 
 
 CONSENSUS = Stop(_agreed, one_number)

@@ -107,19 +107,18 @@ def _ties_at_rest(weighted: bool) -> Stop:
     """The check of whether a tie overlaps in part, beginning with the agent at which the last one was found."""
 
     def check(opinions, previous, contacts, p, timing, memory):
-        begun, cost = memory[0], 0
+        begun = memory[0]
         for looked in range(contacts.n):
             agent = np.int64(begun + looked)
             agent -= contacts.n * np.int64(agent >= contacts.n)
             for place in range(contacts.starts[agent], contacts.starts[agent + 1]):
-                cost += 1
                 met = contacts.weights[place] > 0.0 if weighted else True
                 if met and _partial(opinions, agent, np.int64(contacts.others[place])):
                     memory[0] = agent
-                    return cost
-        return -1
+                    return False
+        return True
 
-    return Stop(inlined(check), one_number, dear=True)
+    return Stop(inlined(check), one_number)
 
 
 @inlined
@@ -136,7 +135,7 @@ def _all_at_rest(opinions, previous, contacts, p, timing, memory):
     """
     pair, firsts = memory
     if _partial(opinions, pair[0], pair[1]):
-        return 1
+        return False
     for d in range(firsts.shape[0]):
         for trait in range(firsts.shape[1]):
             firsts[d, trait] = -1
@@ -148,11 +147,11 @@ def _all_at_rest(opinions, previous, contacts, p, timing, memory):
                 firsts[d, trait] = agent
             elif _partial(opinions, first, agent):
                 pair[0], pair[1] = first, agent
-                return firsts.size + (agent + 1) * (d + 1)
-    return -1
+                return False
+    return True
 
 
-_ALL_AT_REST = Stop(_all_at_rest, _first_holders, dear=True)
+_ALL_AT_REST = Stop(_all_at_rest, _first_holders)
 
 
 def _frozen(setup: Setup) -> Stop:

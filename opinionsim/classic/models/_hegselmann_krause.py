@@ -381,8 +381,8 @@ def _would_move(variant: Variant) -> Stop:
             agent = np.int64(contacts.firsts[place])
             if next_opinion(opinions, contacts, p, agent) != opinions[agent]:
                 memory[0] = place
-                return 0
-        return -1
+                return False
+        return True
 
     return Stop(inlined(check), one_number)
 

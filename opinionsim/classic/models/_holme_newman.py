@@ -113,7 +113,7 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
 @inlined
 def _none_differ(opinions, previous, ties, p, timing, memory):
     # No two numbers that differ are closer than the least of all.
-    return far_tie(opinions, ties.ends, memory, 5e-324)
+    return not far_tie(opinions, ties.ends, memory, 5e-324)
 
 
 def _frozen(setup: Setup) -> Stop:

@@ -218,9 +218,9 @@ def _settled(tolerance_of: Callable[..., float]) -> Stop:
     def check(opinions, previous, ties, p, timing, memory):
         last, parents, low, high = memory
         ends, tolerance = ties.ends, tolerance_of(p)
-        count, looked = number_of_ties(ends), far_tie(opinions, ends, last, tolerance)
-        if looked > 0:
-            return looked
+        count = number_of_ties(ends)
+        if far_tie(opinions, ends, last, tolerance):
+            return False
         # Opinions stay within the range of those that are joined by ties within reach.
         for agent in range(ties.n):
             parents[agent], low[agent], high[agent] = agent, opinions[agent], opinions[agent]
@@ -236,10 +236,10 @@ def _settled(tolerance_of: Callable[..., float]) -> Stop:
             nearest = max(low[one], low[other]) - min(high[one], high[other])
             wide = widest >= p.epsilon or widest > timing.tolerance
             if widest >= tolerance or (wide if one == other else nearest < p.epsilon):
-                return 4 * (count + ties.n)
-        return -1
+                return False
+        return True
 
-    return Stop(inlined(check), _forest, dear=True, moves_ties=True)
+    return Stop(inlined(check), _forest)
 
 
 _BY_EPSILON = _settled(inlined(lambda p: p.epsilon))
