@@ -157,7 +157,8 @@ def packages(what: str, extra: str, *modules: str, otherwise: str = "") -> list[
     try:
         return [import_module(each) for each in modules]
     except ImportError as error:
+        missing = (error.name or str(error)).partition(".")[0].replace("sklearn", "scikit-learn").replace("_", "-")
         raise MeasurementError(
-            f"{what} needs the packages of the extra {extra!r} ({(error.name or str(error)).partition('.')[0]} is "
-            f"missing); install with pip install 'opinionsim[{extra}]'{otherwise}"
+            f"{what} needs the packages of the extra {extra!r} ({missing} is missing); "
+            f"install with pip install 'opinionsim[{extra}]'{otherwise}"
         ) from None
