@@ -118,7 +118,9 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch)
         return real(name, *rest)
 
     monkeypatch.setattr("opinionsim.errors.import_module", refuse)
-    with pytest.raises(MeasurementError, match=r"extra 'consensus' \(scikit-learn is missing\).*'opinionsim\[consensus\]'"):
+    with pytest.raises(
+        MeasurementError, match=r"extra 'consensus' \(scikit-learn is missing\).*'opinionsim\[consensus\]'"
+    ):
         cluster_questions(QUESTIONS, ks=[2])
 
 
