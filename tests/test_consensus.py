@@ -556,7 +556,7 @@ def refusal(text: str) -> str:
             "drafters: [{count: 2}, {count: 2}]",
             "s.yaml:6: interaction.drafters[1].label: 'zero-shot' is the name of two",
         ),
-        ("drafters: [{count: 2, role: ghost}]", "s.yaml:7: roles: has no 'ghost', which 'consensus' needs"),
+        ("drafters: [{count: 2, role: ghost}]", "s.yaml:7: roles.mediator: is no role of 'consensus'; valid: ghost"),
     ],
 )
 def test_bad_fields_are_refused_at_their_lines(field: str, error: str) -> None:

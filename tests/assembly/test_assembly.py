@@ -54,6 +54,7 @@ INTERACTIONS = [
     {"kind": "interview", "questions": ["Who are you?"]},
     {"kind": "instruct", "marker": "Moderator instructions:"},
     {"kind": "consensus", "candidates": 2},
+    {"kind": "questions", "messages": ["Should it rain?"], "count": 2, "shown": 1},
 ]
 
 
@@ -67,7 +68,7 @@ def test_what_is_known_of_a_schedule_beforehand_is_what_it_declares(
         {
             "name": "known",
             "topic": {"name": "global-warming"},
-            "population": {"size": 2 if interaction["kind"] == "debate" else 4},
+            "population": {"size": {"debate": 2, "questions": 1}.get(interaction["kind"], 4)},
             "interaction": interaction,
             "measurement": asked,
             "roles": {"mediator": {}} if interaction["kind"] == "consensus" else {},

@@ -254,7 +254,10 @@ class Ended(NamedTuple):
     """Virtual time of the last message."""
     error: str
     opinions: dict[Any, str]
-    """What its instruments say, by instrument, turn and second turn."""
+    """What its instruments say, by instrument, turn and second turn, as a record has it.
+
+    What the schedule awaited of texts beside those that an author was shown stands in the journal alone.
+    """
 
 
 def played(
@@ -302,5 +305,8 @@ def played(
         (turn.index, turn.step, turn.agent, turn.act, turn.reads, message.text, message.condition, message.decision)
         for turn, message in turns
     ]
-    opinions = {tuple(key): repr(each.value) for key, each in measuring.estimates.items()}
+    shown = {turn.index: {None, *turn.reads} for turn, _ in turns}
+    opinions = {
+        tuple(key): repr(each.value) for key, each in measuring.estimates.items() if key.about in shown[key.turn]
+    }
     return Ended(rows, turns, seconds, error, opinions)
