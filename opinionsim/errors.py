@@ -133,7 +133,9 @@ def whole_number(name: str, value: Any, least: int, error: type[OpinionSimError]
     return int(value)
 
 
-def packages(what: str, extra: str, *modules: str, otherwise: str = "") -> list[Any]:
+def packages(
+    what: str, extra: str, *modules: str, otherwise: str = "", kind: type[OpinionSimError] = MeasurementError
+) -> list[Any]:
     """The modules of packages that only an extra installs.
 
     Parameters
@@ -146,18 +148,20 @@ def packages(what: str, extra: str, *modules: str, otherwise: str = "") -> list[
         Their names.
     otherwise : str
         What can be done without them, as the end of the message.
+    kind : type of OpinionSimError
+        The error.
 
     Raises
     ------
     MeasurementError
-        If one is missing.
+        If one is missing; or the error that is given.
     """
     # No telemetry unless the user asks for it; the library of the model hub reads this variable on import.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     try:
         return [import_module(each) for each in modules]
     except ImportError as error:
-        raise MeasurementError(
+        raise kind(
             f"{what} needs the packages of the extra {extra!r} ({(error.name or str(error)).partition('.')[0]} is "
             f"missing); install with pip install 'opinionsim[{extra}]'{otherwise}"
         ) from None

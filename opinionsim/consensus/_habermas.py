@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, packages
 from opinionsim.topics import Topic, parse_topics
 
 if TYPE_CHECKING:
@@ -145,6 +145,7 @@ def _read(folder: Path) -> dict[str, pd.DataFrame]:
     """The tables under the names of columns here, after all that is missing has been named."""
     import pandas as pd
 
+    _, parquet = packages("import_habermas", "parquet", "pyarrow", "pyarrow.parquet", kind=SpecError)
     tables, problems = {}, []
     for name, columns in _COLUMNS.items():
         path, few = folder / name, [*columns, *_MODELS] if name in (_COMPARISONS, _POSITIONS) else None
@@ -155,12 +156,8 @@ def _read(folder: Path) -> dict[str, pd.DataFrame]:
             if path.suffix == ".json":
                 tables[name] = pd.DataFrame(json.loads(path.read_text(encoding="utf-8")))
             else:
-                from pyarrow import parquet
-
                 # Columns that are not there are not read, and named below.
                 tables[name] = parquet.ParquetFile(path).read(few).to_pandas()
-        except ImportError:
-            raise SpecError("Parquet files need pyarrow: pip install 'opinionsim[parquet]'") from None
         except Exception as error:  # damaged files make the readers raise almost anything
             raise SpecError(f"{path}: cannot be read: {' '.join(str(error).split())[:200]}") from error
         if lacking := [column for column in columns if column not in tables[name]]:

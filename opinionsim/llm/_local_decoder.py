@@ -6,7 +6,6 @@ Importing this module imports torch and transformers.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 import os
 import re
@@ -30,7 +29,7 @@ from transformers import (
     TopPLogitsWarper,
 )
 
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, packages
 from opinionsim.streams import stream
 
 if TYPE_CHECKING:
@@ -382,10 +381,7 @@ def _device(name: str) -> torch.device:
 
 def _adapted(model: Any, adapter: str) -> Any:
     """The model with the weights of an adapter merged in, which costs nothing at generation."""
-    try:
-        peft = importlib.import_module("peft")
-    except ImportError:
-        raise SpecError("model.options: adapter needs the package peft; install with pip install peft") from None
+    (peft,) = packages("model.options: adapter", "local", "peft", kind=SpecError)
     try:
         return peft.PeftModel.from_pretrained(model, str(Path(adapter).expanduser())).merge_and_unload()
     except Exception as error:  # as for the model
