@@ -182,7 +182,7 @@ def train_statements(
     if finished:
         return card
 
-    from transformers import Trainer
+    from transformers import EarlyStoppingCallback, Trainer
 
     from opinionsim.consensus import _trainers
 
@@ -210,9 +210,9 @@ def train_statements(
         data_collator=partial(_trainers.statement_batch, found.tokenizer.pad_token_id),
         compute_metrics=_trainers.perplexity,
         preprocess_logits_for_metrics=_trainers.negative_log_likelihoods,
-        callbacks=[_trainers.Epochs(encoded[0])],
+        callbacks=[EarlyStoppingCallback(chosen.patience)],
     )
-    before = _trainers.fit(trainer, chosen.patience)["eval_perplexity"]
+    before = _trainers.fit(trainer)["eval_perplexity"]
     after = trainer.evaluate()["eval_perplexity"]
     if not after < float("inf"):
         raise MeasurementError(f"train_statements: the training diverged: perplexity {after}; lower learning_rate")
@@ -253,7 +253,7 @@ class _Examples:
     """
 
     def __init__(self, examples: Sequence[StatementExample], base: Base, prompt: Prompt, seed: int) -> None:
-        self.epoch = 0
+        self._epoch = 0
         self._tokenizer, self._prompt, self._seed = base.tokenizer, prompt, seed
         control = {str(each) for each in base.tokenizer.added_tokens_decoder.values() if each.special}
         self._control = sorted(control, key=len, reverse=True)
@@ -266,18 +266,21 @@ class _Examples:
     def __len__(self) -> int:
         return len(self._examples)
 
+    def set_epoch(self, epoch: int) -> None:
+        """Begin an epoch, from 0; loaders of data call it."""
+        self._epoch = epoch
+
     def __getitem__(self, place: int) -> tuple[list[int], list[int]]:
         example = self._examples[place]
-        order = stream(self._seed, "opinions in training", 0, self.epoch, place).permutation(len(example.opinions))
+        order = stream(self._seed, "opinions in training", 0, self._epoch, place).permutation(len(example.opinions))
         text = self._plain(self._prompt(example.question, [example.opinions[each] for each in order]))
         statement = self._plain(example.statement)
         if self._tokenizer.chat_template:
             message = {"role": "user", "content": text}
             text = self._tokenizer.apply_chat_template([message], tokenize=False, add_generation_prompt=True)
-            prompt = self._tokenizer(text, add_special_tokens=False)["input_ids"]
         else:
-            prompt = self._tokenizer(text)["input_ids"]
             statement = f" {statement}"
+        prompt = self._tokenizer(text, add_special_tokens=not self._tokenizer.chat_template)["input_ids"]
         ids = self._tokenizer(statement, add_special_tokens=False)["input_ids"]
         return prompt, [*ids, self._tokenizer.eos_token_id]
 
