@@ -126,6 +126,11 @@ class SurveyError(SpecError):
     """A survey, its mapping, a query on it or given margins are not valid."""
 
 
+def in_short(error: BaseException) -> str:
+    """The message of an error, often another library's, on one line and cut; the name of its type where it has none."""
+    return " ".join(str(error).split())[:300] or type(error).__name__
+
+
 def whole_number(name: str, value: Any, least: int, error: type[OpinionSimError] = SpecError) -> int:
     """An argument that is a whole number of at least `least`, those of numpy included; raises `error` for others."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:

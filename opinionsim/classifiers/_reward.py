@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from opinionsim.classifiers._base import Item, PairClassifier
-from opinionsim.classifiers._flan_t5_weights import device_named
-from opinionsim.errors import MeasurementError, SpecError, packages
+from opinionsim.errors import MeasurementError, SpecError, in_short, packages
 from opinionsim.messages import printable
 from opinionsim.opinions import OpinionScale
-from opinionsim.provenance import CARD, digest_of_weights
+from opinionsim.provenance import CARD, device_named, digest_of_weights
 from opinionsim.registry import part
 
 #: What stands before question, opinion and statement.
@@ -172,7 +171,7 @@ def _load(folder: str | Path, device: str, expected: str | None = None) -> tuple
         )
         tokenizer = transformers.AutoTokenizer.from_pretrained(place, local_files_only=True)
     except Exception as error:  # each file format has errors of its own
-        raise _unusable(place, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}") from error
+        raise _unusable(place, f"{type(error).__name__}: {in_short(error)}") from error
     # Parameters that the files lack would be drawn at random.
     if report["missing_keys"] or model.config.num_labels != 1:
         raise _unusable(place, f"it has {model.config.num_labels} outputs; its files lack {report['missing_keys']}")

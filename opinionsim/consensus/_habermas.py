@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opinionsim.errors import SpecError, packages
+from opinionsim.errors import SpecError, in_short, packages
 from opinionsim.topics import Topic, parse_topics
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _read(folder: Path) -> dict[str, pd.DataFrame]:
                 # Columns that are not there are not read, and named below.
                 tables[name] = parquet.ParquetFile(path).read(few).to_pandas()
         except Exception as error:  # damaged files make the readers raise almost anything
-            raise SpecError(f"{path}: cannot be read: {' '.join(str(error).split())[:200]}") from error
+            raise SpecError(f"{path}: cannot be read: {in_short(error)}") from error
         if lacking := [column for column in columns if column not in tables[name]]:
             problems.append(f"{name} lacks {', '.join(lacking)}")
     if problems:

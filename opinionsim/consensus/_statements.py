@@ -15,7 +15,7 @@ from opinionsim.consensus._fine_tuning import Base, Training, begin, finish, loa
 from opinionsim.consensus._training_data import StatementExample, read_ratings, split_ratings, statement_examples
 from opinionsim.documents import validate
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.messages import Message, printable
+from opinionsim.messages import Message, broken_up, printable
 from opinionsim.opinions import OpinionScale
 from opinionsim.prompts import Past, PromptPack, load_pack
 from opinionsim.schedules import ActSpec, ConsensusInteraction
@@ -255,8 +255,7 @@ class _Examples:
     def __init__(self, examples: Sequence[StatementExample], base: Base, prompt: Prompt, seed: int) -> None:
         self._epoch = 0
         self._tokenizer, self._prompt, self._seed = base.tokenizer, prompt, seed
-        control = {str(each) for each in base.tokenizer.added_tokens_decoder.values() if each.special}
-        self._control = sorted(control, key=len, reverse=True)
+        self._plain = broken_up(base.tokenizer)
         self._examples = list(examples)
         lengths = [sum(map(len, self[place])) for place in range(len(examples))]
         self._examples = [each for each, length in zip(examples, lengths, strict=True) if length <= base.max_tokens]
@@ -273,8 +272,8 @@ class _Examples:
     def __getitem__(self, place: int) -> tuple[list[int], list[int]]:
         example = self._examples[place]
         order = stream(self._seed, "opinions in training", 0, self._epoch, place).permutation(len(example.opinions))
-        text = self._plain(self._prompt(example.question, [example.opinions[each] for each in order]))
-        statement = self._plain(example.statement)
+        text = self._plain(printable(self._prompt(example.question, [example.opinions[each] for each in order])))
+        statement = self._plain(printable(example.statement))
         if self._tokenizer.chat_template:
             message = {"role": "user", "content": text}
             text = self._tokenizer.apply_chat_template([message], tokenize=False, add_generation_prompt=True)
@@ -283,10 +282,3 @@ class _Examples:
         prompt = self._tokenizer(text, add_special_tokens=not self._tokenizer.chat_template)["input_ids"]
         ids = self._tokenizer(statement, add_special_tokens=False)["input_ids"]
         return prompt, [*ids, self._tokenizer.eos_token_id]
-
-    def _plain(self, text: str) -> str:
-        """A text in which what is spelled like a control token is broken up, as the local model does it."""
-        text = printable(text)
-        for token in self._control:
-            text = text.replace(token, f"{token[0]} {token[1:]}")
-        return text

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from opinionsim.consensus._splits import check_split
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, in_short
 from opinionsim.schedules import same_question
 from opinionsim.streams import stream
 
@@ -102,7 +102,7 @@ def _file(path: Path) -> pd.DataFrame:
         if path.suffix.lower() == ".parquet":
             return pd.read_parquet(path)
     except Exception as error:  # damaged files, or a package of the extra parquet that is missing
-        raise SpecError(f"{path}: cannot be read: {' '.join(str(error).split())[:200]}") from None
+        raise SpecError(f"{path}: cannot be read: {in_short(error)}") from None
     raise SpecError(f"{path}: ratings are read from a .csv or .parquet file; got {path.suffix or 'no suffix'}")
 
 
