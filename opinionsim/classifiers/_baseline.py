@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from opinionsim.classifiers._base import Item, PairClassifier
@@ -91,15 +92,10 @@ def _tfidf(method: str, _: int) -> _Score:
     return score
 
 
-class _Words:
-    """A tokenizer as the package rouge-score takes them; its own knows the letters a to z alone."""
-
-    def tokenize(self, text: str) -> list[str]:
-        return _words(text)
-
-
 def _rouge(method: str, _: int) -> _Score:
-    scorer = _library("rouge_score.rouge_scorer", method).RougeScorer([method], tokenizer=_Words())
+    # The package's own tokenizer knows the letters a to z alone.
+    words = SimpleNamespace(tokenize=_words)
+    scorer = _library("rouge_score.rouge_scorer", method).RougeScorer([method], tokenizer=words)
     return lambda statement, opinion: float(scorer.score(opinion, statement)[method].fmeasure)
 
 

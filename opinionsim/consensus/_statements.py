@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -182,11 +181,11 @@ def train_statements(
     if finished:
         return card
 
+    import peft
     from transformers import EarlyStoppingCallback, Trainer
 
     from opinionsim.consensus import _trainers
 
-    peft: Any = import_module("peft")
     adapters = peft.LoraConfig(
         r=chosen.rank, lora_alpha=2 * chosen.rank, target_modules="all-linear", task_type="CAUSAL_LM"
     )
@@ -216,9 +215,8 @@ def train_statements(
     after = trainer.evaluate()["eval_perplexity"]
     if not after < float("inf"):
         raise MeasurementError(f"train_statements: the training diverged: perplexity {after}; lower learning_rate")
-    adapted.save_pretrained(folder)
-    n_epochs = round(trainer.state.epoch or 0)
-    return finish(folder, card, perplexity_of_base=before, perplexity=after, epochs=n_epochs)
+    adapted.save_pretrained(str(folder))
+    return finish(folder, card, perplexity_of_base=before, perplexity=after, epochs=round(trainer.state.epoch or 0))
 
 
 def _above(least: float, examples: Sequence[StatementExample], prompt: Prompt, side: str) -> list[StatementExample]:

@@ -6,7 +6,7 @@ Importing this module imports torch and transformers.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,7 @@ _UNCOUNTED = -100
 class PairTrainer(Trainer):
     """Trains a model of one output to give the first half of the rows of a batch more than the second half."""
 
-    def compute_loss(
-        self, model: Any, inputs: Mapping[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
-    ) -> Any:
+    def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, *_: Any, **__: Any) -> Any:
         """The mean of -log sigmoid(reward of the preferred statement - reward of the other) over pairs (D5)."""
         outputs = model(**inputs)
         preferred, other = outputs.logits[:, 0].chunk(2)
@@ -44,12 +42,9 @@ def pair_batch(padding: int, pairs: Sequence[tuple[list[int], list[int]]]) -> di
 
 def statement_batch(padding: int, examples: Sequence[tuple[list[int], list[int]]]) -> dict[str, Any]:
     """A batch of prompts, each followed by its statement; only tokens of statements are counted by the loss."""
-    rows = [prompt + statement for prompt, statement in examples]
-    batch = _padded(padding, rows)
-    labels = torch.full_like(batch["input_ids"], _UNCOUNTED)
-    for row, (prompt, statement) in zip(labels, examples, strict=True):
-        row[len(prompt) : len(prompt) + len(statement)] = torch.tensor(statement)
-    return {**batch, "labels": labels}
+    batch = _padded(padding, [prompt + statement for prompt, statement in examples])
+    counted = [[_UNCOUNTED] * len(prompt) + statement for prompt, statement in examples]
+    return {**batch, "labels": _padded(_UNCOUNTED, counted)["input_ids"]}
 
 
 def _padded(padding: int, rows: Sequence[list[int]]) -> dict[str, Any]:

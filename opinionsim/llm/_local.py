@@ -51,12 +51,6 @@ class LocalOptions(DocumentModel):
     template_options: dict[str, Any] = Field(default_factory=dict)
     """Further variables of the chat template."""
 
-    @property
-    def variables(self) -> dict[str, Any]:
-        """Variables passed to the chat template."""
-        thinking = {} if self.enable_thinking is None else {"enable_thinking": self.enable_thinking}
-        return {**self.template_options, **thinking}
-
 
 class LocalChatModel(BaseChatModel):
     """A causal language model in this process.

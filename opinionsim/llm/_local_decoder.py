@@ -280,9 +280,8 @@ class _Abandoned(StoppingCriteria):
 
 def _fingerprint(model: Any, tokenizer: Any) -> str:
     """Identity of what is loaded, independent of where it was loaded from."""
-    about = model.config.to_dict()
-    for unsteady in ("_name_or_path", "transformers_version"):
-        about.pop(unsteady, None)
+    unsteady = ("_name_or_path", "transformers_version")
+    about = {name: value for name, value in model.config.to_dict().items() if name not in unsteady}
     hashed = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode())
     hashed.update(json.dumps([sorted(tokenizer.get_vocab().items()), tokenizer.chat_template]).encode())
     for name, tensor in sorted(model.state_dict().items()):
@@ -312,7 +311,15 @@ def load_decoder(name: str, options: LocalOptions, sampling: Sampling) -> Decode
             "reached with openai:NAME and options: {base_url: http://...}; 'scripted' needs no weights"
         ) from error
     if options.adapter is not None:
-        model = _adapted(model, options.adapter)
+        (peft,) = packages("model.options: adapter", "local", "peft", kind=SpecError)
+        try:
+            # Weights that are merged in cost nothing at generation.
+            model = peft.PeftModel.from_pretrained(model, str(Path(options.adapter).expanduser())).merge_and_unload()
+        except Exception as error:  # as for the model
+            raise SpecError(
+                f"model.options: adapter {options.adapter!r} cannot be loaded: {in_short(error)}; valid: a folder with "
+                "adapter_config.json and weights made for this model, as peft saves them"
+            ) from error
     if options.chat_template is not None:
         try:
             tokenizer.chat_template = Path(options.chat_template).expanduser().read_text(encoding="utf-8")
@@ -326,7 +333,8 @@ def load_decoder(name: str, options: LocalOptions, sampling: Sampling) -> Decode
             "conversation, or name a Jinja file with options: {chat_template: PATH}"
         )
     try:
-        decoder = Decoder(model.to(where).eval(), tokenizer, sampling, options.variables)
+        thinking = {} if options.enable_thinking is None else {"enable_thinking": options.enable_thinking}
+        decoder = Decoder(model.to(where).eval(), tokenizer, sampling, {**options.template_options, **thinking})
         decoder.rendered([{"role": "user", "content": "Hello."}])
     except (PromptError, RuntimeError) as error:
         raise SpecError(f"model.options: 'hf:{name}' cannot be used: {in_short(error)}") from error
@@ -355,15 +363,3 @@ def _loaded(place: str, revision: str | None, dtype: str) -> tuple[Any, Any]:
         if is_folder:
             raise
     return load(offline=False)
-
-
-def _adapted(model: Any, adapter: str) -> Any:
-    """The model with the weights of an adapter merged in, which costs nothing at generation."""
-    (peft,) = packages("model.options: adapter", "local", "peft", kind=SpecError)
-    try:
-        return peft.PeftModel.from_pretrained(model, str(Path(adapter).expanduser())).merge_and_unload()
-    except Exception as error:  # as for the model
-        raise SpecError(
-            f"model.options: adapter {adapter!r} cannot be loaded: {in_short(error)}; valid: a folder with "
-            "adapter_config.json and weights made for this model, as peft saves them"
-        ) from error
