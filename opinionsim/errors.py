@@ -126,6 +126,11 @@ class SurveyError(SpecError):
     """A survey, its mapping, a query on it or given margins are not valid."""
 
 
+def in_short(error: BaseException) -> str:
+    """The message of an error, often another library's, on one line and cut; the name of its type where it has none."""
+    return " ".join(str(error).split())[:300] or type(error).__name__
+
+
 def whole_number(name: str, value: Any, least: int, error: type[OpinionSimError] = SpecError) -> int:
     """An argument that is a whole number of at least `least`, those of numpy included; raises `error` for others."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
@@ -133,7 +138,9 @@ def whole_number(name: str, value: Any, least: int, error: type[OpinionSimError]
     return int(value)
 
 
-def packages(what: str, extra: str, *modules: str, otherwise: str = "") -> list[Any]:
+def packages(
+    what: str, extra: str, *modules: str, otherwise: str = "", kind: type[OpinionSimError] = MeasurementError
+) -> list[Any]:
     """The modules of packages that only an extra installs.
 
     Parameters
@@ -146,11 +153,13 @@ def packages(what: str, extra: str, *modules: str, otherwise: str = "") -> list[
         Their names.
     otherwise : str
         What can be done without them, as the end of the message.
+    kind : type of OpinionSimError
+        The error.
 
     Raises
     ------
     MeasurementError
-        If one is missing.
+        If one is missing; or the error that is given.
     """
     # No telemetry unless the user asks for it; the library of the model hub reads this variable on import.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
@@ -158,7 +167,7 @@ def packages(what: str, extra: str, *modules: str, otherwise: str = "") -> list[
         return [import_module(each) for each in modules]
     except ImportError as error:
         missing = (error.name or str(error)).partition(".")[0].replace("sklearn", "scikit-learn").replace("_", "-")
-        raise MeasurementError(
+        raise kind(
             f"{what} needs the packages of the extra {extra!r} ({missing} is missing); "
             f"install with pip install 'opinionsim[{extra}]'{otherwise}"
         ) from None

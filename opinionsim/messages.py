@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol, final, get_args, overload
 
@@ -45,6 +45,13 @@ def printable(text: str) -> str:
     if not _UNPRINTABLE.search(text):
         return text
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def broken_up(tokenizer: Any) -> Callable[[str], str]:
+    """What breaks up, in a text, what is spelled like a control token of a tokenizer."""
+    control = sorted({str(each) for each in tokenizer.added_tokens_decoder.values() if each.special}, key=len)
+    tokens = re.compile("|".join(map(re.escape, reversed(control))) or "(?!)")
+    return lambda text: tokens.sub(lambda token: f"{token[0][0]} {token[0][1:]}", text)
 
 
 class Message(NamedTuple):

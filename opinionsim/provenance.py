@@ -1,4 +1,4 @@
-"""The code of a class or function and the files of a model, as stores and manifests record them."""
+"""The code of a class or function, as manifests record it; the files of a model, and the device it runs on."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from opinionsim.errors import SpecError
 
 #: Suffixes of the files of a folder that decide a model's answers.
 _DECISIVE = (".json", ".safetensors", ".bin", ".model", ".txt")
@@ -73,3 +75,20 @@ def digest_of_weights(folder: Path) -> str:
             with file.open("rb") as stream:
                 parts.update(f"{file.name}\n{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
     return f"sha256:{parts.hexdigest()}"
+
+
+def device_named(torch: Any, device: str) -> Any:
+    """The torch device of that name, which must be there."""
+    available = torch.cuda.is_available()
+    if device == "auto":
+        return torch.device("cuda" if available else "cpu")
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError):
+        found = None
+    if found is None or found.type not in ("cpu", "cuda"):
+        raise SpecError(f"device: unknown device {device!r}; valid: auto, cpu, cuda, cuda:N")
+    there = ["auto", "cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+    if found.type == "cuda" and not (available and (found.index or 0) < torch.cuda.device_count()):
+        raise SpecError(f"device: {device!r} is not on this machine; valid here: {', '.join(there)}")
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
@@ -49,8 +49,9 @@ class Context:
             raise SpecError(
                 f"Context: persona must be a tuple of pairs of str, such as (('name', 'Ann'),); got {self.persona!r}"
             )
-        if not _is_opinion(self.assigned_opinion):
-            raise SpecError(f"Context: assigned_opinion must be a finite number or None; got {self.assigned_opinion!r}")
+        held = self.assigned_opinion
+        if held is not None and not (isinstance(held, Real) and not isinstance(held, bool) and math.isfinite(held)):
+            raise SpecError(f"Context: assigned_opinion must be a finite number or None; got {held!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +93,6 @@ class Item:
 
 def _is_attribute(given: object) -> bool:
     return isinstance(given, tuple) and len(given) == 2 and all(isinstance(part, str) for part in given)
-
-
-def _is_opinion(given: object) -> bool:
-    if given is None:
-        return True
-    return isinstance(given, Real) and not isinstance(given, bool) and math.isfinite(given)
 
 
 def items_of(texts: Sequence[str], claims: Claim | Sequence[Claim] | None = None) -> list[Item]:
@@ -194,11 +189,12 @@ class PlainClassifier:
 
     def __init__(self, scale: OpinionScale | None = None) -> None:
         self.scale = OpinionScale() if scale is None else scale
+        self._options: dict[str, Any] = {}
 
     @property
     def options(self) -> dict[str, Any]:
         """Options that change results."""
-        return {}
+        return dict(self._options)
 
 
 class AskingClassifier(Classifier, Protocol):
@@ -263,35 +259,49 @@ def claims_and_texts(items: Sequence[Item]) -> list[tuple[str, str]]:
     return [("" if item.claim is None else item.claim.text, item.text) for item in items]
 
 
-def scores(classifier: Classifier, items: Sequence[Item], score: Callable[[Item], float]) -> OpinionEstimates:
-    """Estimates of a classifier that scores pairs of texts by real numbers.
+class PairClassifier(PlainClassifier):
+    """A classifier that scores pairs of texts by real numbers: an item's text, and its second text.
 
     Parameters
     ----------
-    classifier : Classifier
-        Whose they are.
-    items : sequence of Item, length n
-        Checked items. Equal ones are scored once.
-    score : callable
-        Score of an item; not called where one of its texts is blank.
-
-    Returns
-    -------
-    OpinionEstimates
-        n rows with the scores as values. A score is no point of the scale: probabilities are NaN. Where a text is
-        blank, the value is NaN and the off-scale mass 1.
-
-    Raises
-    ------
-    SpecError
-        If an item has no second text.
+    scale : OpinionScale, optional
+        The scale; default -2, -1, 0, 1, 2. A score is no point of it, so that probabilities are NaN.
     """
-    for item in items:
-        if item.about is None:
-            raise SpecError(
-                f"classifier {classifier.name!r} judges pairs; {item.text[:60]!r} has no second text (about)"
-            )
-    known = {item: score(item) for item in dict.fromkeys(items) if item.text.strip() and str(item.about).strip()}
-    value = np.array([known.get(item, math.nan) for item in items], dtype=float)
-    off_scale = np.isnan(value).astype(float)
-    return OpinionEstimates(classifier.scale, np.full((len(value), len(classifier.scale)), np.nan), off_scale, value)
+
+    name: str
+    reads_about = True
+
+    def _score(self, item: Item) -> float:
+        """Score of an item neither of whose texts is blank."""
+        raise NotImplementedError
+
+    def classify(self, items: Sequence[Item]) -> OpinionEstimates:
+        """Score pairs, equal ones once.
+
+        Parameters
+        ----------
+        items : sequence of Item, length n
+            The statement as text, the opinion as second text.
+
+        Returns
+        -------
+        OpinionEstimates
+            n rows with the scores as values. Where a text is blank, the value is NaN and the off-scale mass 1.
+
+        Raises
+        ------
+        SpecError
+            If an entry is no Item, or has no second text, or no claim where one is needed.
+        MeasurementError
+            If an item cannot be scored.
+        """
+        check_items(items, self)
+        for item in items:
+            if item.about is None:
+                raise SpecError(f"classifier {self.name!r} judges pairs; {item.text[:60]!r} has no second text (about)")
+        known = {
+            each: self._score(each) for each in dict.fromkeys(items) if each.text.strip() and str(each.about).strip()
+        }
+        value = np.array([known.get(item, math.nan) for item in items], dtype=float)
+        nothing = np.full((len(value), len(self.scale)), np.nan)
+        return OpinionEstimates(self.scale, nothing, np.isnan(value).astype(float), value)

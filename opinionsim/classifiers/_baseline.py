@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
-from opinionsim.classifiers._base import Item, check_items, scores
+from opinionsim.classifiers._base import Item, PairClassifier
 from opinionsim.errors import SpecError, meant, packages, whole_number
-from opinionsim.opinions import OpinionEstimates, OpinionScale
+from opinionsim.opinions import OpinionScale
 from opinionsim.registry import part
 from opinionsim.streams import digest, stream
 
@@ -19,7 +20,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 @part("classifier", name="baseline")
-class BaselineClassifier:
+class BaselineClassifier(PairClassifier):
     """Predicts how far the author of an opinion agrees with a statement, by a rule that knows neither.
 
     The text of an item is the statement, the second text (`about`) the opinion. What a trained model or a language
@@ -59,9 +60,6 @@ class BaselineClassifier:
     """
 
     name = "baseline"
-    needs_claim = False
-    reads_context = False
-    reads_about = True
 
     def __init__(self, scale: OpinionScale | None = None, *, method: str, seed: int = 0) -> None:
         if method not in list(_METHODS):
@@ -69,35 +67,12 @@ class BaselineClassifier:
         whole_number("seed", seed, 0)
         if seed and method != "random":
             raise SpecError(f"seed: the method {method!r} draws nothing; leave out seed, or take method random")
-        self.scale = scale or OpinionScale()
+        super().__init__(scale)
         self._options = {"method": method, **({"seed": seed} if method == "random" else {})}
-        self._score = _METHODS[method](method, seed)
+        self._method = _METHODS[method](method, seed)
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """The method, and the seed of ``random``."""
-        return dict(self._options)
-
-    def classify(self, items: Sequence[Item]) -> OpinionEstimates:
-        """Score pairs of a statement and an opinion.
-
-        Parameters
-        ----------
-        items : sequence of Item, length n
-            The statement as text, the opinion as second text.
-
-        Returns
-        -------
-        OpinionEstimates
-            n rows with the scores as values; NaN where one of the texts is blank.
-
-        Raises
-        ------
-        SpecError
-            If an entry is no Item, or has no second text.
-        """
-        check_items(items, self)
-        return scores(self, items, lambda item: self._score(item.text, str(item.about)))
+    def _score(self, item: Item) -> float:
+        return self._method(item.text, str(item.about))
 
 
 def _words(text: str) -> list[str]:
@@ -117,15 +92,10 @@ def _tfidf(method: str, _: int) -> _Score:
     return score
 
 
-class _Words:
-    """A tokenizer as the package rouge-score takes them; its own knows the letters a to z alone."""
-
-    def tokenize(self, text: str) -> list[str]:
-        return _words(text)
-
-
 def _rouge(method: str, _: int) -> _Score:
-    scorer = _library("rouge_score.rouge_scorer", method).RougeScorer([method], tokenizer=_Words())
+    # The package's own tokenizer knows the letters a to z alone.
+    words = SimpleNamespace(tokenize=_words)
+    scorer = _library("rouge_score.rouge_scorer", method).RougeScorer([method], tokenizer=words)
     return lambda statement, opinion: float(scorer.score(opinion, statement)[method].fmeasure)
 
 

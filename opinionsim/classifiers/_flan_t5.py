@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -119,7 +118,7 @@ class FlanT5Classifier(PlainClassifier):
         self._special = {*loaded.tokenizer.all_special_ids} - {loaded.tokenizer.unk_token_id}
         self._max_tokens = max_tokens
         device_type = loaded.model.device.type
-        self._options: dict[str, Any] = {
+        self._options = {
             "model": loaded.name,
             "weights": loaded.digest,
             "wording": self._question.digest,
@@ -137,11 +136,6 @@ class FlanT5Classifier(PlainClassifier):
         self._scorer = LabelScorer(loaded.model, trie, batch_size=self._options["batch_size"])
         self.n_cut = 0
         """Number of texts that lost their middle, over all batches; equal items of one batch count once."""
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Weights (commit or digest), wording, number format, device and all else that can change a result."""
-        return dict(self._options)
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
         """Code one opinion an item.

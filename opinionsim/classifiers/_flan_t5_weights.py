@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from opinionsim.errors import MeasurementError, SpecError, packages
-from opinionsim.provenance import digest_of_weights
+from opinionsim.errors import MeasurementError, in_short, packages
+from opinionsim.provenance import device_named, digest_of_weights
 
 #: Short names and the published weights they stand for.
 _SIZES = {size: f"google/flan-t5-{size}" for size in ("small", "base", "large", "xl", "xxl")}
@@ -85,30 +85,10 @@ def load_weights(name: str, revision: str | None, dtype: str, device: str, expec
     except MeasurementError:
         raise
     except Exception as error:  # each file format has errors of its own
-        raise _unusable(name, f"{type(error).__name__}: {_first_line(error)}") from error
+        raise _unusable(name, f"{type(error).__name__}: {in_short(error)}") from error
     if len(tokenizer) > model.get_input_embeddings().num_embeddings:
         raise _unusable(name, "its tokenizer has tokens that the model does not know")
     return Weights(model, tokenizer, shown, digest)
-
-
-def device_named(torch: Any, device: str) -> Any:
-    """The torch device of that name, which must be there."""
-    available = torch.cuda.is_available()
-    if device == "auto":
-        return torch.device("cuda" if available else "cpu")
-    try:
-        found = torch.device(device)
-    except (RuntimeError, TypeError):
-        found = None
-    if found is None or found.type not in ("cpu", "cuda"):
-        raise SpecError(f"device: unknown device {device!r}; valid: auto, cpu, cuda, cuda:N")
-    if found.type == "cuda" and not (available and (found.index or 0) < torch.cuda.device_count()):
-        raise SpecError(f"device: {device!r} is not on this machine; valid here: {_devices(torch)}")
-    return found
-
-
-def _devices(torch: Any) -> str:
-    return ", ".join(["auto", "cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))])
 
 
 def _locate(name: str, revision: str | None) -> tuple[Path, str, str]:
@@ -222,7 +202,3 @@ def _unusable(name: str, reason: str) -> MeasurementError:
         f"valid for model: the path of a folder with weights and tokenizer, a size of Flan-T5 ({sizes}), or a name "
         "on the model hub; the classifier 'chat' needs no weights"
     )
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or ["no reason given"])[0]

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from opinionsim.classifiers._base import Item, check_items, scores
-from opinionsim.classifiers._flan_t5_weights import device_named
-from opinionsim.errors import MeasurementError, SpecError, packages
+from opinionsim.classifiers._base import Item, PairClassifier
+from opinionsim.errors import MeasurementError, SpecError, in_short, packages
 from opinionsim.messages import printable
-from opinionsim.opinions import OpinionEstimates, OpinionScale
-from opinionsim.provenance import CARD, digest_of_weights
+from opinionsim.opinions import OpinionScale
+from opinionsim.provenance import CARD, device_named, digest_of_weights
 from opinionsim.registry import part
 
 #: What stands before question, opinion and statement.
@@ -59,8 +57,9 @@ class RewardModel:
             If the question takes more than half of the tokens.
         """
         texts = zip(_LEADS, (question, opinion, statement), strict=True)
-        parts = [self._encoded(lead + printable(text.strip())) for lead, text in texts]
-        known = self.tokenizer
+        known, shown = self.tokenizer, [lead + printable(text.strip()) for lead, text in texts]
+        encoded = known(shown, add_special_tokens=False, verbose=False)["input_ids"]
+        parts = [[token for token in ids if token not in self._special] for ids in encoded]
         first = known.cls_token_id if known.cls_token_id is not None else known.bos_token_id
         last = known.sep_token_id if known.sep_token_id is not None else known.eos_token_id
         before, after = ([] if token is None else [token] for token in (first, last))
@@ -71,12 +70,8 @@ class RewardModel:
                 f"and statement beside the question {question[:80]!r}"
             )
         self.n_cut += len(parts[1]) + len(parts[2]) > room
-        shown = parts[1][: max(room // 2, room - len(parts[2]))]
-        return [*before, *parts[0], *shown, *parts[2][: room - len(shown)], *after]
-
-    def _encoded(self, text: str) -> list[int]:
-        ids = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        return [token for token in ids if token not in self._special]
+        opinion_ids = parts[1][: max(room // 2, room - len(parts[2]))]
+        return [*before, *parts[0], *opinion_ids, *parts[2][: room - len(opinion_ids)], *after]
 
     def score(self, question: str, opinion: str, statement: str) -> float:
         """The predicted agreement; in a pass of its own, so that it is independent of what else is scored."""
@@ -87,7 +82,7 @@ class RewardModel:
 
 
 @part("classifier", name="reward")
-class RewardClassifier:
+class RewardClassifier(PairClassifier):
     """Predicts how far the author of an opinion agrees with a statement, by a reward model trained on ratings.
 
     The model reads the question of an item's claim, or the claim itself where its topic puts none; the second text
@@ -123,8 +118,6 @@ class RewardClassifier:
 
     name = "reward"
     needs_claim = True
-    reads_context = False
-    reads_about = True
     loads_weights = True
 
     def __init__(
@@ -133,7 +126,7 @@ class RewardClassifier:
         for name, value in {"model": model, "weights": weights or "any", "device": device}.items():
             if not (isinstance(value, str | Path) and str(value).strip()):
                 raise SpecError(f"{name} must be text; got {value!r}")
-        self.scale = scale or OpinionScale()
+        super().__init__(scale)
         self._model, fingerprint = _load(model, device, weights)
         self._options = {
             "model": Path(model).expanduser().resolve().name,
@@ -142,39 +135,11 @@ class RewardClassifier:
         }
 
     @property
-    def options(self) -> dict[str, Any]:
-        """Name of the folder, fingerprint of the weights and kind of device."""
-        return dict(self._options)
-
-    @property
     def n_cut(self) -> int:
         """Number of pairs of which a text lost its end because it did not fit, over all batches."""
         return self._model.n_cut
 
-    def classify(self, items: Sequence[Item]) -> OpinionEstimates:
-        """Score pairs of a statement and an opinion.
-
-        Parameters
-        ----------
-        items : sequence of Item, length n
-            The statement as text, the opinion as second text, the question as claim.
-
-        Returns
-        -------
-        OpinionEstimates
-            n rows with the rewards as values; NaN where a text is blank.
-
-        Raises
-        ------
-        SpecError
-            If an entry is no Item, or has no claim or no second text.
-        MeasurementError
-            If a question takes more than half of the model's tokens.
-        """
-        check_items(items, self)
-        return scores(self, items, self._reward)
-
-    def _reward(self, item: Item) -> float:
+    def _score(self, item: Item) -> float:
         question = "" if item.claim is None else item.claim.question or item.claim.text
         return self._model.score(question, str(item.about), item.text)
 
@@ -182,16 +147,21 @@ class RewardClassifier:
 def _load(folder: str | Path, device: str, expected: str | None = None) -> tuple[RewardModel, str]:
     """The reward model in a folder, and its fingerprint, ``sha256:`` and the digest of the folder's files."""
     place = Path(folder).expanduser()
-    card = _card(place)
+    try:
+        card = json.loads((place / CARD).read_bytes())
+        stated = card["format"]
+    except (OSError, ValueError, KeyError, TypeError):
+        reason = f"it has no {CARD} that states its format" if place.is_dir() else "there is no such folder"
+        raise _unusable(place, reason) from None
     fingerprint = digest_of_weights(place)
-    if fingerprint != card.get("fingerprint"):
-        raise _unusable(place, f"its files were changed after the training: {CARD} has another fingerprint")
-    if expected is not None and fingerprint != expected:
-        raise _unusable(
-            place,
-            f"its weights are not those of the option weights: found {fingerprint!r} instead of {expected!r}; give the "
-            "folder of the weights you mean, or correct weights",
-        )
+    checks = {
+        "its format is another": (stated, RewardModel.FORMAT),
+        "its files were changed after the training": (fingerprint, card.get("fingerprint")),
+        "its weights are not those of the option weights": (fingerprint, expected or fingerprint),
+    }
+    for problem, (found, wanted) in checks.items():
+        if found != wanted:
+            raise _unusable(place, f"{problem}: found {found!r} instead of {wanted!r}")
     otherwise = ", or use the classifier 'baseline'"
     torch, transformers = packages("classifier 'reward'", "local", "torch", "transformers", otherwise=otherwise)
     where = device_named(torch, device)
@@ -201,24 +171,11 @@ def _load(folder: str | Path, device: str, expected: str | None = None) -> tuple
         )
         tokenizer = transformers.AutoTokenizer.from_pretrained(place, local_files_only=True)
     except Exception as error:  # each file format has errors of its own
-        raise _unusable(place, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}") from error
+        raise _unusable(place, f"{type(error).__name__}: {in_short(error)}") from error
     # Parameters that the files lack would be drawn at random.
     if report["missing_keys"] or model.config.num_labels != 1:
         raise _unusable(place, f"it has {model.config.num_labels} outputs; its files lack {report['missing_keys']}")
     return RewardModel(model.to(where).eval(), tokenizer, card["max_tokens"]), fingerprint
-
-
-def _card(place: Path) -> Mapping[str, Any]:
-    """The card of a reward model of this format."""
-    try:
-        card = json.loads((place / CARD).read_bytes())
-        stated = card["format"]
-    except (OSError, ValueError, KeyError, TypeError):
-        reason = f"it has no {CARD} that states its format" if place.is_dir() else "there is no such folder"
-        raise _unusable(place, reason) from None
-    if stated != RewardModel.FORMAT:
-        raise _unusable(place, f"its format is {stated!r} instead of {RewardModel.FORMAT!r}")
-    return card  # type: ignore[no-any-return]
 
 
 def _unusable(place: Path, reason: str) -> MeasurementError:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from opinionsim import __version__
 from opinionsim.documents import DocumentModel
-from opinionsim.errors import SpecError, StoreError, packages
+from opinionsim.errors import SpecError, StoreError, in_short, packages
 from opinionsim.provenance import CARD, PLAN, digest_of_weights
 from opinionsim.streams import canonical_json, digest
 
@@ -94,10 +94,9 @@ def load_base(base: str | Path, auto: str, settings: Training, **options: Any) -
         config = model.config.get_text_config()
         config.pad_token_id = int(tokenizer.pad_token_id)
     except Exception as error:  # of many libraries: files, formats, the hub, the network
-        reason = " ".join(str(error).split())[:300] or type(error).__name__
         raise SpecError(
-            f"base: {str(base)!r} cannot be loaded: {reason}; valid: a folder, or a name on the model hub, with "
-            f"config.json, a tokenizer, and weights as safetensors that {auto} loads"
+            f"base: {str(base)!r} cannot be loaded: {in_short(error)}; valid: a folder, or a name on the model hub, "
+            f"with config.json, a tokenizer, and weights as safetensors that {auto} loads"
         ) from error
     longest = getattr(config, "max_position_embeddings", None) or settings.max_tokens
     identity = {"name": str(base), "weights": str(getattr(model.config, "_commit_hash", None))}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, in_short, packages
 from opinionsim.topics import Topic, parse_topics
 
 if TYPE_CHECKING:
@@ -109,22 +109,21 @@ def import_habermas(folder: str | Path) -> HabermasData:
 
     tables = _read(Path(folder))
     candidates, positions = _of_candidates(tables[_COMPARISONS]), _of_people(tables[_POSITIONS]).explode("agreement")
-    opinions = candidates.drop_duplicates(["group", "citizen"]).set_index(["group", "citizen"])["opinion"]
-    positions = positions.assign(
-        candidate="position",
-        policy="position",
-        opinion=opinions.reindex(pd.MultiIndex.from_frame(positions[["group", "citizen"]])).to_numpy(),
-    )
+    opinions = candidates[["group", "citizen", "opinion"]].drop_duplicates(["group", "citizen"])
+    positions = positions.assign(candidate="position", policy="position").merge(opinions, how="left")
     ratings = pd.concat([candidates, positions.reindex(columns=candidates.columns)], ignore_index=True)
-    for name, points in _SCALES.items():
-        ratings[name] = _points(ratings[name], points.split(), name)
+    for what, listed in _SCALES.items():
+        names, points = ratings[what], listed.split()
+        if len(unknown := names[names.notna() & ~names.isin([*points, "MOCK"])]):
+            raise SpecError(f"{what}: {unknown.iloc[0]!r:.80} is none of {', '.join(points)}, MOCK")
+        ratings[what] = names.map({name: point for point, name in enumerate(points, 1)}).astype(float)
     ratings = ratings.dropna(subset=[*_SCALES, "rank"], how="all", ignore_index=True)
     again = ratings.groupby(["group", "round", "citizen", "candidate"], sort=False).cumcount()
     ratings = ratings.assign(evidence="human", split=ratings["split"].str.lower(), **{"pass": again + 1})
     questions = tables[_QUESTIONS]
     if (empty := questions.isna().any(axis=1)).any():
         raise SpecError(f"{_QUESTIONS}: question {int(empty.argmax())}, counted from 0, lacks a value")
-    listed = [
+    sides = [
         {
             "name": re.sub("[^a-z0-9]+", "-", str(each.id).lower()).strip("-"),
             "title": each.question,
@@ -136,7 +135,7 @@ def import_habermas(folder: str | Path) -> HabermasData:
         for each in questions.itertuples()
         if str(each.affirming_statement).strip() != str(each.negating_statement).strip()
     ]
-    topics = parse_topics({"topics": listed, "source": _SOURCE, "licence": "CC BY 4.0"}, _QUESTIONS)
+    topics = parse_topics({"topics": sides, "source": _SOURCE, "licence": "CC BY 4.0"}, _QUESTIONS)
     others = (tables[name].assign(evidence="human") for name in (_PREFERENCES, _SURVEY))
     return HabermasData(ratings[_RATINGS], questions, topics, *others)
 
@@ -145,6 +144,7 @@ def _read(folder: Path) -> dict[str, pd.DataFrame]:
     """The tables under the names of columns here, after all that is missing has been named."""
     import pandas as pd
 
+    _, parquet = packages("import_habermas", "parquet", "pyarrow", "pyarrow.parquet", kind=SpecError)
     tables, problems = {}, []
     for name, columns in _COLUMNS.items():
         path, few = folder / name, [*columns, *_MODELS] if name in (_COMPARISONS, _POSITIONS) else None
@@ -155,14 +155,10 @@ def _read(folder: Path) -> dict[str, pd.DataFrame]:
             if path.suffix == ".json":
                 tables[name] = pd.DataFrame(json.loads(path.read_text(encoding="utf-8")))
             else:
-                from pyarrow import parquet
-
                 # Columns that are not there are not read, and named below.
                 tables[name] = parquet.ParquetFile(path).read(few).to_pandas()
-        except ImportError:
-            raise SpecError("Parquet files need pyarrow: pip install 'opinionsim[parquet]'") from None
         except Exception as error:  # damaged files make the readers raise almost anything
-            raise SpecError(f"{path}: cannot be read: {' '.join(str(error).split())[:200]}") from error
+            raise SpecError(f"{path}: cannot be read: {in_short(error)}") from error
         if lacking := [column for column in columns if column not in tables[name]]:
             problems.append(f"{name} lacks {', '.join(lacking)}")
     if problems:
@@ -190,10 +186,3 @@ def _of_candidates(table: pd.DataFrame) -> pd.DataFrame:
     for model in models:
         seen["policy"] += ("/" + seen[model].astype(object)).where(seen[model].notna(), "")
     return seen.drop(columns="rank").merge(ranks.drop_duplicates(["row", "candidate"]), how="left")
-
-
-def _points(names: pd.Series, points: list[str], what: str) -> pd.Series:
-    """The point, from 1, that each name stands for; NaN for none, or that of a bot."""
-    if len(unknown := names[names.notna() & ~names.isin([*points, "MOCK"])]):
-        raise SpecError(f"{what}: {unknown.iloc[0]!r:.80} is none of {', '.join(points)}, MOCK")
-    return names.map({name: point for point, name in enumerate(points, 1)}).astype(float)

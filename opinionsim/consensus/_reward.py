@@ -88,9 +88,7 @@ def train_reward(
     )
     reward = RewardModel(found.model, found.tokenizer, found.max_tokens)
     # Of all pairs, so that a question that does not fit is told before the first step.
-    tokens, _ = (
-        [tuple(reward.tokens(*pair[:2], each) for each in pair[2:]) for pair in of] for of in (train, held_out)
-    )
+    tokens = [tuple(reward.tokens(*pair[:2], each) for each in pair[2:]) for pair in [*train, *held_out]]
     if chosen.last_layers is not None:
         _freeze(found.model, chosen.last_layers)
     others = {"n_questions": len({pair.question for pair in held_out}), "n_cut": reward.n_cut}
@@ -103,7 +101,7 @@ def train_reward(
     trainer = _trainers.PairTrainer(
         model=found.model,
         args=_trainers.arguments(chosen, folder, progress, save_strategy="steps", save_steps=chosen.save_every),
-        train_dataset=tokens,
+        train_dataset=tokens[: len(train)],
         data_collator=partial(_trainers.pair_batch, found.tokenizer.pad_token_id),
     )
     # The loss is a mean over one batch of a step: the Trainer divides it by their number.

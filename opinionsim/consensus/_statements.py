@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +14,7 @@ from opinionsim.consensus._fine_tuning import Base, Training, begin, finish, loa
 from opinionsim.consensus._training_data import StatementExample, read_ratings, split_ratings, statement_examples
 from opinionsim.documents import validate
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.messages import Message, printable
+from opinionsim.messages import Message, broken_up, printable
 from opinionsim.opinions import OpinionScale
 from opinionsim.prompts import Past, PromptPack, load_pack
 from opinionsim.schedules import ActSpec, ConsensusInteraction
@@ -182,11 +181,11 @@ def train_statements(
     if finished:
         return card
 
-    from transformers import Trainer
+    import peft
+    from transformers import EarlyStoppingCallback, Trainer
 
     from opinionsim.consensus import _trainers
 
-    peft: Any = import_module("peft")
     adapters = peft.LoraConfig(
         r=chosen.rank, lora_alpha=2 * chosen.rank, target_modules="all-linear", task_type="CAUSAL_LM"
     )
@@ -210,15 +209,14 @@ def train_statements(
         data_collator=partial(_trainers.statement_batch, found.tokenizer.pad_token_id),
         compute_metrics=_trainers.perplexity,
         preprocess_logits_for_metrics=_trainers.negative_log_likelihoods,
-        callbacks=[_trainers.Epochs(encoded[0])],
+        callbacks=[EarlyStoppingCallback(chosen.patience)],
     )
-    before = _trainers.fit(trainer, chosen.patience)["eval_perplexity"]
+    before = _trainers.fit(trainer)["eval_perplexity"]
     after = trainer.evaluate()["eval_perplexity"]
     if not after < float("inf"):
         raise MeasurementError(f"train_statements: the training diverged: perplexity {after}; lower learning_rate")
-    adapted.save_pretrained(folder)
-    n_epochs = round(trainer.state.epoch or 0)
-    return finish(folder, card, perplexity_of_base=before, perplexity=after, epochs=n_epochs)
+    adapted.save_pretrained(str(folder))
+    return finish(folder, card, perplexity_of_base=before, perplexity=after, epochs=round(trainer.state.epoch or 0))
 
 
 def _above(least: float, examples: Sequence[StatementExample], prompt: Prompt, side: str) -> list[StatementExample]:
@@ -253,10 +251,9 @@ class _Examples:
     """
 
     def __init__(self, examples: Sequence[StatementExample], base: Base, prompt: Prompt, seed: int) -> None:
-        self.epoch = 0
+        self._epoch = 0
         self._tokenizer, self._prompt, self._seed = base.tokenizer, prompt, seed
-        control = {str(each) for each in base.tokenizer.added_tokens_decoder.values() if each.special}
-        self._control = sorted(control, key=len, reverse=True)
+        self._plain = broken_up(base.tokenizer)
         self._examples = list(examples)
         lengths = [sum(map(len, self[place])) for place in range(len(examples))]
         self._examples = [each for each, length in zip(examples, lengths, strict=True) if length <= base.max_tokens]
@@ -266,24 +263,20 @@ class _Examples:
     def __len__(self) -> int:
         return len(self._examples)
 
+    def set_epoch(self, epoch: int) -> None:
+        """Begin an epoch, from 0; loaders of data call it."""
+        self._epoch = epoch
+
     def __getitem__(self, place: int) -> tuple[list[int], list[int]]:
         example = self._examples[place]
-        order = stream(self._seed, "opinions in training", 0, self.epoch, place).permutation(len(example.opinions))
-        text = self._plain(self._prompt(example.question, [example.opinions[each] for each in order]))
-        statement = self._plain(example.statement)
+        order = stream(self._seed, "opinions in training", 0, self._epoch, place).permutation(len(example.opinions))
+        text = self._plain(printable(self._prompt(example.question, [example.opinions[each] for each in order])))
+        statement = self._plain(printable(example.statement))
         if self._tokenizer.chat_template:
             message = {"role": "user", "content": text}
             text = self._tokenizer.apply_chat_template([message], tokenize=False, add_generation_prompt=True)
-            prompt = self._tokenizer(text, add_special_tokens=False)["input_ids"]
         else:
-            prompt = self._tokenizer(text)["input_ids"]
             statement = f" {statement}"
+        prompt = self._tokenizer(text, add_special_tokens=not self._tokenizer.chat_template)["input_ids"]
         ids = self._tokenizer(statement, add_special_tokens=False)["input_ids"]
         return prompt, [*ids, self._tokenizer.eos_token_id]
-
-    def _plain(self, text: str) -> str:
-        """A text in which what is spelled like a control token is broken up, as the local model does it."""
-        text = printable(text)
-        for token in self._control:
-            text = text.replace(token, f"{token[0]} {token[1:]}")
-        return text

@@ -6,13 +6,13 @@ Importing this module imports torch and transformers.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.nn.functional import logsigmoid
-from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers import Trainer, TrainingArguments
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
@@ -27,9 +27,7 @@ _UNCOUNTED = -100
 class PairTrainer(Trainer):
     """Trains a model of one output to give the first half of the rows of a batch more than the second half."""
 
-    def compute_loss(
-        self, model: Any, inputs: Mapping[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
-    ) -> Any:
+    def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, *_: Any, **__: Any) -> Any:
         """The mean of -log sigmoid(reward of the preferred statement - reward of the other) over pairs (D5)."""
         outputs = model(**inputs)
         preferred, other = outputs.logits[:, 0].chunk(2)
@@ -44,12 +42,9 @@ def pair_batch(padding: int, pairs: Sequence[tuple[list[int], list[int]]]) -> di
 
 def statement_batch(padding: int, examples: Sequence[tuple[list[int], list[int]]]) -> dict[str, Any]:
     """A batch of prompts, each followed by its statement; only tokens of statements are counted by the loss."""
-    rows = [prompt + statement for prompt, statement in examples]
-    batch = _padded(padding, rows)
-    labels = torch.full_like(batch["input_ids"], _UNCOUNTED)
-    for row, (prompt, statement) in zip(labels, examples, strict=True):
-        row[len(prompt) : len(prompt) + len(statement)] = torch.tensor(statement)
-    return {**batch, "labels": labels}
+    batch = _padded(padding, [prompt + statement for prompt, statement in examples])
+    counted = [[_UNCOUNTED] * len(prompt) + statement for prompt, statement in examples]
+    return {**batch, "labels": _padded(_UNCOUNTED, counted)["input_ids"]}
 
 
 def _padded(padding: int, rows: Sequence[list[int]]) -> dict[str, Any]:
@@ -80,17 +75,6 @@ class Bar(ProgressCallback):
         """Write nothing."""
 
 
-class Epochs(TrainerCallback):
-    """Tells a data set which epoch begins, from 0."""
-
-    def __init__(self, data: Any) -> None:
-        self._data = data
-
-    def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Set the attribute `epoch` of the data set."""
-        self._data.epoch = int(state.epoch or 0)
-
-
 def arguments(settings: Training, folder: Path, progress: bool, **others: Any) -> TrainingArguments:
     """Arguments of the Trainer: seeded, silent, with checkpoints in the folder of the training."""
     return TrainingArguments(
@@ -113,43 +97,32 @@ def arguments(settings: Training, folder: Path, progress: bool, **others: Any) -
     )
 
 
-def fit(trainer: Trainer, patience: int | None = None) -> dict[str, float]:
-    """Train to the end, from the last whole checkpoint if there is one.
+def fit(trainer: Trainer) -> dict[str, float]:
+    """Train to the end, from the last checkpoint that was written to its end, if there is one.
 
     Parameters
     ----------
     trainer : Trainer
         As it is before the first step.
-    patience : int, optional
-        Stop after this many epochs in a row without a lower perplexity, and take the best epoch's weights.
 
     Returns
     -------
     dict
-        With patience, what validation gave before the first step; else empty.
+        What evaluation gave before the first step; empty where there is nothing to evaluate on.
     """
     trainer.remove_callback(PrinterCallback)
     if trainer.pop_callback(ProgressCallback):
         trainer.add_callback(Bar)
-    before = {} if patience is None else trainer.evaluate()
-    if patience is not None:
-        trainer.add_callback(EarlyStoppingCallback(patience))
-    last = _last_checkpoint(Path(str(trainer.args.output_dir)))
+    before = {} if trainer.eval_dataset is None else trainer.evaluate()
+    states = Path(str(trainer.args.output_dir)).glob(f"{PREFIX_CHECKPOINT_DIR}-*/{_STATE}")
+    last = max(states, key=lambda each: int(each.parent.name.rpartition("-")[2]), default=None)
     if last is not None:
-        state = json.loads((last / _STATE).read_bytes())
-        stopping = state["stateful_callbacks"].get(EarlyStoppingCallback.__name__, {"attributes": {}})
-        if stopping["attributes"].get("early_stopping_patience_counter", 0) >= (patience or 1):
+        state = json.loads(last.read_bytes())
+        if state["stateful_callbacks"]["TrainerControl"]["args"]["should_training_stop"]:
             # It was interrupted after its last epoch: nothing is left but to take the best weights.
             trainer.args.num_train_epochs = round(state["epoch"])
         # The folder may have been moved since.
-        state["best_model_checkpoint"] = str(last.parent / f"{PREFIX_CHECKPOINT_DIR}-{state['best_global_step']}")
-        (last / _STATE).write_text(json.dumps(state))
-    trainer.train(resume_from_checkpoint=None if last is None else str(last))
+        best = last.parent.with_name(f"{PREFIX_CHECKPOINT_DIR}-{state['best_global_step']}")
+        last.write_text(json.dumps({**state, "best_model_checkpoint": str(best)}))
+    trainer.train(resume_from_checkpoint=None if last is None else str(last.parent))
     return before
-
-
-def _last_checkpoint(folder: Path) -> Path | None:
-    """The last checkpoint that was written to its end."""
-    prefix = f"{PREFIX_CHECKPOINT_DIR}-"
-    steps = {int(each.parent.name.removeprefix(prefix)): each.parent for each in folder.glob(f"{prefix}*/{_STATE}")}
-    return steps[max(steps)] if steps else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from opinionsim.consensus._splits import check_split
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, in_short
 from opinionsim.schedules import same_question
 from opinionsim.streams import stream
 
@@ -102,7 +102,7 @@ def _file(path: Path) -> pd.DataFrame:
         if path.suffix.lower() == ".parquet":
             return pd.read_parquet(path)
     except Exception as error:  # damaged files, or a package of the extra parquet that is missing
-        raise SpecError(f"{path}: cannot be read: {' '.join(str(error).split())[:200]}") from None
+        raise SpecError(f"{path}: cannot be read: {in_short(error)}") from None
     raise SpecError(f"{path}: ratings are read from a .csv or .parquet file; got {path.suffix or 'no suffix'}")
 
 
@@ -197,15 +197,13 @@ def preference_pairs(table: pd.DataFrame, min_difference: float = 1.0) -> list[P
         In the order of the table.
     """
     keys = [key for key in ("group", "round", "question", "citizen", "opinion") if key in table]
-    means = table.dropna(subset=["agreement"]).groupby([*keys, "statement"], sort=False, dropna=False)["agreement"]
-    pairs = []
-    for _, rated in means.mean().reset_index().groupby(keys, sort=False, dropna=False):
-        rows = list(zip(rated["question"], rated["opinion"], rated["statement"], rated["agreement"], strict=True))
-        for one, two in itertools.combinations(rows, 2):
-            if abs(one[3] - two[3]) > min_difference:
-                better, worse = (one, two) if one[3] > two[3] else (two, one)
-                pairs.append(Pair(*better[:3], worse[2]))
-    return pairs
+    means: Any = table.dropna(subset=["agreement"]).groupby([*keys, "statement"], sort=False, dropna=False)
+    return [
+        Pair(one.question, one.opinion, one.statement, two.statement)
+        for _, rated in means["agreement"].mean().reset_index().groupby(keys, sort=False, dropna=False)
+        for one, two in itertools.permutations(rated.itertuples(), 2)
+        if one.agreement - two.agreement > min_difference
+    ]
 
 
 def statement_examples(table: pd.DataFrame) -> list[StatementExample]:
@@ -236,8 +234,7 @@ def statement_examples(table: pd.DataFrame) -> list[StatementExample]:
         opinions = rows[["citizen", "opinion"]].drop_duplicates()
         if "left_out" in rows:
             rows = rows[rows["left_out"].isna() & ~rows["policy"].isin(["own opinion", "control"])]
-        if opinions["citizen"].duplicated().any():
-            who = opinions["citizen"][opinions["citizen"].duplicated()].iloc[0]
+        for who in opinions["citizen"][opinions["citizen"].duplicated()]:
             raise SpecError(f"opinion: citizen {who} of group {group} has two opinions on {str(question)[:80]!r}")
         texts = tuple(opinions["opinion"])
         of_raters = rows.groupby(["statement", "citizen"], sort=False)["quality"].mean()

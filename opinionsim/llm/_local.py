@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +13,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field, PrivateAttr
 
 from opinionsim.documents import DocumentModel, validate
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, packages
 from opinionsim.llm._local_batching import Batcher
 from opinionsim.llm._providers import is_planning
 from opinionsim.provenance import digest_of_weights
@@ -51,12 +50,6 @@ class LocalOptions(DocumentModel):
     """Value of the chat template's variable of this name."""
     template_options: dict[str, Any] = Field(default_factory=dict)
     """Further variables of the chat template."""
-
-    @property
-    def variables(self) -> dict[str, Any]:
-        """Variables passed to the chat template."""
-        thinking = {} if self.enable_thinking is None else {"enable_thinking": self.enable_thinking}
-        return {**self.template_options, **thinking}
 
 
 class LocalChatModel(BaseChatModel):
@@ -163,17 +156,9 @@ def load_local(
         raise SpecError("model.name: 'hf:' names no model; valid: hf:FOLDER or hf:NAME")
     if is_planning():
         return LocalChatModel(model=f"hf:{name}", settings={}, cache=False)
-    # No telemetry unless the user asks for it; the hub's library reads this variable on import.
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    try:
-        from opinionsim.llm._local_decoder import Sampling, load_decoder
-    except ImportError as error:
-        raise SpecError(
-            f"model.name: 'hf:{name}' needs the packages of the extra 'local' ({error}); install with "
-            "pip install 'opinionsim[local]'"
-        ) from None
-    sampling = Sampling(temperature or 0.0, chosen.top_p, chosen.top_k, max_tokens)
-    decoder = load_decoder(name, chosen, sampling)
+    (decoding,) = packages(f"model.name: 'hf:{name}'", "local", "opinionsim.llm._local_decoder", kind=SpecError)
+    sampling = decoding.Sampling(temperature or 0.0, chosen.top_p, chosen.top_k, max_tokens)
+    decoder = decoding.load_decoder(name, chosen, sampling)
     label = name
     if chosen.adapter is not None:
         # The same digest as on the card of a training, so that a run leads to it.

@@ -56,7 +56,7 @@ class Batcher(Generic[Q, A]):
         thread = threading.Thread(target=queue.run, name="opinionsim-local-model", daemon=True)
         thread.start()
         # The thread holds the queue and not this object, so it ends with the last user of this object, or the process.
-        self._end = weakref.finalize(self, _end, queue, thread)
+        self._end = weakref.finalize(self, queue.close, thread)
 
     def submit(self, question: Q, length: int) -> Future[A]:
         """Queue a question; questions of similar `length` are answered together."""
@@ -86,10 +86,13 @@ class _Queue(Generic[Q, A]):
             self._changed.notify()
         return call.answer
 
-    def close(self) -> None:
+    def close(self, thread: threading.Thread) -> None:
+        """End the thread, which runs this queue."""
         with self._changed:
             self._closed = True
             self._changed.notify()
+        if thread is not threading.current_thread():
+            thread.join(_FAREWELL_S)
 
     def run(self) -> None:
         """Serve until closed."""
@@ -160,9 +163,3 @@ def alike(calls: list[Call[Q, A]], size: int) -> list[Call[Q, A]]:
     """The oldest call and those nearest to it in length, shortest first: no call starves, and padding is small."""
     nearest = sorted(calls, key=lambda call: abs(call.length - calls[0].length))[:size]
     return sorted(nearest, key=lambda call: call.length)
-
-
-def _end(queue: _Queue[Q, A], thread: threading.Thread) -> None:
-    queue.close()
-    if thread is not threading.current_thread():
-        thread.join(_FAREWELL_S)

@@ -6,10 +6,8 @@ Importing this module imports torch and transformers.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 import os
-import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -30,7 +28,9 @@ from transformers import (
     TopPLogitsWarper,
 )
 
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, in_short, packages
+from opinionsim.messages import broken_up
+from opinionsim.provenance import device_named
 from opinionsim.streams import stream
 
 if TYPE_CHECKING:
@@ -43,9 +43,6 @@ _LONGEST = 1024
 _PROBED = 64
 
 _THINKING = "<think>"
-
-#: Messages of other libraries are cut to this many characters.
-_MESSAGE = 300
 
 #: Typed as Any, since its constructor has no types.
 _generation_settings: Any = GenerationConfig
@@ -123,14 +120,17 @@ class Decoder:
         self._tokenizer: Any = tokenizer
         self._sampling = sampling
         self._template_options = dict(template_options)
-        self._stops = _stop_tokens(model, tokenizer)
+        # Those of the checkpoint's generation settings, one or several, and the tokenizer's.
+        stated = [model.generation_config.eos_token_id, tokenizer.eos_token_id]
+        ends = [token for part in stated for token in (part if isinstance(part, list) else [part])]
+        self._stops = sorted({token for token in ends if token is not None})
         # Otherwise a checkpoint's own defaults, such as a repetition penalty, would apply unseen.
         self._model.generation_config = _generation_settings()
-        self.context = _context(model, tokenizer)
+        longest = getattr(model.config.get_text_config(), "max_position_embeddings", None) or tokenizer.model_max_length
+        self.context = int(longest) if 0 < longest < 10**9 else None
         self.fingerprint = _fingerprint(model, tokenizer)
         self.device, self.dtype = str(model.device), str(model.dtype).removeprefix("torch.")
-        control = sorted({str(t) for t in self._tokenizer.added_tokens_decoder.values() if t.special}, key=len)
-        self._control = re.compile("|".join(map(re.escape, reversed(control))) or "(?!)")
+        self._plain = broken_up(tokenizer)
 
     def answer(self, questions: Sequence[Question], abandoned: Callable[[int], bool]) -> list[Answer | Exception]:
         """Answer all questions, each as if it were alone.
@@ -169,7 +169,10 @@ class Decoder:
             )
             for row, generated in zip(rows, ids, strict=True):
                 tokens, thinking = prompts[row]
-                answers[row] = self._decoded(len(tokens), generated, thinking)
+                complete = generated[-1] in self._stops
+                text = self._tokenizer.decode(generated[:-1] if complete else generated, skip_special_tokens=True)
+                text = (_THINKING if thinking else "") + text
+                answers[row] = Answer(text, len(tokens), len(generated), complete)
         return answers
 
     def _encoded(self, question: Question) -> tuple[list[int], bool]:
@@ -191,7 +194,7 @@ class Decoder:
             if not isinstance(message["content"], str):
                 raise PromptError(f"this model reads text only; a message holds {type(message['content']).__name__}")
         # Agents' texts are data: they must not be able to end a message or begin another.
-        plain = [{**message, "content": self._control.sub(_broken, message["content"])} for message in messages]
+        plain = [{**message, "content": self._plain(message["content"])} for message in messages]
         try:
             text: str = self._tokenizer.apply_chat_template(
                 plain, tokenize=False, add_generation_prompt=True, **self._template_options
@@ -221,16 +224,11 @@ class Decoder:
             logits_processor=sampling,
             stopping_criteria=StoppingCriteriaList([_Abandoned(abandoned)]),
         )
-        return [self._cut(row) for row in sequences[:, width:].tolist()]
-
-    def _cut(self, ids: list[int]) -> list[int]:
-        """The ids up to and including the first token that ends the reply."""
-        return ids[: next((place + 1 for place, token in enumerate(ids) if token in self._stops), len(ids))]
-
-    def _decoded(self, input_tokens: int, ids: list[int], thinking: bool) -> Answer:
-        complete = ids[-1] in self._stops
-        text: str = self._tokenizer.decode(ids[:-1] if complete else ids, skip_special_tokens=True)
-        return Answer((_THINKING if thinking else "") + text, input_tokens, len(ids), complete)
+        # Up to and including the first token that ends the reply.
+        return [
+            row[: next((place for place, token in enumerate(row, 1) if token in self._stops), len(row))]
+            for row in sequences[:, width:].tolist()
+        ]
 
 
 class SeededSampling(LogitsProcessor):
@@ -280,28 +278,10 @@ class _Abandoned(StoppingCriteria):
         return torch.tensor([self._abandoned(row) for row in range(len(input_ids))], device=input_ids.device)
 
 
-def _broken(token: re.Match[str]) -> str:
-    return f"{token[0][0]} {token[0][1:]}"
-
-
-def _stop_tokens(model: Any, tokenizer: Any) -> list[int]:
-    """Tokens that end a reply: those of the checkpoint's generation settings, and the tokenizer's."""
-    stated = [model.generation_config.eos_token_id, tokenizer.eos_token_id]
-    found = [token for part in stated for token in (part if isinstance(part, list) else [part]) if token is not None]
-    return sorted(set(found))
-
-
-def _context(model: Any, tokenizer: Any) -> int | None:
-    """Longest sequence, tokens, as the model or else the tokenizer states it; None where neither does usably."""
-    stated = getattr(model.config.get_text_config(), "max_position_embeddings", None) or tokenizer.model_max_length
-    return int(stated) if 0 < stated < 10**9 else None
-
-
 def _fingerprint(model: Any, tokenizer: Any) -> str:
     """Identity of what is loaded, independent of where it was loaded from."""
-    about = model.config.to_dict()
-    for unsteady in ("_name_or_path", "transformers_version"):
-        about.pop(unsteady, None)
+    unsteady = ("_name_or_path", "transformers_version")
+    about = {name: value for name, value in model.config.to_dict().items() if name not in unsteady}
     hashed = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode())
     hashed.update(json.dumps([sorted(tokenizer.get_vocab().items()), tokenizer.chat_template]).encode())
     for name, tensor in sorted(model.state_dict().items()):
@@ -319,31 +299,45 @@ def load_decoder(name: str, options: LocalOptions, sampling: Sampling) -> Decode
     SpecError
         If one of them cannot be loaded, or there is no chat template.
     """
-    where = _device(options.device)
+    where = device_named(torch, options.device)
     try:
         dtype = options.dtype or ("float32" if where.type == "cpu" else "bfloat16")
         model, tokenizer = _loaded(os.path.expanduser(name), options.revision, dtype)
     except Exception as error:  # of many libraries: files, formats, the hub, the network
         raise SpecError(
-            f"model.name: 'hf:{name}' cannot be loaded: {_in_short(error)}\nvalid: a folder with config.json, "
+            f"model.name: 'hf:{name}' cannot be loaded: {in_short(error)}\nvalid: a folder with config.json, "
             "tokenizer files with a chat template, and weights as safetensors; or the name of such a model on the "
             "Hugging Face hub, downloaded before (hf download NAME) or within reach. A server for local models is "
             "reached with openai:NAME and options: {base_url: http://...}; 'scripted' needs no weights"
         ) from error
     if options.adapter is not None:
-        model = _adapted(model, options.adapter)
+        (peft,) = packages("model.options: adapter", "local", "peft", kind=SpecError)
+        try:
+            # Weights that are merged in cost nothing at generation.
+            model = peft.PeftModel.from_pretrained(model, str(Path(options.adapter).expanduser())).merge_and_unload()
+        except Exception as error:  # as for the model
+            raise SpecError(
+                f"model.options: adapter {options.adapter!r} cannot be loaded: {in_short(error)}; valid: a folder with "
+                "adapter_config.json and weights made for this model, as peft saves them"
+            ) from error
     if options.chat_template is not None:
-        tokenizer.chat_template = _template(options.chat_template)
+        try:
+            tokenizer.chat_template = Path(options.chat_template).expanduser().read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SpecError(
+                f"model.options: chat_template {options.chat_template!r} cannot be read: {in_short(error)}"
+            ) from None
     if not tokenizer.chat_template:
         raise SpecError(
             f"model.name: the tokenizer of 'hf:{name}' has no chat template; take the variant that was trained for "
             "conversation, or name a Jinja file with options: {chat_template: PATH}"
         )
     try:
-        decoder = Decoder(model.to(where).eval(), tokenizer, sampling, options.variables)
+        thinking = {} if options.enable_thinking is None else {"enable_thinking": options.enable_thinking}
+        decoder = Decoder(model.to(where).eval(), tokenizer, sampling, {**options.template_options, **thinking})
         decoder.rendered([{"role": "user", "content": "Hello."}])
     except (PromptError, RuntimeError) as error:
-        raise SpecError(f"model.options: 'hf:{name}' cannot be used: {_in_short(error)}") from error
+        raise SpecError(f"model.options: 'hf:{name}' cannot be used: {in_short(error)}") from error
     return decoder
 
 
@@ -369,40 +363,3 @@ def _loaded(place: str, revision: str | None, dtype: str) -> tuple[Any, Any]:
         if is_folder:
             raise
     return load(offline=False)
-
-
-def _device(name: str) -> torch.device:
-    """The device by its name."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name != "cpu" and not torch.cuda.is_available():
-        raise SpecError(f"model.options: device {name!r} is not there: torch finds no CUDA device; valid: auto, cpu")
-    return torch.device(name)
-
-
-def _adapted(model: Any, adapter: str) -> Any:
-    """The model with the weights of an adapter merged in, which costs nothing at generation."""
-    try:
-        peft = importlib.import_module("peft")
-    except ImportError:
-        raise SpecError("model.options: adapter needs the package peft; install with pip install peft") from None
-    try:
-        return peft.PeftModel.from_pretrained(model, str(Path(adapter).expanduser())).merge_and_unload()
-    except Exception as error:  # as for the model
-        raise SpecError(
-            f"model.options: adapter {adapter!r} cannot be loaded: {_in_short(error)}; valid: a folder with "
-            "adapter_config.json and weights made for this model, as peft saves them"
-        ) from error
-
-
-def _template(path: str) -> str:
-    try:
-        return Path(path).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(f"model.options: chat_template {path!r} cannot be read: {_in_short(error)}") from None
-
-
-def _in_short(error: Exception) -> str:
-    """The message of an error on one line."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= _MESSAGE else f"{text[:_MESSAGE]} ..."

@@ -21,7 +21,7 @@ from langsmith.run_helpers import tracing_context
 from langsmith.utils import tracing_is_enabled
 from pydantic import ValidationError
 
-from opinionsim.errors import ModelCallError, SpecError
+from opinionsim.errors import ModelCallError, SpecError, packages
 from opinionsim.llm._direct import DirectCalls, leaves_messages
 from opinionsim.llm._given import GivenReplies
 from opinionsim.llm._own import load_own_model, own_model
@@ -117,12 +117,7 @@ def _load_from_provider(
     name: str, temperature: float | None, max_tokens: int | None, options: Mapping[str, Any]
 ) -> BaseChatModel:
     provider, _, model_name = name.partition(":")
-    try:
-        init_chat_model = importlib.import_module("langchain.chat_models").init_chat_model
-    except ImportError:
-        raise SpecError(
-            f"model.name: {name!r} needs the packages of the extra 'llm'; install with pip install 'opinionsim[llm]'"
-        ) from None
+    (langchain,) = packages(f"model.name: {name!r}", "llm", "langchain.chat_models", kind=SpecError)
     given = connected(name, options, max_tokens)
     asked = {**given, "temperature": temperature, _LENGTH.get(provider, "max_tokens"): max_tokens}
     asked = {option: value for option, value in asked.items() if option in given or value is not None}
@@ -130,7 +125,7 @@ def _load_from_provider(
         with warnings.catch_warnings():
             # LangChain only warns of options it does not know; below they are errors.
             warnings.simplefilter("ignore", UserWarning)
-            model: BaseChatModel = init_chat_model(
+            model: BaseChatModel = langchain.init_chat_model(
                 model_name, model_provider=provider, max_retries=0, cache=False, **asked
             )
     except ImportError as error:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random  # noqa: TID251 - igraph draws from it, unless told otherwise
-from importlib.util import find_spec
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.errors import MeasurementError
+from opinionsim.errors import MeasurementError, packages
 from opinionsim.metrics._arrays import Measured, Rows, tally
 from opinionsim.metrics._groups import numbered
 from opinionsim.metrics._network import TieArrays, Ties
@@ -132,12 +131,7 @@ def _size(network: Ties) -> int:
 
 def _leiden(ties: TieArrays, present: np.ndarray) -> np.ndarray:
     """Community of each agent (N,), from 0 in order of their first agents, of the network among those present."""
-    if find_spec("igraph") is None:
-        raise MeasurementError(
-            "communities need the packages of the extra 'networks' (igraph is missing); install with "
-            "pip install 'opinionsim[networks]', or give modularity its groups"
-        )
-    import igraph
+    (igraph,) = packages("modularity", "networks", "igraph", otherwise=", or give modularity its groups")
 
     kept = present[ties.listeners] & present[ties.speakers] & (ties.weights > 0)
     ends = np.sort(np.stack([ties.listeners[kept], ties.speakers[kept]], axis=1), axis=1)

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import opinionsim
 from opinionsim import background
-from opinionsim.errors import BudgetExceeded, OpinionSimError, SpecError
+from opinionsim.errors import BudgetExceeded, OpinionSimError, SpecError, packages
 from opinionsim.running._context import STOPPED, Context, Progress, Summary, together
 from opinionsim.running._sorting import Pending
 from opinionsim.running._worker import Chunk, carry_out_chunk, stop_sweep
@@ -75,15 +75,7 @@ class Cluster:
     """
 
     def __init__(self, address: str) -> None:
-        try:
-            import distributed
-        except ImportError as error:
-            raise SpecError(
-                f"--cluster needs the packages of the extra 'cluster' ({error}); "
-                "install with pip install 'opinionsim[cluster]'"
-            ) from None
-        # Its methods have no types.
-        self._distributed: Any = distributed
+        (self._distributed,) = packages("--cluster", "cluster", "distributed", kind=SpecError)
         self._client: Any = None
         self.n_tasks = 0
         try:

@@ -11,7 +11,7 @@ import numpy as np
 
 from opinionsim.data import data_folder
 from opinionsim.documents import is_one_line
-from opinionsim.errors import SurveyError
+from opinionsim.errors import SurveyError, in_short
 from opinionsim.surveys._mapping import SurveyColumn, SurveyMapping, load_mapping, spelled
 from opinionsim.surveys._survey import Survey
 
@@ -94,8 +94,7 @@ def _read(path: Path, wanted: Iterable[str] | None = None) -> pd.DataFrame:
         ) from None
     except Exception as error:
         # Damaged files make the readers raise almost anything.
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise SurveyError(f"{path}: cannot be read as {suffix}: {reason}") from None
+        raise SurveyError(f"{path}: cannot be read as {suffix}: {in_short(error)}") from None
 
 
 def _read_as(suffix: str, path: Path, wanted: list[str] | None) -> pd.DataFrame:

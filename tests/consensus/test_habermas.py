@@ -268,5 +268,5 @@ def test_published_ratings_are_evaluated_like_those_of_a_session(tmp_path: Path)
 def test_the_extra_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, published())
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(SpecError, match=r"need pyarrow: pip install 'opinionsim\[parquet\]'"):
+    with pytest.raises(SpecError, match=r"needs .*\(pyarrow is missing\); .* pip install 'opinionsim\[parquet\]'"):
         import_habermas(tmp_path)

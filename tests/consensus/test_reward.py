@@ -324,7 +324,7 @@ def test_what_is_no_reward_model_is_one_error(trained: tuple[Path, dict[str, Any
     other = tmp_path / "other"
     shutil.copytree(folder, other)
     (other / "card.json").write_text(json.dumps({**card, "format": "opinionsim-statements-1"}))
-    refused(other, "its format is 'opinionsim-statements-1' instead of 'opinionsim-reward-1'")
+    refused(other, "its format is another: found 'opinionsim-statements-1' instead of 'opinionsim-reward-1'")
     shutil.copy(folder / "card.json", other)
     config = json.loads((other / "config.json").read_text())
     (other / "config.json").write_text(json.dumps({**config, "hidden_act": "relu"}))
