@@ -117,7 +117,7 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch)
             raise ImportError(name)
         return real(name, *rest)
 
-    monkeypatch.setattr("opinionsim.consensus._clusters.import_module", refuse)
+    monkeypatch.setattr("opinionsim.errors.import_module", refuse)
     with pytest.raises(MeasurementError, match=r"extra 'consensus' \(sklearn is missing\).*'opinionsim\[consensus\]'"):
         cluster_questions(QUESTIONS, ks=[2])
 
