@@ -185,7 +185,7 @@ def other_rules(results: Results) -> pd.DataFrame:
         for row in held.get((run["run_id"], run["cell"]), ()):
             if not row["counted"]:
                 continue
-            _, ballots = session.ballots(row["round"] + 1, row["ballots"], row["standing"])
+            ballots = session.ballots(row["round"] + 1, row["ballots"], row["standing"])
             scores = session.interaction.scores(row["ballots"])
             usable = [name for name, each in RULES.items() if _usable(name, scores, np.nanmin(ballots) > 0)]
             first = compare_rules(ballots, usable, scores=scores).first[:, 0]
