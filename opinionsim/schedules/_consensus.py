@@ -168,7 +168,8 @@ class ConsensusInteraction(Interaction):
     @property
     def decided(self) -> Mapping[str, tuple[tuple[int, ...], frozenset[str]]]:
         """Ranks, agreement and quality of statements, as far as there are such."""
-        most = tuple(range(1, max(self._most_standing, 2) + 1))
+        # With room for the opinions of any group that can pay for them.
+        most = tuple(range(1, max(self.incumbent + self._standing(100), 2) + 1))
         rated = self.passes or self.ratings.position
         by_role = self.predictor == "role" and "predicted" in self.ballots
         found = {
@@ -179,11 +180,6 @@ class ConsensusInteraction(Interaction):
             acts.PREDICTED: (acts.LIKERT, "prediction", by_role and self.ballot == "rating"),
         }
         return {variable: (points, frozenset({kind})) for variable, (points, kind, there) in found.items() if there}
-
-    @property
-    def _most_standing(self) -> int:
-        """Most statements that stand in a round, with room for the opinions of any group that can pay for them."""
-        return self.incumbent + self._standing(100)
 
     def _standing(self, size: int) -> int:
         """Most statements that stand in the opinion round of a group of `size` citizens."""
