@@ -58,13 +58,12 @@ def statements(results: Results) -> pd.DataFrame:
 
     records = []
     chosen = results.selections
-    won = {(row.run_id, row.cell, row.round): row.winner for row in chosen[chosen["elects"]].itertuples()}
+    won = set(chosen.loc[chosen["elects"], ["run_id", "cell", "round", "winner"]].itertuples(index=False, name=None))
     for run, session in sessions(results):
         authors = {turn: agent for agent, turn in session.opinions.items()}
         for step in range(1, session.interaction.rounds + 2):
             for turn in session.statements(step):
-                row, stands = session.turns[turn], session.stands(turn)
-                winner = won.get((run["run_id"], run["cell"], step - 1))
+                row = session.turns[turn]
                 left = set(authors) - set(row["reads"]) if row["act"].startswith("draft") else set()
                 records.append(
                     {
@@ -74,8 +73,8 @@ def statements(results: Results) -> pd.DataFrame:
                         "candidate": "position" if row["reads"] == ("position",) else turn,
                         "policy": _policy(session.interaction, row),
                         "left_out": authors[left.pop()] if len(left) == 1 else None,
-                        "stands": stands,
-                        "winner": winner is not pd.NA and winner == turn,
+                        "stands": session.stands(turn),
+                        "winner": (run["run_id"], run["cell"], step - 1, turn) in won,
                         "rank": session.mean("rank", turn),
                         "statement": row["message"],
                         "turn": turn,

@@ -314,8 +314,8 @@ class ConsensusInteraction(Interaction):
         found = {GIVEN.format(agent): Message(text, names[agent]) for agent, text in setting.given.items()}
         if position := self.position or setting.position:
             found[POSITION] = Message(position)
-        for place, text in enumerate(_texts(setting, "controls", self.controls)):
-            found[f"control-{place}"] = Message(text)
+        controls = _texts(setting, "controls", self.controls)
+        found |= {f"control-{place}": Message(text) for place, text in enumerate(controls)}
         for number, way in enumerate(self.ways):
             for place, text in enumerate(_texts(setting, "drafters", way.examples)):
                 found[f"example-{number}-{place}"] = Message(text)

@@ -117,10 +117,9 @@ class Recorded:
 
     def stands(self, statement: int) -> bool:
         """Whether a statement stands for election in its round."""
-        row, standing = self.turns[statement], self.interaction.standing
-        reads = row["reads"]
+        row, reads = self.turns[statement], self.turns[statement]["reads"]
         if row["act"] == "put":
-            return "position" in standing if reads == ("position",) else isinstance(reads[0], int)
+            return "position" in self.interaction.standing if reads == ("position",) else isinstance(reads[0], int)
         return row["step"] > 1 or len([each for each in reads if isinstance(each, int)]) == len(self.opinions)
 
     @cached_property

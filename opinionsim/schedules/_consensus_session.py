@@ -12,6 +12,7 @@ import numpy as np
 from opinionsim.errors import ScheduleError, SpecError
 from opinionsim.schedules import _consensus_acts as acts
 from opinionsim.schedules._interaction import GIVEN, Closing, Setting
+from opinionsim.schedules._questions import same_question
 from opinionsim.schedules._turns import External, Outcomes, Ref, Turn
 from opinionsim.voting import Election
 
@@ -75,11 +76,6 @@ class Scores(NamedTuple):
         return np.reshape(np.array(found, dtype=float), (len(self.opinions), -1))[:, : len(self.statements)]
 
 
-def _plain(text: str) -> str:
-    """A question as it is compared with others, whatever its spaces, capitals and last full stop."""
-    return " ".join(text.casefold().split()).rstrip(".")
-
-
 def examples_by_size(setting: Setting, number: int, way: DrafterSpec) -> list[list[str]]:
     """Names of the external messages that are examples of a way of drafting, by their numbers of opinions.
 
@@ -90,11 +86,11 @@ def examples_by_size(setting: Setting, number: int, way: DrafterSpec) -> list[li
     SpecError
         If none is left.
     """
-    own = {_plain(text) for text in (setting.question, setting.position)}
+    own = {same_question(text).rstrip(".") for text in (setting.question, setting.position)}
     others = {
         f"example-{number}-{place}": text
         for place, text in enumerate(setting.messages(way.examples))
-        if _plain(text.partition("\n")[0].removeprefix("Question:")) not in own
+        if same_question(text.partition("\n")[0].removeprefix("Question:")).rstrip(".") not in own
     }
     found = [
         [name for name, text in others.items() if f"\nOpinion {n}: " in text and f"\nOpinion {n + 1}: " not in text]
