@@ -84,7 +84,7 @@ def statements(results: Results) -> pd.DataFrame:
     return pd.DataFrame(records).astype({"left_out": "Int64"})
 
 
-def asked(run: Mapping[str, Any]) -> str:
+def asked(run: Mapping[Any, Any]) -> str:
     """What citizens are asked in a run: the question of its topic, its task, or else the claim."""
     given = [run[name] for name in ("question", "task") if isinstance(run[name], str) and run[name]]
     return str([*given, run["claim"]][0])

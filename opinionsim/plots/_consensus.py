@@ -95,11 +95,7 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
     told = told[told["about"].isna() & told["agent"].isin(names) & told["value"].notna()].sort_values("turn")
     opinions = told.rename(columns={"agent": "citizen"}).assign(name=told["agent"].map(names))
     replicates = int((source.runs["cell"] == wanted[1]).sum())
-    lines = (
-        evidence_statement([about["evidence"]]),
-        asked(rows_of(about.to_frame().T)[0]),
-        provenance(about, replicates),
-    )
+    lines = (evidence_statement([about["evidence"]]), asked(about.to_dict()), provenance(about, replicates))
     return ConsensusData(frame, rules, opinions[["citizen", "name", "turn", "kind", "value", "scale"]], lines)
 
 
