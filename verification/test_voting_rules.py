@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
-from opinionsim.voting import elect, ranks_of
+from opinionsim.voting import elect
 
 pytest.importorskip("pref_voting", reason="the dependency group verification is not installed")
 
@@ -26,7 +27,7 @@ def _strict(rng: np.random.Generator) -> np.ndarray:
 
 def _tied(rng: np.random.Generator) -> np.ndarray:
     voters, candidates = rng.integers(1, 10), rng.integers(2, 6)
-    return ranks_of(rng.integers(1, 5, (voters, candidates))).astype(int)
+    return rankdata(rng.integers(1, 5, (voters, candidates)), "dense", axis=1)
 
 
 def _first(ballots: np.ndarray, rule: str) -> list[int]:

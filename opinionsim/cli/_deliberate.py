@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,8 +19,6 @@ from opinionsim.errors import SpecError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from opinionsim.store import Results
-
 #: Most runs printed where none is chosen.
 _MOST_PRINTED = 3
 
@@ -34,45 +33,42 @@ RunToPrint = Annotated[
 ]
 
 
-def deliberate(
-    spec: Spec,
-    store: StoreOption = None,
-    run: RunToPrint = None,
-    max_concurrency: Slots = None,
-    changes: Changes = None,
-    prompts: Prompts = None,
-) -> None:
-    """Carry out an experiment and print what was said. Running it again makes no call that is on record."""
-    from opinionsim.analysis import transcript
+def _printing(room: str, teller: str, about: str) -> Callable[..., None]:
+    """A command that carries out an experiment and prints runs of it as a function of a room tells them."""
 
-    _carry_out(spec, store, run, max_concurrency, changes, prompts, transcript)
+    def command(
+        spec: Spec,
+        store: StoreOption = None,
+        run: RunToPrint = None,
+        max_concurrency: Slots = None,
+        changes: Changes = None,
+        prompts: Prompts = None,
+    ) -> None:
+        experiment = read_spec(spec, changes, prompts)
+        url = store_of(experiment, store)
+        ids = list(dict.fromkeys(planned.run_id for planned in experiment.runs))
+        chosen = range(min(len(ids), _MOST_PRINTED)) if run is None else [row_of(experiment.spec.name, ids, run)]
+        summary = carry_out(experiment, url, max_concurrency=max_concurrency)
+        report(url, summary)
+        results = read_results(url, experiment.spec.name, None)
+        rows = {run_id: row for row, run_id in enumerate(results.runs["run_id"])}
+        for place in chosen:
+            say(getattr(import_module(room), teller)(results, rows[ids[place]]))
+            say("")
+        if run is None and len(ids) > _MOST_PRINTED:
+            note(f"{counted(len(ids) - _MOST_PRINTED, 'further run')} in the store; print one with --run N, or:")
+            note(f"  opinionsim show {spelled(url)} --run N")
+        end(summary)
+
+    command.__doc__ = about
+    return command
 
 
-def _carry_out(
-    spec: str,
-    store: str | None,
-    run: str | None,
-    max_concurrency: int | None,
-    changes: list[str] | None,
-    prompts: str | None,
-    spelled_out: Callable[[Results, int], str],
-) -> None:
-    """Carry out an experiment and print runs of it as `spelled_out` tells them."""
-    experiment = read_spec(spec, changes, prompts)
-    url = store_of(experiment, store)
-    run_ids = list(dict.fromkeys(planned.run_id for planned in experiment.runs))
-    chosen = range(min(len(run_ids), _MOST_PRINTED)) if run is None else [row_of(experiment.spec.name, run_ids, run)]
-    summary = carry_out(experiment, url, max_concurrency=max_concurrency)
-    report(url, summary)
-    results = read_results(url, experiment.spec.name, None)
-    rows = {run_id: row for row, run_id in enumerate(results.runs["run_id"])}
-    for place in chosen:
-        say(spelled_out(results, rows[run_ids[place]]))
-        say("")
-    if run is None and len(run_ids) > _MOST_PRINTED:
-        note(f"{counted(len(run_ids) - _MOST_PRINTED, 'further run')} in the store; print one with --run N, or:")
-        note(f"  opinionsim show {spelled(url)} --run N")
-    end(summary)
+deliberate = _printing(
+    "opinionsim.analysis",
+    "transcript",
+    "Carry out an experiment and print what was said. Running it again makes no call that is on record.",
+)
 
 
 class _Sessions(TyperGroup):
@@ -95,20 +91,8 @@ consensus = typer.Typer(
 )
 
 
-@consensus.command("run")
-def mediate(
-    spec: Spec,
-    store: StoreOption = None,
-    run: RunToPrint = None,
-    max_concurrency: Slots = None,
-    changes: Changes = None,
-    prompts: Prompts = None,
-) -> None:
-    """Carry out sessions and print opinions, candidates with their support, winners and critiques."""
-    from opinionsim.consensus import session_text
-
-    _carry_out(spec, store, run, max_concurrency, changes, prompts, session_text)
-
+_MEDIATION = "Carry out sessions and print opinions, candidates with their support, winners and critiques."
+consensus.command("run")(_printing("opinionsim.consensus", "session_text", _MEDIATION))
 
 Data = Annotated[
     str, typer.Argument(metavar="DATA", help="A store with ratings, or a .csv or .parquet file.", show_default=False)

@@ -7,15 +7,16 @@ together, without the position statement.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import combinations, permutations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opinionsim.consensus._evaluation import HIGHEST, LOWEST, POSITION, by_citizen, checked, estimate, interval
 from opinionsim.errors import MeasurementError
-from opinionsim.voting import Rule, compare_rules, elect, ranks_of
+from opinionsim.voting import Rule, compare_rules, elect
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,44 +24,27 @@ if TYPE_CHECKING:
 AnyRule = str | Mapping[str, Any] | Rule
 
 
-class _Ballots(NamedTuple):
-    """Ballots of the citizens of one group and round; incomplete ones are missing."""
+def _elections(ratings: pd.DataFrame, *columns: str, least: int = 1) -> list[tuple[Any, list[pd.DataFrame]]]:
+    """Ballots, citizens by candidates, by each column, for every group and round with enough complete ones.
 
-    group: Any
-    round: Any
-    citizens: list[Any]
-    candidates: list[Any]
-    values: np.ndarray
-
-
-def _elections(ratings: pd.DataFrame, *columns: str) -> Iterator[list[_Ballots]]:
-    """Ballots by each column, for every group and round with a complete ballot by each on at least two candidates."""
-    import pandas as pd
-
+    Incomplete ballots are missing. There are at least two candidates, and `least` complete ballots by each column.
+    """
     own = ratings[ratings["policy"] != POSITION]
-    keys = ["group", "round", "citizen", "candidate"]
-    means = own.groupby(keys, sort=False, observed=True)[list(columns)].mean().reset_index()
-    for (group, round_), part in means.groupby(["group", "round"], sort=False, observed=True):
-        row, citizens = pd.factorize(part["citizen"])
-        column, candidates = pd.factorize(part["candidate"])
-        found = []
-        for name in columns:
-            values = np.full((len(citizens), len(candidates)), math.nan)
-            values[row, column] = part[name].to_numpy(dtype=float)
-            values[np.isnan(values).any(axis=1)] = math.nan
-            found.append(_Ballots(group, round_, citizens.tolist(), candidates.tolist(), values))
-        if len(candidates) > 1 and all((~np.isnan(each.values)).any() for each in found):
+    means = own.groupby(["group", "round", "citizen", "candidate"], sort=False, observed=True)[list(columns)].mean()
+    found = []
+    for key, part in means.groupby(["group", "round"], sort=False, observed=True):
+        wide = [part[name].droplevel([0, 1]).unstack(sort=False).astype(float) for name in columns]
+        ballots = [each.where(each.notna().all(axis=1)) for each in wide]
+        if len(wide[0].columns) > 1 and all(len(each.dropna()) >= least for each in ballots):
             # Ranks are counted anew without the position statement, and after several passes.
-            yield [
-                each._replace(values=ranks_of(-each.values)) if name == "rank" else each
-                for name, each in zip(columns, found, strict=True)
-            ]
-
-
-def _none(columns: Iterable[str]) -> MeasurementError:
-    return MeasurementError(
-        f"no group has two candidates and a citizen with a value for each of them in {' and '.join(columns)}"
-    )
+            ranked = [each.rank(axis=1, method="dense").where(np.isfinite(each)) for each in ballots]
+            kinds = zip(columns, ranked, ballots, strict=True)
+            found.append((key, [ranks if name == "rank" else values for name, ranks, values in kinds]))
+    if not found:
+        raise MeasurementError(
+            f"no group has two candidates and a citizen with a value for each of them in {' and '.join(columns)}"
+        )
+    return found
 
 
 def sensitivity(
@@ -87,20 +71,16 @@ def sensitivity(
     import pandas as pd
 
     chosen, rows = Rule.of(rule, **options), []
-    for (ballots,) in _elections(checked(ratings, value), value):
-        kept = np.flatnonzero(~np.isnan(ballots.values).any(axis=1))
-        if len(kept) < 2:
-            continue
-        without = np.repeat(ballots.values[None], len(kept) + 1, axis=0)
-        without[np.arange(len(kept)), kept] = math.nan
+    for key, (ballots,) in _elections(checked(ratings, value), value, least=2):
+        kept = ballots.dropna()
+        without = np.repeat(kept.to_numpy()[None], len(kept) + 1, axis=0)
+        without[np.arange(len(kept)), np.arange(len(kept))] = math.nan
         first = elect(without, chosen, scores=value != "rank").ranks == 0
-        winners = [tuple(name for name, won in zip(ballots.candidates, each, strict=True) if won) for each in first]
+        winners = [tuple(kept.columns[each]) for each in first]
         rows += [
-            [ballots.group, ballots.round, ballots.citizens[citizen], winners[-1], other, other != winners[-1]]
-            for citizen, other in zip(kept, winners, strict=False)
+            [*key, citizen, winners[-1], other, other != winners[-1]]
+            for citizen, other in zip(kept.index, winners, strict=False)
         ]
-    if not rows:
-        raise _none([value])
     return pd.DataFrame(rows, columns=["group", "round", "citizen", "winners", "winners_without", "changed"])
 
 
@@ -134,11 +114,9 @@ def rule_agreement(
 
     chosen = None if rules is None else list(rules)
     found = [
-        (each.group, compare_rules(each.values, chosen, scores=value != "rank"))
-        for (each,) in _elections(checked(ratings, value), value)
+        (group, compare_rules(ballots, chosen, scores=value != "rank"))
+        for (group, _), (ballots,) in _elections(checked(ratings, value), value)
     ]
-    if not found:
-        raise _none([value])
     labels, groups, rows = [each.label for each in found[0][1].rules], [group for group, _ in found], []
     for one, other in combinations(range(len(labels)), 2):
         same, overlap = ([getattr(each, kind)[one, other] for _, each in found] for kind in ("agreement", "overlap"))
@@ -219,23 +197,17 @@ def welfare_advantage(
     if predicted == "agreement":
         raise MeasurementError("predicted must be another column than agreement, by which advantages are judged")
     chosen, welfare, groups = [Rule.of(each) for each in rules], [], []
-    for guess, stated in _elections(checked(ratings, predicted), predicted, "agreement"):
-        groups.append(guess.group)
-        first = [elect(guess.values, rule, scores=True).ranks == 0 for rule in chosen]
-        judged = [elect(stated.values, rule.kind, scores=True, **_without_transform(rule)).scores for rule in chosen]
+    for (group, _), (guess, stated) in _elections(checked(ratings, predicted), predicted, "agreement"):
+        groups.append(group)
+        first = [elect(guess, rule, scores=True).ranks == 0 for rule in chosen]
+        judged = [elect(stated, replace(rule, transform=None), scores=True).scores for rule in chosen]
         welfare.append([[scores[picked].mean() for picked in first] for scores in judged])
-    if not groups:
-        raise _none([predicted, "agreement"])
     by, rows = np.array(welfare), []
     for own, other in permutations(range(len(chosen)), 2):
         gain = pd.DataFrame({"group": groups, "gain": by[:, own, own] - by[:, own, other]})
         found = interval(estimate(gain, "gain", level, seed), "advantage")
         rows.append({"criterion": chosen[own].label, "other": chosen[other].label, **found})
     return pd.DataFrame(rows, columns=["criterion", "other", "advantage", "low", "high", "n", "n_groups"])
-
-
-def _without_transform(rule: Rule) -> dict[str, Any]:
-    return {name: value for name, value in rule.options.items() if name != "transform"}
 
 
 def advantage_statement(advantages: pd.DataFrame) -> str:

@@ -21,6 +21,8 @@ BRITISH_GOVERNMENT = (
 )  # fmt: skip
 #: Numbers of clusters that the source tried.
 _KS = range(5, 301, 5)
+#: What needs packages of an extra.
+_WHAT = "clustering of questions"
 #: Makes vectors of texts: a function, or the folder of a model.
 Encoder: TypeAlias = Callable[[list[str]], Any] | str | Path
 
@@ -95,9 +97,9 @@ def cluster_questions(
                 f"ks: from 2 to {different - 1} is valid, as {different} questions differ; got {k or 'none'}"
             )
     start = int(stream(seed, "clusters of questions").integers(2**31))
-    means, score = _library("sklearn.cluster").KMeans, _library("sklearn.metrics").silhouette_score
-    found = {k: means(k, n_init=restarts, random_state=start).fit_predict(vectors) for k in tried}
-    silhouettes = {k: float(score(vectors, labels)) for k, labels in found.items()}
+    cluster, measures = packages(_WHAT, "consensus", "sklearn.cluster", "sklearn.metrics")
+    found = {k: cluster.KMeans(k, n_init=restarts, random_state=start).fit_predict(vectors) for k in tried}
+    silhouettes = {k: float(measures.silhouette_score(vectors, labels)) for k, labels in found.items()}
     best = max(tried, key=silhouettes.__getitem__)
     return Clusters(found[best], best, silhouettes, vectors)
 
@@ -117,9 +119,9 @@ def question_vectors(questions: Sequence[str], encoder: Encoder | None = None, w
 
 
 def _tf_idf(texts: list[str]) -> Any:
-    vectorizer = _library("sklearn.feature_extraction.text").TfidfVectorizer()
+    (text,) = packages(_WHAT, "consensus", "sklearn.feature_extraction.text")
     try:
-        return vectorizer.fit_transform(texts).toarray()
+        return text.TfidfVectorizer().fit_transform(texts).toarray()
     except ValueError:  # of an empty vocabulary
         raise SpecError("questions: no word is left in any of them") from None
 
@@ -128,13 +130,9 @@ def _averaged(folder: Path, texts: list[str]) -> np.ndarray:
     """The last layer of a local model, averaged over the tokens of each text."""
     if not folder.is_dir():
         raise SpecError(f"encoder: {str(folder)!r} is no folder; give that of a model of transformers, or a callable")
-    _library("torch", "local")
+    _, transformers = packages(_WHAT, "local", "torch", "transformers")
     try:
-        read = _library("transformers", "local").pipeline("feature-extraction", model=str(folder))
+        read = transformers.pipeline("feature-extraction", model=str(folder))
         return np.array([np.mean(layer[0], axis=0) for layer in read(texts, truncation=True)])
     except Exception as error:  # each file format has errors of its own
         raise SpecError(f"encoder: {str(folder)!r} cannot be used: {' '.join(str(error).split())[:200]}") from error
-
-
-def _library(name: str, extra: str = "consensus") -> Any:
-    return packages("clustering of questions", extra, name)[0]

@@ -238,17 +238,9 @@ def candidate_table(ratings: pd.DataFrame) -> pd.DataFrame:
     """
     one = by_citizen(checked(ratings), "agreement")
     one = one.assign(above=one["agreement"] > NEUTRAL, below=one["agreement"] < NEUTRAL)
-    found = (
-        one.groupby(_STATEMENT, sort=False, observed=True)
-        .agg(
-            n=("agreement", "size"),
-            mean=("agreement", "mean"),
-            median=("agreement", "median"),
-            above=("above", "sum"),
-            below=("below", "sum"),
-        )
-        .reset_index()
-    )
+    by = one.groupby(_STATEMENT, sort=False, observed=True)
+    counts = by["agreement"].agg(n="size", mean="mean", median="median")
+    found: pd.DataFrame = counts.join(by[["above", "below"]].sum()).reset_index()
     found["missing"] = found["group"].map(ratings.groupby("group")["citizen"].nunique()) - found["n"]
     leaning = found["above"] + found["below"]
     found["consent"] = found["above"] / leaning.where(leaning > 0)

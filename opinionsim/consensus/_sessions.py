@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +32,6 @@ def sessions(results: Results) -> Iterator[tuple[Mapping[str, Any], Recorded]]:
     yield from found
 
 
-def policy(interaction: ConsensusInteraction, act: str) -> str:
-    """The drafter of a statement by the act that made it: its label or style."""
-    return act.partition(".")[2] or interaction.ways[0].name
-
-
 def statements(results: Results) -> pd.DataFrame:
     """The statements of sessions.
 
@@ -62,13 +58,12 @@ def statements(results: Results) -> pd.DataFrame:
 
     records = []
     chosen = results.selections
-    won = {(row.run_id, row.cell, row.round): row.winner for row in chosen[chosen["elects"]].itertuples()}
+    won = set(chosen.loc[chosen["elects"], ["run_id", "cell", "round", "winner"]].itertuples(index=False, name=None))
     for run, session in sessions(results):
         authors = {turn: agent for agent, turn in session.opinions.items()}
         for step in range(1, session.interaction.rounds + 2):
             for turn in session.statements(step):
-                row, stands = session.turns[turn], session.stands(turn)
-                winner = won.get((run["run_id"], run["cell"], step - 1))
+                row = session.turns[turn]
                 left = set(authors) - set(row["reads"]) if row["act"].startswith("draft") else set()
                 records.append(
                     {
@@ -78,8 +73,8 @@ def statements(results: Results) -> pd.DataFrame:
                         "candidate": "position" if row["reads"] == ("position",) else turn,
                         "policy": _policy(session.interaction, row),
                         "left_out": authors[left.pop()] if len(left) == 1 else None,
-                        "stands": stands,
-                        "winner": winner is not pd.NA and winner == turn,
+                        "stands": session.stands(turn),
+                        "winner": (run["run_id"], run["cell"], step - 1, turn) in won,
                         "rank": session.mean("rank", turn),
                         "statement": row["message"],
                         "turn": turn,
@@ -89,17 +84,16 @@ def statements(results: Results) -> pd.DataFrame:
     return pd.DataFrame(records).astype({"left_out": "Int64"})
 
 
-def asked(run: Mapping[str, Any]) -> str:
+def asked(run: Mapping[Any, Any]) -> str:
     """What citizens are asked in a run: the question of its topic, its task, or else the claim."""
-    return str(
-        next((run[name] for name in ("question", "task") if isinstance(run[name], str) and run[name]), run["claim"])
-    )
+    given = [run[name] for name in ("question", "task") if isinstance(run[name], str) and run[name]]
+    return str([*given, run["claim"]][0])
 
 
 def _policy(interaction: ConsensusInteraction, row: Mapping[str, Any]) -> str:
-    """Who a statement is from."""
+    """Who a statement is from: of drafts the label or style of the drafter."""
     if row["act"] != "put":
-        return policy(interaction, row["act"])
+        return row["act"].partition(".")[2] or interaction.ways[0].name
     (source,) = row["reads"]
     return "own opinion" if isinstance(source, int) else "position" if source == "position" else "control"
 
@@ -127,19 +121,16 @@ def ratings(results: Results) -> pd.DataFrame:
     """
     import pandas as pd
 
-    listed = statements(results)
+    known = {(each["group"], each["cell"], each["turn"]): each for each in rows_of(statements(results))}
     records = []
     for run, session in sessions(results):
-        own = listed[(listed["group"] == run["run_id"]) & (listed["cell"] == run["cell"])]
-        known = {each["turn"]: each for each in rows_of(own)}
-        question = asked(run)
-        passes: dict[tuple[int, int], int] = {}
+        passes = Counter[tuple[int, int]]()
         for turn, row in session.turns.items():
-            if row["kind"] != "rating" or row["reads"][-1] not in known:
+            each = known.get((run["run_id"], run["cell"], row["reads"][-1])) if row["kind"] == "rating" else None
+            if each is None:
                 continue
-            citizen, rated = int(row["agent"]), int(row["reads"][-1])
-            each = known[rated]
-            passes[citizen, rated] = passes.get((citizen, rated), 0) + 1
+            citizen, rated = int(row["agent"]), int(each["turn"])
+            passes[citizen, rated] += 1
             opinion = session.opinions.get(citizen)
             records.append(
                 {
@@ -150,7 +141,7 @@ def ratings(results: Results) -> pd.DataFrame:
                     "quality": session.number("quality", turn, rated),
                     "predicted_agreement": session.predicted(rated, citizen),
                     "rank": session.mean("rank", rated, citizen),
-                    "question": question,
+                    "question": asked(run),
                     "opinion": None if opinion is None else session.turns[opinion]["message"],
                     "statement": each["statement"],
                 }
@@ -177,34 +168,19 @@ def other_rules(results: Results) -> pd.DataFrame:
     """
     import pandas as pd
 
-    records: list[dict[str, Any]] = []
-    held: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in rows_of(results.selections):
-        held.setdefault((row["run_id"], row["cell"]), []).append(row)
-    for run, session in sessions(results):
-        for row in held.get((run["run_id"], run["cell"]), ()):
-            if not row["counted"]:
-                continue
-            _, ballots = session.ballots(row["round"] + 1, row["ballots"], row["standing"])
-            scores = session.interaction.scores(row["ballots"])
-            usable = [name for name, each in RULES.items() if _usable(name, scores, np.nanmin(ballots) > 0)]
-            first = compare_rules(ballots, usable, scores=scores).first[:, 0]
-            for name, at_first in zip(usable, first, strict=True):
-                tied = [each for each, is_first in zip(row["standing"], at_first, strict=True) if is_first]
-                told = {"group": run["run_id"], **{key: row[key] for key in ("cell", "round", "ballots")}}
-                told |= {
-                    "rule": name,
-                    "winner": tied[0],
-                    "first": tuple(tied),
-                    "tied": len(tied) > 1,
-                    "same": row["winner"] in tied,
-                }
-                records.append({**told, "evidence": run["evidence"]})
+    # Whether rules that need no option count scores; these must be positive, for they are power means.
+    rules = {name: each.scores for name, each in RULES.items() if set(each.options) <= {"transform"}}
+    found = {(run["run_id"], run["cell"]): session for run, session in sessions(results)}
+    records = []
+    for row in rows_of(results.selections[results.selections["counted"] > 0]):
+        session = found[row["run_id"], row["cell"]]
+        ballots = session.ballots(row["round"] + 1, row["ballots"], row["standing"])
+        scores = session.interaction.scores(row["ballots"])
+        usable = [name for name, needed in rules.items() if not needed or (scores and np.nanmin(ballots) > 0)]
+        of_election = [row[name] for name in ("run_id", "cell", "round", "ballots")]
+        for name, first in zip(usable, compare_rules(ballots, usable, scores=scores).first[:, 0], strict=True):
+            tied = tuple(each for each, is_first in zip(row["standing"], first, strict=True) if is_first)
+            same = row["winner"] in tied
+            records.append([*of_election, name, tied[0], tied, len(tied) > 1, same, row["evidence"]])
     columns = ["group", "cell", "round", "ballots", "rule", "winner", "first", "tied", "same", "evidence"]
     return pd.DataFrame(records, columns=columns)
-
-
-def _usable(rule: str, scores: bool, positive: bool) -> bool:
-    """Whether a rule without options counts such ballots; power means count positive scores alone."""
-    needs = RULES[rule]
-    return not set(needs.options) - {"transform"} and (not needs.scores or (scores and positive))

@@ -95,11 +95,7 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
     told = told[told["about"].isna() & told["agent"].isin(names) & told["value"].notna()].sort_values("turn")
     opinions = told.rename(columns={"agent": "citizen"}).assign(name=told["agent"].map(names))
     replicates = int((source.runs["cell"] == wanted[1]).sum())
-    lines = (
-        evidence_statement([about["evidence"]]),
-        asked(rows_of(about.to_frame().T)[0]),
-        provenance(about, replicates),
-    )
+    lines = (evidence_statement([about["evidence"]]), asked(about.to_dict()), provenance(about, replicates))
     return ConsensusData(frame, rules, opinions[["citizen", "name", "turn", "kind", "value", "scale"]], lines)
 
 
@@ -140,7 +136,8 @@ def consensus(source: Results, run: str | int | None = None) -> Figure:
     panels = []
     for place, number in enumerate(rounds):
         own = data.frame[data.frame["round"] == number]
-        order = _order(own, rated)
+        mean = own.groupby("candidate")["agreement" if rated else "rank"].mean()
+        order = mean.sort_values(ascending=not rated, kind="stable").index.tolist()
         above, below = figure.add_subplot(grid[0, place]), figure.add_subplot(grid[1, place])
         _draw_rules(data.rules[data.rules["round"] == number], order, rules, above)
         above.set_title("opinion round" if number == 0 else f"critique round {number}", fontsize=9, loc="left")
@@ -152,13 +149,6 @@ def consensus(source: Results, run: str | int | None = None) -> Figure:
         _draw_changes(data.opinions, citizens, figure.add_subplot(grid[1, -1]))
     colour_bar(mesh, panels, "agreement, 1 to 7" if rated else "rank, 1 is best", shrink=0.9, pad=0.02, aspect=18)
     return figure
-
-
-def _order(own: pd.DataFrame, rated: bool) -> list[int]:
-    """The candidates of a round from the best mean support to the worst."""
-    mean = own.groupby("candidate")["agreement" if rated else "rank"].mean()
-    order: list[int] = mean.sort_values(ascending=not rated, kind="stable").index.tolist()
-    return order
 
 
 def _draw_support(own: pd.DataFrame, order: list[int], citizens: list[str], rated: bool, ax: Axes) -> Any:

@@ -13,26 +13,9 @@ from opinionsim.documents import DocumentModel
 from opinionsim.errors import MeasurementError, ScheduleError, SpecError
 from opinionsim.messages import Message
 from opinionsim.registry import part
+from opinionsim.schedules import _consensus_acts as acts
 from opinionsim.schedules._acts import PROBE, SELF_REPORT
-from opinionsim.schedules._consensus_acts import (
-    CRITICISE,
-    DRAFT,
-    LIKERT,
-    MEDIATOR,
-    MOST_LABELS,
-    PREDICT,
-    PREDICT_RATING,
-    PREDICTED,
-    PREDICTOR,
-    PUT,
-    RANK,
-    RATE,
-    REVISE,
-    STATE,
-    SUBMIT,
-    read_completion,
-)
-from opinionsim.schedules._consensus_session import POSITION, Session, examples_by_size
+from opinionsim.schedules._consensus_session import POSITION, Heard, Session, examples_by_size
 from opinionsim.schedules._interaction import GIVEN, Closing, Conflict, Interaction, Setting
 from opinionsim.schedules._turns import PARTICIPANT, ActSpec, Outcomes, Ref, Turn, named
 from opinionsim.streams import canonical_json, digest, stream
@@ -70,7 +53,7 @@ class DrafterSpec(DocumentModel):
     ones, whose first line counts."""
     label: str | None = Field(None, pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
     """Name of the drafter in tables; null takes the style."""
-    role: str = Field(MEDIATOR, pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
+    role: str = Field(acts.MEDIATOR, pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
     """Role that drafts; drafters of several models have roles of their own."""
     examples: str | tuple[str, ...] = ()
     """For few-shot drafters: examples of other sessions, or the path of a file with them, as
@@ -160,7 +143,7 @@ class ConsensusInteraction(Interaction):
     def others(self) -> Sequence[str]:  # type: ignore[override]
         """The mediators, and the predictor where a role predicts."""
         predicts = self.predictor == "role" and "predicted" in self.ballots
-        return tuple(dict.fromkeys([*(way.role for way in self.ways), *([PREDICTOR] if predicts else [])]))
+        return tuple(dict.fromkeys([*(way.role for way in self.ways), *([acts.PREDICTOR] if predicts else [])]))
 
     @property
     def elects(self) -> Literal["stated", "predicted"]:
@@ -180,27 +163,23 @@ class ConsensusInteraction(Interaction):
     @property
     def needs(self) -> Sequence[str]:
         """Predicted agreement, where an instrument predicts."""
-        return (PREDICTED,) if self.predictor == "instrument" and "predicted" in self.ballots else ()
+        return (acts.PREDICTED,) if self.predictor == "instrument" and "predicted" in self.ballots else ()
 
     @property
     def decided(self) -> Mapping[str, tuple[tuple[int, ...], frozenset[str]]]:
         """Ranks, agreement and quality of statements, as far as there are such."""
-        most = tuple(range(1, max(self._most_standing, 2) + 1))
+        # With room for the opinions of any group that can pay for them.
+        most = tuple(range(1, max(self.incumbent + self._standing(100), 2) + 1))
         rated = self.passes or self.ratings.position
         by_role = self.predictor == "role" and "predicted" in self.ballots
         found = {
             "rank": (most, "ballot", "stated" in self.ballots and self.ballot == "ranking"),
-            "agreement": (LIKERT, "rating", rated),
-            "quality": (LIKERT, "rating", rated),
+            "agreement": (acts.LIKERT, "rating", rated),
+            "quality": (acts.LIKERT, "rating", rated),
             "predicted_rank": (most, "prediction", by_role and self.ballot == "ranking"),
-            PREDICTED: (LIKERT, "prediction", by_role and self.ballot == "rating"),
+            acts.PREDICTED: (acts.LIKERT, "prediction", by_role and self.ballot == "rating"),
         }
         return {variable: (points, frozenset({kind})) for variable, (points, kind, there) in found.items() if there}
-
-    @property
-    def _most_standing(self) -> int:
-        """Most statements that stand in a round, with room for the opinions of any group that can pay for them."""
-        return self.incumbent + self._standing(100)
 
     def _standing(self, size: int) -> int:
         """Most statements that stand in the opinion round of a group of `size` citizens."""
@@ -219,11 +198,11 @@ class ConsensusInteraction(Interaction):
     @property
     def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]
         """The acts of its turns."""
-        rated = RATE if self.ballot == "rating" or self.ratings.passes or self.ratings.position else None
-        found = [STATE, SUBMIT, PUT, RANK, CRITICISE, PREDICT, PREDICT_RATING, *([rated] if rated else [])]
+        found = [acts.STATE, acts.SUBMIT, acts.PUT, acts.RANK, acts.CRITICISE, acts.PREDICT, acts.PREDICT_RATING]
+        found += [acts.RATE] if self.ballot == "rating" or self.ratings.passes or self.ratings.position else []
         for way in self.ways:
-            parse = read_completion if way.style == "completion" else DRAFT.parse
-            for act in (DRAFT, REVISE):
+            parse = acts.read_completion if way.style == "completion" else acts.DRAFT.parse
+            for act in (acts.DRAFT, acts.REVISE):
                 values = {"style": way.style}
                 found.append(replace(act, name=self.act_of(act, way), parse=parse, values=values))
         if self.between:
@@ -269,8 +248,9 @@ class ConsensusInteraction(Interaction):
             yield ("rule",), f"{self.rule!r} needs ratings; give ballot: rating, or a rule for rankings"
         if self.ratings.position == "after" and not self.passes:
             yield ("ratings", "passes"), "must be 1 or more where the position statement is rated with the candidates"
+        rated = self.passes or ("predicted" in self.ballots and self.scores("predicted"))
         for field in ("leave_one_out", "controls"):
-            if getattr(self, field) and not (self.passes or ("predicted" in self.ballots and self.scores("predicted"))):
+            if getattr(self, field) and not rated:
                 yield (
                     (field,),
                     "needs statements that are rated: give ratings: {passes: 1} or more, or predicted ratings",
@@ -286,18 +266,16 @@ class ConsensusInteraction(Interaction):
         field, stand = "drafters" if self.drafters else "candidates", self._standing(size)
         if stand < 2:
             yield (field,), f"{stand} candidate leaves nothing to choose; at least 2 must stand"
-        if self.ballot == "ranking" and stand + self.incumbent > MOST_LABELS:
-            yield (
-                (field,),
-                f"{stand} statements stand, and a ranking has letters for {MOST_LABELS}; give ballot: rating",
-            )
+        if self.ballot == "ranking" and stand + self.incumbent > acts.MOST_LABELS:
+            problem = f"{stand} statements stand, and a ranking has letters for {acts.MOST_LABELS}; give ballot: rating"
+            yield (field,), problem
         if self.drafters and "candidates" in self.model_fields_set:
             yield ("candidates",), "cannot stand beside drafters, which give the counts"
         names = [way.name for way in self.drafters]
         for place, way in enumerate(self.drafters):
             if names.index(way.name) != place:
                 yield ("drafters", place, "label"), f"{way.name!r} is the name of two drafters; give labels that differ"
-            if way.role in (PARTICIPANT, PREDICTOR):
+            if way.role in (PARTICIPANT, acts.PREDICTOR):
                 yield ("drafters", place, "role"), f"{way.role!r} drafts nothing; name another role"
             if (way.style == "few-shot") != bool(way.examples):
                 problem = "is needed by few-shot drafters" if not way.examples else f"has no effect on {way.style!r}"
@@ -336,8 +314,8 @@ class ConsensusInteraction(Interaction):
         found = {GIVEN.format(agent): Message(text, names[agent]) for agent, text in setting.given.items()}
         if position := self.position or setting.position:
             found[POSITION] = Message(position)
-        for place, text in enumerate(_texts(setting, "controls", self.controls)):
-            found[f"control-{place}"] = Message(text)
+        controls = _texts(setting, "controls", self.controls)
+        found |= {f"control-{place}": Message(text) for place, text in enumerate(controls)}
         for number, way in enumerate(self.ways):
             for place, text in enumerate(_texts(setting, "drafters", way.examples)):
                 found[f"example-{number}-{place}"] = Message(text)
@@ -348,36 +326,29 @@ class ConsensusInteraction(Interaction):
     async def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn | Closing]:
         """Turns of a session, each stage at once when the stage before has been heard."""
         flow, answer = Session(self, setting).flow(), None
-        while True:
-            try:
-                each = flow.send(answer)
-            except StopIteration:
-                return
+        while not isinstance(each := flow.send(answer), Closing):
             answer = None
-            if isinstance(each, Turn | Closing):
+            if isinstance(each, Turn):
                 yield each
             else:
                 answer = await each.outcome(outcomes)
+        yield each
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
         """The turns of a session in which every reply can be used."""
         flow, answer = Session(self, setting).flow(), None
-        while True:
-            try:
-                each = flow.send(answer)
-            except StopIteration:
-                return
+        while not isinstance(each := flow.send(answer), Closing):
             answer = None
             if isinstance(each, Turn):
                 yield each
-            elif not isinstance(each, Closing):
-                answer = each.expected()
+            else:
+                answer = [*each.turns] if isinstance(each, Heard) else np.ones((len(each[0]), len(each.statements)))
 
     def closing(self, setting: Setting) -> Mapping[int, tuple[Ref, ...]]:
         """What citizens are shown after the last round, before it is known: their own opinion and a statement."""
         turns = list(self.outline(setting))
-        opinions = {turn.agent: turn.index for turn in turns if self.acts[turn.act].kind == STATE.kind}
-        winner = next(turn.index for turn in reversed(turns) if self.acts[turn.act].kind == DRAFT.kind)
+        opinions = {turn.agent: turn.index for turn in turns if self.acts[turn.act].kind == acts.STATE.kind}
+        winner = next(turn.index for turn in reversed(turns) if self.acts[turn.act].kind == acts.DRAFT.kind)
         return {agent: (index, winner) for agent, index in opinions.items() if agent not in setting.given}
 
     def elect(self, ballots: np.ndarray, block: str, number: int, *, scores: bool) -> Election:

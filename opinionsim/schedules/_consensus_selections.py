@@ -99,49 +99,38 @@ class Recorded:
     ) -> None:
         self.interaction = interaction
         self.turns = {int(row["turn"]): row for row in rows_of(turns)}
-        self._numbers = {
-            (variable, int(turn), int(about)): float(value)
-            for variable, turn, about, value in opinions[["variable", "turn", "about", "value"]].to_numpy(object)
-        }
+        # What turns say of a statement, or of an opinion, by variable and what they speak of.
+        self._said: dict[tuple[str, int], dict[int, float]] = {}
+        for variable, turn, about, value in opinions[["variable", "turn", "about", "value"]].to_numpy(object):
+            self._said.setdefault((variable, int(about)), {})[int(turn)] = float(value)
         # Opinions that the session awaited count, also beside texts that the author of the statement was not shown.
         awaited = entries[entries["part"].str.match(r"rating\.\w+\.\d+$")]
         for part, turn, value in awaited[["part", "turn", "reply"]].to_numpy(object):
-            self._numbers[PREDICTED, int(turn), int(part.rpartition(".")[2])] = float(value)
-        self._said: dict[tuple[str, int], list[int]] = {}
-        for (variable, turn, about), value in self._numbers.items():
-            if not math.isnan(value):
-                self._said.setdefault((variable, about), []).append(turn)
+            self._said.setdefault((PREDICTED, int(part.rpartition(".")[2])), {})[int(turn)] = float(value)
         replies = entries[entries["part"] == "reply"].sort_values("attempt").drop_duplicates("turn", keep="last")
         self._verdicts: dict[int, str] = dict(zip(replies["turn"].astype(int), replies["verdict"], strict=True))
 
     def statements(self, step: int) -> list[int]:
         """Statements of a round that can be used, those that do not stand included."""
-        return [
-            turn
-            for turn, row in self.turns.items()
-            if row["step"] == step and row["kind"] == "statement" and self._usable(turn)
-        ]
+        said = (turn for turn, row in self.turns.items() if row["step"] == step and row["kind"] == DRAFT.kind)
+        return [turn for turn in said if self._usable(turn)]
 
     def stands(self, statement: int) -> bool:
         """Whether a statement stands for election in its round."""
-        row, standing = self.turns[statement], self.interaction.standing
-        reads = row["reads"]
+        row, reads = self.turns[statement], self.turns[statement]["reads"]
         if row["act"] == "put":
-            return "position" in standing if reads == ("position",) else isinstance(reads[0], int)
+            return "position" in self.interaction.standing if reads == ("position",) else isinstance(reads[0], int)
         return row["step"] > 1 or len([each for each in reads if isinstance(each, int)]) == len(self.opinions)
 
     @cached_property
     def opinions(self) -> dict[int, int]:
         """Turn of each citizen's opinion, as far as others received it."""
-        return {
-            int(row["agent"]): turn
-            for turn, row in self.turns.items()
-            if row["kind"] == STATE.kind and self._usable(turn)
-        }
+        said = (turn for turn, row in self.turns.items() if row["kind"] == STATE.kind)
+        return {int(self.turns[turn]["agent"]): turn for turn in said if self._usable(turn)}
 
     def number(self, variable: str, turn: int, about: int) -> float:
         """What a turn says of an earlier one; NaN where it says nothing."""
-        return self._numbers.get((variable, turn, about), math.nan)
+        return self._said.get((variable, about), {}).get(turn, math.nan)
 
     def _voter(self, turn: int) -> int:
         """Whom a number counts for: its author, or that of the one opinion that a prediction reads first."""
@@ -150,11 +139,9 @@ class Recorded:
 
     def mean(self, variable: str, statement: int, citizen: int | None = None, among: Container[int] = ()) -> float:
         """Mean of what turns say of a statement: those of all citizens or one, all or some turns; NaN without."""
-        known = [
-            self._numbers[variable, turn, statement]
-            for turn in self._said.get((variable, statement), ())
-            if citizen in (None, self._voter(turn)) and (not among or turn in among)
-        ]
+        said = self._said.get((variable, statement), {}).items()
+        of_citizen = [each for each in said if citizen in (None, self._voter(each[0]))]
+        known = [value for turn, value in of_citizen if not math.isnan(value) and (not among or turn in among)]
         return float(np.mean(known)) if known else math.nan
 
     def means(self, statement: int) -> dict[str, float]:
@@ -176,27 +163,28 @@ class Recorded:
         # A draft that was cut off was never read.
         return bool(row["condition"] == "answered") and self._verdicts.get(turn) == "accepted"
 
-    def ballots(
-        self, step: int, kind: Literal["stated", "predicted"], standing: Sequence[int]
-    ) -> tuple[list[int], np.ndarray]:
-        """Voters, a citizen or the author of an opinion each, and their ballots on statements; NaN for missing ones."""
+    def _after(self, step: int, statements: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """Turns of a round after its statements, before which the position statement may have been rated."""
+        last = max(statements, default=0)
+        return {turn: row for turn, row in self.turns.items() if row["step"] == step and turn > last}
+
+    def ballots(self, step: int, kind: Literal["stated", "predicted"], standing: Sequence[int]) -> np.ndarray:
+        """Ballots on statements, one a citizen or author of an opinion; a missing one is NaN."""
         fields = self.interaction
         if kind == "predicted" and fields.predictor == "instrument":
-            voters = list(self.opinions)
-            said = [[self.predicted(each, author) for each in standing] for author in voters]
+            said = [[self.predicted(each, author) for each in standing] for author in self.opinions]
         else:
             if kind == "predicted":
                 wanted, variable = "prediction", PREDICTED if fields.ballot == "rating" else "predicted_rank"
             else:
                 wanted, variable = ("rating", "agreement") if fields.ballot == "rating" else ("ballot", "rank")
-            # The position statement may have been rated before there were others.
-            own = {turn: row for turn, row in self.turns.items() if row["step"] == step and turn > max(standing)}
+            own = self._after(step, standing)
             votes = [turn for turn, row in own.items() if row["kind"] == wanted and {*standing} & {*row["reads"]}]
-            voters = list(dict.fromkeys(map(self._voter, votes)))
+            voters = dict.fromkeys(map(self._voter, votes))
             said = [[self.mean(variable, each, voter, own) for each in standing] for voter in voters]
-        ballots = np.array(said, dtype=float).reshape(len(voters), len(standing))
+        ballots = np.reshape(np.array(said, dtype=float), (-1, len(standing)))
         ballots[np.isnan(ballots).any(axis=1)] = np.nan
-        return voters, ballots
+        return ballots
 
     def elections(self, block: str) -> Iterator[dict[str, Any]]:
         """The elections of a complete run; `block` is that of the run."""
@@ -206,7 +194,7 @@ class Recorded:
             standing = [each for each in self.statements(step) if self.stands(each)]
             if self.interaction.incumbent and winner is not None:
                 standing.insert(0, winner)
-            found = [self._election(step, kind, standing, block) for kind in sorted(self.interaction.ballots)]
+            found = (self._election(step, kind, standing, block) for kind in sorted(self.interaction.ballots))
             held = [each for each in found if each is not None]
             yield from held
             winner = next((each["winner"] for each in held if each["elects"]), None)
@@ -217,18 +205,15 @@ class Recorded:
         """One election; None where too few statements stand or nobody voted."""
         fields = self.interaction
         if kind == "stated" and fields.shortlist is not None:
-            votes = [
-                row for turn, row in self.turns.items() if row["act"] in (RANK.name, RATE.name) and row["step"] == step
-            ]
-            # The position statement may have been rated before there were others.
-            shown = {each for row in votes if row["turn"] > max(standing, default=0) for each in row["reads"]}
+            votes = [row for row in self._after(step, standing).values() if row["act"] in (RANK.name, RATE.name)]
+            shown = {each for row in votes for each in row["reads"]}
             standing = [each for each in standing if each in shown]
         if len(standing) < 2:
             return None
-        voters, ballots = self.ballots(step, kind, standing)
-        counted = int((~np.isnan(ballots).any(axis=1)).sum()) if len(ballots) else 0
+        ballots = self.ballots(step, kind, standing)
+        counted = int((~np.isnan(ballots).any(axis=1)).sum())
         told: dict[str, Any] = {"round": step - 1, "ballots": kind, "elects": kind == fields.elects}
-        told |= {"rule": fields.rule_label, "asked": len(voters), "counted": counted, "standing": tuple(standing)}
+        told |= {"rule": fields.rule_label, "asked": len(ballots), "counted": counted, "standing": tuple(standing)}
         try:
             election = fields.elect(ballots, block, step - 1, scores=fields.scores(kind)) if counted else None
         except ScheduleError:

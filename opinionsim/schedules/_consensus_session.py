@@ -10,22 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from opinionsim.errors import ScheduleError, SpecError
-from opinionsim.messages import Message
-from opinionsim.schedules._consensus_acts import (
-    CRITICISE,
-    DRAFT,
-    PREDICT,
-    PREDICT_RATING,
-    PREDICTED,
-    PREDICTOR,
-    PUT,
-    RANK,
-    RATE,
-    REVISE,
-    STATE,
-    SUBMIT,
-)
+from opinionsim.schedules import _consensus_acts as acts
 from opinionsim.schedules._interaction import GIVEN, Closing, Setting
+from opinionsim.schedules._questions import same_question
 from opinionsim.schedules._turns import External, Outcomes, Ref, Turn
 from opinionsim.voting import Election
 
@@ -49,15 +36,10 @@ class Heard(NamedTuple):
         """Those whose messages others receive."""
         messages = await asyncio.gather(*map(outcomes.reply, self.turns))
         found = zip(self.turns, messages, strict=True)
-        return [turn for turn, each in found if each.passed_on and (each.decision is not None or not self._read(each))]
-
-    def _read(self, message: Message) -> bool:
-        """Whether a message is a reply that should have been read."""
-        return self.decided and message.act != PUT.name
-
-    def expected(self) -> list[int]:
-        """All."""
-        return list(self.turns)
+        heard = [(turn, each) for turn, each in found if each.passed_on]
+        return [
+            turn for turn, each in heard if each.decision is not None or each.act == acts.PUT.name or not self.decided
+        ]
 
 
 class Numbers(NamedTuple):
@@ -78,10 +60,6 @@ class Numbers(NamedTuple):
                 found[voter, place] = np.mean(own) if own else np.nan
         return found
 
-    def expected(self) -> np.ndarray:
-        """Equal numbers."""
-        return np.ones((len(self.turns), len(self.statements)))
-
 
 class Scores(NamedTuple):
     """Asks an instrument for the predicted agreement of the authors of opinions with statements."""
@@ -94,17 +72,8 @@ class Scores(NamedTuple):
     async def outcome(self, outcomes: Outcomes) -> np.ndarray:
         """One row an opinion."""
         pairs = [(each, own) for own in self.opinions for each in (*self.statements, *self.beside)]
-        found = await asyncio.gather(*(outcomes.opinion(each, PREDICTED, about=own) for each, own in pairs))
+        found = await asyncio.gather(*(outcomes.opinion(each, acts.PREDICTED, about=own) for each, own in pairs))
         return np.reshape(np.array(found, dtype=float), (len(self.opinions), -1))[:, : len(self.statements)]
-
-    def expected(self) -> np.ndarray:
-        """Equal numbers."""
-        return np.ones((len(self.opinions), len(self.statements)))
-
-
-def _plain(text: str) -> str:
-    """A question as it is compared with others, whatever its spaces, capitals and last full stop."""
-    return " ".join(text.casefold().split()).rstrip(".")
 
 
 def examples_by_size(setting: Setting, number: int, way: DrafterSpec) -> list[list[str]]:
@@ -117,11 +86,11 @@ def examples_by_size(setting: Setting, number: int, way: DrafterSpec) -> list[li
     SpecError
         If none is left.
     """
-    own = {_plain(text) for text in (setting.question, setting.position)}
+    own = {same_question(text).rstrip(".") for text in (setting.question, setting.position)}
     others = {
         f"example-{number}-{place}": text
         for place, text in enumerate(setting.messages(way.examples))
-        if _plain(text.partition("\n")[0].removeprefix("Question:")) not in own
+        if same_question(text.partition("\n")[0].removeprefix("Question:")).rstrip(".") not in own
     }
     found = [
         [name for name, text in others.items() if f"\nOpinion {n}: " in text and f"\nOpinion {n + 1}: " not in text]
@@ -159,9 +128,11 @@ class Session:
         self._roles = {role: self.setting.size + place for place, role in enumerate(self.fields.others)}
         self._asked = [agent for agent in range(self.setting.size) if agent not in self.setting.given]
 
-    def _turn(self, step: int, agent: int, act: str, reads: Sequence[Ref] = ()) -> Turn:
+    def _turn(self, step: int, agent: int, act: str, reads: Sequence[Ref] = ()) -> Flow:
+        """A turn; returns its index."""
         self._index += 1
-        return Turn(self._index - 1, step, agent, act, tuple(reads))
+        yield Turn(index := self._index - 1, step, agent, act, tuple(reads))
+        return index
 
     def _shuffled(self, items: Sequence[Any], purpose: str, *keys: int) -> list[Any]:
         order = self.setting.stream(purpose, *keys).permutation(len(items))
@@ -175,7 +146,7 @@ class Session:
             position = yield from self._put(1, External(POSITION))
         if ratings.position == "before" and position is not None:
             for citizen in self._asked:
-                yield self._turn(1, citizen, RATE.name, (position,))
+                yield from self._turn(1, citizen, acts.RATE.name, (position,))
         yield from self._state()
         critiques: dict[int, int] = {}
         winner: int | None = None
@@ -197,7 +168,7 @@ class Session:
                 critiques = yield from self._criticise(step, winner)
                 if fields.between:
                     for citizen in self._asked:
-                        yield self._turn(step, citizen, fields.between, self._shown(citizen, winner))
+                        yield from self._turn(step, citizen, fields.between, self._shown(citizen, winner))
         yield Closing({citizen: self._shown(citizen, winner) for citizen in self._asked})
 
     def _shown(self, citizen: int, winner: int | None) -> tuple[int, ...]:
@@ -207,20 +178,17 @@ class Session:
 
     def _put(self, step: int, text: Ref) -> Flow:
         """A text put before the group; returns its turn."""
-        turn = self._turn(step, self._roles[self.fields.ways[0].role], PUT.name, (text,))
-        yield turn
-        return turn.index
+        return (yield from self._turn(step, self._roles[self.fields.ways[0].role], acts.PUT.name, (text,)))
 
     def _state(self) -> Flow:
         """The opinions."""
-        turns = []
+        turns: dict[int, int] = {}
         for citizen in range(self.setting.size):
             given = citizen in self.setting.given
             reads = (External(GIVEN.format(citizen)),) if given else ()
-            turns.append(self._turn(1, citizen, SUBMIT.name if given else STATE.name, reads))
-            yield turns[-1]
-        heard = yield Heard([turn.index for turn in turns])
-        self.opinions = {turn.agent: turn.index for turn in turns if turn.index in heard}
+            turns[citizen] = yield from self._turn(1, citizen, (acts.SUBMIT if given else acts.STATE).name, reads)
+        heard = yield Heard([*turns.values()])
+        self.opinions = {citizen: turn for citizen, turn in turns.items() if turn in heard}
         if len(self.opinions) < 2:
             raise ScheduleError(f"{len(self.opinions)} citizens have stated an opinion; a group needs 2")
 
@@ -228,16 +196,14 @@ class Session:
         """The statements of a round: those that stand, and those that are only rated."""
         fields, standing, beside = self.fields, list[int](), list[int]()
         for number, way in enumerate(fields.ways):
-            act = fields.act_of(DRAFT if winner is None else REVISE, way)
+            act = fields.act_of(acts.DRAFT if winner is None else acts.REVISE, way)
             for copy in range(way.count):
                 keys = (step, number, copy)
                 reads = self._examples(number, way, keys) if winner is None else [winner]
                 for citizen in self._shuffled(list(self.opinions), "opinions of a draft", *keys):
                     reads.append(self.opinions[citizen])
                     reads += [critiques[citizen]] if citizen in critiques else []
-                turn = self._turn(step, self._roles[way.role], act, reads)
-                yield turn
-                standing.append(turn.index)
+                standing.append((yield from self._turn(step, self._roles[way.role], act, reads)))
         if winner is None:
             for opinion in self.opinions.values() if "opinions" in fields.standing else ():
                 standing.append((yield from self._put(step, opinion)))
@@ -251,14 +217,13 @@ class Session:
     def _without_one(self, step: int) -> Flow:
         """Drafts that leave the opinion of one citizen out, in the first way of drafting."""
         found, way = list[int](), self.fields.ways[0]
+        act = self.fields.act_of(acts.DRAFT, way)
         for citizen in self.opinions:
             for copy in range(self.fields.leave_one_out):
                 others = [own for other, own in self.opinions.items() if other != citizen]
                 reads = self._examples(0, way, (step, 0, copy))
                 reads += self._shuffled(others, "opinions of a draft without one", citizen, copy)
-                turn = self._turn(step, self._roles[way.role], self.fields.act_of(DRAFT, way), reads)
-                yield turn
-                found.append(turn.index)
+                found.append((yield from self._turn(step, self._roles[way.role], act, reads)))
         return found
 
     def _examples(self, number: int, way: DrafterSpec, keys: tuple[int, ...]) -> list[Ref]:
@@ -297,18 +262,15 @@ class Session:
         fields = self.fields
         if fields.predictor == "instrument":
             return Scores(list(self.opinions.values()), standing, beside)
-        agent, turns = self._roles[PREDICTOR], list[list[int]]()
+        agent, turns = self._roles[acts.PREDICTOR], list[list[int]]()
         rated = fields.ballot == "rating"
+        act, predicted = (acts.PREDICT_RATING, [*standing, *beside]) if rated else (acts.PREDICT, standing)
         for citizen, opinion in self.opinions.items():
-            order = self._shuffled(
-                [*standing, *beside] if rated else standing, "statements of a prediction", step, citizen
-            )
-            shown = [[each] for each in order] if rated else [order]
-            act = PREDICT_RATING if rated else PREDICT
-            own = [self._turn(step, agent, act.name, (opinion, *each)) for each in shown]
-            yield from own
-            turns.append([turn.index for turn in own])
-        return Numbers(turns, standing, PREDICTED if rated else "predicted_rank")
+            order = self._shuffled(predicted, "statements of a prediction", step, citizen)
+            turns.append([])
+            for shown in [[each] for each in order] if rated else [order]:
+                turns[-1].append((yield from self._turn(step, agent, act.name, (opinion, *shown))))
+        return Numbers(turns, standing, acts.PREDICTED if rated else "predicted_rank")
 
     def _ratings(self, step: int, statements: Sequence[int]) -> Flow:
         """Ratings of statements; returns the turns of each citizen."""
@@ -317,9 +279,7 @@ class Session:
             for citizen in self._asked:
                 own = self._shown(citizen, None)
                 for statement in self._shuffled(statements, "statements of a rating", step, citizen, each):
-                    turn = self._turn(step, citizen, RATE.name, (*own, statement))
-                    yield turn
-                    turns[citizen].append(turn.index)
+                    turns[citizen].append((yield from self._turn(step, citizen, acts.RATE.name, (*own, statement))))
         return turns
 
     def _stated(self, step: int, standing: list[int], rated: Mapping[int, list[int]]) -> Flow:
@@ -328,19 +288,17 @@ class Session:
             return Numbers(list(rated.values()), standing, "agreement")
         turns = []
         for citizen in self._asked:
-            order = self._shuffled(standing, "statements of a ballot", step, citizen)
-            turns.append(self._turn(step, citizen, RANK.name, (*self._shown(citizen, None), *order)))
-            yield turns[-1]
-        return Numbers([[turn.index] for turn in turns], standing, "rank")
+            reads = [*self._shown(citizen, None), *self._shuffled(standing, "statements of a ballot", step, citizen)]
+            turns.append([(yield from self._turn(step, citizen, acts.RANK.name, reads))])
+        return Numbers(turns, standing, "rank")
 
     def _criticise(self, step: int, winner: int) -> Flow:
         """Critiques of the winner by those who have stated an opinion; returns the turn of each."""
-        turns = []
+        turns: dict[int, int] = {}
         for citizen in self._asked:
-            if citizen in self.opinions:
-                turns.append(self._turn(step, citizen, CRITICISE.name, self._shown(citizen, winner)))
-                yield turns[-1]
-        heard = yield Heard([turn.index for turn in turns])
+            if (own := self.opinions.get(citizen)) is not None:
+                turns[citizen] = yield from self._turn(step, citizen, acts.CRITICISE.name, (own, winner))
+        heard = yield Heard([*turns.values()])
         if not heard:
             raise ScheduleError(f"round {step}: no critique can be used, so that there is nothing to revise by")
-        return {turn.agent: turn.index for turn in turns if turn.index in heard}
+        return {citizen: turn for citizen, turn in turns.items() if turn in heard}

@@ -4,13 +4,7 @@ Everything here is a function of arrays. A rule is named by a text, a mapping or
 them with what each needs.
 """
 
-from opinionsim.voting._ballots import (
-    Support as Support,
-    ranks_of as ranks_of,
-    support as support,
-)
 from opinionsim.voting._elections import (
-    TIES as TIES,
     Comparison as Comparison,
     Election as Election,
     compare_rules as compare_rules,
@@ -18,7 +12,6 @@ from opinionsim.voting._elections import (
 )
 from opinionsim.voting._rules import (
     RULES as RULES,
-    TRANSFORMS as TRANSFORMS,
     Rule as Rule,
     RuleKind as RuleKind,
     power_mean as power_mean,

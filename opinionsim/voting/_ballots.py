@@ -1,11 +1,10 @@
-"""Ballots as arrays: how they are checked and taken in portions, and the support for each candidate in them."""
+"""Ballots as arrays: how they are checked and taken in portions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -142,73 +141,3 @@ def portions(values: np.ndarray, scores: bool) -> Iterator[Portion]:
     for first in range(0, len(values), step):
         part = np.ascontiguousarray(values[first : first + step].transpose(1, 2, 0))
         yield Portion(part, scores, ~np.isnan(part[:, 0]))
-
-
-def ranks_of(scores: ArrayLike) -> np.ndarray:
-    """Ballots of ranks from ballots of scores, ties kept.
-
-    Parameters
-    ----------
-    scores : array_like (..., candidates)
-        Higher is better; a missing ballot is a row of NaN.
-
-    Returns
-    -------
-    ndarray of float (..., candidates)
-        1 for the best, equal for equal scores and without gaps, such as 1, 2, 2, 3; NaN in missing ballots.
-
-    Raises
-    ------
-    MeasurementError
-        If scores are no numbers, hold an infinity, are missing for some candidates of a ballot or for all ballots, or
-        are of one candidate.
-    """
-    shape = np.shape(scores)
-    values = read_ballots(np.reshape(scores, (-1, *shape[-1:])), True)[0]
-    found = np.where(np.isnan(values), np.nan, dense_ranks(-np.nan_to_num(values), 0.0) + 1.0)
-    return found.reshape(shape)
-
-
-@dataclass(frozen=True, slots=True)
-class Support:
-    """How voters place each candidate.
-
-    Attributes
-    ----------
-    mean_rank : ndarray (..., candidates)
-        Mean rank over ballots, 1 for the best; those tied share the mean of their places.
-    first : ndarray (..., candidates)
-        Share of ballots with the candidate on top; those tied on top share the ballot.
-    preferences : ndarray (..., candidates, candidates)
-        Share of ballots that place the row's candidate above the column's; zero on the diagonal.
-    n, missing : int or ndarray of int (...)
-        Ballots counted, and ballots left out.
-    """
-
-    mean_rank: np.ndarray
-    first: np.ndarray
-    preferences: np.ndarray
-    n: Any
-    missing: Any
-
-
-def support(ballots: ArrayLike, *, scores: bool = False) -> Support:
-    """How voters place each candidate, for tables and figures.
-
-    Parameters
-    ----------
-    ballots, scores
-        As :func:`elect` takes them.
-
-    Returns
-    -------
-    Support
-    """
-    values = read_ballots(ballots, scores)
-    candidates, found = values.shape[2], []
-    for each in portions(values, scores):
-        kinds = (candidates - each.points / each.n, each.tops / each.n, each.wins / each.n, each.n)
-        found.append([np.moveaxis(kind, -1, 0) for kind in kinds])
-    ranks, first, preferences, n = (np.concatenate(kind) for kind in zip(*found, strict=True))
-    all_ = (ranks, first, preferences, n, values.shape[1] - n)
-    return Support(*(each[0] for each in all_)) if np.ndim(ballots) == 2 else Support(*all_)

@@ -152,11 +152,6 @@ class Comparison:
     first: np.ndarray
 
     @property
-    def decided(self) -> np.ndarray:
-        """Share of elections in which each rule leaves no tie at the first place, (R,)."""
-        return np.asarray((np.count_nonzero(self.first, axis=2) == 1).mean(axis=1))
-
-    @property
     def agreement(self) -> np.ndarray:
         """Share of elections in which two rules have the same candidates at the first place, (R, R)."""
         return np.asarray((self.first[:, None] == self.first[None]).all(axis=3).mean(axis=2))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from scipy.stats import pmean
+from scipy.stats import pmean, rankdata
 
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.voting import (
@@ -14,8 +14,6 @@ from opinionsim.voting import (
     compare_rules,
     elect,
     power_mean,
-    ranks_of,
-    support,
     widest_paths,
 )
 
@@ -99,7 +97,8 @@ def test_schulzes_own_example() -> None:
     found = elect(SCHULZE_2011)
     assert [int(each) for each in np.argsort(found.order)] == [4, 0, 2, 1, 3]
     # Winning votes: section 3.1 of Schulze 2011.
-    assert widest_paths(support(SCHULZE_2011).preferences * 45).round().tolist() == [
+    ballots = np.asarray(SCHULZE_2011)
+    assert widest_paths((ballots[:, :, None] < ballots[:, None]).sum(axis=0)).tolist() == [
         [0, 28, 28, 30, 24],
         [25, 0, 28, 33, 24],
         [25, 29, 0, 29, 24],
@@ -143,14 +142,6 @@ def test_rounding_breaks_no_tie() -> None:
         assert elect(ballots * 1e-20, rule, scores=True).tied.all()
         assert compare_rules(ballots, [rule], scores=True).first.all()
     assert elect([[1, 1.0000001]], "utilitarian", scores=True).winner == 1
-
-
-def test_support() -> None:
-    found = support([[1, 1, 2], [1, 2, 2], [math.nan] * 3])
-    assert found.mean_rank.tolist() == [1.25, 2, 2.75]
-    assert found.first.tolist() == [0.75, 0.25, 0]
-    assert found.preferences.tolist() == [[0, 0.5, 1], [0, 0, 0.5], [0, 0, 0]]
-    assert (found.n, found.missing) == (2, 1)
 
 
 def test_approval_is_above_a_threshold() -> None:
@@ -214,7 +205,7 @@ def test_who_beats_everybody_wins(values: np.ndarray) -> None:
 def test_rules_on_ranks_need_no_more_than_the_order(values: np.ndarray) -> None:
     for rule in RANKED:
         on_scores = elect(values, rule, scores=True)
-        for ballots in (ranks_of(values), ranks_of(values) - 1):
+        for ballots in (rankdata(-values, "dense", axis=1), rankdata(-values, "dense", axis=1) - 1):
             assert elect(ballots, rule).ranks.tolist() == on_scores.ranks.tolist()
 
 
@@ -424,7 +415,6 @@ def test_comparison_of_rules_over_elections() -> None:
     clear = [[7.0, 1.0, 2.0], [6.0, 1.0, 2.0]]
     found = compare_rules([opposed, clear], ["plurality", "egalitarian", "utilitarian"], scores=True)
     assert found.first[:, 0].tolist() == [[True, True, False], [False, False, True], [True, True, True]]
-    assert found.decided.tolist() == [0.5, 1, 0.5]
     assert found.agreement.tolist() == [[1, 0.5, 0.5], [0.5, 1, 0.5], [0.5, 0.5, 1]]
     assert found.overlap.tolist() == [[1, 0.5, 1], [0.5, 1, 1], [1, 1, 1]]
 
@@ -440,12 +430,3 @@ def test_comparison_has_the_first_places_of_every_rule(values: np.ndarray) -> No
     found = compare_rules(values, EVERY, scores=True)
     for rule, first in zip(EVERY, found.first[:, 0], strict=True):
         assert first.tolist() == (elect(values, rule, scores=True).ranks == 0).tolist()
-
-
-def test_ranks_of_scores_keep_ties_and_missing_ballots() -> None:
-    found = ranks_of([[5, 7, 7, 1], [math.nan] * 4])
-    assert found[0].tolist() == [2, 1, 1, 3]
-    assert np.isnan(found[1]).all()
-    assert ranks_of([1e12, 1.0, 2.0]).tolist() == [1, 3, 2]
-    with pytest.raises(MeasurementError):
-        ranks_of([[1, math.nan]])
