@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,10 +17,10 @@ from opinionsim.errors import SpecError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from opinionsim.store import Results
-
 #: Most runs printed where none is chosen.
 _MOST_PRINTED = 3
+#: The command below `consensus` that carries out a session.
+_SESSION = "run"
 
 
 RunToPrint = Annotated[
@@ -35,6 +34,7 @@ RunToPrint = Annotated[
 
 
 def deliberate(
+    ctx: typer.Context,
     spec: Spec,
     store: StoreOption = None,
     run: RunToPrint = None,
@@ -44,20 +44,8 @@ def deliberate(
 ) -> None:
     """Carry out an experiment and print what was said. Running it again makes no call that is on record."""
     from opinionsim.analysis import transcript
+    from opinionsim.consensus import session_text
 
-    _carry_out(spec, store, run, max_concurrency, changes, prompts, transcript)
-
-
-def _carry_out(
-    spec: str,
-    store: str | None,
-    run: str | None,
-    max_concurrency: int | None,
-    changes: list[str] | None,
-    prompts: str | None,
-    spelled_out: Callable[[Results, int], str],
-) -> None:
-    """Carry out an experiment and print runs of it as `spelled_out` tells them."""
     experiment = read_spec(spec, changes, prompts)
     url = store_of(experiment, store)
     run_ids = list(dict.fromkeys(planned.run_id for planned in experiment.runs))
@@ -67,7 +55,7 @@ def _carry_out(
     results = read_results(url, experiment.spec.name, None)
     rows = {run_id: row for row, run_id in enumerate(results.runs["run_id"])}
     for place in chosen:
-        say(spelled_out(results, rows[run_ids[place]]))
+        say((session_text if ctx.info_name == _SESSION else transcript)(results, rows[run_ids[place]]))
         say("")
     if run is None and len(run_ids) > _MOST_PRINTED:
         note(f"{counted(len(run_ids) - _MOST_PRINTED, 'further run')} in the store; print one with --run N, or:")
@@ -80,7 +68,7 @@ class _Sessions(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
         """Find the command that is called."""
-        return super().resolve_command(ctx, args if args[:1] and args[0] in self.commands else ["run", *args])
+        return super().resolve_command(ctx, args if args[:1] and args[0] in self.commands else [_SESSION, *args])
 
 
 #: The command `consensus`, and those below it.
@@ -95,19 +83,9 @@ consensus = typer.Typer(
 )
 
 
-@consensus.command("run")
-def mediate(
-    spec: Spec,
-    store: StoreOption = None,
-    run: RunToPrint = None,
-    max_concurrency: Slots = None,
-    changes: Changes = None,
-    prompts: Prompts = None,
-) -> None:
-    """Carry out sessions and print opinions, candidates with their support, winners and critiques."""
-    from opinionsim.consensus import session_text
-
-    _carry_out(spec, store, run, max_concurrency, changes, prompts, session_text)
+consensus.command(
+    _SESSION, help="Carry out sessions and print opinions, candidates with their support, winners and critiques."
+)(deliberate)
 
 
 Data = Annotated[
