@@ -294,12 +294,12 @@ def _drawing(
 ) -> np.random.Generator:
     """The random stream of a purpose in this run's block, or one that all replicates share; keys tell it apart."""
     replicate = 0 if every_replicate else planned.replicate
-    return stream(planned.spec.seed, purpose, replicate, *planned.stream_key, *keys)
+    return stream(planned.spec.seed, purpose, replicate, *planned.cell.stream_key, *keys)
 
 
 def _seed(planned: PlannedRun) -> int:
     """Root of the random streams of an equation; drawn for each block if `independent_over` names fields."""
-    return int(_drawing(planned, "classic").integers(2**32)) if planned.stream_key else planned.spec.seed
+    return int(_drawing(planned, "classic").integers(2**32)) if planned.cell.stream_key else planned.spec.seed
 
 
 def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) -> Population:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
 
 #: Characters that move a cursor, switch a terminal's state, turn the direction of a line, or cannot be seen; texts of
@@ -42,6 +43,11 @@ def say_json(value: Any) -> None:
     """Write a value to standard output as JSON, with the characters that :func:`clean` spells out as its escapes."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write(_CONTROL.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
+
+
+def records(frame: pd.DataFrame) -> Any:
+    """Rows of a frame for JSON, without NaN."""
+    return json.loads(frame.to_json(orient="records", double_precision=15))
 
 
 def stderr() -> Console:

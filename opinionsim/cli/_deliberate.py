@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Most runs printed where none is chosen.
 _MOST_PRINTED = 3
+#: The command below `consensus` that carries out a session.
+_SESSION = "run"
 
 
 RunToPrint = Annotated[
@@ -33,42 +33,34 @@ RunToPrint = Annotated[
 ]
 
 
-def _printing(room: str, teller: str, about: str) -> Callable[..., None]:
-    """A command that carries out an experiment and prints runs of it as a function of a room tells them."""
+def deliberate(
+    ctx: typer.Context,
+    spec: Spec,
+    store: StoreOption = None,
+    run: RunToPrint = None,
+    max_concurrency: Slots = None,
+    changes: Changes = None,
+    prompts: Prompts = None,
+) -> None:
+    """Carry out an experiment and print what was said. Running it again makes no call that is on record."""
+    from opinionsim.analysis import transcript
+    from opinionsim.consensus import session_text
 
-    def command(
-        spec: Spec,
-        store: StoreOption = None,
-        run: RunToPrint = None,
-        max_concurrency: Slots = None,
-        changes: Changes = None,
-        prompts: Prompts = None,
-    ) -> None:
-        experiment = read_spec(spec, changes, prompts)
-        url = store_of(experiment, store)
-        ids = list(dict.fromkeys(planned.run_id for planned in experiment.runs))
-        chosen = range(min(len(ids), _MOST_PRINTED)) if run is None else [row_of(experiment.spec.name, ids, run)]
-        summary = carry_out(experiment, url, max_concurrency=max_concurrency)
-        report(url, summary)
-        results = read_results(url, experiment.spec.name, None)
-        rows = {run_id: row for row, run_id in enumerate(results.runs["run_id"])}
-        for place in chosen:
-            say(getattr(import_module(room), teller)(results, rows[ids[place]]))
-            say("")
-        if run is None and len(ids) > _MOST_PRINTED:
-            note(f"{counted(len(ids) - _MOST_PRINTED, 'further run')} in the store; print one with --run N, or:")
-            note(f"  opinionsim show {spelled(url)} --run N")
-        end(summary)
-
-    command.__doc__ = about
-    return command
-
-
-deliberate = _printing(
-    "opinionsim.analysis",
-    "transcript",
-    "Carry out an experiment and print what was said. Running it again makes no call that is on record.",
-)
+    experiment = read_spec(spec, changes, prompts)
+    url = store_of(experiment, store)
+    run_ids = list(dict.fromkeys(planned.run_id for planned in experiment.runs))
+    chosen = range(min(len(run_ids), _MOST_PRINTED)) if run is None else [row_of(experiment.spec.name, run_ids, run)]
+    summary = carry_out(experiment, url, max_concurrency=max_concurrency)
+    report(url, summary)
+    results = read_results(url, experiment.spec.name, None)
+    rows = {run_id: row for row, run_id in enumerate(results.runs["run_id"])}
+    for place in chosen:
+        say((session_text if ctx.info_name == _SESSION else transcript)(results, rows[run_ids[place]]))
+        say("")
+    if run is None and len(run_ids) > _MOST_PRINTED:
+        note(f"{counted(len(run_ids) - _MOST_PRINTED, 'further run')} in the store; print one with --run N, or:")
+        note(f"  opinionsim show {spelled(url)} --run N")
+    end(summary)
 
 
 class _Sessions(TyperGroup):
@@ -76,7 +68,7 @@ class _Sessions(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
         """Find the command that is called."""
-        return super().resolve_command(ctx, args if args[:1] and args[0] in self.commands else ["run", *args])
+        return super().resolve_command(ctx, args if args[:1] and args[0] in self.commands else [_SESSION, *args])
 
 
 #: The command `consensus`, and those below it.
@@ -91,8 +83,10 @@ consensus = typer.Typer(
 )
 
 
-_MEDIATION = "Carry out sessions and print opinions, candidates with their support, winners and critiques."
-consensus.command("run")(_printing("opinionsim.consensus", "session_text", _MEDIATION))
+consensus.command(
+    _SESSION, help="Carry out sessions and print opinions, candidates with their support, winners and critiques."
+)(deliberate)
+
 
 Data = Annotated[
     str, typer.Argument(metavar="DATA", help="A store with ratings, or a .csv or .parquet file.", show_default=False)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import tempfile
-from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from opinionsim.cli._console import note
 from opinionsim.errors import SpecError
@@ -23,18 +22,13 @@ _POINTS = "points"
 _MANIFEST = "manifest.json"
 
 
-class FileKind(StrEnum):
-    """Kind of file that frames are exported to."""
-
-    csv = "csv"
-    parquet = "parquet"
-
-
+#: Kind of file that frames are exported to.
+FileKind = Literal["csv", "parquet"]
 #: In the order of writing: a folder with a manifest is complete.
-_NAMES = (*(f"{name}.{kind}" for kind in FileKind for name in (*_FRAMES, _POINTS)), _MANIFEST)
+_NAMES = (*(f"{name}.{kind}" for kind in get_args(FileKind) for name in (*_FRAMES, _POINTS)), _MANIFEST)
 
 
-def write_export(results: Results, folder: Path, kind: FileKind = FileKind.csv) -> list[Path]:
+def write_export(results: Results, folder: Path, kind: FileKind = "csv") -> list[Path]:
     r"""Write every frame as CSV or Parquet, and the manifest as JSON; on failure none of them.
 
     Characters that no such file can hold (half a surrogate pair, NUL) are written as ``\udXXX`` and ``\x00``. In
@@ -61,7 +55,7 @@ def write_export(results: Results, folder: Path, kind: FileKind = FileKind.csv) 
     OSError
         If it cannot be written.
     """
-    if kind is FileKind.parquet and find_spec("pyarrow") is None:
+    if kind == "parquet" and find_spec("pyarrow") is None:
         raise SpecError("Parquet files need pyarrow: pip install 'opinionsim[parquet]'")
     if folder.exists() and not folder.is_dir():
         raise SpecError(f"{folder} is a file; give a folder to export to")
@@ -89,7 +83,7 @@ def _write(results: Results, folder: Path, kind: FileKind) -> None:
         frame: pd.DataFrame = getattr(results, name)
         if name == "turns":
             frame = frame.assign(reads=[json.dumps(list(reads)) for reads in frame["reads"]])
-        if kind is FileKind.csv:
+        if kind == "csv":
             write_csv(texts_changed(frame, _escaped), folder / f"{name}.csv")
         else:
             texts_changed(frame, _escaped).to_parquet(folder / f"{name}.parquet", index=False, engine="pyarrow")

@@ -31,28 +31,19 @@ class Figures(StrEnum):
     CONSENSUS = "consensus"
 
 
-#: Functions of :mod:`opinionsim.plots` that draw the figures; their arguments are the settings.
-_DRAWN: Mapping[Figures, str] = {
-    Figures.PANELS: "panels",
-    Figures.TRAJECTORIES: "trajectories",
-    Figures.DISTRIBUTION: "final_distribution",
-    Figures.RIBBONS: "ribbons",
-    Figures.DENSITY: "density",
-    Figures.NETWORK: "network_snapshots",
-    Figures.TRANSITIONS: "transition_matrix",
-    Figures.PHASE: "phase_diagram",
-    Figures.BEFORE_AFTER: "before_after",
-    Figures.CONSENSUS: "consensus",
-}
-#: Functions that count the numbers of figures, and what of them is a frame.
-_COUNTED: Mapping[Figures, tuple[str, str]] = {
-    Figures.RIBBONS: ("ribbon_data", "frame"),
-    Figures.DENSITY: ("density_data", "frame"),
-    Figures.NETWORK: ("snapshot_data", "nodes"),
-    Figures.TRANSITIONS: ("transition_data", "frame"),
-    Figures.PHASE: ("phase_data", "frame"),
-    Figures.BEFORE_AFTER: ("before_after_data", "frame"),
-    Figures.CONSENSUS: ("consensus_data", "frame"),
+#: The function of :mod:`opinionsim.plots` that draws each figure, whose arguments are the settings; the one that counts
+#: its numbers, if there is one, and what of them is a frame.
+_FUNCTIONS: Mapping[Figures, tuple[str, str, str]] = {
+    Figures.PANELS: ("panels", "", ""),
+    Figures.TRAJECTORIES: ("trajectories", "", ""),
+    Figures.DISTRIBUTION: ("final_distribution", "", ""),
+    Figures.RIBBONS: ("ribbons", "ribbon_data", "frame"),
+    Figures.DENSITY: ("density", "density_data", "frame"),
+    Figures.NETWORK: ("network_snapshots", "snapshot_data", "nodes"),
+    Figures.TRANSITIONS: ("transition_matrix", "transition_data", "frame"),
+    Figures.PHASE: ("phase_diagram", "phase_data", "frame"),
+    Figures.BEFORE_AFTER: ("before_after", "before_after_data", "frame"),
+    Figures.CONSENSUS: ("consensus", "consensus_data", "frame"),
 }
 
 
@@ -72,7 +63,7 @@ def check_arguments(what: Figures, given: Mapping[str, Any]) -> None:
     from opinionsim import plots
     from opinionsim.documents import DocumentModel, validate
 
-    function = getattr(plots, _DRAWN[what])
+    function = getattr(plots, _FUNCTIONS[what][0])
     # A curve is read from its file.
     sorts = {**get_type_hints(function), "theory": str | list[str]}
     _, *taken = signature(function).parameters.values()
@@ -86,8 +77,9 @@ def check_arguments(what: Figures, given: Mapping[str, Any]) -> None:
 
 def check_numbers(what: Figures) -> None:
     """Refuse to count the numbers of a figure that has none to save."""
-    if what not in _COUNTED:
-        raise SpecError(f"--csv goes with --what {', '.join(_COUNTED)}; got --what {what}")
+    if not _FUNCTIONS[what][1]:
+        counted = [figure for figure, (_, counts, _) in _FUNCTIONS.items() if counts]
+        raise SpecError(f"--csv goes with --what {', '.join(counted)}; got --what {what}")
 
 
 def _curves(files: str | list[str]) -> dict[str, Any]:
@@ -123,7 +115,7 @@ def draw(results: Results, what: Figures, arguments: Mapping[str, Any]) -> Figur
     from opinionsim import plots
 
     curves = {"theory": _curves(arguments["theory"])} if "theory" in arguments else {}
-    drawn: Figure | Axes = getattr(plots, _DRAWN[what])(_source(results, what), **{**arguments, **curves})
+    drawn: Figure | Axes = getattr(plots, _FUNCTIONS[what][0])(_source(results, what), **{**arguments, **curves})
     return drawn
 
 
@@ -133,7 +125,7 @@ def numbers(results: Results, what: Figures, arguments: Mapping[str, Any]) -> pd
 
     from opinionsim import plots
 
-    name, part = _COUNTED[what]
+    _, name, part = _FUNCTIONS[what]
     function = getattr(plots, name)
     # Others change how a figure looks.
     counted = signature(function).parameters.keys() & arguments.keys()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,20 +13,6 @@ from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
     from opinionsim.specification import Experiment
-
-
-class TextKind(StrEnum):
-    """Kinds of text opinions are coded from."""
-
-    REPORT = "report"
-    POST = "post"
-    RESPONSE = "response"
-    OPINION = "opinion"
-    CRITIQUE = "critique"
-    STATEMENT = "statement"
-    MODERATION = "moderation"
-    PROBE = "probe"
-    SELF_REPORT = "self-report"
 
 
 Spec = Annotated[
@@ -84,6 +70,10 @@ DesignNumber = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Tables = Annotated[
+    Path | None,
+    typer.Option("--csv", metavar="FILE", help="Also save the unrounded numbers, each table in a file."),
+]
 
 
 def read_spec(spec: str, changes: list[str] | None, prompts: str | None) -> Experiment:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from opinionsim.cli._console import note, say, say_json
+from opinionsim.cli._console import note, records, say, say_json
 from opinionsim.cli._export import FileKind, write_export, write_frame
 from opinionsim.cli._figures import Figures, check_arguments, check_numbers, draw, numbers
-from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, TextKind, assignments, own_modules
+from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, Tables, assignments, own_modules
 from opinionsim.cli._stores import models_of, note_standing, read_results, row_of, several_answered
 from opinionsim.cli._sweeps import say_frame
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
-    from opinionsim.analysis import Table
     from opinionsim.store import Results
 
+#: Kinds of text opinions are coded from.
+Texts = Literal["report", "post", "response", "opinion", "critique", "statement", "moderation", "probe", "self-report"]
 Kind = Annotated[
-    TextKind | None,
+    Texts | None,
     typer.Option(
         "--kind",
         help="Kind of text to read opinions from. Default: the first present of report, response, opinion, post, "
@@ -70,10 +69,7 @@ def table(
     kind: Kind = None,
     wording: Wording = None,
     ddof: Ddof = 0,
-    csv: Annotated[
-        Path | None,
-        typer.Option("--csv", metavar="FILE", help="Also save the unrounded numbers, each table in a file."),
-    ] = None,
+    csv: Tables = None,
     allow_parts: AllowParts = False,
     as_json: AsJson = False,
 ) -> None:
@@ -91,22 +87,21 @@ def table(
     found, opinions, agents, turns = results.counted()
     measured = run_metrics(found, opinions, agents, ddof, turns=turns)
     runs = results.ordered_runs
-    chosen = None if kind is None else kind.value
     verdicts = verdict_table(runs, opinions, wording)
     elections = election_table(results) if any(results.interactions.values()) else None
     made = [each for each in (verdicts, elections) if each is not None]
     if not made or runs["instrument_id"].notna().any():
-        made += tables(runs, measured, chosen, wording)
-        made += missing_tables(runs, opinions, agents, turns, measured, chosen, wording)
+        made += tables(runs, measured, kind, wording)
+        made += missing_tables(runs, opinions, agents, turns, measured, kind, wording)
     further = _further_metrics(results, allow_parts)
     if further:
         values = named_metrics(results.runs, opinions, further, scale_of(opinions))
-        made.append(further_table(runs, measured, values, chosen, wording))
+        made.append(further_table(runs, measured, values, kind, wording))
     with open_store(store, write=False) as opened:
         answered = several_answered(models_of(opened, results.run_ids))
     made = [replace(each, notes=(*each.notes, *answered)) for each in made]
     if as_json:
-        say_json([_table_json(each) for each in made])
+        say_json([{"title": each.title, "notes": each.notes, "rows": records(each.frame)} for each in made])
     else:
         say("\n".join(each.to_text() for each in made).rstrip("\n"))
     if csv is not None:
@@ -117,23 +112,14 @@ def table(
             note(f"wrote {each.to_csv(csv.parent / (csv.stem + suffix + csv.suffix))}")
 
 
-def _table_json(made: Table) -> dict[str, Any]:
-    rows = json.loads(made.frame.to_json(orient="records", double_precision=15))
-    return {"title": made.title, "notes": list(made.notes), "rows": rows}
-
-
 #: Suffixes that mark ``--out`` as a picture and not a folder.
 _IMAGES = frozenset(
     (".png", ".svg", ".pdf", ".svgz", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".webp", ".bmp", ".eps", ".ps", ".pgf")
 )
 
 
-class Format(StrEnum):
-    """File formats of figures."""
-
-    PNG = "png"
-    SVG = "svg"
-    PDF = "pdf"
+#: File formats of figures.
+Format = Literal["png", "svg", "pdf"]
 
 
 def plot(
@@ -233,7 +219,7 @@ def plot(
         "value" if what == Figures.PHASE else "metric": metric[0] if metric and len(metric) == 1 else metric,
         "x": x,
         "y": y,
-        "kind": kind and kind.value,
+        "kind": kind,
         "wording": wording,
         "run": run,
     }
@@ -257,7 +243,7 @@ def plot(
     if file is None:
         folder = out or Path(results.url.removeprefix("sqlite:///")).parent / "figures"
         told = arguments if design is None else {**arguments, "design": design}
-        file = folder / f"{results.name}-{what}{_suffix(told)}.{file_format or Format.PNG}"
+        file = folder / f"{results.name}-{what}{_suffix(told)}.{file_format or 'png'}"
     say(str(save(draw(results, what, arguments), file)))
     if csv is not None:
         write_frame(numbers(results, what, arguments), csv)
@@ -313,9 +299,9 @@ def _spelled(value: Any) -> str:
 def export(
     store: StorePath,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write, new or empty.")],
-    kind: Annotated[FileKind, typer.Option("--format", help="Kind of file; parquet needs the extra of that name.")] = (
-        FileKind.csv
-    ),
+    kind: Annotated[
+        FileKind, typer.Option("--format", help="Kind of file; parquet needs the extra of that name.")
+    ] = "csv",
     experiment: ExperimentName = None,
     design: DesignNumber = None,
 ) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from opinionsim.cli._console import aligned, say, say_json
+from opinionsim.cli._console import aligned, records, say, say_json
 from opinionsim.cli._export import write_frame
-from opinionsim.cli._options import AsJson, Changes, Prompts, Slots, own_modules
+from opinionsim.cli._options import AsJson, Changes, Prompts, Slots, Tables, own_modules
 from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
 
 if TYPE_CHECKING:
@@ -21,15 +20,9 @@ if TYPE_CHECKING:
     from opinionsim.comparison import SurveyValidation
 
 
-class Action(StrEnum):
-    """What is done with a survey."""
-
-    VALIDATE = "validate"
-
-
 def surveys(
     action: Annotated[
-        Action,
+        Literal["validate"],
         typer.Argument(
             metavar="ACTION",
             help="validate: ask drawn respondents held-out items, and compare with what they answered.",
@@ -69,10 +62,7 @@ def surveys(
     max_concurrency: Slots = None,
     changes: Changes = None,
     prompts: Prompts = None,
-    csv: Annotated[
-        Path | None,
-        typer.Option("--csv", metavar="FILE", help="Also save the unrounded numbers, each table in a file."),
-    ] = None,
+    csv: Tables = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask respondents of a survey what they have answered already, and compare: surveys validate SURVEY."""
@@ -105,9 +95,9 @@ def _print(found: SurveyValidation, *, as_json: bool) -> None:
                 "title": found.title,
                 "findings": list(found.findings),
                 "notes": list(found.notes),
-                "measures": _records(found.measures),
-                "items": _records(found.items),
-                "subgroups": _records(found.subgroups),
+                "measures": records(found.measures),
+                "items": records(found.items),
+                "subgroups": records(found.subgroups),
             }
         )
         return
@@ -115,7 +105,7 @@ def _print(found: SurveyValidation, *, as_json: bool) -> None:
 
     say(found.title)
     rows = [["item", "asked", "pairs", "no answer", "none of the model", "training data"]]
-    for each in _records(found.items):
+    for each in records(found.items):
         lacking = f"{each['model_missing']}, {each['again_missing']} again"
         asked = each["asked"] or "-"
         rows.append([each["item"], asked, str(each["pairs"]), str(each["missing"]), lacking, each["training_data"]])
@@ -133,17 +123,12 @@ def _table(measures: pd.DataFrame) -> str:
     """Measures as rows, and whose answers they are of as columns; that of the model with its interval."""
     whose = list(dict.fromkeys(measures["of"]))
     cells: dict[str, dict[str, str]] = {}
-    for each in _records(measures):
+    for each in records(measures):
         text = "-" if each["value"] is None else f"{each['value']:.2f}"
         if each["of"] == "model" and each["low"] is not None:
             text += f" [{each['low']:.2f}, {each['high']:.2f}]"
         cells.setdefault(each["measure"], {})[each["of"]] = text
     return aligned([["", *whose], *([measure, *(row.get(of, "") for of in whose)] for measure, row in cells.items())])
-
-
-def _records(frame: pd.DataFrame) -> Any:
-    """Rows of a frame for JSON, without NaN."""
-    return json.loads(frame.to_json(orient="records", double_precision=15))
 
 
 def _save(found: SurveyValidation, path: Path) -> None:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from opinionsim.deliberation._running import Deliberation, check
 from opinionsim.deliberation._speaker import NoAnswer, Speaker, selector_name
-from opinionsim.deliberation._survey import drawn_persona, used_survey
+from opinionsim.deliberation._survey import drawn_persona
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
 from opinionsim.prompts import Brief, load_pack
-from opinionsim.surveys import Survey, SurveyMapping
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -103,26 +102,11 @@ class Agent(Speaker):
         self.ideology, self.query_str, self._system = ideology, query_str, system_instructions
         self.num_responses, self.response_selector = num_responses, response_selector
         self.selector_name = selector_name(response_selector)
-        self._drawn = ideology is not None or query_str is not None or persona == _RANDOM
-        if self._drawn:
+        if drawn := ideology is not None or query_str is not None or persona == _RANDOM:
             persona = drawn_persona(f"{given[0]}={who[given[0]]!r}", ideology, query_str).background
         self.persona = persona
-        self.persona_template = "anes" if self._drawn and persona_template is None else persona_template
+        self.persona_template = "anes" if drawn and persona_template is None else persona_template
         check(self)
-
-    @property
-    def data(self) -> Survey | None:
-        """The survey in use; None where none is named."""
-        return used_survey()
-
-    @property
-    def persona_mapping(self) -> SurveyMapping | None:
-        """The mapping of the survey in use; None where none is named."""
-        return None if self.data is None else self.data.mapping
-
-    def is_anes_persona(self) -> bool:
-        """Whether it plays a person of the survey."""
-        return self._drawn
 
     @property
     def system_instructions(self) -> str | None:
@@ -145,14 +129,8 @@ class Agent(Speaker):
     @property
     def info(self) -> dict[str, Any]:
         """Its description, and the calls made of it."""
-        own = {
-            "persona": self.persona,
-            "ideology": self.ideology,
-            "query_str": self.query_str,
-            "persona_template": self.persona_template,
-            "num_responses": self.num_responses,
-        }
-        return {**super().info, **own}
+        own = ("persona", "ideology", "query_str", "persona_template", "num_responses")
+        return {**super().info, **{name: getattr(self, name) for name in own}}
 
     def set_task(self, task: str | None) -> None:
         """Give it another task, or with None that of its structure; runs that are over stay as they are."""
@@ -209,15 +187,15 @@ class Agent(Speaker):
 
     def member(self, name: str | None, task: str | None, model: str, no_answer: NoAnswer) -> dict[str, Any]:
         """Its fields that are stated, and its chat model."""
-        fields = {
-            "name": name,
-            "system": self._system,
-            "persona": self.persona,
-            "template": self.persona_template,
-            "task": None if self.task == task else self.task,
-            "instructions": self.combination_instructions,
-            "draws": self.num_responses,
-            "selector": self.selector_name,
-        }
-        stated = {key: value for key, value in fields.items() if value is not None}
-        return {**stated, "model": self.model_spec(model, no_answer)}
+        return self._stated(
+            model,
+            no_answer,
+            name=name,
+            system=self._system,
+            persona=self.persona,
+            template=self.persona_template,
+            task=None if self.task == task else self.task,
+            instructions=self.combination_instructions,
+            draws=self.num_responses,
+            selector=self.selector_name,
+        )

@@ -119,19 +119,13 @@ class Moderator(Speaker):
         results = Deliberation("moderator", interaction, asked, [self], (None,)).carry_out()
         return str(results.turns["message"].iloc[0])
 
-    def generate_and_set_system_instructions(self, task: str | None = None, max_tries: int = 10) -> str:
-        """As :meth:`generate_system_instructions`; the moderator has the instructions from then on."""
-        written = self.generate_system_instructions(task, max_tries)
-        self.system_instructions = written
-        return written
-
     def with_instructions(self, instructions: str) -> Moderator:
         """A moderator like this one whose system message is another."""
         return self._like(_system=instructions, _history=dict(self._history))
 
     def member(self, name: str | None, task: str | None, model: str, no_answer: NoAnswer) -> dict[str, Any]:
         """Only its chat model, where it has nothing to moderate."""
-        return {"model": self.model_spec(model, no_answer)}
+        return self._stated(model, no_answer)
 
     def field(self, model: str, no_answer: NoAnswer) -> dict[str, Any]:
         """The moderator as a field of a specification.
@@ -143,13 +137,13 @@ class Moderator(Speaker):
         no_answer : {"fail", "skip"}
             What follows a last reply that is refused or empty.
         """
-        fields = {
-            "persona": self.persona,
-            "system": None if self.automatic else self._system,
-            "automatic": self.automatic or None,
-            "values": self.values,
-            "instructions": self.combination_instructions,
-            "task": self.task,
-        }
-        stated = {key: value for key, value in fields.items() if value is not None}
-        return {**stated, "model": self.model_spec(model, no_answer)}
+        return self._stated(
+            model,
+            no_answer,
+            persona=self.persona,
+            system=None if self.automatic else self._system,
+            automatic=self.automatic or None,
+            values=self.values,
+            instructions=self.combination_instructions,
+            task=self.task,
+        )

@@ -135,11 +135,6 @@ class Speaker(ABC):
         return [entry["response"] for entry in self._history.values()]
 
     @property
-    def current_task_description(self) -> str | None:
-        """The last user message it was sent; before the first, its task."""
-        return self.prompts[-1]["user"] if self._history else self.task
-
-    @property
     def info(self) -> dict[str, Any]:
         """Its description, and the calls made of it."""
         return {
@@ -154,24 +149,13 @@ class Speaker(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({pprint.pformat(self.info, sort_dicts=False, width=110)})"
 
-    def model_spec(self, name: str, no_answer: str) -> dict[str, Any]:
-        """Its chat model as a field of a specification.
-
-        Parameters
-        ----------
-        name : str
-            Name of the model there.
-        no_answer : {"fail", "skip"}
-            What follows a last reply that is refused or empty.
-        """
-        options = {key: value for key, value in self._kwargs.items() if key not in ("temperature", "max_tokens")}
-        return {
-            "name": name,
-            "temperature": self._kwargs.get("temperature"),
-            "max_tokens": self._kwargs.get("max_tokens"),
-            "options": options,
-            "replies": {condition: {"then": no_answer} for condition in ("refused", "empty")},
-        }
+    def _stated(self, model: str, no_answer: NoAnswer, **fields: Any) -> dict[str, Any]:
+        """Fields of a specification that are not None, and its chat model, by the name that it has there."""
+        options = self.kwargs
+        own = {name: options.pop(name, None) for name in ("temperature", "max_tokens")}
+        replies = {condition: {"then": no_answer} for condition in ("refused", "empty")}
+        stated = {name: value for name, value in fields.items() if value is not None}
+        return {**stated, "model": {"name": model, **own, "options": options, "replies": replies}}
 
     def remember(self, place: tuple[str, str, int], entry: dict[str, Any]) -> None:
         """Add a turn to the history; a turn read again, from the same store and run, takes its place."""

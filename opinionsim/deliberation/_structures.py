@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from opinionsim.deliberation._agent import Agent
 from opinionsim.deliberation._moderator import Moderator
 from opinionsim.deliberation._running import Deliberation
-from opinionsim.deliberation._speaker import NoAnswer, texts
+from opinionsim.deliberation._speaker import NoAnswer
 from opinionsim.errors import SpecError
 from opinionsim.registry import name_of
 from opinionsim.spreadsheets import write_csv
@@ -147,7 +147,10 @@ class AbstractStructure(ABC):
         return response
 
     def _deliberation(self) -> Deliberation:
-        self._check_tasks()
+        for place, agent in enumerate(self._members):
+            if not self.task and agent.task is None:
+                called = self._names[place] or f"agent {place}"
+                raise SpecError(f"{called} has no task; give one to it, or to the structure")
         return Deliberation(
             type(self).__name__.lower(),
             self._interaction(),
@@ -157,13 +160,6 @@ class AbstractStructure(ABC):
             self._moderator,
             self.no_answer,
         )
-
-    def _check_tasks(self) -> None:
-        """Refuse an agent without a task."""
-        for place, agent in enumerate(self._members):
-            if not self.task and agent.task is None:
-                called = self._names[place] or f"agent {place}"
-                raise SpecError(f"{called} has no task; give one to it, or to the structure")
 
     def _warn_of_tasks(self) -> None:
         own = [
@@ -187,11 +183,6 @@ class AbstractStructure(ABC):
     def moderator(self) -> Moderator | None:
         """The moderator; after a run in which it wrote its own instructions, one like it that has them."""
         return self._shown_moderator
-
-    @property
-    def defaults(self) -> Mapping[str, Mapping[str, str]]:
-        """The templates of the prompt pack, by section and name."""
-        return texts().templates
 
     @property
     def specification(self) -> dict[str, Any]:
@@ -276,14 +267,10 @@ class AbstractStructure(ABC):
     def info(self) -> dict[str, Any]:
         """The structure, its agents and its responses."""
         moderator = self.moderator
+        own = ("task", "shuffle", "cycles", "last_n", "combination_instructions", "moderated")
         return {
             "structure": type(self).__name__,
-            "task": self.task,
-            "shuffle": self.shuffle,
-            "cycles": self.cycles,
-            "last_n": self.last_n,
-            "combination_instructions": self.combination_instructions,
-            "moderated": self.moderated,
+            **{name: getattr(self, name) for name in own},
             "moderator": None if moderator is None else moderator.info,
             "agents": [agent.info for agent in self._members],
             "responses": list(self.responses),
@@ -368,7 +355,7 @@ class Graph(AbstractStructure):
         The agents; those of a list are named ``Agent 0``, ``Agent 1``, ...
     edges : list of tuple
         Pairs (from, to), by position in `agents` or by name.
-    task, combination_instructions, moderator, verbose, **settings
+    task, combination_instructions, **settings
         As for :class:`AbstractStructure`; there is one cycle, and no `last_n`.
 
     Raises
@@ -386,8 +373,6 @@ class Graph(AbstractStructure):
         edges: Sequence[tuple[End, End]],
         task: str | None = None,
         combination_instructions: str | None = None,
-        moderator: Moderator | None = None,
-        verbose: bool = False,
         **settings: Any,
     ) -> None:
         if not isinstance(edges, Sequence):
@@ -395,14 +380,7 @@ class Graph(AbstractStructure):
                 f"edges must be a list of pairs (from, to), whose order orders responses; got {type(edges).__name__}"
             )
         self.edges = edges
-        super().__init__(
-            agents,
-            task,
-            combination_instructions=combination_instructions,
-            moderator=moderator,
-            verbose=verbose,
-            **settings,
-        )
+        super().__init__(agents, task, combination_instructions=combination_instructions, **settings)
 
     def _interaction(self) -> dict[str, Any]:
         return {**super()._interaction(), "edges": self.edges}

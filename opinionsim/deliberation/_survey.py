@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +11,8 @@ from opinionsim.personas import Persona
 from opinionsim.streams import stream
 from opinionsim.surveys import Survey, SurveyMapping, load_survey
 
-
-@dataclass(frozen=True)
-class Used:
-    """A survey, and the random stream of the agents drawn from it."""
-
-    survey: Survey
-    rng: np.random.Generator
-
-
-_USED: list[Used] = []
+#: The survey in use, and the random stream of the agents drawn from it; empty where none is named.
+_USED: list[tuple[Survey, np.random.Generator]] = []
 
 
 def use_survey(
@@ -50,13 +41,8 @@ def use_survey(
         If file or mapping is not valid.
     """
     survey = None if file is None else load_survey(file, mapping)
-    _USED[:] = [] if survey is None else [Used(survey, stream(seed, "survey", 0))]
+    _USED[:] = [] if survey is None else [(survey, stream(seed, "survey", 0))]
     return survey
-
-
-def used_survey() -> Survey | None:
-    """The survey in use; None before :func:`use_survey`."""
-    return _USED[0].survey if _USED else None
 
 
 def drawn_persona(argument: str, ideology: str | None, query: str | None) -> Persona:
@@ -81,7 +67,7 @@ def drawn_persona(argument: str, ideology: str | None, query: str | None) -> Per
             f"{argument} draws a person from a survey, and none is named; "
             "call opinionsim.deliberation.use_survey(FILE, mapping='anes2024') first"
         )
-    survey, rng = _USED[0].survey, _USED[0].rng
+    survey, rng = _USED[0]
     asked = survey.group(ideology) if ideology is not None else query
     found: Persona = survey.draw(1, rng, asked).personas.personas[0]
     return found

@@ -172,7 +172,7 @@ def phase_data(
         told if (frame["n_runs"] > 1).any() else "",
         evidence_statement(known["evidence"]),
         (*notes, _counted(frame, "replicates" if of_sweep else "runs")),
-        topic_titles(_runs_of(source)) if "topic" in axes else {},
+        topic_titles(source if isinstance(source, pd.DataFrame) else source.runs) if "topic" in axes else {},
     )
 
 
@@ -187,10 +187,6 @@ def _sweep_of(source: HasFrames | pd.DataFrame) -> pd.DataFrame | None:
         return source
     points = getattr(source, "points", None)
     return points if isinstance(points, pd.DataFrame) and not points.empty else None
-
-
-def _runs_of(source: HasFrames | pd.DataFrame) -> pd.DataFrame:
-    return source if isinstance(source, pd.DataFrame) else source.runs
 
 
 def _asked(x: str, y: str | None, lines: str | None, value: str | Sequence[str]) -> tuple[list[str], list[str]]:
@@ -318,14 +314,11 @@ def _of_frame(
             raise SpecError(f"column {column!r} must hold numbers; it holds {frame[column].dtype}")
         table[column] = chosen[column].astype(float)
     _check_alike(chosen, axes)
-    told = [_simulated(chosen, (*axes, *where)), ", ".join(_spell_level(*each) for each in where.items())]
+    held = ", ".join(f"{parameter_name(column)}: {level_text(level)}" for column, level in where.items())
+    told = [_simulated(chosen, (*axes, *where)), held]
     if "delta" in chosen.attrs and metrics.takes_delta(values):
         told.append(f"clusters told apart by gaps beyond {chosen.attrs['delta']}")
     return table, [text for text in (*told, _censoring(table, values, chosen.attrs)) if text]
-
-
-def _spell_level(column: str, level: Any) -> str:
-    return f"{parameter_name(column)}: {level_text(level)}"
 
 
 def _check_alike(chosen: pd.DataFrame, axes: Sequence[str]) -> None:

@@ -114,16 +114,11 @@ def draw_phase_lines(
     _set_axes(data, measure, quantity, x, theory, ax, size, log=log and quantity == "mean")
     handles += _draw_theory(theory, ax)
     if lines is not None and many:
-        bar = colour_bar(
-            ScalarMappable(_norm(lines), _bar_map()), ax, parameter_name(lines.column), pad=0.02, aspect=26
-        )
+        levels = ScalarMappable(_norm(lines), mpl.colors.ListedColormap(_spread(np.linspace(0, 1, 256))))
+        bar = colour_bar(levels, ax, parameter_name(lines.column), pad=0.02, aspect=26)
         if lines.log:
             tick_log(bar.ax.yaxis, (lines.places.min(), lines.places.max()))
     return handles
-
-
-def _bar_map() -> Any:
-    return mpl.colors.ListedColormap(_spread(np.linspace(0, 1, 256)))
 
 
 def _draw_line(

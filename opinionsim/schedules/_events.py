@@ -22,6 +22,7 @@ from opinionsim.schedules._turns import (
     Turn,
     called,
     named,
+    with_own,
 )
 from opinionsim.schedules._wrapped import Wrapped
 
@@ -228,7 +229,8 @@ class _Telling:
         act = self._acts[turn.act]
         # Off-record questions have no coin, so that probes change nothing in other turns.
         beside = [] if act.memory == "fork" else [told for media in self._media if (told := media.shown(turn))]
-        kept: list[Ref] = [found for ref in turn.reads if (found := self._now(ref)) is not None]
+        now = [self._place[ref] if isinstance(ref, int) else ref for ref in turn.reads]
+        kept: list[Ref] = [ref for ref in now if ref is not None]
         if self._silent(turn.agent, turn.step):
             self._place.append(self._posted_by_zealot(turn))
             return None
@@ -238,18 +240,14 @@ class _Telling:
         if act.memory != "fork" and (turn.reads or act.kind == "response"):
             kept = [*self._waiting.pop(turn.agent, ()), *kept, *beside]
         own = self._answered.get(turn.agent)
-        if act.memory == "fork" and turn.reads and own is not None and own not in kept:
+        if act.memory == "fork" and turn.reads and own is not None:
             # An agent without memory is shown its own last answer with questions, also where later turns drop out.
-            kept = [*(ref for ref in kept if not isinstance(ref, int)), *sorted([own, *_turns_of(kept)])]
+            kept = [*with_own(kept, own)]
         if act.kind == "response":
             self._answered[turn.agent] = self._index
         self._place.append(self._index)
         self._index += 1
         return replace(turn, index=self._index - 1, reads=tuple(kept))
-
-    def _now(self, ref: Ref) -> Ref | None:
-        """What is read in the place of a message; None if that is nothing."""
-        return self._place[ref] if isinstance(ref, int) else ref
 
     def _posted_by_zealot(self, turn: Turn) -> External | None:
         """What others read in the place of a turn of a zealot; None for one of an agent that is absent."""
@@ -269,11 +267,6 @@ class _Telling:
     def _silent(self, agent: int, step: int) -> bool:
         """Whether an agent is asked nothing in a step."""
         return self._absent(agent, step) or any(event.lasts(step) for _, event in self._zealots.get(agent, ()))
-
-
-def _turns_of(refs: Sequence[Ref]) -> list[int]:
-    """The turns among some messages."""
-    return [ref for ref in refs if isinstance(ref, int)]
 
 
 class _Media:

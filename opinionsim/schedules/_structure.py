@@ -11,7 +11,7 @@ from pydantic import Field
 
 from opinionsim.schedules._acts import RESPOND
 from opinionsim.schedules._interaction import MAX_STEPS, Conflict, Interaction, Setting
-from opinionsim.schedules._turns import ActSpec, Labelling, Ref, Turn, named
+from opinionsim.schedules._turns import ActSpec, Labelling, Ref, Turn, named, with_own
 
 
 def balanced_order(n: int, row: int) -> list[int]:
@@ -108,7 +108,7 @@ class Structure(Interaction):
         if self.remember:
             return shown
         own = {turn.agent: turn.index for turn in turns}
-        return {agent: _with(shown.get(agent, ()), index) for agent, index in own.items()}
+        return {agent: with_own(shown.get(agent, ()), index) for agent, index in own.items()}
 
 
 class Sequential(Structure):
@@ -141,14 +141,6 @@ class Sequential(Structure):
     def next_reads(self, setting: Setting, turns: Sequence[Turn]) -> dict[int, tuple[Ref, ...]]:
         """What each agent would be shown in a further turn."""
         return {turn.agent: self._shown(len(turns), turn.index) for turn in turns}
-
-
-def _with(reads: tuple[Ref, ...], own: int) -> tuple[Ref, ...]:
-    """The messages that are read, the agent's own among them, in the order in which they were said."""
-    if own in reads:
-        return reads
-    outside = [ref for ref in reads if not isinstance(ref, int)]
-    return (*outside, *sorted([*(ref for ref in reads if isinstance(ref, int)), own]))
 
 
 @cache

@@ -51,6 +51,14 @@ def moved(reads: tuple[Ref, ...], by: int) -> tuple[Ref, ...]:
     return tuple(ref + by if isinstance(ref, int) else ref for ref in reads)
 
 
+def with_own(reads: Sequence[Ref], own: int) -> tuple[Ref, ...]:
+    """The messages that are read, the agent's own among them, in the order in which they were said."""
+    if own in reads:
+        return tuple(reads)
+    outside = [ref for ref in reads if not isinstance(ref, int)]
+    return (*outside, *sorted([*(ref for ref in reads if isinstance(ref, int)), own]))
+
+
 #: Variables of a task template, unless an act declares others; `opinionsim/prompts/default/README.md` explains each.
 TASK_VARIABLES = (
     "name", "role", "role_play", "claim", "question", "truth", "task", "masked", "confirmation_bias", "world",

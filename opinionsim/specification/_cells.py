@@ -37,22 +37,7 @@ from opinionsim.specification._skip_sources import with_sources
 from opinionsim.streams import canonical_json, digest
 
 #: Fields that a sweep may vary.
-_SWEEPABLE = (
-    "seed",
-    "population",
-    "cast",
-    "roles",
-    "task",
-    "survey",
-    "topic",
-    "cognition",
-    "interaction",
-    "events",
-    "model",
-    "measurement",
-    "prompts",
-    "scale",
-)
+_SWEEPABLE = ("seed", *_identity.TOP_FIELDS)
 _MAX_RUNS = 1_000_000
 _MAX_PROBLEMS = 20
 
@@ -125,11 +110,6 @@ class PlannedRun:
     def spec(self) -> ExperimentSpec:
         """The specification of the run."""
         return self.cell.spec
-
-    @property
-    def stream_key(self) -> tuple[Any, ...]:
-        """Values that enter the key of each random stream, after seed, purpose and replicate."""
-        return self.cell.stream_key
 
     @property
     def source_id(self) -> str | None:

@@ -22,16 +22,12 @@ from opinionsim.specification._cast import cast_of, cast_personas, cast_responde
 from opinionsim.specification._equations import check_equation
 from opinionsim.specification._events import EventError, check_events
 from opinionsim.specification._fields import ExperimentSpec, conflicts
-from opinionsim.specification._identity import RUN_FIELDS, setting_of
-from opinionsim.specification._members import MemberSpec
+from opinionsim.specification._identity import RUN_FIELDS, TOP_FIELDS, setting_of
 from opinionsim.specification._own_parts import naming_own_part
 from opinionsim.specification._resources import Resources, is_path
 from opinionsim.specification._survey import draws_personas, draws_respondents, uses_survey
 from opinionsim.streams import canonical_json
-from opinionsim.surveys import Survey
 
-#: Fields that `independent_over` may name.
-_SEPARATING = tuple(dict.fromkeys(path.split(".")[0] for path in RUN_FIELDS))
 #: Fields of coding, on which no run depends.
 _MEASURED = tuple(("measurement", field) for field in ("classifier", "texts", "instruments", "metrics"))
 
@@ -41,7 +37,7 @@ class Checks:
 
     def __init__(self, resources: Resources) -> None:
         self.resources = resources
-        self._populations: dict[str, str] = {}
+        self._populations: dict[str, list[tuple[KeyPath, str]]] = {}
         #: Values of each condition of the cells so far, by prompt pack.
         self._told: dict[str, dict[str, dict[Any, None]]] = {}
 
@@ -65,7 +61,7 @@ class Checks:
         for position, path in enumerate(spec.independent_over):
             place: KeyPath = ("independent_over", position)
             keys = tuple(path.split("."))
-            if keys[0] not in _SEPARATING or keys[:2] in _MEASURED:
+            if keys[0] not in TOP_FIELDS or keys[:2] in _MEASURED:
                 yield place, f"{path!r} is no field of a run; valid are fields under {', '.join(RUN_FIELDS)}"
                 continue
             for depth, key in enumerate(keys):
@@ -172,18 +168,17 @@ class Checks:
         """Members of a cast whom no respondent of the survey matches."""
         if not uses_survey(spec):
             return
-        unread = list(_attempt(("survey",), lambda: self.resources.survey(spec)))
-        yield from unread
-        for place, each in enumerate(spec.cast if not unread else ()):
-            if each.drawn:
-                survey = self.resources.survey(spec)
-                field = "query" if each.group is None else "group"
-                found = list(_attempt(("cast", place, field), partial(_match, survey, each)))
-                yield from found
-                if found:
-                    return
-        if not unread:
-            yield from _attempt(("cast",), lambda: cast_respondents(spec, self.resources.survey(spec), _any_rng()))
+        where: KeyPath = ("survey",)
+        try:
+            survey = self.resources.survey(spec)
+            for place, each in enumerate(spec.cast):
+                where = ("cast", place, "query" if each.group is None else "group")
+                if each.drawn:
+                    survey.matching(each.query_of(survey))
+            where = ("cast",)
+            cast_respondents(spec, survey, _any_rng())
+        except SpecError as error:
+            yield where, str(error)
 
     def _events(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         """The first event to nobody, or with texts that cannot be read."""
@@ -257,19 +252,14 @@ class Checks:
         survey = None if spec.survey is None else spec.survey.model_dump(mode="json")
         key = canonical_json([population.model_dump(mode="json"), spec.scale.points, survey])
         if key not in self._populations:
-            self._populations[key] = _drawing_problem(spec, personas)
-        if self._populations[key]:
-            yield ("population", "initial_opinions"), self._populations[key]
-        else:
+            drawing = partial(_draw, spec, personas)
+            self._populations[key] = list(_attempt(("population", "initial_opinions"), drawing))
+        yield from self._populations[key]
+        if not self._populations[key]:
             role_play = spec.interaction.role_play
             players = personas.personas if role_play else Population.bare(1).personas
             for keys, problem in spec.model.problems(players, spec.size):
                 yield ("model", *keys), problem
-
-
-def _match(survey: Survey, member: MemberSpec) -> None:
-    """Raise a SurveyError if no respondent matches a member of a cast."""
-    survey.matching(member.query_of(survey))
 
 
 def _parts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
@@ -294,11 +284,9 @@ def _parts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         yield from _attempt(("measurement", "metrics", i), partial(metric.found, "metric"))
 
 
-def _drawing_problem(spec: ExperimentSpec, personas: PersonaSet) -> str:
-    """Why a population cannot be drawn; empty when it can."""
-    if spec.population.continuous:
-        return ""
-    try:
+def _draw(spec: ExperimentSpec, personas: PersonaSet) -> None:
+    """Draw a population, to see whether it can be drawn."""
+    if not spec.population.continuous:
         draw_population(
             personas,
             spec.size,
@@ -308,9 +296,6 @@ def _drawing_problem(spec: ExperimentSpec, personas: PersonaSet) -> str:
             opinions_rng=_any_rng(),
             assignment_rng=_any_rng(),
         )
-    except SpecError as error:
-        return str(error)
-    return ""
 
 
 def _any_rng() -> np.random.Generator:

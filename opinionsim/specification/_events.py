@@ -69,17 +69,12 @@ class _StepSpec(DocumentModel):
     @property
     def last(self) -> int | None:
         """Last step; None for the end."""
-        return None
-
-    @property
-    def chance(self) -> float:
-        """Probability that a turn is shown it."""
-        return 1.0
+        return getattr(self, "until", None)
 
     @property
     def group(self) -> Literal["all"] | tuple[int | str, ...] | GroupSpec | None:
         """The agents that it is about; None where it is about none."""
-        return None
+        return getattr(self, "agents", None)
 
     @property
     def drawn(self) -> bool:
@@ -166,11 +161,6 @@ class _EventSpec(_StepSpec):
     agents: Literal["all"] | tuple[Annotated[int, Field(ge=0)] | str, ...] | GroupSpec = "all"
     """`all`; a list of names and numbers, from 0; or a mapping with where, share or both."""
 
-    @property
-    def group(self) -> Literal["all"] | tuple[int | str, ...] | GroupSpec:
-        """The agents that it is about."""
-        return self.agents
-
 
 class _SaidSpec(_EventSpec):
     """Base of events in which something is said."""
@@ -198,11 +188,6 @@ class _LastingSpec(_SaidSpec):
 
     until: int | None = Field(None, ge=1, le=MAX_STEPS)
     """Last step; null for the end of the run."""
-
-    @property
-    def last(self) -> int | None:
-        """Last step; None for the end."""
-        return self.until
 
 
 class MessageEventSpec(_SaidSpec):
@@ -240,11 +225,6 @@ class MediaEventSpec(_LastingSpec):
     kind: Literal["media"]
     probability: float = Field(ge=0, le=1)
     """Probability that a turn in which an agent reads is shown it."""
-
-    @property
-    def chance(self) -> float:
-        """Probability that a turn is shown it."""
-        return self.probability
 
     def lack(self, interaction: Interaction) -> str:
         """What agents never do, so that it has no effect."""
@@ -414,7 +394,7 @@ def events_of(
             chosen[place],
             event.texts(messages),
             event.last,
-            event.chance,
+            getattr(event, "probability", 1.0),
             int(each.integers(2**63)),
         )
         for place, (event, each) in enumerate(zip(events, own, strict=True))

@@ -11,6 +11,7 @@ from opinionsim.opinions import OpinionScale
 from opinionsim.schedules import Setting
 from opinionsim.specification._events import event_identity
 from opinionsim.specification._fields import USUAL_SIZE, ExperimentSpec
+from opinionsim.specification._members import MemberSpec, RoleSpec
 from opinionsim.specification._own_parts import own_parts_of
 from opinionsim.specification._resources import Resources
 from opinionsim.specification._survey import draws_personas, uses_survey
@@ -37,7 +38,8 @@ RUN_FIELDS = (
     "prompts",
     "scale",
 )
-
+#: Those at the top of a specification.
+TOP_FIELDS = tuple(dict.fromkeys(path.partition(".")[0] for path in RUN_FIELDS))
 
 #: Values of a population that its identity leaves out.
 _USUAL = {"size": USUAL_SIZE, "initial_opinions": "uniform"}
@@ -80,13 +82,18 @@ def _cognition_fields(spec: ExperimentSpec) -> dict[str, Any]:
     return fields if spec.world == ("open" if spec.cast else "closed") else {**fields, "world": spec.world}
 
 
+def _member(each: MemberSpec | RoleSpec) -> dict[str, Any]:
+    """Identity fields of a member of the cast."""
+    return _stated(each, "model") | ({} if each.model is None else {"model": each.model.identity()})
+
+
 def _cast_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     """Identity fields of the population or the cast, the roles and the task."""
     fields: dict[str, Any] = {"task": spec.task} if spec.task else {}
     if spec.roles:
-        fields["roles"] = {role: each.identity() for role, each in spec.roles.items()}
+        fields["roles"] = {role: _member(each) for role, each in spec.roles.items()}
     if spec.cast:
-        return {**fields, "cast": [each.identity() for each in spec.cast]}
+        return {**fields, "cast": [_member(each) for each in spec.cast]}
     return {**fields, "population": _population_fields(spec, resources)}
 
 

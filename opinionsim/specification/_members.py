@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
@@ -96,11 +96,6 @@ class MemberSpec(DocumentModel):
         if (self.draws or 1) > 1 and self.selector is None:
             yield ("draws",), f"{self.draws} replies need a selector of one of them; `first` takes the first"
 
-    def identity(self) -> dict[str, Any]:
-        """Fields that differ from their defaults."""
-        stated = self.model_dump(mode="json", exclude_defaults=True, exclude={"model"})
-        return stated if self.model is None else {**stated, "model": self.model.identity()}
-
 
 class RoleSpec(DocumentModel):
     """A member of the cast beside the participants, such as a moderator, a mediator or a predictor.
@@ -136,8 +131,3 @@ class RoleSpec(DocumentModel):
         who = [name for name in ("persona", "system", "automatic", "values") if getattr(self, name)]
         if len(who) > 1:
             yield (who[1],), f"cannot stand beside {who[0]}; give one of persona, system, automatic and values"
-
-    def identity(self) -> dict[str, Any]:
-        """Fields that differ from their defaults."""
-        stated = self.model_dump(mode="json", exclude_defaults=True, exclude={"model"})
-        return stated if self.model is None else {**stated, "model": self.model.identity()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -116,7 +116,10 @@ class _Agents:
 
     def problems(self, personas: Sequence[Persona], size: int) -> Iterator[tuple[KeyPath, str]]:
         """Problems with agents drawn from these personas, each with the field inside ``model``."""
-        yield from ()
+        try:
+            self.assign(personas, np.random.default_rng(0))
+        except SpecError as error:
+            yield (), str(error)
 
 
 class ModelSpec(DocumentModel, _Agents):
@@ -182,7 +185,7 @@ class SharedModelsSpec(RootModel[Annotated[tuple[SharedModelSpec, ...], Field(mi
 
     def problems(self, personas: Sequence[Persona], size: int) -> Iterator[tuple[KeyPath, str]]:
         """Shares that give a model no agent."""
-        yield from _attempt(lambda: self.assign(Population.bare(size).personas, np.random.default_rng(0)))
+        yield from super().problems(Population.bare(size).personas, size)
 
 
 class ByAttributeSpec(DocumentModel, _Agents):
@@ -230,15 +233,7 @@ class ByAttributeSpec(DocumentModel, _Agents):
             if value not in present and any(self.by in persona.traits for persona in personas):
                 valid = ", ".join(sorted(present - {"None"}))
                 yield ("models", value), f"no persona has {self.by} = {value!r}; valid: {valid}"
-        yield from _attempt(lambda: self.assign(personas, np.random.default_rng(0)))
-
-
-def _attempt(assign: Callable[[], object]) -> Iterator[tuple[KeyPath, str]]:
-    """The problem that `assign` raises, if it raises one."""
-    try:
-        assign()
-    except SpecError as error:
-        yield (), str(error)
+        yield from super().problems(personas, size)
 
 
 class ClassicModelSpec(DocumentModel, _Agents):

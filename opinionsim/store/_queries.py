@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Table, select
 
 from opinionsim.errors import DamagedError
 from opinionsim.evidence import instrument_validation
@@ -125,11 +125,15 @@ def turn_of(row: Any) -> TurnRow:
     return _schema.made(TurnRow, _schema.turns, row, text=_schema.checked_text(row.text_id, row.text))
 
 
+def _of_run(connection: Connection, table: Table, run_id: str, *order: str) -> Iterator[Any]:
+    """The rows of a run in a table, in the order of some columns."""
+    statement = select(table).where(table.c.run_id == run_id).order_by(*(table.c[name] for name in order))
+    return _schema.sealed(connection, table, statement)
+
+
 def ties(connection: Connection, run_id: str) -> list[TieRow]:
     """The ties that moved in a run, in order."""
-    table = _schema.ties
-    statement = select(table).where(table.c.run_id == run_id).order_by(table.c.change)
-    return [tie_of(row) for row in _schema.sealed(connection, table, statement)]
+    return [tie_of(row) for row in _of_run(connection, _schema.ties, run_id, "change")]
 
 
 def tie_of(row: Any) -> TieRow:
@@ -139,23 +143,18 @@ def tie_of(row: Any) -> TieRow:
 
 def edges(connection: Connection, run_id: str) -> list[EdgeRow]:
     """The ties a run began with, sorted."""
-    table = _schema.edges
-    statement = select(table).where(table.c.run_id == run_id).order_by(table.c.source, table.c.target)
-    return [_schema.made(EdgeRow, table, row) for row in _schema.sealed(connection, table, statement)]
+    rows = _of_run(connection, _schema.edges, run_id, "source", "target")
+    return [_schema.made(EdgeRow, _schema.edges, row) for row in rows]
 
 
 def agents(connection: Connection, run_id: str) -> list[AgentRow]:
     """The agents of a run, by index."""
-    table = _schema.agents
-    statement = select(table).where(table.c.run_id == run_id).order_by(table.c.agent)
-    return [_schema.made(AgentRow, table, row) for row in _schema.sealed(connection, table, statement)]
+    return [_schema.made(AgentRow, _schema.agents, row) for row in _of_run(connection, _schema.agents, run_id, "agent")]
 
 
 def opinions(connection: Connection, run_id: str) -> list[OpinionRow]:
     """The opinions of instruments on the turns of a run, in the order they became known."""
-    table = _schema.opinions
-    statement = select(table).where(table.c.run_id == run_id).order_by(table.c.seq)
-    return [opinion_of(row) for row in _schema.sealed(connection, table, statement)]
+    return [opinion_of(row) for row in _of_run(connection, _schema.opinions, run_id, "seq")]
 
 
 def opinion_of(row: Any) -> OpinionRow:

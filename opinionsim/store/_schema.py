@@ -495,11 +495,10 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Sequence[Any
     # Looking at all texts as one is quicker than at each.
     together = "".join([row[place] for row in rows for place in free if row[place] is not None])
     if _ESCAPE[0] in together or not _storable(together):
-        spelled = own = [list(row) for row in rows]
-        for row in own:
-            for place in free:
-                if row[place] is not None:
-                    row[place] = _spelled(row[place])
+        spelled = [
+            [_spelled(value) if place in free and value is not None else value for place, value in enumerate(row)]
+            for row in rows
+        ]
     if connection.dialect.name == "postgresql":
         _insert_as_one(connection, table, spelled)
     else:
@@ -557,12 +556,6 @@ def _insert_as_one(connection: Connection, table: Table, rows: Sequence[Sequence
 def _json_value(value: Any) -> Any:
     # JSON has no such numbers; the database reads them as texts.
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def insert_texts(connection: Connection, found: Mapping[str, str]) -> None:
-    """Insert texts by content identity; those already there stay."""
-    # Workers share texts: one order for all prevents deadlocks.
-    insert_new(connection, texts, [(key, found[key]) for key in sorted(found)])
 
 
 def chunks(keys: Iterable[str]) -> Iterator[list[str]]:

@@ -257,8 +257,8 @@ class Writer:
                     if run not in texts.counts:
                         texts.counts[run] = run.counts.copy()
                     run.count(texts.counts[run], item.table, item.content)
-        _schema.insert_texts(connection, texts.texts)
-        # Workers share prompts, too: one order for all.
+        # Workers share texts and prompts: one order for all prevents deadlocks.
+        _schema.insert_new(connection, _schema.texts, sorted(texts.texts.items()))
         _schema.insert_new(connection, _schema.prompts, [texts.prompts[key] for key in sorted(texts.prompts)])
         for table, own in rows.items():
             _schema.insert_new(connection, table, own)

@@ -126,7 +126,18 @@ def test_runs_at_their_limit_have_a_row_of_their_own(invoke: Invoke) -> None:
 
 
 def test_a_sweep_of_more_than_a_day_is_asked_for(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = ("abm", "voter", "--agents", 100, "--over", "n=[100]", "--steps", 100_000_000, "--replicates", 1_000_000)
+    arguments = (
+        "abm",
+        "voter",
+        "--agents",
+        100,
+        "--over",
+        "n=[100]",
+        "--steps",
+        100_000_000,
+        "--replicates",
+        1_000_000,
+    )
     refused = invoke(*arguments[:2], *arguments[4:], "--store", "long.sqlite")
     assert refused.exit_code == 2
     assert "the 1,000,000 runs take up to" in refused.stderr

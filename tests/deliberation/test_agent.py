@@ -93,10 +93,9 @@ def test_nothing_about_an_agent_can_be_set_but_its_task() -> None:
 def test_process_makes_one_call_and_keeps_the_agents_own_task() -> None:
     model = osim.GivenReplies(lambda prompt: f"{prompt[-1].content.splitlines()[0]} Yes.")
     agent = Agent(TASK, model=model)
-    assert agent.current_task_description == TASK
     assert agent.process("Another?") == "Another? Yes."
     assert agent.task == TASK
-    assert agent.current_task_description == "Another?\n\nYour response:"
+    assert agent.prompts[-1]["user"] == "Another?\n\nYour response:"
     assert agent.process() == f"{TASK} Yes."
     assert agent.responses == ["Another? Yes.", f"{TASK} Yes."]
     assert len(model.prompts) == 2

@@ -218,7 +218,6 @@ def test_what_a_structure_hands_back(tmp_path: Path) -> None:
     assert set(frame["evidence"]) == {"scripted"}
     assert chain.plan().calls == 2
     assert chain.specification["interaction"]["kind"] == "chain"
-    assert set(chain.defaults) == {"personas", "instructions", "moderators", "moderation"}
 
 
 def test_values_lead_to_a_verdict() -> None:
@@ -234,7 +233,7 @@ def test_values_lead_to_a_verdict() -> None:
 def test_automatic_instructions_are_asked_for_again_up_to_the_number_of_tries() -> None:
     replies = ["Be brief.", " moderator  INSTRUCTIONS: Combine."]
     moderator = Moderator(model=osim.GivenReplies(replies))
-    assert moderator.generate_and_set_system_instructions(TASK, max_tries=2) == "Combine."
+    moderator.system_instructions = moderator.generate_system_instructions(TASK, max_tries=2)
     assert moderator.system_instructions == "Combine."
     model = osim.GivenReplies(lambda prompt: "Be brief.")
     with pytest.raises(osim.ModelCallError, match="must begin with 'Moderator instructions:'"):

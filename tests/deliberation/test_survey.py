@@ -18,10 +18,9 @@ def test_the_same_script_has_the_same_people() -> None:
 
 
 def test_an_agent_is_one_person_in_all_its_structures() -> None:
-    survey = use_survey("synthetic", "synthetic")
+    use_survey("synthetic", "synthetic")
     agent = Agent(ideology="left")
-    assert agent.is_anes_persona()
-    assert (agent.persona_template, agent.data, agent.persona_mapping) == ("anes", survey, survey.mapping)
+    assert agent.persona_template == "anes"
     for _ in range(2):
         Ensemble([agent], "What should be done?").process()
     first, second = agent.prompts

@@ -565,7 +565,7 @@ def test_cells_that_differ_in_treatment_share_blocks() -> None:
     sweep = {"topic.framing": ["falsehood", "truth"], "cognition.confirmation_bias": ["none", "strong"]}
     experiment = load_experiment({**BASE, "replicates": 2, "sweep": sweep})
     assert _blocks(experiment) == ["seed=7/replicate=0", "seed=7/replicate=1"] * 4
-    assert {run.stream_key for run in experiment.runs} == {()}
+    assert {run.cell.stream_key for run in experiment.runs} == {()}
 
 
 def test_independent_axes_have_draws_and_blocks_of_their_own() -> None:
@@ -575,7 +575,12 @@ def test_independent_axes_have_draws_and_blocks_of_their_own() -> None:
         "independent_over": ["topic.name"],
     }
     experiment = load_experiment(spec)
-    assert [run.stream_key for run in experiment.runs] == [("flat-earth",), ("flat-earth",), ("t-rex",), ("t-rex",)]
+    assert [run.cell.stream_key for run in experiment.runs] == [
+        ("flat-earth",),
+        ("flat-earth",),
+        ("t-rex",),
+        ("t-rex",),
+    ]
     assert _blocks(experiment)[0] == _blocks(experiment)[1] == "seed=7/replicate=0/topic.name=flat-earth"
     assert _blocks(experiment)[2] != _blocks(experiment)[0]
     alone = load_experiment({**BASE, "independent_over": ["topic.name"]})
@@ -587,7 +592,7 @@ def test_a_separating_node_enters_by_content(tmp_path: Path) -> None:
     spec = {**BASE, "population": {"size": 2, "personas": PERSONAS}, "independent_over": ["population.personas"]}
     by_file = load_experiment(_write(tmp_path, _changed(spec, "population.personas", "people.yaml")))
     written_out = load_experiment(spec)
-    assert by_file.runs[0].stream_key == written_out.runs[0].stream_key
+    assert by_file.runs[0].cell.stream_key == written_out.runs[0].cell.stream_key
     assert by_file.runs[0].run_id == written_out.runs[0].run_id
 
 
