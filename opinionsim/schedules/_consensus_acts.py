@@ -85,7 +85,8 @@ def _ranks(text: str, n: int) -> dict[str, int]:
     """
     ranks: dict[str, int] = {}
     valid = labels(n)
-    for group in text.strip().strip(".").split(">"):
+    # A sentence behind the ranking is no part of it.
+    for group in text.strip().partition(". ")[0].strip(".").split(">"):
         rank = len(ranks) + 1
         for each in group.split("="):
             found = _LABEL.fullmatch(each.strip())
@@ -105,7 +106,7 @@ def _rankings(text: str) -> list[str]:
     if tagged := _TAGGED.findall(text):
         return list(tagged)
     lines = [line for line in text.splitlines() if line.strip()]
-    announced = [found[1] for line in lines if (found := _ANNOUNCED.search(line))]
+    announced = _ANNOUNCED.findall(text)
     return announced[-1:] or [line for line in lines if ">" in line or "=" in line][-1:] or lines[-1:]
 
 
@@ -120,7 +121,7 @@ def read_ranking(variable: str, part: str, text: str, received: tuple[Message, .
         If it does not name every statement once, or two tagged rankings differ.
     """
     shown = statements(received)
-    found = [_ranks(each, len(shown)) for each in _rankings(text)]
+    found = [_ranks(each, len(shown)) for each in _rankings(text.replace("&gt;", ">"))]
     if not found:
         raise Rejected("a ranking such as <ranking>B > A</ranking> is needed; the reply is blank")
     if any(each != found[0] for each in found):

@@ -56,6 +56,8 @@ def ranks(text: str, n: int) -> list[int]:
         ("A and C say the same.\n\n**Final ranking:** **B** > A = C", [2, 1, 2]),
         ("final ranking: C > B > A", [3, 2, 1]),
         ("Ranking:\nC > B > A", [3, 2, 1]),
+        ("**Ranking:**\n\nC &gt; B &gt; A", [3, 2, 1]),
+        ("My ranking: C > B > A. The last one is too vague.", [3, 2, 1]),
         ("C > B > A", [3, 2, 1]),
         ("A = B = C", [1, 1, 1]),
         ("First I thought A > B > C.\nThen:\nB > A > C", [2, 1, 3]),
