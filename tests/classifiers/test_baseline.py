@@ -127,8 +127,8 @@ def test_bad_options_are_one_error(options: dict[str, object], message: str) -> 
 @pytest.mark.parametrize(
     ("method", "package", "module"),
     [
-        ("tfidf", "sklearn", "sklearn.feature_extraction.text"),
-        ("rougeL", "rouge_score", "rouge_score.rouge_scorer"),
+        ("tfidf", "scikit-learn", "sklearn.feature_extraction.text"),
+        ("rougeL", "rouge-score", "rouge_score.rouge_scorer"),
         ("bleu", "sacrebleu", "sacrebleu.metrics"),
     ],
 )
