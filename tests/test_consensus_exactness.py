@@ -54,7 +54,8 @@ def assert_same(found: Ended, expected: Ended) -> None:
     """Turns and opinions are equal to the byte; of a session that an error ends, those that were heard."""
     assert found.error == expected.error
     if expected.error:
-        assert dict(found.opinions) == {}
+        # What the session awaited before its end may be known from the journal instead.
+        assert all(expected.opinions.get(key, value) == value for key, value in found.opinions.items())
         known = {row[0]: row for row in expected.rows}
         assert all(known.get(row[0], row) == row for row in found.rows)
         return

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opinionsim.consensus._evaluation import HIGHEST, LOWEST, POSITION, by_citizen, checked, estimate, interval
+from opinionsim.consensus._evaluation import (
+    CONTROL,
+    HIGHEST,
+    LOWEST,
+    POSITION,
+    by_citizen,
+    checked,
+    estimate,
+    interval,
+    whole,
+)
 from opinionsim.errors import MeasurementError
 from opinionsim.voting import Rule, compare_rules, elect
 
@@ -29,7 +39,7 @@ def _elections(ratings: pd.DataFrame, *columns: str, least: int = 1) -> list[tup
 
     Incomplete ballots are missing. There are at least two candidates, and `least` complete ballots by each column.
     """
-    own = ratings[ratings["policy"] != POSITION]
+    own = whole(ratings)[lambda each: ~each["policy"].isin([POSITION, CONTROL])]
     means = own.groupby(["group", "round", "citizen", "candidate"], sort=False, observed=True)[list(columns)].mean()
     found = []
     for key, part in means.groupby(["group", "round"], sort=False, observed=True):

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 LOWEST, NEUTRAL, HIGHEST = 1, 4, 7
 #: Candidate and policy of the position statement.
 POSITION = "position"
+#: Policy of statements of other groups.
+CONTROL = "control"
 #: Weighted kappa from which a rater counts as reliable (D3).
 RELIABLE = 0.6
 
@@ -259,8 +261,13 @@ def candidate_table(ratings: pd.DataFrame) -> pd.DataFrame:
 MEASURES = ("mean", "consent", "internal_agreement", "divisive", "unanimous", "less_divisive")
 
 
+def whole(ratings: pd.DataFrame) -> pd.DataFrame:
+    """The ratings of statements that leave no citizen's opinion out."""
+    return ratings[ratings["left_out"].isna()] if "left_out" in ratings else ratings
+
+
 def policy_table(ratings: pd.DataFrame, level: float = 0.95, seed: int = 0) -> pd.DataFrame:
-    """Means of the measures of :func:`candidate_table` over the statements of each policy.
+    """Means of the measures of :func:`candidate_table` over the statements of each policy that leave nobody out.
 
     Returns
     -------
@@ -272,7 +279,7 @@ def policy_table(ratings: pd.DataFrame, level: float = 0.95, seed: int = 0) -> p
 
     return pd.DataFrame(
         {"policy": policy, "measure": measure, **interval(estimate(own, measure, level, seed), "estimate")}
-        for policy, own in candidate_table(ratings).groupby("policy", sort=False)
+        for policy, own in candidate_table(whole(ratings)).groupby("policy", sort=False)
         for measure in MEASURES
     )
 
@@ -294,7 +301,7 @@ def win_rates(ratings: pd.DataFrame, level: float = 0.95, seed: int = 0) -> pd.D
     """
     import pandas as pd
 
-    table, rows = candidate_table(ratings), []
+    table, rows = candidate_table(whole(ratings)), []
     table = table[table["policy"] != POSITION]
     policies = table["policy"].unique().tolist()
     for by in ("mean", "median"):

@@ -84,7 +84,7 @@ class Mediation:
     --------
     >>> from opinionsim.consensus import Mediation
     >>> texts = ["Yes, and soon.", "Only if the buses get better.", "No, shops would suffer."]
-    >>> mediation = Mediation(texts, "Should the centre be closed to cars?", candidates=4, ballots=["predicted"])
+    >>> mediation = Mediation(texts, "Should the centre be closed to cars?", rounds=0, ballots=["predicted"])
     >>> session = mediation.run("results/centre.sqlite")  # doctest: +SKIP
     >>> print(session.winner)  # doctest: +SKIP
     """

@@ -65,7 +65,7 @@ def _round(number: int, listed: pd.DataFrame, rules: pd.DataFrame, session: Reco
     yield f"{f'Critique round {number}' if number else 'Opinion round'}: {stand} statements stand"
     yield f"  The winner is that of {fields.elects} ballots by {fields.rule_label}. Means are over citizens."
     for row in rows_of(listed.sort_values(["winner", "rank"], ascending=[False, True])):
-        means = session.means(row["turn"])
+        means = session.means(row["turn"], number + 1)
         told = [f"{name} {value:.3g}" for name, value in means.items() if value == value]
         told += [f"rank {row['rank']:.1f} of {stand}"] if row["rank"] == row["rank"] else []
         told += [] if row["stands"] else ["not to be elected"]

@@ -62,7 +62,9 @@ def statements(results: Results) -> pd.DataFrame:
     for run, session in sessions(results):
         authors = {turn: agent for agent, turn in session.opinions.items()}
         for step in range(1, session.interaction.rounds + 2):
-            for turn in session.statements(step):
+            stood = [each[3] for each in won if each[:3] == (run["run_id"], run["cell"], step - 2)]
+            stays = stood if session.interaction.incumbent else []
+            for turn in [*stays, *session.statements(step)]:
                 row = session.turns[turn]
                 left = set(authors) - set(row["reads"]) if row["act"].startswith("draft") else set()
                 records.append(
@@ -75,7 +77,7 @@ def statements(results: Results) -> pd.DataFrame:
                         "left_out": authors[left.pop()] if len(left) == 1 else None,
                         "stands": session.stands(turn),
                         "winner": (run["run_id"], run["cell"], step - 1, turn) in won,
-                        "rank": session.mean("rank", turn),
+                        "rank": session.mean("rank", turn, None, session.of_step(step)),
                         "statement": row["message"],
                         "turn": turn,
                         "evidence": run["evidence"],
@@ -111,8 +113,8 @@ def ratings(results: Results) -> pd.DataFrame:
     DataFrame
         Columns: group, round, candidate, policy, left_out, evidence as :func:`statements` has them; citizen (agent
         number), pass (1, 2, ...), agreement and quality (1 to 7; NaN where missing), predicted_agreement (by role or
-        instrument; NaN without), rank (by the citizen; NaN without), question, opinion (the citizen's own, as text) and
-        statement.
+        instrument; NaN without), rank and predicted_rank (by the citizen in this round, and predicted; NaN without),
+        question, opinion (the citizen's own, as text) and statement.
 
     Raises
     ------
@@ -121,26 +123,30 @@ def ratings(results: Results) -> pd.DataFrame:
     """
     import pandas as pd
 
-    known = {(each["group"], each["cell"], each["turn"]): each for each in rows_of(statements(results))}
+    listed = rows_of(statements(results))
+    known = {(each["group"], each["cell"], each["round"], each["turn"]): each for each in listed}
     records = []
     for run, session in sessions(results):
-        passes = Counter[tuple[int, int]]()
+        passes = Counter[tuple[int, int, int]]()
         for turn, row in session.turns.items():
-            each = known.get((run["run_id"], run["cell"], row["reads"][-1])) if row["kind"] == "rating" else None
+            if row["kind"] != "rating":
+                continue
+            citizen, rated, step = int(row["agent"]), int(row["reads"][-1]), int(row["step"])
+            each = known.get((run["run_id"], run["cell"], step - 1, rated))
             if each is None:
                 continue
-            citizen, rated = int(row["agent"]), int(each["turn"])
-            passes[citizen, rated] += 1
+            passes[citizen, rated, step] += 1
             opinion = session.opinions.get(citizen)
             records.append(
                 {
                     **{name: each[name] for name in ("group", "round", "candidate", "policy", "left_out", "evidence")},
                     "citizen": citizen,
-                    "pass": passes[citizen, rated],
+                    "pass": passes[citizen, rated, step],
                     "agreement": session.number("agreement", turn, rated),
                     "quality": session.number("quality", turn, rated),
                     "predicted_agreement": session.predicted(rated, citizen),
-                    "rank": session.mean("rank", rated, citizen),
+                    "rank": session.mean("rank", rated, citizen, session.of_step(step)),
+                    "predicted_rank": session.mean("predicted_rank", rated, citizen, session.of_step(step)),
                     "question": asked(run),
                     "opinion": None if opinion is None else session.turns[opinion]["message"],
                     "statement": each["statement"],

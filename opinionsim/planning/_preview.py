@@ -110,7 +110,8 @@ def _first_prompts(parts: RunParts) -> dict[str, tuple[ChatMessage, ...]]:
         name = f"{turn.act} of {member.name}" if own else turn.act
         if name in alone and turn.reads:
             name += ", after reading"
-        if name in prompts or not isinstance(member.actor, PersonaActor):
+        asks = parts.schedule.acts[turn.act].draws > 0
+        if name in prompts or not asks or not isinstance(member.actor, PersonaActor):
             continue
         if not turn.reads:
             alone.add(name)

@@ -80,8 +80,8 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
             "candidate": row["turn"],
             "citizen": citizen,
             "name": name,
-            "agreement": session.mean("agreement", row["turn"], citizen),
-            "rank": session.mean("rank", row["turn"], citizen),
+            "agreement": session.mean("agreement", row["turn"], citizen, session.of_step(row["round"] + 1)),
+            "rank": session.mean("rank", row["turn"], citizen, session.of_step(row["round"] + 1)),
             "winner": row["winner"],
         }
         for row in rows_of(listed)

@@ -19,7 +19,10 @@ from opinionsim.schedules._consensus_session import POSITION, Heard, Session, ex
 from opinionsim.schedules._interaction import GIVEN, Closing, Conflict, Interaction, Setting
 from opinionsim.schedules._turns import PARTICIPANT, ActSpec, Outcomes, Ref, Turn, named
 from opinionsim.streams import canonical_json, digest, stream
-from opinionsim.voting import Election, Rule, elect
+from opinionsim.voting import RULES, Election, Rule, elect
+
+#: Candidate statements of a round where nothing says how many (Habermas Machine; D8).
+_CANDIDATES = 16
 
 
 def _known_rule(given: str | dict[str, Any]) -> str | dict[str, Any]:
@@ -90,8 +93,8 @@ class ConsensusInteraction(Interaction):
     member_name = "Citizen {number}"
     takes_texts = True
 
-    candidates: int = Field(16, ge=1, le=1000)
-    """Candidate statements of a round, if `drafters` does not list them."""
+    candidates: int | None = Field(None, ge=1, le=1000)
+    """Candidate statements of a round, if `drafters` does not list them; null makes 16."""
     drafters: tuple[DrafterSpec, ...] = ()
     """Ways of drafting whose statements compete in one run."""
     rounds: int = Field(1, ge=0, le=100)
@@ -137,7 +140,7 @@ class ConsensusInteraction(Interaction):
     @property
     def ways(self) -> tuple[DrafterSpec, ...]:
         """The ways of drafting."""
-        return self.drafters or (DrafterSpec(count=self.candidates),)
+        return self.drafters or (DrafterSpec(count=self.candidates or _CANDIDATES),)
 
     @property
     def others(self) -> Sequence[str]:  # type: ignore[override]
@@ -246,6 +249,10 @@ class ConsensusInteraction(Interaction):
             yield ("predictor",), "has no effect without predicted ballots"
         if Rule.of(self.rule).needs_scores and not self.scores(self.elects):
             yield ("rule",), f"{self.rule!r} needs ratings; give ballot: rating, or a rule for rankings"
+        rule, predicted = Rule.of(self.rule), self.predictor == "instrument" and self.elects == "predicted"
+        if predicted and "transform" in RULES[rule.kind].options and rule.transform is None:
+            problem = f"{rule.kind!r} counts positive scores, and those of an instrument may be others"
+            yield ("rule",), f"{problem}; give {{kind: {rule.kind}, transform: exp}}, or shift"
         if self.ratings.position == "after" and not self.passes:
             yield ("ratings", "passes"), "must be 1 or more where the position statement is rated with the candidates"
         rated = self.passes or ("predicted" in self.ballots and self.scores("predicted"))
@@ -269,7 +276,7 @@ class ConsensusInteraction(Interaction):
         if self.ballot == "ranking" and stand + self.incumbent > acts.MOST_LABELS:
             problem = f"{stand} statements stand, and a ranking has letters for {acts.MOST_LABELS}; give ballot: rating"
             yield (field,), problem
-        if self.drafters and "candidates" in self.model_fields_set:
+        if self.drafters and self.candidates is not None:
             yield ("candidates",), "cannot stand beside drafters, which give the counts"
         names = [way.name for way in self.drafters]
         for place, way in enumerate(self.drafters):

@@ -144,10 +144,14 @@ class Recorded:
         known = [value for turn, value in of_citizen if not math.isnan(value) and (not among or turn in among)]
         return float(np.mean(known)) if known else math.nan
 
-    def means(self, statement: int) -> dict[str, float]:
-        """Means of what ratings and predictions say of a statement, by variable; NaN without."""
+    def of_step(self, step: int) -> list[int]:
+        """Turns of a round."""
+        return [turn for turn, row in self.turns.items() if row["step"] == step]
+
+    def means(self, statement: int, step: int) -> dict[str, float]:
+        """Means of what ratings of a round and predictions say of a statement, by variable; NaN without."""
         known = [each for author in self.opinions if not math.isnan(each := self.predicted(statement, author))]
-        rated = {name: self.mean(name, statement) for name in ("agreement", "quality")}
+        rated = {name: self.mean(name, statement, None, self.of_step(step)) for name in ("agreement", "quality")}
         return {**rated, "predicted agreement": sum(known) / len(known) if known else math.nan}
 
     def predicted(self, statement: int, citizen: int) -> float:

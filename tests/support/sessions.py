@@ -102,6 +102,8 @@ def sessions(draw: st.DrawFn) -> dict[str, Any]:
         fields |= {"choose_by": elects, **({"shortlist": 2} if elects == "stated" and draw(st.booleans()) else {})}
     if "predicted" in fields["ballots"] and draw(st.booleans()):
         fields |= {"predictor": "instrument", "measurement__instruments": [PREDICTING]}
+        if fields["rule"] in ("utilitarian", "nash", "egalitarian"):
+            fields["rule"] = {"kind": fields["rule"], "transform": "exp"}
     if draw(st.booleans()):
         fields["measurement__self_report"] = {"before": draw(st.integers(0, 1)), "after": 1}
     spec = session(4, **fields)

@@ -1,0 +1,82 @@
+"""Sessions on record: winners that stay, drafts that leave somebody out, and what preview and replay make of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import opinionsim as osim
+from opinionsim import consensus
+from opinionsim.errors import SpecError
+from opinionsim.planning import preview
+
+SPEC: dict[str, Any] = {
+    "name": "session",
+    "seed": 5,
+    "task": "Should the library open on Sundays?",
+    "cast": [{"persona": "a teacher"}, {"persona": "a nurse"}, {"text": "Only if the staff is paid."}],
+    "roles": {"mediator": {}},
+    "interaction": {
+        "kind": "consensus",
+        "drafters": [{"count": 2}, {"count": 2, "style": "reasoned"}],
+        "rounds": 2,
+        "incumbent": True,
+        "leave_one_out": 1,
+        "ratings": {"passes": 2},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> osim.Results:
+    folder = tmp_path_factory.mktemp("session")
+    return osim.run(osim.load_experiment(SPEC), f"sqlite:///{folder / 's.sqlite'}")
+
+
+def test_every_round_has_one_winner_also_where_the_last_one_stays(results: osim.Results) -> None:
+    listed = consensus.statements(results)
+    assert listed.groupby("round")["winner"].sum().tolist() == [1, 1, 1]
+    held = results.selections.set_index("round")["standing"]
+    for number, own in listed[listed["stands"]].groupby("round"):
+        assert set(own["turn"]) == set(held[number])
+
+
+def test_ratings_of_a_statement_that_stays_count_in_their_own_round(results: osim.Results) -> None:
+    ratings = consensus.ratings(results)
+    assert set(ratings["pass"]) == {1, 2}
+    assert not ratings.duplicated(["round", "citizen", "candidate", "pass"]).any()
+    assert consensus.session_text(results).count("WINNER") == 3
+
+
+def test_a_specification_with_drafters_is_read_again_as_it_was_resolved(results: osim.Results) -> None:
+    again = osim.load_experiment(results.spec)
+    assert [run.run_id for run in again.runs] == list(results.run_ids)
+
+
+def test_a_preview_leaves_out_turns_that_ask_nobody() -> None:
+    assert {"state", "draft.zero-shot", "rank", "criticise"} <= {
+        name.partition(" of ")[0].partition(",")[0] for name in preview(osim.load_experiment(SPEC)).prompts
+    }
+
+
+def test_drafts_that_leave_an_opinion_out_count_for_no_policy(results: osim.Results) -> None:
+    ratings = consensus.ratings(results)
+    planted = ratings.assign(agreement=ratings["left_out"].isna().map({True: 6.0, False: 1.0}))
+    table = consensus.policy_table(planted)
+    assert (table.loc[table["measure"] == "mean", "estimate"] == 6.0).all()
+    # Nor do they win, however much they are liked.
+    liked = planted.assign(agreement=7.0 - planted["agreement"])
+    apart = set(ratings.loc[ratings["left_out"].notna(), "candidate"])
+    assert apart
+    assert all(apart.isdisjoint(each) for each in consensus.sensitivity(liked)["winners"])
+
+
+def test_a_welfare_function_of_scores_by_an_instrument_needs_a_transform() -> None:
+    longest = {"name": "baseline", "options": {"method": "longest"}}
+    listed = {"variable": "predicted_agreement", "classifier": longest, "texts": ["statement"], "about": "reads"}
+    fields = {"kind": "consensus", "rounds": 0, "ballots": ["predicted"], "predictor": "instrument"}
+    spec = {**SPEC, "measurement": {"instruments": [listed]}}
+    with pytest.raises(SpecError, match=r"'nash' counts positive scores.*transform: exp"):
+        osim.load_experiment({**spec, "interaction": {**fields, "rule": "nash"}})
+    assert osim.load_experiment({**spec, "interaction": {**fields, "rule": {"kind": "nash", "transform": "exp"}}})
