@@ -241,8 +241,10 @@ class Forecast:
 
     def _time_rows(self) -> list[tuple[str, ...]]:
         path, critical = "not known", "known only as the run goes: later turns depend on what is said before"
+        useful, limit, bound = "at least: the calls of a run are taken to follow one another", "so taken", "at most, "
         if self.longest_path is not None:
             path, critical = f"{self.longest_path:,}", "calls that must follow one another: the critical path"
+            useful, limit, bound = "more do not lower the least time: the longest path sets it", "at most", ""
         latency = _range(f"{model.latency_s:.3g}" for model in self.models)
         least, most = spell_seconds(self.least_s), spell_seconds(self.most_s)
         rows: list[tuple[str, ...]] = [
@@ -253,12 +255,12 @@ class Forecast:
                 f"calls in flight on average if slots set no limit; {self.run_width:,.1f} a run",
             ),
             ("slots", f"{self.slots:,}", "calls in flight at most (--max-concurrency)"),
-            ("useful slots", f"{self.useful_slots:,}", "more do not lower the least time: the longest path sets it"),
-            ("speed-up", f"{self.speedup:,.1f}x", "at most, over one call at a time"),
+            ("useful slots", f"{self.useful_slots:,}", useful),
+            ("speed-up", f"{self.speedup:,.1f}x", f"{limit}, over one call at a time"),
             (
                 "time",
                 least if least == most else f"{least} to {most}",
-                f"at {latency} s a call; one at a time: {spell_seconds(self.sequential_s)}",
+                f"{bound}at {latency} s a call; one at a time: {spell_seconds(self.sequential_s)}",
             ),
         ]
         if self.least_s:
