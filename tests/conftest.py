@@ -111,6 +111,17 @@ def _closed_figures() -> Iterator[None]:
         pyplot.close("all")
 
 
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Have PyTorch compute on one thread: tiny models lose time by more, and their sums are the same each time."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @pytest.fixture(scope="session")
 def checkout() -> Path:
     """The top folder of the source tree."""

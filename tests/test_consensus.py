@@ -544,6 +544,10 @@ def refusal(text: str) -> str:
         ("ballots: [predicted]", "s.yaml:7: roles: has no 'predictor', which 'consensus' needs"),
         ("choose_by: predicted", "s.yaml:6: interaction.choose_by: 'predicted' elects, and ballots has only stated"),
         ("shortlist: 2", "s.yaml:6: interaction.shortlist: needs ballots [stated, predicted]"),
+        (
+            "ballots: [stated, predicted]\n  candidates: 4\n  shortlist: 5",
+            "s.yaml:8: interaction.shortlist: is more than the 4 statements that stand",
+        ),
         ("predictor: instrument", "s.yaml:6: interaction.predictor: has no effect without predicted ballots"),
         ("controls: [Others say so.]", "s.yaml:6: interaction.controls: needs statements that are rated"),
         ("controls: lost.txt\n  ratings: {passes: 1}", "s.yaml:6: interaction.controls: lost.txt: no such file"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -259,7 +260,7 @@ def claims_and_texts(items: Sequence[Item]) -> list[tuple[str, str]]:
     return [("" if item.claim is None else item.claim.text, item.text) for item in items]
 
 
-class PairClassifier(PlainClassifier):
+class PairClassifier(PlainClassifier, ABC):
     """A classifier that scores pairs of texts by real numbers: an item's text, and its second text.
 
     Parameters
@@ -271,9 +272,9 @@ class PairClassifier(PlainClassifier):
     name: str
     reads_about = True
 
+    @abstractmethod
     def _score(self, item: Item) -> float:
         """Score of an item neither of whose texts is blank."""
-        raise NotImplementedError
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
         """Score pairs, equal ones once.

@@ -87,7 +87,7 @@ def train_reward(
         base, "AutoModelForSequenceClassification", chosen, num_labels=1, ignore_mismatched_sizes=True, dtype="float32"
     )
     reward = RewardModel(found.model, found.tokenizer, found.max_tokens)
-    # Of all pairs, so that a question that does not fit is told before the first step.
+    # All pairs are tokenized now: a question that does not fit raises an error before the first step.
     tokens = [tuple(reward.tokens(*pair[:2], each) for each in pair[2:]) for pair in [*train, *held_out]]
     if chosen.last_layers is not None:
         _freeze(found.model, chosen.last_layers)

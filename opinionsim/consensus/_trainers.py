@@ -56,7 +56,7 @@ def _padded(padding: int, rows: Sequence[list[int]]) -> dict[str, Any]:
 
 
 def negative_log_likelihoods(logits: Any, labels: Any) -> Any:
-    """Of each row, the sum over its counted tokens, and their number; shape (rows, 2)."""
+    """Negative log-likelihood of each row, summed over its counted tokens, and their number; shape (rows, 2)."""
     scores, wanted = logits[:, :-1].float(), labels[:, 1:]
     each = torch.nn.functional.cross_entropy(scores.transpose(1, 2), wanted, ignore_index=_UNCOUNTED, reduction="none")
     return torch.stack([each.sum(dim=1), (wanted != _UNCOUNTED).sum(dim=1)], dim=1)

@@ -245,6 +245,9 @@ class ConsensusInteraction(Interaction):
             yield ("shortlist",), "needs ballots [stated, predicted]: predicted ones choose what citizens vote on"
         if self.shortlist is not None and self.elects == "predicted":
             yield ("shortlist",), "has no effect where predicted ballots elect"
+        most = self._standing(size) + (self.incumbent and self.rounds > 0)
+        if self.shortlist is not None and self.shortlist > most:
+            yield ("shortlist",), f"is more than the {most} statements that stand"
         if self.predictor == "instrument" and "predicted" not in self.ballots:
             yield ("predictor",), "has no effect without predicted ballots"
         if Rule.of(self.rule).needs_scores and not self.scores(self.elects):

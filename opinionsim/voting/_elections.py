@@ -45,7 +45,7 @@ class Election:
 
     @property
     def tied(self) -> np.ndarray:
-        """Which candidates the rule leaves tied for the first place, bool (..., candidates); none where one wins."""
+        """Whether each candidate is tied with others for the first place, bool (..., candidates)."""
         first = self.ranks == 0
         return np.asarray(first & (np.count_nonzero(first, axis=-1, keepdims=True) > 1))
 

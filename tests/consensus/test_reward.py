@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +25,14 @@ from opinionsim.testing import ClassifierContract
 from tests.classifiers._tiny_t5 import byte_folder
 from tests.consensus._ratings import planted_ratings, save_encoder
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 RATINGS = planted_ratings()
 #: A training of a few seconds.
 SHORT: dict[str, Any] = {"learning_rate": 3e-3, "epochs": 6, "device": "cpu"}
 #: A training of 12 steps.
 BRIEF: dict[str, Any] = {"learning_rate": 3e-3, "epochs": 2, "batch_size": 4, "save_every": 2, "device": "cpu"}
 FEW = planted_ratings(6, 5)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

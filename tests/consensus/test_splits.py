@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+import transformers
 from hypothesis import assume, given, settings, strategies as st
 from sklearn.metrics import silhouette_score
 
@@ -70,7 +72,6 @@ def test_clusters_are_the_same_with_the_same_seed() -> None:
 
 
 def test_a_folder_of_a_model_is_an_encoder(tmp_path: Path) -> None:
-    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
     folder = save_tiny(tmp_path / "tiny")
     found = cluster_questions(QUESTIONS, encoder=folder, ks=[2])
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)

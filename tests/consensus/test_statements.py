@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,10 @@ from opinionsim.errors import OpinionSimError, SpecError
 from tests.consensus.test_reward import interrupt_at
 from tests.support.tiny import save_tiny
 
-pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+pytestmark = [
+    pytest.mark.usefixtures("one_thread"),
+    pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning"),
+]
 
 #: A training of some steps.
 BRIEF: dict[str, Any] = {"learning_rate": 1e-2, "epochs": 3, "batch_size": 2, "rank": 4, "device": "cpu"}
@@ -64,14 +67,6 @@ def rated(n_questions: int = 5) -> pd.DataFrame:
 
 
 RATED = rated()
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

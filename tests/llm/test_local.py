@@ -42,6 +42,8 @@ from opinionsim.messages import ChatMessage
 from tests.support.running import SMALL, assert_same, carry_out, changed
 from tests.support.tiny import END, TEMPLATE, save_tiny
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 QUESTIONS = [
     Question(({"role": "user", "content": text},), seed)
     for text, seed in (
@@ -68,15 +70,6 @@ def says(text: str) -> list[BaseMessage]:
 
 def decoder_at(folder: Path, sampling: Sampling, **options: Any) -> Decoder:
     return load_decoder(str(folder), LocalOptions(**{"device": "cpu", **options}), sampling)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> Iterator[None]:
-    """Models this small lose time by threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
