@@ -560,6 +560,7 @@ def refusal(text: str) -> str:
             "drafters: [{count: 2}, {count: 2}]",
             "s.yaml:6: interaction.drafters[1].label: 'zero-shot' is the name of two",
         ),
+        ("drafters: [{count: 2, label: position}]", "s.yaml:6: interaction.drafters[0].label: 'position' names"),
         ("drafters: [{count: 2, role: ghost}]", "s.yaml:7: roles.mediator: is no role of 'consensus'; valid: ghost"),
     ],
 )

@@ -47,6 +47,8 @@ def deliberate(
     from opinionsim.consensus import session_text
 
     experiment = read_spec(spec, changes, prompts)
+    if ctx.info_name == _SESSION and not all(cell.spec.interaction.kind == "consensus" for cell in experiment.cells):
+        raise SpecError(f"{experiment.spec.name} looks for no consensus (interaction kind consensus); see deliberate")
     url = store_of(experiment, store)
     run_ids = list(dict.fromkeys(planned.run_id for planned in experiment.runs))
     chosen = range(min(len(run_ids), _MOST_PRINTED)) if run is None else [row_of(experiment.spec.name, run_ids, run)]

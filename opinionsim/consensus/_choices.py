@@ -1,7 +1,7 @@
 """What rules choose from ratings, how that rests on single citizens and on predictions, and whether it is better.
 
 The ratings are those of :mod:`opinionsim.consensus._evaluation`; candidates of one group and round stand for election
-together, without the position statement.
+together, without the position statement, also where it stood for election in its session.
 """
 
 from __future__ import annotations
@@ -40,6 +40,13 @@ def _elections(ratings: pd.DataFrame, *columns: str, least: int = 1) -> list[tup
     Incomplete ballots are missing. There are at least two candidates, and `least` complete ballots by each column.
     """
     own = whole(ratings)[lambda each: ~each["policy"].isin([POSITION, CONTROL])]
+    drafts: Any = own[["group", "round", "candidate", "policy"]].drop_duplicates()
+    if (twice := drafts.duplicated(["group", "round", "candidate"])).any():
+        place = drafts[twice].iloc[0]
+        raise MeasurementError(
+            f"candidate {place['candidate']} of round {place['round']} in group {place['group']} is of two policies; "
+            "statements that stand for election together need names of their own"
+        )
     means = own.groupby(["group", "round", "citizen", "candidate"], sort=False, observed=True)[list(columns)].mean()
     found = []
     for key, part in means.groupby(["group", "round"], sort=False, observed=True):

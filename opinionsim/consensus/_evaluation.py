@@ -3,7 +3,7 @@
 All functions of evaluation take a long table of ratings, one row a rating, with these columns:
 
 - group: the run; one group of citizens with one question
-- round: 0 for statements on opinions alone, then the critique rounds
+- round: 0 for statements on opinions alone, then the critique rounds; -1 for what is rated before opinions are stated
 - citizen: who rates; the same name in two groups is the same person only where a function is told so
 - candidate: the statement; ``position`` for the position statement of the question
 - policy: who drafted it; ``position`` for the position statement
@@ -56,13 +56,23 @@ _ROUNDING = 1e-9
 
 def checked(ratings: pd.DataFrame, *further: str) -> pd.DataFrame:
     """The ratings, once they have their columns, stay on their scale, and are given once each."""
-    lacking = [name for name in (*_COLUMNS, *further) if name not in ratings]
+    needed = list(dict.fromkeys((*_COLUMNS, *further)))
+    lacking = [name for name in needed if name not in ratings]
     if lacking or not len(ratings):
         raise MeasurementError(
-            f"ratings need at least one row and the columns {', '.join((*_COLUMNS, *further))}; lacking: "
+            f"ratings need at least one row and the columns {', '.join(needed)}; lacking: "
             f"{', '.join(lacking) or 'rows'}"
         )
+    if not ratings.columns.is_unique:
+        raise MeasurementError(f"ratings have a column twice: {ratings.columns[ratings.columns.duplicated()][0]}")
+    for name in (*_STATEMENT, "citizen", "pass"):
+        if (unknown := ratings[name].isna().to_numpy()).any():
+            raise MeasurementError(f"ratings need {name} in each row; row {int(unknown.argmax()) + 1} has none")
     for name in {"agreement", "quality"} & set(ratings):
+        try:
+            ratings = ratings.assign(**{name: ratings[name].astype(float)})
+        except (TypeError, ValueError) as error:
+            raise MeasurementError(f"{name} holds what is no number: {error}") from None
         off = ratings[name].notna() & ~ratings[name].between(LOWEST, HIGHEST)
         if off.any():
             place = ratings.loc[off].iloc[0]
@@ -166,6 +176,8 @@ def weighted_kappa(first: ArrayLike, second: ArrayLike) -> float:
         leaves no distance, for a rater who gives one rating alone, and without ratings.
     """
     one, two = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    if one.shape != two.shape:
+        raise MeasurementError(f"two passes rate the same statements; got {one.shape} and {two.shape} ratings")
     by_chance = np.abs(one[:, None] - two).mean() if one.size else 0.0
     return float(1 - np.abs(one - two).mean() / by_chance) if by_chance > 0 else math.nan
 
@@ -238,7 +250,9 @@ def candidate_table(ratings: pd.DataFrame) -> pd.DataFrame:
 
         A position statement that was rated in several rounds is compared as rated in the first.
     """
-    one = by_citizen(checked(ratings), "agreement")
+    one = by_citizen(ratings := checked(ratings), "agreement")
+    if one.empty:
+        raise MeasurementError("no rating of agreement is known")
     one = one.assign(above=one["agreement"] > NEUTRAL, below=one["agreement"] < NEUTRAL)
     by = one.groupby(_STATEMENT, sort=False, observed=True)
     counts = by["agreement"].agg(n="size", mean="mean", median="median")
@@ -338,7 +352,7 @@ def exclusion(ratings: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    drafts = checked(ratings, "left_out")[["group", "candidate", "left_out"]].drop_duplicates()
+    drafts = (ratings := checked(ratings, "left_out"))[["group", "candidate", "left_out"]].drop_duplicates()
     if drafts.duplicated(["group", "candidate"]).any():
         place = drafts[drafts.duplicated(["group", "candidate"])].iloc[0]
         raise MeasurementError(f"left_out names two citizens for candidate {place['candidate']} of {place['group']}")
@@ -375,7 +389,7 @@ def write_ratings(ratings: pd.DataFrame, target: str | Path | None = None) -> st
         d$rating <- factor(d$rating, ordered = TRUE)
         clmm(rating ~ model + (1 + model | participant) + (1 + model | question), data = d)
     """
-    known = checked(ratings)[ratings["agreement"].notna() & (ratings["policy"] != POSITION)]
+    known = (ratings := checked(ratings))[ratings["agreement"].notna() & (ratings["policy"] != POSITION)]
     group, question = known["group"].astype(str), known["question"] if "question" in known else known["group"]
     table = known.assign(
         participant=group + "/" + known["citizen"].astype(str),

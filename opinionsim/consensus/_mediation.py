@@ -101,6 +101,8 @@ class Mediation:
         fields: Mapping[str, Any] | None = None,
         **interaction: Any,
     ) -> None:
+        if isinstance(citizens, str) or not all(isinstance(each, str | Mapping | Seat) for each in citizens):
+            raise SpecError(f"citizens: a list of texts, fields and seats is needed; got {citizens!r:.80}")
         self._seats: dict[int | str, Seat] = {
             agent: each for agent, each in enumerate(citizens) if isinstance(each, Seat)
         }

@@ -7,6 +7,7 @@ from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.consensus._sessions import asked, other_rules, sessions, statements
+from opinionsim.errors import MeasurementError
 from opinionsim.evidence import evidence_statement
 from opinionsim.schedules import Recorded, rows_of
 
@@ -40,8 +41,12 @@ def session_text(results: Results, run: int = 0) -> str:
     MeasurementError
         If there is no such session.
     """
-    wanted = tuple(results.runs[["run_id", "cell"]].iloc[run])
-    about, session = next(each for each in sessions(results) if (each[0]["run_id"], each[0]["cell"]) == wanted)
+    listed = results.runs[["run_id", "cell"]]
+    wanted = tuple(listed.iloc[run]) if -len(listed) <= run < len(listed) else None
+    found = [each for each in sessions(results) if (each[0]["run_id"], each[0]["cell"]) == wanted]
+    if not found or wanted is None:
+        raise MeasurementError(f"{results.name}: run {run} is no session with a turn on record")
+    about, session = found[0]
     own = results.agents[results.agents["run_id"] == about["run_id"]]
     names = dict(zip(own["agent"], own["name"], strict=True))
     listed, rules = (each[(each["group"] == wanted[0]) & (each["cell"] == wanted[1])]

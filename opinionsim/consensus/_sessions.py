@@ -17,6 +17,22 @@ if TYPE_CHECKING:
 
     from opinionsim.store import Results
 
+#: Columns of the statements.
+_COLUMNS = [
+    "group",
+    "cell",
+    "round",
+    "candidate",
+    "policy",
+    "left_out",
+    "stands",
+    "winner",
+    "rank",
+    "statement",
+    "turn",
+]
+_COLUMNS += ["evidence"]
+
 
 def sessions(results: Results) -> Iterator[tuple[Mapping[str, Any], Recorded]]:
     """Each session of some results, with its row of the frame `runs`.
@@ -28,7 +44,9 @@ def sessions(results: Results) -> Iterator[tuple[Mapping[str, Any], Recorded]]:
     """
     found = list(results.sessions)
     if not found:
-        raise MeasurementError(f"{results.name} has no session that looks for a consensus (interaction kind consensus)")
+        raise MeasurementError(
+            f"{results.name} has no session that looks for a consensus (interaction kind consensus) and has begun"
+        )
     yield from found
 
 
@@ -83,7 +101,7 @@ def statements(results: Results) -> pd.DataFrame:
                         "evidence": run["evidence"],
                     }
                 )
-    return pd.DataFrame(records).astype({"left_out": "Int64"})
+    return pd.DataFrame(records, columns=_COLUMNS).astype({"left_out": "Int64"})
 
 
 def asked(run: Mapping[Any, Any]) -> str:
@@ -103,6 +121,8 @@ def _policy(interaction: ConsensusInteraction, row: Mapping[str, Any]) -> str:
 def ratings(results: Results) -> pd.DataFrame:
     """The ratings of statements by citizens, one row each, as functions of evaluation take them.
 
+    A run that cells share, since they differ in the voting rule or the instruments, counts once, as that of the first.
+
     Parameters
     ----------
     results : Results
@@ -111,9 +131,10 @@ def ratings(results: Results) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns: group, round, candidate, policy, left_out, evidence as :func:`statements` has them; citizen (agent
-        number), pass (1, 2, ...), agreement and quality (1 to 7; NaN where missing), predicted_agreement (by role or
-        instrument; NaN without), rank and predicted_rank (by the citizen in this round, and predicted; NaN without),
+        Columns: group, candidate, policy, left_out, evidence as :func:`statements` has them; round, as there, and -1
+        for the position statement as rated before opinions were stated; citizen (agent number), pass (1, 2, ...),
+        agreement and quality (1 to 7; NaN where missing), predicted_agreement (by role or instrument; NaN without),
+        rank and predicted_rank (by the citizen in this round, and predicted; NaN without),
         question, opinion (the citizen's own, as text) and statement.
 
     Raises
@@ -125,8 +146,11 @@ def ratings(results: Results) -> pd.DataFrame:
 
     listed = rows_of(statements(results))
     known = {(each["group"], each["cell"], each["round"], each["turn"]): each for each in listed}
-    records = []
+    records, seen = [], set[str]()
     for run, session in sessions(results):
+        if run["run_id"] in seen:
+            continue
+        seen.add(run["run_id"])
         passes = Counter[tuple[int, int, int]]()
         for turn, row in session.turns.items():
             if row["kind"] != "rating":
@@ -135,13 +159,15 @@ def ratings(results: Results) -> pd.DataFrame:
             each = known.get((run["run_id"], run["cell"], step - 1, rated))
             if each is None:
                 continue
-            passes[citizen, rated, step] += 1
             opinion = session.opinions.get(citizen)
+            early = opinion is not None and turn < opinion
+            passes[citizen, rated, -1 if early else step] += 1
             records.append(
                 {
-                    **{name: each[name] for name in ("group", "round", "candidate", "policy", "left_out", "evidence")},
+                    **{name: each[name] for name in ("group", "candidate", "policy", "left_out", "evidence")},
+                    "round": -1 if early else step - 1,
                     "citizen": citizen,
-                    "pass": passes[citizen, rated, step],
+                    "pass": passes[citizen, rated, -1 if early else step],
                     "agreement": session.number("agreement", turn, rated),
                     "quality": session.number("quality", turn, rated),
                     "predicted_agreement": session.predicted(rated, citizen),

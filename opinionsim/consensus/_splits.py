@@ -114,7 +114,7 @@ def check_split(table: pd.DataFrame, whole: Collection[str] = (HELD_OUT,)) -> No
     ----------
     table : DataFrame
         ``question`` and ``split``, and ``topic`` where topics are to be whole: rows of any kind, such as ratings.
-        Questions that differ in case and spaces alone are one question.
+        Questions, and topics, that differ in case and spaces alone are one.
     whole : collection of str
         Values of ``split`` that share no topic with any other; default ``ood_test``.
 
@@ -127,9 +127,9 @@ def check_split(table: pd.DataFrame, whole: Collection[str] = (HELD_OUT,)) -> No
         if column not in table.columns or table[column].isna().any():
             raise SpecError(f"split: needs the column {column}, with a value in each row")
     sides = table["split"].astype(str)
-    of_topics = sides.where(sides.isin(list(whole)), "all others")
+    of_topics = sides.where(sides.isin([whole] if isinstance(whole, str) else list(whole)), "all others")
     for column in (each for each in columns if each != "split"):
-        units = table[column].astype(str).map(same_question) if column == "question" else table[column]
+        units = table[column].astype(str).map(same_question)
         several = (sides if column == "question" else of_topics).groupby(units.to_numpy(), sort=False).nunique()
         for unit in several.index[several > 1]:
             found = " and ".join(sides[(units == unit).to_numpy()].unique())

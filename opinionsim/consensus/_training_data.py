@@ -71,9 +71,13 @@ def read_ratings(source: pd.DataFrame | str | Path, rated: Literal["agreement", 
     """
     import pandas as pd
 
+    if not isinstance(source, pd.DataFrame | str | Path):
+        raise SpecError(f"data: a table of ratings, or the path of one, is needed; got {source!r:.60}")
     name = "data" if isinstance(source, pd.DataFrame) else str(source)
     table = source if isinstance(source, pd.DataFrame) else _file(Path(source))
     needed = ["question", "opinion", "statement", "citizen", rated, *(["group"] if rated == "quality" else [])]
+    if table.empty or not table.columns.is_unique:
+        raise SpecError(f"{name}: {'has no rows' if table.empty else 'has a column twice'}")
     if missing := [column for column in needed if column not in table.columns]:
         present = ", ".join(map(str, table.columns)) or "none"
         raise SpecError(f"{name}: lacks the columns {', '.join(missing)}; it has: {present}")
@@ -233,7 +237,9 @@ def statement_examples(table: pd.DataFrame) -> list[StatementExample]:
             rows = rows[rows["round"] == rows["round"].min()]
         opinions = rows[["citizen", "opinion"]].drop_duplicates()
         if "left_out" in rows:
-            rows = rows[rows["left_out"].isna() & ~rows["policy"].isin(["own opinion", "control"])]
+            rows = rows[rows["left_out"].isna()]
+        if "policy" in rows:
+            rows = rows[~rows["policy"].isin(["own opinion", "control"])]
         for who in opinions["citizen"][opinions["citizen"].duplicated()]:
             raise SpecError(f"opinion: citizen {who} of group {group} has two opinions on {str(question)[:80]!r}")
         texts = tuple(opinions["opinion"])

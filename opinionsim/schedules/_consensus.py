@@ -285,6 +285,8 @@ class ConsensusInteraction(Interaction):
         for place, way in enumerate(self.drafters):
             if names.index(way.name) != place:
                 yield ("drafters", place, "label"), f"{way.name!r} is the name of two drafters; give labels that differ"
+            if way.label in ("position", "control"):
+                yield ("drafters", place, "label"), f"{way.label!r} names statements that nobody drafts; give another"
             if way.role in (PARTICIPANT, acts.PREDICTOR):
                 yield ("drafters", place, "role"), f"{way.role!r} drafts nothing; name another role"
             if (way.style == "few-shot") != bool(way.examples):

@@ -24,11 +24,19 @@ _STATEMENTS = ("draft", "revise", "put")
 
 _STATEMENT = re.compile(r"<statement>(.*?)(?:</statement>|(?=<statement>)|\Z)", re.DOTALL | re.IGNORECASE)
 _TAGGED = re.compile(r"<ranking>(.*?)(?:</ranking>|\Z)", re.DOTALL | re.IGNORECASE)
-_ANNOUNCED = re.compile(r"ranking\W*:\W*(.+)", re.IGNORECASE)
+_ANNOUNCED = re.compile(
+    r"^[^\w\n]*(?:(?:here|is|my|the|own|final|overall|predicted)\s+)*ranking[^\w\n:]*:\W*(.+)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _LABEL = re.compile(r"(?:statement\s+)?\W*([A-Z]{1,2})\W*", re.IGNORECASE)
 #: What says no rating on its line: an aside such as ``(1 is strongly disagree)``, the end of the scale in ``5 / 7``.
 _NO_RATING = re.compile(r"\([ \d]*[^\s\d()][^()\n]*\)|(?<=\d)\s*(?:/|out of)\s*7\b", re.IGNORECASE)
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+#: What follows the name of a rating on its line: the number at once or behind a colon, and no other number.
+_RATING = re.compile(
+    r"""(?:[^\d:=]*[:=])?(?:\W|_|\b(?:is|rating|score)\b)*?"""
+    r"""(?<![^\s*_"'`:=(\[|])(-?\d+(?:\.\d+)?)(?![^\s*_"'`)\]}|.,;:!])\D*""",
+    re.IGNORECASE,
+)
 #: Most statements that have labels.
 MOST_LABELS = 26 + 26**2
 
@@ -102,12 +110,12 @@ def _ranks(text: str, n: int) -> dict[str, int]:
 
 
 def _rankings(text: str) -> list[str]:
-    """The texts of a reply that can be its ranking: those in tags, else announced ones, else the last with a sign."""
+    """The texts of a reply that can be its ranking: in tags, else announced, else the last line with a sign."""
     if tagged := _TAGGED.findall(text):
         return list(tagged)
     lines = [line for line in text.splitlines() if line.strip()]
     announced = _ANNOUNCED.findall(text)
-    return announced[-1:] or [line for line in lines if ">" in line or "=" in line][-1:] or lines[-1:]
+    return announced or [line for line in lines if ">" in line or "=" in line][-1:] or lines[-1:]
 
 
 def read_ranking(variable: str, part: str, text: str, received: tuple[Message, ...]) -> Said:
@@ -118,7 +126,7 @@ def read_ranking(variable: str, part: str, text: str, received: tuple[Message, .
     Raises
     ------
     Rejected
-        If it does not name every statement once, or two tagged rankings differ.
+        If it does not name every statement once, or two rankings in tags, or two announced ones, differ.
     """
     shown = statements(received)
     found = [_ranks(each, len(shown)) for each in _rankings(text.replace("&gt;", ">"))]
@@ -143,17 +151,18 @@ def read_ratings(names: Mapping[str, str], part: str, text: str, received: tuple
     Raises
     ------
     Rejected
-        If a rating is missing, off the scale, or one of several numbers.
+        If a rating is missing, off the scale, one of several numbers, or does not follow its name at once.
     """
     ratings: dict[str, float] = {}
     told = _NO_RATING.sub(" ", text)
     for name, variable in names.items():
-        lines = re.findall(rf"^\W*(?:predicted\s+)?{name}\b(.*)$", told, re.IGNORECASE | re.MULTILINE)
-        found = {tuple(map(float, numbers)) for line in lines if (numbers := _NUMBER.findall(line))}
-        if len(found) != 1 or len(min(found)) != 1:
-            what = "several numbers" if found else "none"
+        lines = re.findall(rf"^[^\w\n]*(?:predicted[ \t]+)?{name}\b(.*\d.*)$", told, re.IGNORECASE | re.MULTILINE)
+        read = [_RATING.fullmatch(line) for line in lines]
+        found = {float(each[1]) for each in read if each}
+        if len(found) != 1 or not all(read):
+            what = "several numbers, or one that is no rating" if lines else "none"
             raise Rejected(f"a line such as `{name.capitalize()}: 5` is needed; the reply has {what}")
-        if (value := min(found)[0]) not in LIKERT:
+        if (value := found.pop()) not in LIKERT:
             raise Rejected(f"{name} {value:g} is off the scale; valid: whole numbers from {LIKERT[0]} to {LIKERT[-1]}")
         ratings[variable] = int(value)
     return Said.numbers({_turn(statements(received)[-1]): ratings})

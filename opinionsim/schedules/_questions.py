@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,7 +26,7 @@ _PREFIX = re.compile(r"^[\W_]{0,9}question[\W_]{0,9}:[\s*_]*", re.IGNORECASE | r
 
 def same_question(text: str) -> str:
     """What two questions have in common that differ at most in case and spaces."""
-    return " ".join(text.split()).casefold()
+    return " ".join(unicodedata.normalize("NFC", text).split()).casefold()
 
 
 def read_question(part: str, text: str, received: tuple[Message, ...], examples: Sequence[str] = ()) -> Said:

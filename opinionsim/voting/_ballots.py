@@ -99,7 +99,7 @@ def read_ballots(ballots: ArrayLike, scores: bool) -> np.ndarray:
         As :func:`opinionsim.voting.elect` says.
     """
     try:
-        values = np.asarray(ballots, dtype=float)
+        values: np.ndarray = np.ma.filled(np.ma.asarray(ballots, dtype=float), np.nan)
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.ndim not in (2, 3) or values.shape[-1] < 2 or not values.size:

@@ -185,7 +185,7 @@ def compare_rules(
     """
     if rules is None:
         rules = [name for name, each in RULES.items() if set(each.options) <= {"transform"} and scores >= each.scores]
-    chosen = tuple(Rule.of(each) for each in rules)
+    chosen = tuple(Rule.of(each) for each in ([rules] if isinstance(rules, str) else rules))
     if not chosen:
         raise SpecError("rules must name at least one rule")
     values = read_ballots(ballots, scores)

@@ -414,6 +414,10 @@ def test_ratings_are_written_for_a_mixed_model(tmp_path: Any) -> None:
         (lambda table: table.assign(agreement=[0.0, 4.0]), "from 1 to 7; got 0 of citizen 0 in group a"),
         (lambda table: table.assign(quality=[7.0, 8.0]), "quality is rated from 1 to 7; got 8"),
         (lambda table: many(table, table), "twice in pass 1 of round 0"),
+        (lambda table: table.assign(policy=["p", None]), "need policy in each row; row 2 has none"),
+        (lambda table: table.assign(citizen=[None, 1.0]), "need citizen in each row; row 1 has none"),
+        (lambda table: table.assign(agreement=["7", "seven"]), "agreement holds what is no number"),
+        (lambda table: table[[*table.columns, "policy"]], "a column twice: policy"),
     ],
 )
 def test_what_is_no_table_of_ratings_is_refused(change: Any, said: str) -> None:
@@ -421,3 +425,23 @@ def test_what_is_no_table_of_ratings_is_refused(change: Any, said: str) -> None:
     for function in (candidate_table, policy_table, win_rates, reliability, sensitivity, rule_agreement, write_ratings):
         with pytest.raises(MeasurementError, match=said):
             function(table)
+
+
+@pytest.mark.parametrize("function", [candidate_table, policy_table, win_rates, sensitivity, rule_agreement])
+def test_ratings_none_of_which_could_be_read_are_refused(function: Any) -> None:
+    with pytest.raises(MeasurementError, match=r"no rating of agreement|no group has two candidates"):
+        function(rated("a", {"p": [7, 1], "q": [1, 7]}).assign(agreement=None))
+
+
+def test_statements_of_one_name_do_not_stand_for_election_together() -> None:
+    table = rated("a", {"p": [7, 7], "q": [1, 1], "r": [3, 3]})
+    assert sensitivity(table, "utilitarian")["winners"].tolist() == [("p statement",)] * 2
+    one_name = table.assign(candidate=table["candidate"].replace("q statement", "p statement"))
+    for function in (sensitivity, rule_agreement):
+        with pytest.raises(MeasurementError, match="candidate p statement of round 0 in group a is of two policies"):
+            function(one_name)
+
+
+def test_two_passes_rate_the_same_statements() -> None:
+    with pytest.raises(MeasurementError, match="two passes rate the same statements"):
+        weighted_kappa([1], [1, 2, 3])

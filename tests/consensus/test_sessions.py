@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.language_models import FakeListChatModel
 
 import opinionsim as osim
 from opinionsim import consensus
-from opinionsim.errors import SpecError
+from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.planning import preview
 
 SPEC: dict[str, Any] = {
@@ -80,3 +82,53 @@ def test_a_welfare_function_of_scores_by_an_instrument_needs_a_transform() -> No
     with pytest.raises(SpecError, match=r"'nash' counts positive scores.*transform: exp"):
         osim.load_experiment({**spec, "interaction": {**fields, "rule": "nash"}})
     assert osim.load_experiment({**spec, "interaction": {**fields, "rule": {"kind": "nash", "transform": "exp"}}})
+
+
+def test_a_run_that_cells_share_is_evaluated_once(tmp_path: Path) -> None:
+    interaction = {"kind": "consensus", "candidates": 3, "rounds": 0, "ratings": {"passes": 1}}
+    spec = {**SPEC, "interaction": interaction, "sweep": {"interaction.rule": ["schulze", "borda"]}}
+    found = osim.run(osim.load_experiment(spec), f"sqlite:///{tmp_path / 's.sqlite'}")
+    assert len(found.runs) == 2
+    assert found.runs["run_id"].nunique() == 1
+    assert len(consensus.ratings(found)) == 2 * 3
+    assert consensus.candidate_table(consensus.ratings(found))["n"].tolist() == [2, 2, 2]
+
+
+def test_a_position_rated_before_opinions_and_as_a_candidate_is_not_rated_twice_in_a_round(tmp_path: Path) -> None:
+    interaction = {
+        "kind": "consensus",
+        "candidates": 2,
+        "rounds": 0,
+        "standing": ["position"],
+        "position": "The library should open.",
+        "ratings": {"position": "before", "passes": 1},
+    }
+    found = osim.run(osim.load_experiment({**SPEC, "interaction": interaction}), f"sqlite:///{tmp_path / 's.sqlite'}")
+    ratings = consensus.ratings(found)
+    assert set(ratings["pass"]) == {1}
+    assert sorted(ratings.loc[ratings["policy"] == "position", "round"]) == [-1, -1, 0, 0]
+    assert set(ratings.loc[ratings["policy"] != "position", "round"]) == {0}
+
+
+class Failing(FakeListChatModel):
+    """A provider that is out of order."""
+
+    def _call(self, *args: Any, **kwargs: Any) -> str:
+        raise ValueError("out of order")
+
+
+def test_a_session_that_has_no_statement_is_an_empty_table(tmp_path: Path) -> None:
+    spec = {**SPEC, "model": {"name": "failing"}}
+    store = f"sqlite:///{tmp_path / 's.sqlite'}"
+    found = osim.run(osim.load_experiment(spec), store, chat_model=Failing(responses=["Yes."]))
+    assert consensus.statements(found).empty
+    assert "winner" in consensus.statements(found)
+    assert "incomplete" in consensus.session_text(found)
+    with pytest.raises(MeasurementError, match="run 5 is no session"):
+        consensus.session_text(found, 5)
+
+
+def test_a_group_is_a_list_of_citizens() -> None:
+    for citizens in ("abc", ["a", None]):
+        with pytest.raises(SpecError, match="citizens: a list of texts"):
+            consensus.Mediation(citizens, "Should it?")  # type: ignore[arg-type]

@@ -207,15 +207,22 @@ GOOD = _table(("A?", 1, "train"), ("a? ", 1, "train"), ("B?", 1, "iid_test"), ("
 
 def test_a_topic_may_be_trained_and_tested_on_unless_it_is_to_be_whole() -> None:
     check_split(GOOD)
-    with pytest.raises(SpecError, match="the topic 1 is on the sides train and iid_test"):
+    with pytest.raises(SpecError, match="the topic '1' is on the sides train and iid_test"):
         check_split(GOOD, whole={"iid_test"})
+    with pytest.raises(SpecError, match="the topic '1' is on the sides train and iid_test"):
+        check_split(GOOD, whole="iid_test")
 
 
 @pytest.mark.parametrize(
     ("table", "said"),
     [
         (_table(("A?", 1, "train"), ("a?", 1, "iid_test")), "the question 'a.' is on the sides train and iid_test"),
-        (_table(("A?", 1, "train"), ("B?", 1, "ood_test")), "the topic 1 is on the sides train and ood_test"),
+        (_table(("A?", 1, "train"), ("B?", 1, "ood_test")), "the topic '1' is on the sides train and ood_test"),
+        (_table(("A?", "Tax", "train"), ("B?", "tax ", "ood_test")), "the topic 'tax' is on the sides"),
+        (
+            _table(("caf\u00e9?", 1, "train"), ("cafe\u0301?", 1, "iid_test")),
+            "the question 'caf\u00e9.' is on the sides",
+        ),
         (_table(("A?", None, "train")), "needs the column topic"),
         (GOOD.drop(columns="split"), "needs the column split"),
         (GOOD.drop(columns="question"), "needs the column question"),

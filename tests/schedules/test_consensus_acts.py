@@ -60,6 +60,8 @@ def ranks(text: str, n: int) -> list[int]:
         ("My ranking: C > B > A. The last one is too vague.", [3, 2, 1]),
         ("C > B > A", [3, 2, 1]),
         ("A = B = C", [1, 1, 1]),
+        ("Ranking: C > B > A\nThe opposite ranking: A > B > C. That would be wrong.", [3, 2, 1]),
+        ("My final ranking: C > B > A", [3, 2, 1]),
         ("First I thought A > B > C.\nThen:\nB > A > C", [2, 1, 3]),
         ("Some find A > B, which is wrong. <ranking>C > B > A</ranking>", [3, 2, 1]),
         ("<ranking>C > B > A", [3, 2, 1]),
@@ -83,6 +85,8 @@ def test_a_ranking_is_found_where_a_model_puts_it(reply: str, expected: list[int
         ("<ranking>A = A > B</ranking>", 2, "names statement A twice"),
         ("<ranking>B > A</ranking>", 3, "leaves out C"),
         ("<ranking>B > A</ranking> or <ranking>A > B</ranking>", 2, "contradict each other"),
+        ("Ranking: A > B\nFinal ranking: B > A", 2, "contradict each other"),
+        ("Not this ranking: A > B > C. I prefer C.", 3, "names 'Not this"),
         ("<ranking></ranking>", 2, "names ''"),
         ("<ranking>A > > B</ranking>", 2, "names ''"),
         ("", 2, "the reply is blank"),
@@ -153,6 +157,9 @@ def rating(reply: str) -> dict[str, int]:
         "My view.\n\nAgreement: 6.0\n\nQuality: 2\nNothing in it is INCORRECT.",
         "Agreement: 6\nQuality: 2\nAgreement: 6",
         "Quality: 2\nAgreement: (6)",
+        "Agreement with the statement: **6**, mostly.\nQuality rating is 2",
+        '{"agreement": 6,\n"quality": 2}',
+        "| Agreement | 6 |\n| Quality | `2` |",
     ],
 )
 def test_a_rating_is_the_one_number_on_its_line(reply: str) -> None:
@@ -170,6 +177,10 @@ def test_a_rating_is_the_one_number_on_its_line(reply: str) -> None:
         ("Agreement: 5-6\nQuality: 2", "several numbers"),
         ("Agreement: 6 on a scale of 1 to 7\nQuality: 2", "several numbers"),
         ("Agreement: 6\nAgreement: 5\nQuality: 2", "several numbers"),
+        *(
+            (f"Agreement: {each}\nQuality: 2", "one that is no rating")
+            for each in ("\u22125", ".5", "5%", "5\u00b2", "<5", "5/10", "not 5", "five, for 3 reasons")
+        ),
         ("Agreement: 6", "a line such as `Quality: 5` is needed; the reply has none"),
         ("Agreement: six\nQuality: 2", "the reply has none"),
         ("I agree, 6.\nThe quality is 2.", "the reply has none"),
@@ -179,6 +190,12 @@ def test_a_rating_is_the_one_number_on_its_line(reply: str) -> None:
 def test_a_rating_that_is_none_is_refused_and_says_why(reply: str, why: str) -> None:
     with pytest.raises(Rejected, match=why.replace("`", ".")):
         rating(reply)
+
+
+def test_blank_lines_without_end_are_read_in_time_that_grows_with_their_number() -> None:
+    # Time that grew with their square would be more than an hour, and the limit of a test.
+    with pytest.raises(Rejected, match="has none"):
+        rating("\n" * 1_000_000)
 
 
 @given(st.integers(1, 7), st.integers(1, 7))

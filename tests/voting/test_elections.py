@@ -430,3 +430,13 @@ def test_comparison_has_the_first_places_of_every_rule(values: np.ndarray) -> No
     found = compare_rules(values, EVERY, scores=True)
     for rule, first in zip(EVERY, found.first[:, 0], strict=True):
         assert first.tolist() == (elect(values, rule, scores=True).ranks == 0).tolist()
+
+
+def test_masked_ballots_are_missing() -> None:
+    masked = np.ma.masked_array([[1, 2], [2, 1], [2, 1]], mask=[[False] * 2, [True] * 2, [True] * 2])
+    found = elect(masked, "borda")
+    assert (found.n, found.missing, found.winner) == (1, 2, 0)
+
+
+def test_a_single_rule_is_compared_with_itself() -> None:
+    assert [each.label for each in compare_rules([[1, 2], [1, 2]], "borda").rules] == ["borda"]
