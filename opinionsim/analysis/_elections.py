@@ -37,7 +37,8 @@ def election_table(results: Results) -> Table | None:
     own = held.groupby("cell")["rule"].first()
     rows, records = [], []
     for key, each in found.groupby([*axes, "ballots", "rule"], sort=False, dropna=False):
-        named = ", ".join(f"turn {turn}" for turn in each["winner"]) if len(each) <= _NAMED else ""
+        tied = (" = ".join(map(str, first)) for first in each["first"])
+        named = ", ".join(f"turn {turns}" for turns in tied) if len(each) <= _NAMED else ""
         told = dict(zip([*axes, "ballots", "rule"], key, strict=True))
         records.append({**told, "elections": len(each), "same": each["same"].mean(), "tied": each["tied"].mean()})
         shares = (f"{records[-1]['same']:.2f}", f"{records[-1]['tied']:.2f}")
@@ -47,7 +48,7 @@ def election_table(results: Results) -> Table | None:
     rules = ", ".join(sorted(set(own)))
     notes = [
         f"Same: share of elections in which the rule puts first what won under {rules}. Tied: share in which it leaves "
-        "the first place tied; the first of those tied is named.",
+        "the first place tied.",
         f"Ballots: {held['counted'].sum()} counted, {missing} missing or incomplete.",
     ]
     header = ((*headings([*axes, "ballots", "rule"]), "elections", "same", "tied", "would choose"),)

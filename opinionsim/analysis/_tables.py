@@ -158,8 +158,8 @@ def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, w
     metrics : DataFrame
         From :func:`opinionsim.metrics.run_metrics`.
     kind : str, optional
-        Kind of text the opinions are coded from; default the first present of report, response, opinion, post,
-        probe, self-report.
+        Kind of text the opinions are coded from; default the first present of report, response, post, probe,
+        self-report, opinion.
     wording : str, optional
         Hash, or start of the hash, of the wording of prompts whose runs enter; default the wording of the run begun
         last (:func:`opinionsim.metrics.one_wording`). A note counts the runs of other wordings.

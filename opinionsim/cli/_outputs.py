@@ -26,8 +26,8 @@ Kind = Annotated[
     Texts | None,
     typer.Option(
         "--kind",
-        help="Kind of text to read opinions from. Default: the first present of report, response, opinion, post, "
-        "probe, self-report.",
+        help="Kind of text to read opinions from. Default: the first present of report, response, post, probe, "
+        "self-report, opinion.",
     ),
 ]  # fmt: skip
 Wording = Annotated[

@@ -88,4 +88,5 @@ def _changes(results: Results, about: Mapping[str, Any], names: dict[int, str]) 
     found = found[(found["run_id"] == about["run_id"]) & (found["cell"] == about["cell"]) & found["about"].isna()]
     found = found[(found["variable"] == "stance") & found["kind"].isin(_ASKED)]
     for agent, own in found.sort_values("turn").groupby("agent"):
-        yield f"  {names[agent]}: {' -> '.join(f'{value:g}' for value in own['value'])}"
+        told = (f"{value:g}" if value == value else "no answer" for value in own["value"])
+        yield f"  {names[agent]}: {' -> '.join(told)}"

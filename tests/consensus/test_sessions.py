@@ -10,6 +10,7 @@ from langchain_core.language_models import FakeListChatModel
 
 import opinionsim as osim
 from opinionsim import consensus
+from opinionsim.analysis import election_table, table1
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.planning import preview
 
@@ -132,3 +133,15 @@ def test_a_group_is_a_list_of_citizens() -> None:
     for citizens in ("abc", ["a", None]):
         with pytest.raises(SpecError, match="citizens: a list of texts"):
             consensus.Mediation(citizens, "Should it?")  # type: ignore[arg-type]
+
+
+def test_tables_name_all_that_are_tied_and_read_what_was_asked_after_the_session(tmp_path: Path) -> None:
+    found = osim.run(osim.load_experiment("consensus_quickstart"), f"sqlite:///{tmp_path / 's.sqlite'}")
+    table = election_table(found)
+    assert table is not None
+    rules = consensus.other_rules(found)
+    tied = rules[rules["tied"]]
+    assert len(tied)
+    for row in tied.itertuples():
+        assert " = ".join(map(str, row.first)) in str(table)
+    assert "Instrument: self-reports" in str(table1(found.runs, found.metrics))
