@@ -45,7 +45,7 @@ def test_a_second_run_repeats_nothing(invoke: Invoke, spec: Path) -> None:
     widened = invoke("run", spec, "--set", "replicates=3").stderr
     assert "6 of 6 runs complete" in widened
     assert "24 calls made" in widened
-    assert "4 of 6 runs were complete already\n" in widened
+    assert "4 of 6 runs complete already\n" in widened
 
 
 def test_a_store_in_use_is_refused(invoke: Invoke, spec: Path) -> None:
