@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol, final, get_args, overload
 
 from opinionsim.errors import SpecError
+from opinionsim.forms import TEXT, Form
 from opinionsim.streams import digest
 
 Role = Literal["system", "user", "assistant"]
@@ -225,6 +226,8 @@ class Reading(NamedTuple):
     """``stop`` stops the run; ``none`` takes the last reply without a decision."""
     formal: bool = False
     """Whether replies have a form that no refusal has: one that `parse` accepts is an answer, whatever its words."""
+    form: Form = TEXT
+    """How a person at a seat answers."""
 
 
 #: Every reply is accepted and nothing decided.

@@ -24,7 +24,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "errors lazy",
         "streams",
         "documents",
-        "background compilation data evidence progress provenance redaction spreadsheets",
+        "background compilation data evidence forms progress provenance redaction spreadsheets",
         "registry",
         "messages opinions",
         "topics",
@@ -47,7 +47,8 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "analysis audit",
         "comparison plots",
         "report",
-        "__main__ cli web",
+        "web",
+        "__main__ cli",
         "testing",
     )
 )

@@ -8,27 +8,67 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from opinionsim.errors import SpecError
+from opinionsim.forms import TEXT, Form
 from opinionsim.llm._reply import ParsedReply
-from opinionsim.messages import ChatMessage
+from opinionsim.messages import ChatMessage, Message
 
 #: The finish reason on record where a person did not answer in time.
 TIMED_OUT = "timeout"
 
 
+@dataclass(frozen=True)
+class Question:
+    """What a person at a seat is asked.
+
+    Attributes
+    ----------
+    run_id : str
+        The run.
+    turn, step, agent : int
+        The turn that asks, its step, and the seat.
+    act, part : str
+        The act of the turn, and the name of the question inside it.
+    attempt : int
+        Number of earlier answers that were rejected.
+    text : str
+        What is asked, in words for people; not the prompt of a model.
+    messages : tuple of Message
+        What the turn reads, in order.
+    form : Form
+        How to answer.
+    reason : str
+        Why the last answer was rejected; empty at first.
+    asked_at : float
+        Unix time at which it was put on record.
+    timeout_s : float or None
+        Seconds for an answer from then on, announced to the person; None for no end.
+    """
+
+    run_id: str
+    turn: int
+    step: int
+    agent: int
+    act: str
+    part: str
+    attempt: int
+    text: str
+    messages: tuple[Message, ...] = ()
+    form: Form = TEXT
+    reason: str = ""
+    asked_at: float = 0.0
+    timeout_s: float | None = None
+
+
 class Person(Protocol):
-    """Shows prompts to a person and returns the answers: a page, a terminal, or a double in a test."""
+    """Shows questions to a person and returns the answers: a page, a terminal, or a double in a test."""
 
-    async def answer(self, turn: Any, part: str, messages: tuple[ChatMessage, ...]) -> str:
-        """The person's text.
+    evidence: str
+    """What the answers are evidence of: ``human``, or ``scripted`` for a double."""
 
-        Parameters
-        ----------
-        turn : CallSite
-            The turn that asks: `index`, `step`, `agent` and `act`.
-        part : str
-            Name of the call inside its turn.
-        messages : tuple of ChatMessage
-            The prompt.
+    async def answer(self, question: Question) -> str:
+        """The person's answer, as :meth:`opinionsim.forms.Form.written` spells it.
+
+        A question whose form is ``signal`` is answered at once, with nothing where nothing is wanted.
 
         Notes
         -----

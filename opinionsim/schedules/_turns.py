@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import iscoroutinefunction
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from opinionsim.errors import ScheduleError, whole_number
+from opinionsim.forms import TEXT, Form
 from opinionsim.messages import Message, Parse
 
 #: Role of the agents whose opinions a run is about.
@@ -119,6 +120,11 @@ class ActSpec:
         `memory` and `background`, has that act carried out in its place, under the same index and by the same agent.
     background : bool
         Whether a step counts as over while the act's turns are still under way.
+    form : Form or callable
+        How a person at a seat answers; a callable makes it of the messages received.
+    person : str
+        The template's text for a person at a seat, who is not shown the model's; the pack's template ``person-NAME`` of
+        the act's template goes before it.
     """
 
     name: str
@@ -137,6 +143,18 @@ class ActSpec:
     formal: bool = False
     unread: str = "ask"
     background: bool = False
+    form: Form | Callable[[tuple[Message, ...]], Form] = TEXT
+    person: str = "It is your turn."
+
+    @property
+    def for_person(self) -> ActSpec:
+        """The act as a person at a seat is asked: once, in words for people, without a model's memory."""
+        own = {"template": f"person-{self.template}", "text": self.person, "memory": "none"}
+        return replace(self, **own, draws=min(self.draws, 1), selector=None) if self.draws else self  # type: ignore[arg-type]
+
+    def form_for(self, received: tuple[Message, ...]) -> Form:
+        """How a person answers once it has received these messages."""
+        return self.form if isinstance(self.form, Form) else self.form(received)
 
     @property
     def calls(self) -> int:

@@ -1,0 +1,100 @@
+"""Forms: how people answer where models answer in free text, and what is written down of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from opinionsim.errors import SpecError
+
+#: Kinds of forms: free text; options put in an order, ties allowed; a number for each of several items; one of several
+#: options; and what a person wants out of turn, which is answered at once and never waited for.
+Kind = Literal["text", "ranking", "ratings", "choice", "signal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a person answers an act.
+
+    Attributes
+    ----------
+    kind : str
+        ``text``, ``ranking``, ``ratings``, ``choice`` or ``signal``.
+    items : tuple of str
+        Labels of what is ranked; names of what is rated; for a choice, what is written down of each option.
+    shown : tuple of str
+        A text beside each item; as `items` where it is empty.
+    points : tuple of int
+        Numbers that a rating can have, ascending.
+    ends : tuple of str
+        What the lowest and the highest number mean.
+    words : int or None
+        Most words of a text; None for no limit.
+    optional : bool
+        Whether saying nothing is an answer.
+    """
+
+    kind: Kind = "text"
+    items: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    points: tuple[int, ...] = ()
+    ends: tuple[str, ...] = ()
+    words: int | None = None
+    optional: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, as JSON values."""
+        plain = Form()
+        stated = {name: getattr(self, name) for name in self.__slots__ if getattr(self, name) != getattr(plain, name)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in stated.items()}
+
+    @classmethod
+    def of_json(cls, stated: Mapping[str, Any]) -> Form:
+        """The form that :meth:`as_json` gave the fields of."""
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in stated.items()})
+
+    def written(self, given: str | Sequence[str] | Mapping[str, str]) -> str:
+        """The text that stands for an answer, as the act's `parse` reads it.
+
+        Parameters
+        ----------
+        given : str, sequence of str or mapping of str to str
+            A text or the item chosen; for a ranking the place of each item, in the order of `items`, equal ones for a
+            tie; for ratings the number of each item by its name.
+
+        Raises
+        ------
+        SpecError
+            If something is missing, or is none of what can be chosen.
+        """
+        if self.kind == "ranking":
+            return self._ranking([given] if isinstance(given, str) else list(given))
+        if self.kind == "ratings":
+            return self._ratings(given if isinstance(given, Mapping) else {})
+        text = given if isinstance(given, str) else ""
+        if self.kind == "choice" and text not in self.items and not (self.optional and not text):
+            raise SpecError(f"choose one of: {', '.join(self.items)}")
+        if not text.strip() and not self.optional:
+            raise SpecError("there is no text to send")
+        if self.words is not None and (n := len(text.split())) > self.words:
+            raise SpecError(f"the text has {n} words; at most {self.words} are possible")
+        return text
+
+    def _ranking(self, places: Sequence[str]) -> str:
+        if len(places) != len(self.items) or not all(place.isascii() and place.isdigit() for place in places):
+            raise SpecError(f"give each of {', '.join(self.items)} a place, 1 for the best")
+        groups: dict[int, list[str]] = {}
+        for item, place in zip(self.items, places, strict=True):
+            groups.setdefault(int(place), []).append(item)
+        return " > ".join(" = ".join(groups[place]) for place in sorted(groups))
+
+    def _ratings(self, given: Mapping[str, str]) -> str:
+        valid = [str(point) for point in self.points]
+        if missing := [item for item in self.items if given.get(item) not in valid]:
+            raise SpecError(f"{missing[0]}: choose a number from {valid[0]} to {valid[-1]}")
+        return "\n".join(f"{item}: {given[item]}" for item in self.items)
+
+
+#: Free text.
+TEXT = Form()
