@@ -9,6 +9,7 @@ from opinionsim.running._executors import Executor
 from opinionsim.running._one_run import measure_finished
 from opinionsim.running._registration import Registration
 from opinionsim.running._sorting import Pending, sort_out
+from opinionsim.store import Store
 
 
 class Runner:
@@ -36,6 +37,11 @@ class Runner:
         self._context = context
         self._executor = executor
         self.warnings = [*executor.warnings, *context.loaded.warnings()]
+
+    @property
+    def store(self) -> Store:
+        """The store that the runs are carried out in."""
+        return self._context.store
 
     def progress(self) -> Progress:
         """Progress of the sweep; may be called from any thread."""

@@ -194,6 +194,9 @@ class Interaction(KindModel):
     needs_task: ClassVar[bool] = True
     """Whether agents need a topic or a task; otherwise its fields say what they are asked."""
 
+    public: ClassVar[frozenset[str]] = frozenset()
+    """Kinds of text that everybody in the room hears; otherwise people at seats see what their turns read."""
+
     @property
     def shows(self) -> bool:
         """Whether agents are ever shown messages of others, beside which they could read something else."""

@@ -21,6 +21,11 @@ from opinionsim.specification._cells import (
     require_experiment as require_experiment,
 )
 from opinionsim.specification._equations import Equation as Equation, equation_of as equation_of
+from opinionsim.specification._ethics import (
+    Consent as Consent,
+    consent_of as consent_of,
+    require_protocol as require_protocol,
+)
 from opinionsim.specification._events import (
     changed_networks as changed_networks,
     event_labels as event_labels,

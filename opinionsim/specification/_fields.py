@@ -225,6 +225,18 @@ _VERDICT = ResolvedInstrument(
 )
 
 
+class EthicsSpec(DocumentModel):
+    """What people at seats are told and asked before they take part. It is no approval by itself."""
+
+    consent: str | None = Field(None, min_length=1)
+    """Path of the file to which people consent, as `experiments/consent.yaml` shows; null lets only its owner try the
+    experiment, alone."""
+    protocol: str | None = Field(None, min_length=1, max_length=200)
+    """Number of the protocol under which an ethics board has approved it; sensitive topics need one."""
+    age: int = Field(18, ge=0, le=120)
+    """Least age of people, years."""
+
+
 class ExperimentSpec(DocumentModel):
     """An experiment: one run, or a sweep of them, each repeated `replicates` times."""
 
@@ -267,6 +279,8 @@ class ExperimentSpec(DocumentModel):
     `default` for other interactions."""
     scale: ScaleSpec = Field(default_factory=ScaleSpec)
     """The opinion scale."""
+    ethics: EthicsSpec = Field(default_factory=EthicsSpec)
+    """What people at seats are told and asked."""
     execution: ExecutionSpec = Field(default_factory=ExecutionSpec)
     """How runs are carried out; changes no result."""
     sweep: dict[str, tuple[Any, ...]] | tuple[dict[str, tuple[Any, ...]], ...] = Field(default_factory=dict)

@@ -1,0 +1,92 @@
+"""What people who take part are told and asked first: fields of a specification, and the file of their consent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from opinionsim.documents import DocumentModel, read_document, validate
+from opinionsim.errors import SpecError
+from opinionsim.specification._cells import Experiment
+from opinionsim.specification._fields import ExperimentSpec
+from opinionsim.streams import canonical_json, digest
+
+
+def _said(text: str) -> str:
+    """Refuse a text that says nothing, or that was left as the template has it."""
+    if not text.strip() or text.lstrip().startswith("["):
+        raise ValueError("must be written out; what the template has in brackets is to be replaced")
+    return text.strip()
+
+
+_Said = Annotated[str, AfterValidator(_said)]
+
+
+class Consent(DocumentModel):
+    """The text to which people consent, by what it must say, and what they are told afterwards."""
+
+    version: str = Field(min_length=1, max_length=40)
+    """Version of the text."""
+    purpose: _Said
+    """What is studied, and what taking part means."""
+    speakers: _Said
+    """That the other speakers are language models and not people, or which of them are."""
+    provider: _Said
+    """To whom the texts are sent, by name, or that they stay on this machine."""
+    observers: _Said
+    """Who reads along."""
+    keeping: _Said
+    """How long the texts are kept, and where."""
+    contact: _Said
+    """Whom to ask."""
+    debriefing: _Said
+    """What people are told when they leave."""
+
+    @property
+    def hash(self) -> str:
+        """Content identity of the text."""
+        return digest(canonical_json(self.model_dump(mode="json")))
+
+
+def consent_of(experiment: Experiment) -> Consent | None:
+    """The text to which people at the seats of an experiment consent; None where the specification names none.
+
+    Raises
+    ------
+    SpecError
+        If the file is missing, does not say what it must, or does not name the provider of a model.
+    """
+    named = experiment.resources.path(experiment.spec.ethics.consent)
+    if named is None:
+        return None
+    document = read_document(named)
+    consent = validate(Consent, document)
+    for provider in sorted({name for cell in experiment.cells for name in _providers(cell.spec)}):
+        if provider.casefold() not in consent.provider.casefold():
+            raise document.error(("provider",), f"must name {provider}, to which the texts of people are sent")
+    return consent
+
+
+def _providers(spec: ExperimentSpec) -> Iterator[str]:
+    """Providers of the models of a run."""
+    named = (model.name.partition(":") for model in spec.chat_models)
+    return (before for before, colon, _ in named if colon and before not in ("hf", "scripted"))
+
+
+def require_protocol(experiment: Experiment) -> None:
+    """Refuse people on sensitive topics without an approved protocol.
+
+    Raises
+    ------
+    SpecError
+        Naming the topic.
+    """
+    for cell in experiment.cells:
+        claim = experiment.resources.claim(cell.spec)
+        if claim is not None and claim.sensitive and cell.spec.ethics.protocol is None:
+            raise SpecError(
+                f"topic {claim.topic!r} is sensitive: people discuss it only under an approved protocol; give its "
+                "number as ethics: {protocol: ID}"
+            )

@@ -1,0 +1,13 @@
+"""Pages in a browser: the room, where people sit among models. Needs the extra ``web``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opinionsim.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from opinionsim.web._desk import Desk as Desk
+    from opinionsim.web._serve import serve as serve
+
+__getattr__, __dir__ = on_first_use(__name__)

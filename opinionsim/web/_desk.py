@@ -1,0 +1,82 @@
+"""The desk: where questions to people at seats wait, on the package's loop, for what their pages send."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+
+from opinionsim import background
+from opinionsim.llm import Question
+
+#: A question: run, turn, part, attempt.
+Key = tuple[str, int, str, int]
+
+
+def key_of(question: Question) -> Key:
+    """The key under which an answer is kept."""
+    return question.run_id, question.turn, question.part, question.attempt
+
+
+class Desk:
+    """Answers for all seats of a server with what people send; also says when a session may begin.
+
+    Everything but :meth:`give`, :meth:`want` and :meth:`open` is used on the package's loop alone.
+    """
+
+    evidence = "human"
+
+    def __init__(self) -> None:
+        self._waiting: dict[Key, asyncio.Future[str]] = {}
+        self._wanted: dict[tuple[str, int], list[str]] = defaultdict(list)
+        self._open: set[str] = set()
+        self._opening: dict[str, asyncio.Event] = {}
+
+    async def answer(self, question: Question) -> str:
+        """What the person sends; to a signal, what it wants so far."""
+        if question.form.kind == "signal":
+            return "\n".join(self._wanted.pop((question.run_id, question.agent), []))
+        key = key_of(question)
+        self._waiting[key] = future = asyncio.get_running_loop().create_future()
+        try:
+            return await future
+        finally:
+            self._waiting.pop(key, None)
+
+    async def ready(self, run_id: str) -> None:
+        """Wait until the session of a run may begin."""
+        if run_id not in self._open:
+            await self._opening.setdefault(run_id, asyncio.Event()).wait()
+
+    # From other threads
+
+    async def give(self, key: Key, text: str) -> bool:
+        """Hand in an answer; returns whether somebody waits for it. The first one counts."""
+
+        async def hand_in() -> bool:
+            future = self._waiting.get(key)
+            if future is None or future.done():
+                return False
+            future.set_result(text)
+            return True
+
+        return await asyncio.wrap_future(background.submit(hand_in()))
+
+    async def want(self, run_id: str, agent: int, signal: str) -> None:
+        """Hand in what a person wants out of turn, which the next signal turn of its seat takes up."""
+
+        async def hand_in() -> None:
+            wanted = self._wanted[run_id, agent]
+            if signal not in wanted:
+                wanted.append(signal)
+
+        await asyncio.wrap_future(background.submit(hand_in()))
+
+    def open(self, run_id: str) -> None:
+        """Let the session of a run begin."""
+
+        def let() -> None:
+            self._open.add(run_id)
+            if (event := self._opening.pop(run_id, None)) is not None:
+                event.set()
+
+        background.call_soon(let)

@@ -1,0 +1,438 @@
+"""The pages of the room, one function each, named as its route is in the table of rights."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from opinionsim.errors import OpinionSimError, SpecError, StoreError
+from opinionsim.forms import Form
+from opinionsim.llm import EntryKey, Question
+from opinionsim.messages import printable
+from opinionsim.planning import plan
+from opinionsim.specification import Experiment
+from opinionsim.web._live import events
+from opinionsim.web._room import NotFoundError, Room
+from opinionsim.web._settings import changed, saved, settings as listed
+from opinionsim.web._view import Sight, as_csv, as_json, export, stamp, standing
+
+SIGN_IN = "Please open the link that you were sent; the owner's is printed where the room was started."
+NOT_YOURS = "This is not open to you."
+#: Most characters of an answer.
+MOST_CHARACTERS = 20_000
+#: Longest wait for an answer to be on record, and time between two looks, seconds.
+_DURABLE_S, _LOOK_S = 10.0, 0.02
+#: Parts of the text to which people consent, in order.
+_CONSENT = ("purpose", "speakers", "provider", "observers", "keeping", "contact")
+#: Seconds before a wrong code is answered.
+_GUESS_S = 1.0
+#: What a person can want out of turn; a report of harm has a text.
+_SIGNALS = ("analysis", "pause", "end", "harm")
+
+
+# -- coming in -----------------------------------------------------------------------------------------------
+
+
+async def enter(room: Room, request: Request) -> Response:
+    """Turn a link into a cookie: the owner's, an observer's, or one to a seat."""
+    link, key = request.path_params["key"], request.state.key
+    run_id = room.keys.enter(link, key)
+    if run_id is None:
+        run_id = await run_in_threadpool(room.take, link, key)
+    return RedirectResponse(request.url_for("session", run=run_id) if run_id else request.url_for("home"), 303)
+
+
+async def home(room: Room, request: Request) -> Response:
+    """The sessions: all for the owner, else those that the visitor has to do with."""
+    visitor = request.state.visitor
+    return await run_in_threadpool(_sessions, room, visitor, {})
+
+
+def _sessions(room: Room, visitor: Any, links: Mapping[tuple[str, int | None], str]) -> Response:
+    """The page of sessions, with links that were made just now."""
+    listed = []
+    for number, (run_id, planned) in enumerate(sorted(room.runs.items(), key=lambda each: each[1].replicate), 1):
+        if not (visitor.owner or visitor.may("session", run_id)):
+            continue
+        rows = {row.agent: row for row in room.reader.seats(run_id)}
+        status, evidence = standing(room.reader, run_id)
+        seats = [
+            {
+                "agent": agent,
+                "name": seat.name or f"Seat {agent}",
+                "taken": agent in rows and rows[agent].joined_at is not None,
+                "trial": agent in rows and bool(rows[agent].trial),
+                "link": links.get((run_id, agent)),
+            }
+            for agent, seat in room.seats(run_id).items()
+        ]
+        listed.append(
+            {"number": number, "run_id": run_id, "label": planned.cell.label, "status": status or "pending",
+             "evidence": stamp(evidence), "seats": seats, "watch": links.get((run_id, None))}
+        )  # fmt: skip
+    if not listed and not visitor.owner:
+        return room.page("notice.html", title="The room", notice=SIGN_IN)
+    return room.page("home.html", title=room.experiment.spec.name, sessions=listed, owner=visitor.owner)
+
+
+async def invite(room: Room, request: Request) -> Response:
+    """Make a link: to a seat, or for somebody who looks on."""
+    run_id, given = request.path_params["run"], await _fields(request)
+    room.planned(run_id)
+    agent = None if given.get("seat") == "none" else _number(given, "seat")
+    if agent is None:
+        link = room.keys.observer_link(run_id)
+    else:
+        link = await run_in_threadpool(room.invite, run_id, agent)
+    links = {(run_id, agent): str(request.url_for("enter", key=link))}
+    return await run_in_threadpool(_sessions, room, request.state.visitor, links)
+
+
+async def sit(room: Room, request: Request) -> Response:
+    """Seat the owner, alone, to try a session."""
+    run_id, given = request.path_params["run"], await _fields(request)
+    await run_in_threadpool(room.sit, run_id, _number(given, "seat"), request.state.key)
+    return RedirectResponse(request.url_for("session", run=run_id), 303)
+
+
+async def consent(room: Room, request: Request) -> Response:
+    """Ask the person at a seat for its consent and age; gives it the code by which it can withdraw."""
+    run_id, visitor = request.path_params["run"], request.state.visitor
+    text = room.consent_text
+    if text is None:
+        raise NotFoundError("There is nothing to consent to here.")
+    told = {"run_id": run_id, "title": f"{room.experiment.spec.name}: consent", "version": text.version}
+    told |= {"parts": [getattr(text, name) for name in _CONSENT], "age": room.experiment.spec.ethics.age}
+    if request.method == "GET":
+        return room.page("consent.html", problem="", **told)
+    given = await _fields(request)
+    if given.get("age") != "yes" or given.get("agree") != "yes":
+        problem = "To take part you must be old enough, and agree; otherwise simply close this page."
+        return room.page("consent.html", status=400, problem=problem, **told)
+    code = await run_in_threadpool(room.consent, run_id, visitor.seats[run_id], text.hash)
+    return room.page("consented.html", run_id=run_id, title="Your private code", code=code)
+
+
+async def debriefing(room: Room, request: Request) -> Response:
+    """What a person is told when it leaves, or when its session is over."""
+    run_id = request.path_params["run"]
+
+    def page() -> Response:
+        planned = room.planned(run_id)
+        claim = room.experiment.resources.claim(planned.spec)
+        wrong = claim is not None and claim.accepted is not None and claim.framing != claim.accepted
+        return room.page(
+            "debriefing.html",
+            run_id=run_id,
+            title=f"{planned.spec.name}: about this study",
+            text="" if room.consent_text is None else room.consent_text.debriefing,
+            speakers=[row.name for row in room.agents(run_id) if row.evidence in ("model", "scripted")],
+            false_claim=claim.statement if wrong and claim is not None else "",
+            open=standing(room.reader, run_id)[0] in ("", "pending", "running"),
+        )
+
+    return await run_in_threadpool(page)
+
+
+async def withdrawal(room: Room, request: Request) -> Response:
+    """Withdraw what a person wrote, by its private code."""
+    text = room.consent_text
+    told = {"title": "Withdrawal", "problem": "", "done": False}
+    told |= {"provider": text.provider if text else "", "contact": text.contact if text else ""}
+    if request.method == "POST":
+        given = await _fields(request)
+        try:
+            await room.withdraw(given.get("code", "").strip())
+            told["done"] = True
+        except StoreError as error:
+            told["problem"] = str(error)
+            await asyncio.sleep(_GUESS_S)
+    return room.page("withdrawal.html", status=400 if told["problem"] else 200, **told)
+
+
+# -- a session -----------------------------------------------------------------------------------------------
+
+
+async def session(room: Room, request: Request) -> Response:
+    """A session: its dialogue, the analysis beside it, and what the visitor is asked."""
+    run_id, visitor = request.path_params["run"], request.state.visitor
+    room.planned(run_id)
+    if run_id in visitor.seats and await run_in_threadpool(room.owes_consent, run_id, visitor.seats[run_id]):
+        return RedirectResponse(request.url_for("consent", run=run_id), 303)
+    return await run_in_threadpool(_session, room, request)
+
+
+def _session(room: Room, request: Request, *, problem: str = "", kept: Mapping[str, str] | None = None) -> Response:
+    run_id, visitor = request.path_params["run"], request.state.visitor
+    planned = room.planned(run_id)
+    status, evidence = standing(room.reader, run_id)
+    began = room.reader.follow(run_id) if status else None
+    known = 0 if began is None else max((event.seq for event in began.poll()), default=0)
+    turns = room.reader.turns(run_id) if status else []
+    sight = room.sight(run_id, visitor)
+    return room.page(
+        "session.html",
+        status=400 if problem else 200,
+        title=f"{planned.spec.name}: session {planned.replicate + 1}",
+        run_id=run_id,
+        state=status or "pending",
+        evidence=stamp(evidence),
+        question_of_all=planned.spec.question,
+        lines=list(sight.lines(turns)),
+        since=f"{0 if began is None else began.state.generation}.{known}",
+        analysed=analysed(planned, turns),
+        owner=visitor.owner,
+        **_asked(room, run_id, sight, problem, kept),
+    )
+
+
+def _asked(
+    room: Room, run_id: str, sight: Sight, problem: str = "", kept: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """What the part of a page shows in which a person answers."""
+    asked = None if sight.seat is None else room.asked(run_id, sight.seat)
+    seat = None if sight.seat is None else room.seats(run_id)[sight.seat]
+    left = None if asked is None or asked.timeout_s is None else asked.asked_at + asked.timeout_s - time.time()
+    taken = {row.agent for row in room.reader.seats(run_id) if row.joined_at is not None}
+    return {
+        "seated": sight.seat is not None,
+        "asked": asked,
+        "form": Form() if asked is None else asked.form,
+        "waiting_for": len(set(room.seats(run_id)) - taken),
+        "invitation": "" if seat is None else seat.invitation or "",
+        "left_s": None if left is None else max(0, round(left)),
+        "problem": problem or ("" if asked is None else asked.reason),
+        "kept": kept or {},
+        "signals": room.planned(run_id).spec.interaction.kind == "room",
+        "stopped": room.error,
+    }
+
+
+async def seat(room: Room, request: Request) -> Response:
+    """The part of a session in which a person answers."""
+    run_id = request.path_params["run"]
+
+    def part() -> Response:
+        sight = room.sight(run_id, request.state.visitor)
+        state = standing(room.reader, run_id)[0] or "pending"
+        return room.page("_seat.html", run_id=run_id, state=state, **_asked(room, run_id, sight))
+
+    return await run_in_threadpool(part)
+
+
+async def analysis(room: Room, request: Request) -> Response:
+    """The part of a session that shows its analysis."""
+    run_id = request.path_params["run"]
+
+    def part() -> Response:
+        turns = room.reader.turns(run_id)
+        return room.page("_analysis.html", run_id=run_id, analysed=analysed(room.planned(run_id), turns))
+
+    return await run_in_threadpool(part)
+
+
+async def live(room: Room, request: Request) -> Response:
+    """What happens in a session, as it happens."""
+    from sse_starlette import EventSourceResponse
+
+    run_id = request.path_params["run"]
+    since = request.headers.get("last-event-id") or request.query_params.get("since", "")
+    generation, _, seq = since.partition(".")
+    known = (int(generation), int(seq)) if generation.isdecimal() and seq.isdecimal() else (0, 0)
+    sight = await run_in_threadpool(room.sight, run_id, request.state.visitor)
+    told: AsyncIterator[dict[str, str]] = events(room, run_id, sight, known)
+    return EventSourceResponse(told, ping=15)
+
+
+# -- what a person sends -------------------------------------------------------------------------------------
+
+
+async def answer(room: Room, request: Request) -> Response:
+    """Take an answer in, once; says that it is sent when it is on record."""
+    run_id, given = request.path_params["run"], await _fields(request)
+    agent = request.state.visitor.seats[run_id]
+    key = EntryKey(_number(given, "turn"), given.get("part", ""), _number(given, "attempt"))
+    asked = await run_in_threadpool(room.asked, run_id, agent)
+    if asked is None or (asked.turn, asked.part, asked.attempt) != key:
+        # A repeated request, or one from a second browser: what is on record stands.
+        if await run_in_threadpool(_entry, room, run_id, key) is None:
+            raise HTTPException(409, "This question is not open: its time may be over. Nothing was taken.")
+        return _sent(request, run_id, "already")
+    try:
+        text = _written(asked, given)
+    except SpecError as error:
+        if _wants_json(request):
+            return _json({"problem": str(error)}, 400)
+        return await run_in_threadpool(_session, room, request, problem=str(error), kept=given)
+    if not await room.desk.give((run_id, *key), text):
+        problem = (
+            "The session is not being carried out at the moment, so nothing was taken. Please send it again later."
+        )
+        if _wants_json(request):
+            return _json({"problem": problem}, 503)
+        return await run_in_threadpool(_session, room, request, problem=problem, kept=given)
+    until = time.monotonic() + _DURABLE_S
+    while await run_in_threadpool(_entry, room, run_id, key) is None:
+        if time.monotonic() > until:
+            raise HTTPException(503, "It was taken, and cannot be put on record yet; please look again in a minute.")
+        await asyncio.sleep(_LOOK_S)
+    return _sent(request, run_id, "sent")
+
+
+def _entry(room: Room, run_id: str, key: EntryKey) -> Any:
+    return room.reader.entry(run_id, key)
+
+
+def _sent(request: Request, run_id: str, what: str) -> Response:
+    if _wants_json(request):
+        return _json({"sent": what})
+    return RedirectResponse(f"{request.url_for('session', run=run_id)}#now", 303)
+
+
+def _written(asked: Question, given: Mapping[str, str]) -> str:
+    """The text that stands for what was filled in.
+
+    Raises
+    ------
+    SpecError
+        If something is missing, too long, or no text.
+    """
+    form = asked.form
+    if form.kind == "ranking":
+        return form.written([given.get(f"item-{place}", "").strip() for place in range(len(form.items))])
+    if form.kind == "ratings":
+        return form.written({item: given.get(f"item-{place}", "") for place, item in enumerate(form.items)})
+    text = given.get("text", "").replace("\r\n", "\n")
+    if len(text) > MOST_CHARACTERS:
+        raise SpecError(f"The text has {len(text):,} characters; at most {MOST_CHARACTERS:,} are possible.")
+    if printable(text) != text:
+        raise SpecError("This holds characters that are no text, such as those of a file.")
+    if form.kind == "text" and not form.optional and not text.strip():
+        raise SpecError("There is no text to send.")
+    return form.written(text)
+
+
+async def signal(room: Room, request: Request) -> Response:
+    """Take in what a person wants out of turn; the next step takes it up."""
+    run_id, given = request.path_params["run"], await _fields(request)
+    wanted = given.get("want", "")
+    if wanted not in _SIGNALS:
+        raise SpecError(f"What is wanted must be one of: {', '.join(_SIGNALS)}.")
+    if wanted == "harm":
+        text = " ".join(printable(given.get("text", "")).split())[:MOST_CHARACTERS]
+        wanted = f"harm: {text or 'reported without words'}"
+    await room.desk.want(run_id, request.state.visitor.seats[run_id], wanted)
+    if _wants_json(request):
+        return _json({"sent": "wanted"})
+    return RedirectResponse(f"{request.url_for('session', run=run_id)}?wanted=1#now", 303)
+
+
+# -- what the owner takes away -------------------------------------------------------------------------------
+
+
+async def download(room: Room, request: Request) -> Response:
+    """A session as a file: JSON, CSV or HTML."""
+    run_id, form = request.path_params["run"], request.path_params["form"]
+
+    def made() -> Response:
+        planned, reader = room.planned(run_id), room.reader
+        status, evidence = standing(reader, run_id)
+        agents, turns = (reader.agents(run_id), reader.turns(run_id)) if status else ([], [])
+        content = export(planned, agents, turns, evidence)
+        if form == "json":
+            found = Response(as_json(content), media_type="application/json")
+        elif form == "csv":
+            found = Response(as_csv(content), media_type="text/csv; charset=utf-8")
+        elif form == "html":
+            lines = [room.sight(run_id, request.state.visitor).line(row) for row in turns]
+            title = f"{planned.spec.name}: session {planned.replicate + 1}"
+            found = room.page("download.html", title=title, lines=lines, evidence=stamp(evidence), state=status)
+        else:
+            raise NotFoundError("A session is downloaded as json, csv or html.")
+        name = f"{planned.spec.name}-{planned.replicate + 1}.{form}"
+        found.headers["content-disposition"] = f'attachment; filename="{name}"'
+        return found
+
+    return await run_in_threadpool(made)
+
+
+async def settings(room: Room, request: Request) -> Response:
+    """The form that changes the specification: what it would take, and a new file."""
+    given = await _fields(request) if request.method == "POST" else {}
+
+    def page() -> Response:
+        told: dict[str, Any] = {"problem": "", "saved": "", "forecast": ""}
+        try:
+            if given:
+                altered = changed(room.experiment, given)
+                told["forecast"] = _takes(altered)
+                if given.get("do") == "save":
+                    told["saved"] = str(saved(altered, given.get("name", "")))
+        except SpecError as error:
+            told["problem"] = str(error)
+        fields = listed(room.experiment)
+        status = 400 if told["problem"] else 200
+        return room.page("settings.html", status=status, title="Settings", settings=fields, kept=given, **told)
+
+    return await run_in_threadpool(page)
+
+
+def _takes(experiment: Experiment) -> str:
+    """What a forecast says, in a sentence."""
+    found = plan(experiment)
+    tokens = sum(each.input_tokens + each.output_tokens for each in found.models)
+    costs = [each.cost for each in found.models]
+    money = "" if None in costs else f", {sum(costs):,.2f} {found.currency}"
+    return f"At most {found.calls:,} calls, about {tokens:,} tokens{money}."
+
+
+def analysed(planned: Any, turns: Any) -> Any:
+    """The last valid analysis of a session, with its age; None where there is none."""
+    return None
+
+
+# -- requests ------------------------------------------------------------------------------------------------
+
+
+async def _fields(request: Request) -> dict[str, str]:
+    """The fields of a form that was sent.
+
+    Raises
+    ------
+    HTTPException
+        If it is damaged, or holds a file.
+    """
+    try:
+        form = await request.form(max_files=0, max_fields=500)
+    except (HTTPException, OpinionSimError):
+        raise
+    except Exception:
+        raise HTTPException(400, "What was sent cannot be read.") from None
+    return {name: value for name, value in form.items() if isinstance(value, str)}
+
+
+def _number(given: Mapping[str, str], name: str) -> int:
+    value = given.get(name, "")
+    if not (value.isascii() and value.isdecimal() and len(value) < 10):
+        raise HTTPException(400, "What was sent cannot be read.")
+    return int(value)
+
+
+def _wants_json(request: Request) -> bool:
+    return "application/json" in request.headers.get("accept", "")
+
+
+def _json(content: Mapping[str, Any], status: int = 200) -> Response:
+    from starlette.responses import JSONResponse
+
+    return JSONResponse(content, status)
+
+
+__all__ = ["StoreError"]

@@ -1,0 +1,165 @@
+"""Who may do what: one table for all routes, and the keys by which visitors are known."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, Protocol
+
+from opinionsim.errors import StoreError
+
+#: What a visitor is: the owner of the experiment; somebody at a seat of a session, or who looks on, each for that
+#: session alone; anybody.
+Role = Literal["owner", "seat", "observer", "anybody"]
+
+#: Roles that may use a route, by its name. A route that is not listed is refused.
+RIGHTS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "static": frozenset({"anybody"}),
+        "enter": frozenset({"anybody"}),
+        "home": frozenset({"anybody"}),
+        "withdrawal": frozenset({"anybody"}),
+        "session": frozenset({"owner", "seat", "observer"}),
+        "live": frozenset({"owner", "seat", "observer"}),
+        "analysis": frozenset({"owner", "seat", "observer"}),
+        "seat": frozenset({"seat"}),
+        "consent": frozenset({"seat"}),
+        "answer": frozenset({"seat"}),
+        "signal": frozenset({"seat"}),
+        "debriefing": frozenset({"seat"}),
+        "invite": frozenset({"owner"}),
+        "sit": frozenset({"owner"}),
+        "download": frozenset({"owner"}),
+        "settings": frozenset({"owner"}),
+    }
+)
+
+#: Name of the cookie of a visitor.
+COOKIE = "opinionsim"
+
+
+def new_key() -> str:
+    """A secret that cannot be guessed, for a link or a cookie."""
+    return secrets.token_urlsafe(32)
+
+
+def hashed(key: str) -> str:
+    """What is kept of a key: its SHA-256, since keys are random and long."""
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Who asks for a page.
+
+    Attributes
+    ----------
+    key : str
+        Hash of the cookie; empty where there is none.
+    owner : bool
+        Whether it is the owner.
+    seats : mapping of str to int
+        The seat that it has in sessions, by run.
+    watches : frozenset of str
+        Runs whose sessions it may look at.
+    """
+
+    key: str = ""
+    owner: bool = False
+    seats: Mapping[str, int] = field(default_factory=dict)
+    watches: frozenset[str] = frozenset()
+
+    def roles(self, run_id: str) -> set[str]:
+        """Its roles in the session of a run; outside of sessions with an empty `run_id`."""
+        found = {"anybody"}
+        found |= {"owner"} if self.owner else set()
+        found |= {"seat"} if run_id in self.seats else set()
+        return found | ({"observer"} if run_id in self.watches else set())
+
+    def may(self, route: str, run_id: str = "") -> bool:
+        """Whether it may use a route."""
+        return bool(self.roles(run_id) & RIGHTS.get(route, frozenset()))
+
+
+class SeatHolder(Protocol):
+    """Who holds a seat: a row of the store's table of seats."""
+
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def agent(self) -> int: ...
+    @property
+    def token(self) -> str | None: ...
+    @property
+    def joined_at(self) -> float | None: ...
+
+
+class Keys:
+    """The keys of a server: links that sign in once, and the cookies they become, of both the hashes alone.
+
+    Cookies of seats are kept in the store; those of owner and observers end with the server.
+    """
+
+    def __init__(self) -> None:
+        self._owner_links: set[str] = set()
+        self._owners: set[str] = set()
+        self._observer_links: dict[str, str] = {}
+        self._observers: dict[str, set[str]] = {}
+
+    def owner_link(self) -> str:
+        """A new key of a link that signs the owner in, once."""
+        key = new_key()
+        self._owner_links.add(hashed(key))
+        return key
+
+    def observer_link(self, run_id: str) -> str:
+        """A new key of a link by which one browser may look at a session."""
+        key = new_key()
+        self._observer_links[hashed(key)] = run_id
+        return key
+
+    def enter(self, link: str, cookie: str) -> str | None:
+        """Take a link of the owner or an observer: its run, empty for the owner; None where the link is none, or used.
+
+        Parameters
+        ----------
+        link : str
+            The key of the link.
+        cookie : str
+            Hash of the cookie of the browser that brings it.
+        """
+        given = hashed(link)
+        if given in self._owner_links:
+            self._owner_links.discard(given)
+            self._owners.add(cookie)
+            return ""
+        run_id = self._observer_links.pop(given, None)
+        if run_id is not None:
+            self._observers.setdefault(cookie, set()).add(run_id)
+        return run_id
+
+    def visitor(self, cookie: str, seats: Sequence[SeatHolder]) -> Visitor:
+        """Who brings a cookie, by its key, among those who hold seats."""
+        if not cookie:
+            return Visitor()
+        key = hashed(cookie)
+        taken = {row.run_id: row.agent for row in seats if row.token == key and row.joined_at is not None}
+        return Visitor(key, key in self._owners, taken, frozenset(self._observers.get(key, ())))
+
+
+def invited(link: str, seats: Sequence[SeatHolder]) -> SeatHolder:
+    """The seat that a link invites to.
+
+    Raises
+    ------
+    StoreError
+        If the link invites to none, or its seat is taken.
+    """
+    key = hashed(link)
+    for row in seats:
+        if row.token == key and row.joined_at is None:
+            return row
+    raise StoreError("This link is not valid, or it has been used already: a link opens a seat once, in one browser.")

@@ -1,0 +1,150 @@
+"""The form in which the owner changes a specification, sees what that would take, and saves it as a new file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from opinionsim.errors import SpecError
+from opinionsim.specification import Experiment, apply_overrides, load_experiment
+
+#: Fields of a room that the form shows, with their labels.
+_NUMBERS = {
+    "turns": "Speaker turns at most",
+    "every": "Speaker turns in which each person speaks at least once",
+    "unheard": "Speaker turns without a word after which a speaker is next",
+    "words": "Words that a reply is asked to have at most",
+    "analyze_every": "Speaker turns between two analyses",
+}
+#: Texts of members of the cast.
+_TEXTS = {"system": "System message", "persona": "Persona", "instructions": "Instructions", "task": "Task"}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One field of the form.
+
+    Attributes
+    ----------
+    path : str
+        Dotted path in the specification.
+    label : str
+        What it is.
+    value : str
+        Its value as text.
+    choices : tuple of str
+        Valid values; empty for a number or a text.
+    long : bool
+        Whether it is a text of several lines.
+    """
+
+    path: str
+    label: str
+    value: str
+    choices: tuple[str, ...] = ()
+    long: bool = False
+
+
+def _models(value: Any) -> Iterator[str]:
+    """Names of chat models that a document mentions."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            named = each.get("name") if key == "model" and isinstance(each, Mapping) else None
+            if isinstance(named, str):
+                yield named
+            yield from _models(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _models(each)
+
+
+def settings(experiment: Experiment) -> list[Setting]:
+    """The fields of the form, as the specification has them."""
+    document = experiment.source.value
+    models = tuple(dict.fromkeys([*_models(document), "scripted"]))
+    interaction = experiment.spec.interaction
+    found = [
+        Setting(f"interaction.{name}", label, "" if (value := getattr(interaction, name)) is None else str(value))
+        for name, label in _NUMBERS.items()
+        if name in type(interaction).model_fields
+    ]
+    places = [("", "All models without one of their own", document)]
+    places += [
+        (f"cast.{i}.", each.get("name") or f"Speaker {i}", each) for i, each in enumerate(document.get("cast", []))
+    ]
+    places += [(f"roles.{role}.", role.capitalize(), each or {}) for role, each in document.get("roles", {}).items()]
+    for path, who, each in places:
+        if not isinstance(each, Mapping) or "seat" in each:
+            continue
+        named = each.get("model")
+        name = named.get("name") if isinstance(named, Mapping) else None
+        if name is not None or not path:
+            found.append(Setting(f"{path}model.name", f"{who}: model", str(name or "scripted"), models))
+        texts = _TEXTS if path else {}
+        found += [
+            Setting(path + key, f"{who}: {label.lower()}", each[key], (), True)
+            for key, label in texts.items()
+            if key in each
+        ]
+    return found
+
+
+def changed(experiment: Experiment, given: Mapping[str, str]) -> Experiment:
+    """The experiment with what was filled in.
+
+    Raises
+    ------
+    SpecError
+        If a value is none of those that can be chosen, or the specification would not be valid.
+    """
+    overrides: dict[str, Any] = {}
+    for each in settings(experiment):
+        value = given.get(each.path, each.value).replace("\r\n", "\n").strip()
+        if each.choices and value not in each.choices:
+            raise SpecError(f"{each.label}: choose one of {', '.join(each.choices)}")
+        if value == each.value.strip():
+            continue
+        if each.choices or each.long:
+            overrides[each.path] = value
+        elif re.fullmatch(r"\d{1,6}", value):
+            overrides[each.path] = int(value)
+        elif value:
+            raise SpecError(f"{each.label}: a whole number is needed, or nothing for the default")
+        else:
+            overrides[each.path] = None
+    source = experiment.source
+    return load_experiment(source.path or source.value, overrides)
+
+
+def saved(experiment: Experiment, name: str) -> Path:
+    """Write the specification into a new file of the current folder.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The experiment, with its changes.
+    name : str
+        Name of the file without its ending, which becomes the name of the experiment.
+
+    Raises
+    ------
+    SpecError
+        If the name is no plain one, or there is such a file.
+    """
+    if not _NAME.fullmatch(name):
+        raise SpecError("The name must consist of letters, digits, - and _.")
+    path = Path(f"{name}.yaml")
+    document = apply_overrides(experiment.source, {"name": name})
+    text = yaml.safe_dump(document.value, sort_keys=False, allow_unicode=True, width=100)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise SpecError(f"There is a file {path} already; give another name.") from None
+    return path.absolute()

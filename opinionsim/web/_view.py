@@ -1,0 +1,179 @@
+"""What a page shows of a session, read from the store each time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from opinionsim.evidence import evidence_statement
+from opinionsim.schedules import PARTICIPANT
+from opinionsim.web._rights import Visitor
+
+if TYPE_CHECKING:
+    from opinionsim.specification import PlannedRun
+    from opinionsim.store import AgentRow, StoreReader, TurnRow
+
+#: Kinds of text that are between a person and the record: looking on does not show them.
+PRIVATE = frozenset({"consent", "probe", "self-report", "questionnaire", "debriefing", "signal", "harm", "resume"})
+#: Conditions of turns, as a page words them; others have a text.
+_WORDLESS = {"empty": "said nothing", "refused": "gave no answer", "skipped": "was not asked", "silent": "passed"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One message of a session on a page.
+
+    Attributes
+    ----------
+    turn, step : int
+        Its turn and step.
+    name, role, model : str
+        Who said it: name, role and model, which is empty for a person.
+    evidence : str
+        What it is evidence of.
+    kind, text : str
+        Kind of text, and the text.
+    wordless : str
+        In the place of a text, what became of the turn; else empty.
+    cut_off : bool
+        Whether the text was cut off.
+    own : bool
+        Whether the visitor said it.
+    """
+
+    turn: int
+    step: int
+    name: str
+    role: str
+    model: str
+    evidence: str
+    kind: str
+    text: str
+    wordless: str
+    cut_off: bool
+    own: bool
+
+
+class Sight:
+    """What a visitor sees of the messages of a session.
+
+    Parameters
+    ----------
+    planned : PlannedRun
+        The run.
+    agents : sequence of AgentRow
+        Its cast.
+    visitor : Visitor
+        Who looks.
+    """
+
+    def __init__(self, planned: PlannedRun, agents: Sequence[AgentRow], visitor: Visitor) -> None:
+        self.seat = visitor.seats.get(planned.run_id)
+        self._all = visitor.owner
+        self._looks_on = planned.run_id in visitor.watches
+        self._public: Collection[str] = planned.spec.interaction.public
+        #: Turns that the seat was shown, or carried out.
+        self._shown: set[int] = set()
+        self.know(agents)
+
+    def know(self, agents: Sequence[AgentRow]) -> None:
+        """Take note of the cast, which is on record once the run has begun."""
+        self._agents = {row.agent: row for row in agents}
+
+    def heed(self, turns: Iterable[TurnRow]) -> None:
+        """Take note of what the seat was shown."""
+        for row in turns:
+            if row.agent == self.seat:
+                self._shown.update(ref for ref in row.reads if isinstance(ref, int))
+                self._shown.add(row.turn)
+
+    def sees(self, row: TurnRow) -> bool:
+        """Whether the visitor sees a message."""
+        if row.kind in ("signal", "analysis") and not (row.agent == self.seat and row.condition == "answered"):
+            return False
+        if self._all or row.agent == self.seat or row.turn in self._shown:
+            return True
+        return row.kind in self._public or (self._looks_on and not self._public and row.kind not in PRIVATE)
+
+    def line(self, row: TurnRow) -> Line:
+        """A message as a page shows it."""
+        who = self._agents.get(row.agent)
+        wordless = _WORDLESS.get(row.condition, "")
+        name, role, model = ("", "", "") if who is None else (who.name, who.role, who.model)
+        return Line(
+            turn=row.turn,
+            step=row.step,
+            name=name or f"Agent {row.agent}",
+            role="" if role == PARTICIPANT else role,
+            model=model if who is None or who.evidence != "human" else "",
+            evidence="" if who is None else who.evidence,
+            kind=row.kind,
+            text="" if wordless else row.text,
+            wordless=wordless,
+            cut_off=row.condition == "truncated",
+            own=row.agent == self.seat,
+        )
+
+    def lines(self, turns: Sequence[TurnRow]) -> Iterator[Line]:
+        """The messages that the visitor sees, in order."""
+        self.heed(turns)
+        return (self.line(row) for row in turns if self.sees(row))
+
+
+def standing(reader: StoreReader, run_id: str) -> tuple[str, str]:
+    """Status of a run, and the kind of evidence it is; both empty before the run is registered."""
+    state = reader.states([run_id]).get(run_id)
+    return ("", "") if state is None else (state.status, str(reader.fields([run_id])[run_id].get("evidence", "")))
+
+
+def stamp(evidence: str) -> str:
+    """What a title says of the evidence; nothing before there is any."""
+    return evidence_statement([evidence]) if evidence else ""
+
+
+def export(planned: PlannedRun, agents: Sequence[AgentRow], turns: Sequence[TurnRow], evidence: str) -> dict[str, Any]:
+    """A session as JSON values: what is known of the run, its cast, and all that was said."""
+    return {
+        "run_id": planned.run_id,
+        "replicate": planned.replicate,
+        "conditions": planned.cell.label,
+        "evidence": evidence,
+        "agents": [
+            {"agent": row.agent, "name": row.name, "role": row.role, "model": row.model, "evidence": row.evidence}
+            for row in agents
+        ],
+        "turns": [
+            {
+                **{name: getattr(row, name) for name in ("turn", "step", "agent", "act", "kind", "text", "condition")},
+                "reads": list(row.reads),
+            }
+            for row in turns
+        ],
+    }
+
+
+def as_json(session: Mapping[str, Any]) -> str:
+    """A session as JSON text."""
+    return json.dumps(session, ensure_ascii=False, indent=1)
+
+
+def as_csv(session: Mapping[str, Any]) -> str:
+    """The messages of a session as CSV, texts that a spreadsheet would run marked as texts."""
+    import pandas as pd
+
+    from opinionsim.spreadsheets import write_csv
+
+    who = {row["agent"]: row for row in session["agents"]}
+    rows = [
+        {
+            "run_id": session["run_id"],
+            "evidence": session["evidence"],
+            **{name: value for name, value in turn.items() if name != "reads"},
+            "reads": " ".join(map(str, turn["reads"])),
+            **{name: who.get(turn["agent"], {}).get(name, "") for name in ("name", "role", "model")},
+        }
+        for turn in session["turns"]
+    ]
+    return str(write_csv(pd.DataFrame(rows)))

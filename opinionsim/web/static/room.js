@@ -1,0 +1,133 @@
+// What moves on the page of a session: new messages, whose turn it is, and what is being written.
+// Everything works without it; what is shown comes from the server, escaped.
+
+const room = document.getElementById("room");
+const own = `/sessions/${room.dataset.run}`;
+
+function drafts() {
+  const form = document.getElementById("answer");
+  const text = form?.querySelector("textarea");
+  if (!text) return;
+  const key = `draft.${form.dataset.draft}`;
+  if (!text.value) text.value = localStorage.getItem(key) ?? "";
+  text.addEventListener("input", () => {
+    localStorage.setItem(key, text.value);
+    const most = Number(text.dataset.words);
+    const words = text.value.trim().split(/\s+/).filter(Boolean).length;
+    if (most) say(words > most ? `${words} words; at most ${most} are possible` : `${words} of ${most} words`);
+  });
+  text.addEventListener("dragover", (event) => event.preventDefault());
+  text.addEventListener("drop", (event) => {
+    event.preventDefault();
+    put(event.dataTransfer.getData("text/plain"));
+  });
+}
+
+function put(what) {
+  const text = document.querySelector("#answer textarea");
+  if (!text || !what) return;
+  text.value = [text.value.trim(), what].filter(Boolean).join("\n") + " ";
+  text.dispatchEvent(new Event("input"));
+  text.focus();
+}
+
+function say(what) {
+  const status = document.querySelector("#seat .status");
+  if (status) status.textContent = what;
+}
+
+function questions() {
+  const writing = Boolean(document.querySelector("#answer textarea"));
+  for (const button of document.querySelectorAll("#analysis .take")) {
+    button.hidden = !writing;
+    button.onclick = () => put(button.parentElement.querySelector(".open").dataset.text);
+  }
+  for (const each of document.querySelectorAll("#analysis .open")) {
+    each.ondragstart = (event) => event.dataTransfer.setData("text/plain", each.dataset.text);
+  }
+}
+
+async function part(name) {
+  const answer = await fetch(`${own}/${name}`, { headers: { accept: "text/html" } });
+  if (!answer.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const found = page.getElementById(name);
+  if (!found) return;
+  document.getElementById(name).replaceWith(document.adoptNode(found));
+  if (name === "seat") {
+    drafts();
+    forms();
+    if (found.classList.contains("yours")) document.getElementById("now").focus({ preventScroll: false });
+  }
+  questions();
+}
+
+function forms() {
+  for (const form of document.querySelectorAll("#seat form")) form.addEventListener("submit", send);
+}
+
+async function send(event) {
+  event.preventDefault();
+  const form = event.currentTarget;
+  const given = new URLSearchParams(new FormData(form, event.submitter));
+  const buttons = form.querySelectorAll("button");
+  for (const button of buttons) button.disabled = true;
+  say("Sending ...");
+  try {
+    const answer = await fetch(form.action, { method: "POST", body: given, headers: { accept: "application/json" } });
+    const told = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
+    if (answer.ok && form.id === "answer") {
+      localStorage.removeItem(`draft.${form.dataset.draft}`);
+      say(told.sent === "already" ? "This was sent already." : "Sent, and on record.");
+      return;
+    }
+    const page = told.problem ?? new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".notice")?.textContent;
+    say(answer.ok ? "Noted; it is taken up with the next step." : page ?? "It was not taken.");
+  } catch {
+    say("The connection is lost; nothing was sent. Your text stays here: please send it again.");
+  }
+  for (const button of buttons) button.disabled = false;
+}
+
+function add({ turn, html }) {
+  const list = document.getElementById("lines");
+  const page = new DOMParser().parseFromString(html, "text/html");
+  const line = document.adoptNode(page.querySelector("li"));
+  document.getElementById(line.id)?.remove();
+  const next = [...list.children].reverse().find((each) => Number(each.dataset.turn) < turn);
+  const near = innerHeight + scrollY > document.body.scrollHeight - 300;
+  next ? next.after(line) : list.prepend(line);
+  if (near && !document.querySelector("#answer")) line.scrollIntoView({ block: "nearest" });
+}
+
+setInterval(() => {
+  const left = document.querySelector("#seat .left");
+  if (!left) return;
+  left.dataset.until ??= Date.now() + 1000 * Number(left.dataset.left);
+  const seconds = Math.max(0, Math.round((Number(left.dataset.until) - Date.now()) / 1000));
+  const minutes = Math.floor(seconds / 60);
+  left.textContent = minutes ? `${minutes} min ${seconds % 60} s` : `${seconds} seconds`;
+}, 500);
+
+const live = new EventSource(`${own}/live?since=${room.dataset.since}`);
+live.addEventListener("line", (event) => add(JSON.parse(event.data)));
+live.addEventListener("analysis", () => part("analysis"));
+live.addEventListener("seat", (event) => {
+  if (document.getElementById("seat").dataset.key !== event.data) part("seat");
+});
+live.addEventListener("state", (event) => {
+  const state = document.getElementById("state");
+  if (state.textContent === event.data) return;
+  state.textContent = event.data;
+  part("seat");
+});
+live.addEventListener("lost", (event) => {
+  live.close();
+  say(`This session cannot be read any more: ${event.data}`);
+});
+live.addEventListener("error", () => say("The connection is lost; trying again ..."));
+live.addEventListener("open", () => say(""));
+
+drafts();
+forms();
+questions();

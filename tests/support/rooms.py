@@ -1,0 +1,112 @@
+"""A room served in a process of its own, and a browser to look at it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+#: Where Debian's package puts the browser.
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+#: Of the browser's own connections, none leaves the machine.
+_QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+_LINK = re.compile(r"https?://\S+/enter/\S+")
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """Debian's browser, without a window.
+
+    Raises
+    ------
+    RuntimeError
+        If it is not installed.
+    """
+    from playwright.sync_api import sync_playwright
+
+    if not Path(CHROMIUM).exists():
+        raise RuntimeError("the tests of pages need Chromium: install it, as with: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_QUIET)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class RoomServer:
+    """The command `opinionsim room` in a process of its own.
+
+    Attributes
+    ----------
+    link : str
+        The link that signs the owner in.
+    address : str
+        Scheme, host and port.
+    """
+
+    def __init__(self, spec: str | Path, folder: Path, *options: str) -> None:
+        command = [sys.executable, "-m", "opinionsim", "room", str(spec), "--no-browser", *options]
+        self.process = subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"},
+        )  # fmt: skip
+        self.said: list[str] = []
+        self._linked = threading.Event()
+        self.link = ""
+        self._reader = threading.Thread(target=self._listen, daemon=True)
+        self._reader.start()
+        if not self._linked.wait(60) or not self.link:
+            self.kill()
+            raise RuntimeError(f"the room did not open: {''.join(self.said)}")
+        self.address = self.link.partition("/enter/")[0]
+        self.port = int(self.address.rpartition(":")[2])
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.said.append(line)
+            if found := _LINK.search(line):
+                self.link = found[0]
+                self._linked.set()
+        self._linked.set()
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self.process.kill()
+        self.process.wait()
+        self._reader.join(10)
+
+    def stop(self) -> int:
+        """End the process as Ctrl-C does; returns its exit code."""
+        self.process.send_signal(signal.SIGINT)
+        code = self.process.wait(60)
+        self._reader.join(10)
+        return code
+
+
+@contextmanager
+def room(spec: str | Path, folder: Path, *options: str) -> Iterator[RoomServer]:
+    """A room while the block lasts."""
+    server = RoomServer(spec, folder, *options)
+    try:
+        yield server
+    finally:
+        if server.process.poll() is None:
+            server.kill()
