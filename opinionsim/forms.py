@@ -52,7 +52,10 @@ class Form:
     @classmethod
     def of_json(cls, stated: Mapping[str, Any]) -> Form:
         """The form that :meth:`as_json` gave the fields of."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in stated.items()})
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in stated.items()
+        }
+        return cls(**fields)
 
     def written(self, given: str | Sequence[str] | Mapping[str, str]) -> str:
         """The text that stands for an answer, as the act's `parse` reads it.
