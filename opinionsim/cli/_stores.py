@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: Most digits of a row number; a longer number is taken for the beginning of an id.
 _ROW_DIGITS = 7
 #: States of a run, in the order of output: a run marked as running is under way or was cut off.
-STATES = ("complete", "incomplete", "under way", "cut off", "pending")
+STATES = ("complete", "incomplete", "withdrawn", "under way", "cut off", "pending")
 #: Runs that one query names; below the limit of every database.
 _PORTION = 500
 
@@ -167,6 +167,8 @@ def note_standing(opened: StoreReader, run_id: str, row: int) -> None:
             note(f"run {row} is under way; {far} are on record")
         case "cut off":
             note(f"run {row} was cut off after {far}; `opinionsim run` goes on with it")
+        case "withdrawn":
+            note(f"run {row} is withdrawn{error}, and everything that came after its first text")
         case "incomplete":
             note(f"run {row} is incomplete, after {far}{error}")
         case _ if error:

@@ -38,7 +38,14 @@ _MANY, _OTHERS = 40, 17
 _FEW = 3
 #: Places of the widest bar; columns of the longest name of an agent, and of what stands beside a sparkline.
 _BAR, _NAME, _BESIDE = 40, 16, 36
-_STYLES = {"complete": "green", "incomplete": "red", "under way": "cyan", "cut off": "yellow", "pending": "dim"}
+_STYLES = {
+    "complete": "green",
+    "incomplete": "red",
+    "withdrawn": "dim",
+    "under way": "cyan",
+    "cut off": "yellow",
+    "pending": "dim",
+}
 #: Opinions and their colours, from the low end of the scale to the high one.
 _LEVELS = tuple(zip("▁▂▃▄▅▆▇█", ("blue", "blue", "cyan", "white", "white", "yellow", "red", "red"), strict=True))
 

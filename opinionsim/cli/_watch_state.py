@@ -87,7 +87,7 @@ class Seen:
     @property
     def over(self) -> bool:
         """Whether all runs have ended, and nothing is being added."""
-        ended = self.counts.get("complete", 0) + self.counts.get("incomplete", 0)
+        ended = sum(self.counts.get(state, 0) for state in ("complete", "incomplete", "withdrawn"))
         return 0 < ended == sum(self.counts.values()) and not self.is_under_way
 
 

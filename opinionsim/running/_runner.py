@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
+from opinionsim import background
+from opinionsim.errors import OpinionSimError
 from opinionsim.running._context import Context, Progress, Summary, together
 from opinionsim.running._executors import Executor
 from opinionsim.running._one_run import measure_finished
 from opinionsim.running._registration import Registration
 from opinionsim.running._sorting import Pending, sort_out
 from opinionsim.store import Store
+
+#: Seconds between two looks at whether a run has ended.
+_LOOK_S = 0.02
+
+
+class Withdrawn(OpinionSimError):
+    """A person who takes part has withdrawn what it wrote."""
+
+    def __init__(self) -> None:
+        super().__init__("a person has withdrawn what it wrote")
 
 
 class Runner:
@@ -50,6 +63,24 @@ class Runner:
     def stop(self) -> None:
         """Dispatch nothing more; calls in flight run to their end. To be called on the event loop."""
         self._context.stop()
+
+    async def withdraw(self, run_id: str, agent: int) -> None:
+        """End a run for good, and delete what a person said in it with all that came after; from any event loop.
+
+        Raises
+        ------
+        StoreError
+            As :meth:`opinionsim.store.Store.withdraw` does.
+        """
+        await asyncio.wrap_future(background.submit(self._withdraw(run_id, agent)))
+
+    async def _withdraw(self, run_id: str, agent: int) -> None:
+        context = self._context
+        if (simulation := context.playing.get(run_id)) is not None:
+            await simulation.end(Withdrawn())
+            while run_id not in context.errors and run_id not in context.complete:
+                await asyncio.sleep(_LOOK_S)
+        await context.in_store(self.store.withdraw, run_id, agent)
 
     async def _carry_out(self, pending: list[Pending]) -> None:
         """Carry out runs; those that leave out what others skipped when the others are over."""

@@ -66,6 +66,9 @@ async def sort_out(context: Context, registration: Registration) -> tuple[list[P
         if context.stopped:
             context.settle(run_id, None if complete else STOPPED)
             continue
+        if state.status == "withdrawn":
+            context.settle(run_id, f"run {run_id}: {state.error}")
+            continue
         inputs = registration.inputs(planned)
         changed = state.inputs != inputs.digest
         if complete and run_id in damaged:

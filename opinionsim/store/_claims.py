@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, select, union, update
 
 from opinionsim.errors import StoreError
 from opinionsim.store import _counts, _queries, _schema
@@ -95,11 +95,47 @@ class Claims:
             set_run(connection, run_id, status="pending", owner="", error="", held=0, begun_at=None, **anew)
             _schema.upsert(connection, _schema.counts, [_counts.Counts().sealed(run_id)])
 
+    def withdraw(self, connection: Connection, run_id: str, agent: int) -> None:
+        """Delete what a person said in a run and all that came after it, but what other people said themselves.
+
+        What is kept are texts, without calls and prompts, of turns before the first of the person, and of other people;
+        texts and prompts that no run needs any more are deleted. The run is withdrawn for good.
+        """
+        turn, member = _schema.turns, _schema.agents
+        cast = list(connection.execute(select(member).where(member.c.run_id == run_id)))
+        others = {row.agent for row in cast if row.evidence == "human"} - {agent}
+        said = list(connection.execute(select(turn).where(turn.c.run_id == run_id).order_by(turn.c.seq)))
+        first = min((row.seq for row in said if row.agent == agent), default=len(said) + 1)
+        kept = [row for row in said if row.seq < first or row.agent in others]
+        self.clear(connection, [run_id])
+        _schema.insert_new(connection, member, cast)
+        counts, known = _counts.Counts({(member.name,): len(cast), (turn.name,): len(kept)}), {row.turn for row in kept}
+        for seq, row in enumerate(kept, 1):
+            reads = [ref for ref in _schema.read_json(turn, row, "reads") if isinstance(ref, str) or ref in known]
+            _schema.insert_new(connection, turn, [_schema.sealed_row(turn, row, seq=seq, reads=reads)])
+        _schema.upsert(connection, _schema.counts, [counts.sealed(run_id)])
+        set_run(connection, run_id, status="withdrawn", error="a person has withdrawn what it wrote")
+        connection.execute(delete(_schema.waits).where(_schema.waits.c.run_id == run_id))
+        drop_unused(connection)
+
     def _is_elsewhere(self, connection: Connection, run: Any) -> bool:
         """Whether another live worker holds a run."""
         if self._heartbeat is None or not run.held or self._heartbeat.is_own(run.owner):
             return False
         return lives(connection, run.owner)
+
+
+def drop_unused(connection: Connection) -> None:
+    """Delete prompts and texts that no row refers to any more."""
+    journal, prompts, texts, turns = _schema.journal.c, _schema.prompts, _schema.texts, _schema.turns.c
+    used = select(journal.prompt_hash.label("id")).cte("used", recursive=True)
+    used = used.union(select(prompts.c.before).join(used, prompts.c.prompt_id == used.c.id))
+    connection.execute(delete(prompts).where(prompts.c.prompt_id.not_in(select(used.c.id))))
+    needed = union(
+        select(turns.text_id), select(journal.text_id), select(prompts.c.text_id),
+        select(journal.reasoning_id).where(journal.reasoning_id.is_not(None)),
+    )  # fmt: skip
+    connection.execute(delete(texts).where(texts.c.text_id.not_in(needed)))
 
 
 def require_epoch(connection: Connection, run_id: str, epoch: int) -> None:

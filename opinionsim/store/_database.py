@@ -49,6 +49,8 @@ class Database:
         Raises StoreError where the database that was opened was deleted or replaced.
     settled : callable
         Called after each write transaction, before the next begins; raises nothing.
+    scrub : callable
+        What :meth:`rewrite` does.
     """
 
     url: str
@@ -61,6 +63,7 @@ class Database:
     closing: ExitStack
     present: Callable[[], None] = lambda: None
     settled: Callable[[], None] = lambda: None
+    scrub: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         # Where one writer works at a time, a lock queues the threads of this process better than the database does.
@@ -110,6 +113,11 @@ class Database:
                 failed()
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT_S)
+
+    def rewrite(self) -> None:
+        """Leave not a byte of deleted rows, as far as that can be done from here."""
+        with self._turn:
+            self.scrub()
 
     def close(self) -> None:
         """Close all connections and free what the database holds."""

@@ -58,7 +58,13 @@ def open_for_writing(given: Path) -> Database:
         log.tend()
         undo.pop_all()
         return _database(
-            given, engine, writing, closing.pop_all(), present=_Present(given, path, written=True), settled=log.tend
+            given,
+            engine,
+            writing,
+            closing.pop_all(),
+            present=_Present(given, path, written=True),
+            settled=log.tend,
+            scrub=log.scrub,
         )
 
 
@@ -174,14 +180,23 @@ class _Present:
                 raise StoreError(
                     f"{Path(name).name} of the store {self._given} was {what} while it was being {self._doing}"
                 )
-        # SQLite counts pages by the log, of which a file that was cut knows nothing; and it never makes a file shorter.
+        # SQLite counts pages by the log, of which a file that was cut knows nothing. A file becomes shorter only where
+        # it is rewritten without what was withdrawn, and then says itself how many pages it has.
         size = self._path.stat().st_size
-        if size < self._size:
+        if size < self._size and size != _stated_size(self._path):
             raise StoreError(
                 f"the store {self._given} was cut from {self._size:,} to {size:,} bytes while it was being "
                 f"{self._doing}. Take it from a copy"
             )
         self._size = size
+
+
+def _stated_size(path: Path) -> int:
+    """Bytes of a SQLite file by its own header: size of a page times number of pages."""
+    with path.open("rb") as file:
+        header = file.read(32)
+    page = int.from_bytes(header[16:18], "big")
+    return (65536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
 
 
 def _identity(name: str) -> tuple[int, int] | None:

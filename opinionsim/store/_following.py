@@ -75,7 +75,7 @@ class Follower:
     @property
     def over(self) -> bool:
         """Whether, at the last look, the run had ended and nothing more was being added."""
-        return self.state.status in ("complete", "incomplete") and not self.state.held
+        return self.state.status in ("complete", "incomplete", "withdrawn") and not self.state.held
 
     def poll(self) -> list[Event]:
         """Rows that are new since the last poll, in order; all rows where the run was begun anew.

@@ -188,6 +188,18 @@ class Log:
                     return
             self._next = time.monotonic() + _AGAIN_S
 
+    def scrub(self) -> None:
+        """Rewrite the file without what was deleted, and empty the log.
+
+        Raises
+        ------
+        sqlite3.Error
+            If a reader still needs the log.
+        """
+        self._own.execute("VACUUM")
+        if not self._bring_in(_EMPTIED, _LAST_WAIT_MS):
+            raise sqlite3.OperationalError("somebody reads it; try again")
+
     def close(self) -> None:
         """Bring the log in and mark the file clean; where that fails, the next writer of the store does it."""
         with closing(self._own), suppress(sqlite3.Error):

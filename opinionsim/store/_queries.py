@@ -31,7 +31,7 @@ from opinionsim.store._rows import (
     WaitRow,
 )
 
-_STATUSES = ("pending", "running", "complete", "incomplete")
+_STATUSES = ("pending", "running", "complete", "incomplete", "withdrawn")
 
 
 def designs(connection: Connection, experiment_id: str | None = None) -> list[DesignRow]:

@@ -9,8 +9,9 @@ from typing import Any, Literal, NamedTuple
 
 from opinionsim.messages import Condition
 
-#: Status of a run: not begun, under way or cut off, finished, or ended before it was finished.
-Status = Literal["pending", "running", "complete", "incomplete"]
+#: Status of a run: not begun, under way or cut off, finished, ended before it was finished, or withdrawn for good by a
+#: person who took part.
+Status = Literal["pending", "running", "complete", "incomplete", "withdrawn"]
 
 #: Columns of a run beside its identity: what tables and figures group by.
 SUMMARY = (
@@ -387,9 +388,9 @@ class SeatRow:
     run_id, agent : str, int
         The seat.
     token : str or None
-        Hash of what the person shows to be let in; None while nobody has taken the seat.
+        Hash of what lets a person in: of an invitation until somebody has sat down, then of what that person shows.
     joined_at, consented_at : float or None
-        Unix times of sitting down and of consenting.
+        Unix times of sitting down and of consenting; None before.
     name : str or None
         Pseudonym.
     consent : str or None

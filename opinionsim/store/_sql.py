@@ -272,6 +272,29 @@ class Store(StoreReader):
         wanted = list(run_ids)
         self._write(lambda connection: self._claims.clear(connection, wanted))
 
+    def withdraw(self, run_id: str, agent: int) -> None:
+        """Delete for good what a person said in a run, and all that came after it but what other people said.
+
+        The run becomes ``withdrawn``: it is never carried out again. Of a file, not a byte of what is deleted stays;
+        what a database server keeps in logs of its own is out of reach.
+
+        Raises
+        ------
+        StoreError
+            If somebody carries the run out, or a reader keeps the file from being rewritten: it is deleted then, and
+            asking again removes the last bytes.
+        """
+        self.flush()
+
+        def gone(connection: Connection) -> None:
+            # A text that is deleted must be stored anew when a run comes to it again.
+            self._required_writer().forget_known()
+            self._claims.withdraw(connection, run_id, agent)
+
+        self._write(gone)
+        with as_store_error(f"the texts are deleted in {self.url}, and its file could not be rewritten yet"):
+            self._database.rewrite()
+
     def tell(self, doing: Callable[[], str]) -> None:
         """Set the function that gives, at every sign of life, one line on what is being done; readers see the line."""
         if self._heartbeat is not None:

@@ -81,7 +81,7 @@ def save_seat(connection: Connection, seat: SeatRow) -> None:
     _schema.insert_new(connection, table, [row])
     own = select(table).where(table.c.run_id == seat.run_id, table.c.agent == seat.agent).with_for_update()
     (known,) = _schema.sealed(connection, table, own)
-    if None not in (known.token, seat.token) and known.token != seat.token:
+    if None not in (known.joined_at, seat.token) and known.token != seat.token:
         raise StoreError(f"seat {seat.agent} of run {seat.run_id} is taken already; take another one")
     _schema.upsert(connection, table, [row])
 

@@ -125,6 +125,10 @@ class Writer:
         """Whether so much is queued that callers that can wait should."""
         return len(self._queue) > _FULL and self._failure is None
 
+    def forget_known(self) -> None:
+        """Take no text for stored that is not looked up again."""
+        self._known.clear()
+
     def put(self, record: RunRecord, table: Table, number: int, content: Any) -> None:
         """Queue a row of a run."""
         self._queue.append(_Item(time.monotonic(), record, table, number, content))

@@ -32,7 +32,10 @@ class Desk:
         self._opening: dict[str, asyncio.Event] = {}
 
     async def answer(self, question: Question) -> str:
-        """What the person sends; to a signal, what it wants so far."""
+        """What the person sends; to a signal, what it wants so far; asked for its consent, that it has given it."""
+        if question.act == "consent":
+            # It was given before the session began, and is on record with the seat.
+            return str(question.form.items[0])
         if question.form.kind == "signal":
             return "\n".join(self._wanted.pop((question.run_id, question.agent), []))
         key = key_of(question)

@@ -54,8 +54,7 @@ class _Viewer:
         found += self._changed("state", f"{status or 'pending'}{' stopped' if room.error else ''}")
         if self._sight.seat is not None:
             asked = room.asked(run_id, self._sight.seat)
-            key = "" if asked is None else f"{asked.turn}.{asked.part}.{asked.attempt}.{asked.asked_at}"
-            found += self._changed("seat", key)
+            found += self._changed("seat", "" if asked is None else asked.name)
         return found
 
     def _changed(self, event: str, value: str) -> list[dict[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -14,17 +14,20 @@ from starlette.responses import RedirectResponse, Response
 
 from opinionsim.errors import OpinionSimError, SpecError, StoreError
 from opinionsim.forms import Form
-from opinionsim.llm import EntryKey, Question
+from opinionsim.llm import EntryKey
 from opinionsim.messages import printable
 from opinionsim.planning import plan
-from opinionsim.specification import Experiment
+from opinionsim.schedules import analyses
+from opinionsim.specification import Experiment, PlannedRun
+from opinionsim.store import TurnRow
 from opinionsim.web._live import events
 from opinionsim.web._room import NotFoundError, Room
 from opinionsim.web._settings import changed, saved, settings as listed
-from opinionsim.web._view import Sight, as_csv, as_json, export, stamp, standing
+from opinionsim.web._view import Asked, Sight, as_csv, as_json, export, stamp, standing
 
 SIGN_IN = "Please open the link that you were sent; the owner's is printed where the room was started."
 NOT_YOURS = "This is not open to you."
+ANALYSIS = "analysis"
 #: Most characters of an answer.
 MOST_CHARACTERS = 20_000
 #: Longest wait for an answer to be on record, and time between two looks, seconds.
@@ -66,12 +69,12 @@ def _sessions(room: Room, visitor: Any, links: Mapping[tuple[str, int | None], s
         seats = [
             {
                 "agent": agent,
-                "name": seat.name or f"Seat {agent}",
+                "name": room.seat_name(run_id, agent),
                 "taken": agent in rows and rows[agent].joined_at is not None,
-                "trial": agent in rows and bool(rows[agent].trial),
+                "trial": agent in rows and rows[agent].trial,
                 "link": links.get((run_id, agent)),
             }
-            for agent, seat in room.seats(run_id).items()
+            for agent in room.seats(run_id)
         ]
         listed.append(
             {"number": number, "run_id": run_id, "label": planned.cell.label, "status": status or "pending",
@@ -184,10 +187,10 @@ def _session(room: Room, request: Request, *, problem: str = "", kept: Mapping[s
         run_id=run_id,
         state=status or "pending",
         evidence=stamp(evidence),
-        question_of_all=planned.spec.question,
+        about=about(room, planned),
         lines=list(sight.lines(turns)),
         since=f"{0 if began is None else began.state.generation}.{known}",
-        analysed=analysed(planned, turns),
+        analysed=analysed(turns),
         owner=visitor.owner,
         **_asked(room, run_id, sight, problem, kept),
     )
@@ -199,11 +202,15 @@ def _asked(
     """What the part of a page shows in which a person answers."""
     asked = None if sight.seat is None else room.asked(run_id, sight.seat)
     seat = None if sight.seat is None else room.seats(run_id)[sight.seat]
-    left = None if asked is None or asked.timeout_s is None else asked.asked_at + asked.timeout_s - time.time()
+    left = None if asked is None or asked.deadline is None else asked.deadline - time.time()
+    # Where not everybody hears everything, what is shown with a question is not in the dialogue yet.
+    apart = asked is not None and not room.planned(run_id).spec.interaction.public
+    shown = [sight.line(row) for row in room.reader.turns(run_id) if row.turn in asked.reads] if asked and apart else []
     taken = {row.agent for row in room.reader.seats(run_id) if row.joined_at is not None}
     return {
         "seated": sight.seat is not None,
         "asked": asked,
+        "shown": shown,
         "form": Form() if asked is None else asked.form,
         "waiting_for": len(set(room.seats(run_id)) - taken),
         "invitation": "" if seat is None else seat.invitation or "",
@@ -233,7 +240,7 @@ async def analysis(room: Room, request: Request) -> Response:
 
     def part() -> Response:
         turns = room.reader.turns(run_id)
-        return room.page("_analysis.html", run_id=run_id, analysed=analysed(room.planned(run_id), turns))
+        return room.page("_analysis.html", run_id=run_id, analysed=analysed(turns))
 
     return await run_in_threadpool(part)
 
@@ -260,9 +267,9 @@ async def answer(room: Room, request: Request) -> Response:
     agent = request.state.visitor.seats[run_id]
     key = EntryKey(_number(given, "turn"), given.get("part", ""), _number(given, "attempt"))
     asked = await run_in_threadpool(room.asked, run_id, agent)
-    if asked is None or (asked.turn, asked.part, asked.attempt) != key:
+    if asked is None or asked.key != key:
         # A repeated request, or one from a second browser: what is on record stands.
-        if await run_in_threadpool(_entry, room, run_id, key) is None:
+        if not await run_in_threadpool(room.answered, run_id, key):
             raise HTTPException(409, "This question is not open: its time may be over. Nothing was taken.")
         return _sent(request, run_id, "already")
     try:
@@ -279,15 +286,12 @@ async def answer(room: Room, request: Request) -> Response:
             return _json({"problem": problem}, 503)
         return await run_in_threadpool(_session, room, request, problem=problem, kept=given)
     until = time.monotonic() + _DURABLE_S
-    while await run_in_threadpool(_entry, room, run_id, key) is None:
+    # The question ends in the transaction that stores the answer.
+    while (now := await run_in_threadpool(room.asked, run_id, agent)) is not None and now.key == key:
         if time.monotonic() > until:
             raise HTTPException(503, "It was taken, and cannot be put on record yet; please look again in a minute.")
         await asyncio.sleep(_LOOK_S)
     return _sent(request, run_id, "sent")
-
-
-def _entry(room: Room, run_id: str, key: EntryKey) -> Any:
-    return room.reader.entry(run_id, key)
 
 
 def _sent(request: Request, run_id: str, what: str) -> Response:
@@ -296,7 +300,7 @@ def _sent(request: Request, run_id: str, what: str) -> Response:
     return RedirectResponse(f"{request.url_for('session', run=run_id)}#now", 303)
 
 
-def _written(asked: Question, given: Mapping[str, str]) -> str:
+def _written(asked: Asked, given: Mapping[str, str]) -> str:
     """The text that stands for what was filled in.
 
     Raises
@@ -388,14 +392,24 @@ def _takes(experiment: Experiment) -> str:
     """What a forecast says, in a sentence."""
     found = plan(experiment)
     tokens = sum(each.input_tokens + each.output_tokens for each in found.models)
-    costs = [each.cost for each in found.models]
-    money = "" if None in costs else f", {sum(costs):,.2f} {found.currency}"
+    costs = [each.cost for each in found.models if each.cost is not None]
+    money = f", {sum(costs):,.2f} {found.currency}" if len(costs) == len(found.models) else ""
     return f"At most {found.calls:,} calls, about {tokens:,} tokens{money}."
 
 
-def analysed(planned: Any, turns: Any) -> Any:
-    """The last valid analysis of a session, with its age; None where there is none."""
-    return None
+def about(room: Room, planned: PlannedRun) -> str:
+    """What a session is about: its question, its claim, or its task."""
+    claim = room.experiment.resources.claim(planned.spec)
+    return planned.spec.task or ("" if claim is None else claim.question or claim.statement)
+
+
+def analysed(turns: Sequence[TurnRow]) -> dict[str, Any] | None:
+    """The last valid analysis of a session, with the number of later ones that were not; None where there is none."""
+    texts = [(row.turn, row.text) for row in turns if row.kind == ANALYSIS]
+    found = analyses(texts)
+    if not found:
+        return None
+    return {"last": found[-1], "age": sum(turn > found[-1].turn for turn, _ in texts)}
 
 
 # -- requests ------------------------------------------------------------------------------------------------
@@ -433,6 +447,3 @@ def _json(content: Mapping[str, Any], status: int = 200) -> Response:
     from starlette.responses import JSONResponse
 
     return JSONResponse(content, status)
-
-
-__all__ = ["StoreError"]

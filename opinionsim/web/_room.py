@@ -9,17 +9,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import OpinionSimError, StoreError
-from opinionsim.specification import consent_of, seats_of
+from opinionsim.schedules import MODERATOR
+from opinionsim.specification import consent_of, participant_names
 from opinionsim.store import SeatRow
 from opinionsim.web._desk import Desk
 from opinionsim.web._rights import Keys, Visitor, hashed, invited, new_key
-from opinionsim.web._view import Sight
+from opinionsim.web._view import Asked, Sight
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from starlette.responses import HTMLResponse
 
-    from opinionsim.llm import Question
+    from opinionsim.llm import EntryKey
     from opinionsim.specification import Experiment, PlannedRun, SeatSpec
     from opinionsim.store import AgentRow, Store, StoreReader
 
@@ -98,7 +99,18 @@ class Room:
 
     def seats(self, run_id: str) -> Mapping[int, SeatSpec]:
         """The seats of a session, by number in the cast."""
-        return seats_of(self.planned(run_id).spec)
+        spec = self.planned(run_id).spec
+        roles = [role for role in dict.fromkeys((*spec.interaction.others, MODERATOR)) if role in spec.roles]
+        return {
+            member if isinstance(member, int) else spec.size + roles.index(member): seat
+            for member, seat in spec.seats.items()
+        }
+
+    def seat_name(self, run_id: str, agent: int) -> str:
+        """The name of a seat."""
+        spec = self.planned(run_id).spec
+        names = participant_names(spec)
+        return names[agent] if agent < len(names) else f"Seat {agent}"
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """A page made from a template."""
@@ -155,7 +167,7 @@ class Room:
         """
         if list(self.seats(run_id)) != [agent]:
             raise StoreError("Only where there is one seat can you try it alone; send links to the others.")
-        self._sit(SeatRow(run_id, agent, token=key, joined_at=time.time(), trial=1))
+        self._sit(SeatRow(run_id, agent, token=key, joined_at=time.time(), trial=True))
 
     def _sit(self, row: SeatRow) -> None:
         if any(each.agent == row.agent for each in self._joined(row.run_id)):
@@ -179,7 +191,7 @@ class Room:
         if row is None or row.consented_at is not None:
             raise StoreError("You have consented already; the code was shown then, and is not kept.")
         code = "-".join(new_key()[:4] for _ in range(4))
-        self.store.save_seat(replace(row, consent=text_hash, consented_at=time.time(), code=hashed(code)))
+        self.store.save_seat(replace(row, consent=text_hash, consented_at=time.time(), withdrawal=hashed(code)))
         self._begin_if_taken(run_id)
         return code
 
@@ -192,7 +204,7 @@ class Room:
             If the code is nobody's.
         """
         key = hashed(code)
-        row = next((each for each in self.reader.seats() if each.code == key), None)
+        row = next((each for each in self.reader.seats() if each.withdrawal == key), None)
         if row is None:
             raise StoreError("This is nobody's code; please check how it is written.")
         await self.withdrawing(row.run_id, row.agent)
@@ -217,6 +229,10 @@ class Room:
         """What a visitor sees of a session."""
         return Sight(self.planned(run_id), self.agents(run_id), visitor)
 
-    def asked(self, run_id: str, agent: int) -> Question | None:
+    def asked(self, run_id: str, agent: int) -> Asked | None:
         """What the person at a seat is asked now; None where it has nothing to answer."""
-        return next((each for each in self.reader.waits(run_id) if each.agent == agent), None)
+        return next((Asked.of(row) for row in self.reader.waits(run_id) if row.agent == agent), None)
+
+    def answered(self, run_id: str, key: EntryKey) -> bool:
+        """Whether the answer under a key is on record."""
+        return any(entry.key == key for entry in self.reader.entries(run_id))

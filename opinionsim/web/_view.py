@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.evidence import evidence_statement
+from opinionsim.forms import Form
+from opinionsim.llm import EntryKey
 from opinionsim.schedules import PARTICIPANT
 from opinionsim.web._rights import Visitor
 
 if TYPE_CHECKING:
     from opinionsim.specification import PlannedRun
-    from opinionsim.store import AgentRow, StoreReader, TurnRow
+    from opinionsim.store import AgentRow, StoreReader, TurnRow, WaitRow
 
 #: Kinds of text that are between a person and the record: looking on does not show them.
 PRIVATE = frozenset({"consent", "probe", "self-report", "questionnaire", "debriefing", "signal", "harm", "resume"})
@@ -54,6 +56,65 @@ class Line:
     wordless: str
     cut_off: bool
     own: bool
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the person at a seat is asked now.
+
+    Attributes
+    ----------
+    turn, part, attempt
+        Key of the answer.
+    asked_at, deadline : float or None
+        Unix times: when it was asked, and when the time for an answer is over.
+    text, reason : str
+        What is asked, and why the last answer was not taken.
+    form : Form
+        How to answer.
+    reads : tuple of int
+        Turns whose messages are shown with it.
+    outside : tuple of (str, str)
+        Author and text of what else is shown with it.
+    """
+
+    turn: int
+    part: str
+    attempt: int
+    asked_at: float
+    deadline: float | None
+    text: str
+    reason: str
+    form: Form
+    reads: tuple[int, ...]
+    outside: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, row: WaitRow) -> Asked:
+        """The question of a row of the store."""
+        told = row.question
+        return cls(
+            row.turn,
+            row.part,
+            row.attempt,
+            row.asked_at,
+            row.deadline,
+            told["text"],
+            told["reason"],
+            Form.of_json(told["form"]),
+            tuple(told["reads"]),
+            tuple((author, text) for author, text in told["outside"]),
+        )
+
+    @property
+    def key(self) -> EntryKey:
+        """Key of the answer in the journal."""
+        return EntryKey(self.turn, self.part, self.attempt)
+
+    @property
+    def name(self) -> str:
+        """What tells it from every other question, and from itself asked anew after a stop."""
+        return f"{self.turn}.{self.part}.{self.attempt}.{self.asked_at}"
 
 
 class Sight:
