@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from opinionsim.errors import MeasurementError
 
 #: Kinds of text that opinions are read from, in the order of preference where none is named.
-KINDS = ("report", "response", "post", "probe", "self-report", "opinion")
+KINDS = ("report", "response", "speech", "post", "probe", "self-report", "opinion")
 #: An agent's own answer to a closed question, which no classifier interprets.
 _SELF_REPORT = "self-report"
 

@@ -233,7 +233,9 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
         labels = tuple("" if agent in given else agent_label(each, models) for agent, each in enumerate(cast.models))
         schedule = _moderated(spec, schedule, resources)
     probe, asked = spec.measurement.probe, spec.measurement.self_report
-    probed = with_probes(with_probes(schedule, probe.before, probe.after), asked.before, asked.after, "self-report")
+    probed = schedule
+    if not spec.interaction.places_questions:
+        probed = with_probes(with_probes(schedule, probe.before, probe.after), asked.before, asked.after, "self-report")
     known = known_participants(spec, population.personas)
     events = events_of(spec.events, known, resources.messages, _drawing(planned, "events"))
     # Around the probes, so that nobody who is absent is probed.

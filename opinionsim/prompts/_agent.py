@@ -347,6 +347,7 @@ class AgentPrompts:
             "role": defang(message.role),
             "act": defang(message.act),
             "own": message.agent is not None and message.agent == self.agent,
+            "turn": message.turn,
             "block": f"{opening}\n{text}\n{closing}",
         }
 

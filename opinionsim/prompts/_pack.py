@@ -27,7 +27,7 @@ from opinionsim.prompts._texts import Texts
 from opinionsim.topics import Claim
 
 #: Packs that come with the package, each a folder beside this module; the first is used where none is named.
-BUILT_IN_PACKS = ("default", "deliberation")
+BUILT_IN_PACKS = ("default", "deliberation", "room")
 _DECLARATION, _TEXTS = "pack.yaml", "texts.yaml"
 
 

@@ -16,6 +16,13 @@ from opinionsim.schedules._acts import (
     SELF_REPORT as SELF_REPORT,
     WRITE as WRITE,
 )
+from opinionsim.schedules._analysis import (
+    Analysis as Analysis,
+    AnalysisItem as AnalysisItem,
+    analyses as analyses,
+    cited as cited,
+    read_analysis as read_analysis,
+)
 from opinionsim.schedules._bounded_confidence import BoundedConfidenceDyads as BoundedConfidenceDyads
 from opinionsim.schedules._broadcast import Broadcast as Broadcast
 from opinionsim.schedules._consensus import ConsensusInteraction as ConsensusInteraction
@@ -62,6 +69,19 @@ from opinionsim.schedules._probes import with_probes as with_probes
 from opinionsim.schedules._questions import read_question as read_question, same_question as same_question
 from opinionsim.schedules._remembered import RememberedReports as RememberedReports
 from opinionsim.schedules._rewiring import RewiringDyads as RewiringDyads
+from opinionsim.schedules._room import RoomInteraction as RoomInteraction
+from opinionsim.schedules._room_acts import (
+    ANALYZER as ANALYZER,
+    ENDINGS as ENDINGS,
+    Guideline as Guideline,
+    Move as Move,
+    Signals as Signals,
+    read_move as read_move,
+    read_signals as read_signals,
+    read_vote as read_vote,
+    speaker_called as speaker_called,
+)
+from opinionsim.schedules._room_rules import Floor as Floor
 from opinionsim.schedules._selectors import (
     AskingSelector as AskingSelector,
     position as position,

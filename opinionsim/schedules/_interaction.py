@@ -77,6 +77,11 @@ class Setting:
         Name of the set of runs that share random draws; empty outside of experiments.
     questioned : bool
         Whether participants are asked anything after the last step.
+    questions : sequence of (str, int, int)
+        Off-record questions of measurement: the act, and how often it comes before the first step and after the last;
+        only for interactions that place them themselves.
+    seats : frozenset of int
+        Participants who are people; by default none.
 
     Raises
     ------
@@ -96,6 +101,8 @@ class Setting:
     question: str = ""
     block: str = ""
     questioned: bool = False
+    questions: Sequence[tuple[str, int, int]] = ()
+    seats: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         if len(self.opinions) not in (0, self.size):
@@ -193,6 +200,8 @@ class Interaction(KindModel):
     """Whether texts that were written beforehand can stand for participants."""
     needs_task: ClassVar[bool] = True
     """Whether agents need a topic or a task; otherwise its fields say what they are asked."""
+    places_questions: ClassVar[bool] = False
+    """Whether it has the off-record questions of measurement among its own turns, where they belong."""
 
     public: ClassVar[frozenset[str]] = frozenset()
     """Kinds of text that everybody in the room hears; otherwise people at seats see what their turns read."""

@@ -112,7 +112,7 @@ def cast_of(spec: ExperimentSpec, population: Population, models: Callable[[], t
         directions = (Direction(brief),) * len(population)
         assigned = models()
     # A moderator comes last: it acts around a schedule that has its own roles.
-    roles = [role for role in (*spec.interaction.others, MODERATOR) if role in spec.roles]
+    roles = [role for role in dict.fromkeys((*spec.interaction.others, MODERATOR)) if role in spec.roles]
     others = {role: _of_role(role, spec.roles[role]) for role in roles}
     assigned = (*assigned, *(spec.roles[role].model or spec.model.chat_models[0] for role in roles))
     return Cast(population, names, directions, others, assigned)  # type: ignore[arg-type]

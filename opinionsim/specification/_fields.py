@@ -30,6 +30,7 @@ from opinionsim.specification._events import EventSpec, event_conflicts
 from opinionsim.specification._measurement import (
     ClassifierSpec,
     MeasurementSpec,
+    ProbeSpec,
     ResolvedInstrument,
     ScaleSpec,
     distinct,
@@ -300,8 +301,8 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def moderator(self) -> RoleSpec | None:
-        """The moderator; None without one."""
-        return self.roles.get(MODERATOR)
+        """The moderator behind a structure; None without one, and where it has its place in the interaction."""
+        return None if MODERATOR in self.interaction.others else self.roles.get(MODERATOR)
 
     @property
     def given(self) -> dict[int, str]:
@@ -364,13 +365,17 @@ class ExperimentSpec(DocumentModel):
         ]
 
     @property
+    def asked(self) -> tuple[tuple[ProbeSpec, ActSpec], ...]:
+        """The off-record questions of measurement, with their acts."""
+        return (self.measurement.probe, PROBE), (self.measurement.self_report, SELF_REPORT)
+
+    @property
     def acts(self) -> list[ActSpec]:
         """The acts of a run's turns; none where agents follow an equation."""
         if self.model.equation is not None:
             return []
-        asked = ((self.measurement.probe, PROBE), (self.measurement.self_report, SELF_REPORT))
         moderating = () if self.moderator is None else (MODERATE, *((INSTRUCT,) if self.moderator.automatic else ()))
-        questions = (act for each, act in asked if each.before or each.after)
+        questions = (act for each, act in self.asked if each.before or each.after)
         acts = acts_with(self.interaction.acts, [event.kind for event in self.events])
         return [*acts.values(), *moderating, *questions]
 
@@ -537,16 +542,15 @@ def _role_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     """Roles that the interaction does not have, or needs and are missing."""
     interaction, kind = spec.interaction, spec.interaction.kind
     known_beforehand = not (interaction.adaptive or interaction.native)
-    valid = [*interaction.others, *([MODERATOR] if known_beforehand else [])]
+    valid = [*interaction.others, *([MODERATOR] if known_beforehand and MODERATOR not in interaction.others else [])]
     for role, each in spec.roles.items():
-        if role == MODERATOR and not known_beforehand:
+        behind = role == MODERATOR and role not in interaction.others
+        if behind and not known_beforehand:
             yield ("roles", role), f"needs turns that are known beforehand; {kind!r} has others"
         elif role not in valid:
             yield ("roles", role), f"is no role of {kind!r}; valid: {', '.join(valid) or 'none'}"
         else:
-            yield from (
-                (("roles", role, *keys), problem) for keys, problem in each.conflicts(moderates=role == MODERATOR)
-            )
+            yield from ((("roles", role, *keys), problem) for keys, problem in each.conflicts(moderates=behind))
     # A role that nobody has may be one that is needed, mistyped: one error for it is enough.
     mistyped = any(role not in (*valid, MODERATOR) for role in spec.roles)
     for role in interaction.others if not mistyped and spec.model.equation is None else ():

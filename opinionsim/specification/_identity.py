@@ -126,6 +126,8 @@ def setting_of(spec: ExperimentSpec, resources: Resources, claim: Claim | None =
         position="" if claim is None else claim.statement,
         question=spec.task if claim is None else claim.question or spec.task,
         questioned=spec.measurement.probe.after + spec.measurement.self_report.after > 0,
+        questions=[(act.name, asked.before, asked.after) for asked, act in spec.asked],
+        seats=frozenset(agent for agent, each in enumerate(spec.cast) if getattr(each, "seat", None) is not None),
     )
 
 

@@ -101,11 +101,19 @@ class ResolvedInstrument:
 
 
 _Kinds = Annotated[
-    tuple[Literal["post", "report", "response", "probe", "moderation", "opinion", "statement", "critique"], ...],
+    tuple[
+        Literal["post", "report", "response", "speech", "probe", "moderation", "opinion", "statement", "critique"], ...
+    ],
     AfterValidator(distinct),
 ]
 #: Kinds of text that are coded where a specification names none.
-_USUAL: tuple[Literal["report", "post", "response", "opinion"], ...] = ("report", "post", "response", "opinion")
+_USUAL: tuple[Literal["report", "post", "response", "speech", "opinion"], ...] = (
+    "report",
+    "post",
+    "response",
+    "speech",
+    "opinion",
+)
 
 
 class InstrumentSpec(DocumentModel):

@@ -1,0 +1,264 @@
+"""What an analyzer says of a dialogue: its schema, how it is read, and the ids of its items over time."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from opinionsim.errors import Rejected
+from opinionsim.messages import Message, Said
+from opinionsim.streams import canonical_json
+
+#: A text of an item: one that says something.
+_Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+#: An item may have changed as long as it shares this part of all words of both texts.
+_ALIKE = 0.5
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_CITED = re.compile(r"\[(q\d+)\]")
+
+
+class _Part(BaseModel):
+    """Fields of an analysis; what a model adds to them is left out."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Counterargument(_Part):
+    """What is said against a claim."""
+
+    counterargument: _Words
+    rebuttal: _Words | None = None
+
+
+class ArgumentClaim(_Part):
+    """A claim of the dialogue, with what is said for it and against it."""
+
+    claim: _Words
+    premises: tuple[_Words, ...] = Field(min_length=1)
+    counterarguments: tuple[Counterargument, ...] = ()
+    turns: tuple[int, ...] = ()
+    """Turns in which it is made; a claim without one is not backed by the dialogue."""
+
+
+class FallacyNote(_Part):
+    """Weak reasoning, by its name, and the turn it stands in."""
+
+    turn: int
+    fallacy: _Words
+    explanation: str = ""
+
+
+class AnalysisText(_Part):
+    """All of what an analyzer says (ArgsBase; C3)."""
+
+    summary: _Words
+    points_of_agreement: tuple[_Words, ...] = ()
+    open_questions: tuple[_Words, ...] = ()
+    argument_map: tuple[ArgumentClaim, ...] = ()
+    fallacies: tuple[FallacyNote, ...] = ()
+
+
+def read_analysis(most: int, part: str, text: str, received: tuple[Message, ...]) -> Said:
+    """The analysis in a reply, published as JSON in one spelling; words around it are left out.
+
+    Parameters
+    ----------
+    most : int
+        Most sentences of the summary and items of a list; what goes beyond is left out.
+    part, text, received
+        As for any `parse`. Turns that are cited and were not received are left out, and so are fallacies in them.
+
+    Raises
+    ------
+    Rejected
+        If the reply holds no such JSON object.
+    """
+    found, reason = None, "it holds no JSON object"
+    for candidate in _objects(text):
+        try:
+            found = AnalysisText.model_validate(candidate)
+            break
+        except ValidationError as error:
+            first = error.errors()[0]
+            reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    if found is None:
+        raise Rejected(f"an analysis as a JSON object is needed; {reason}")
+    shown = {message.turn for message in received}
+    claims = [
+        claim.model_copy(
+            update={
+                "turns": tuple(turn for turn in claim.turns if turn in shown),
+                "premises": claim.premises[:most],
+                "counterarguments": claim.counterarguments[:most],
+            }
+        )
+        for claim in found.argument_map[:most]
+    ]
+    kept = found.model_copy(
+        update={
+            "summary": " ".join(_SENTENCE_END.split(found.summary)[:most]),
+            "points_of_agreement": found.points_of_agreement[:most],
+            "open_questions": found.open_questions[:most],
+            "argument_map": tuple(claims),
+            "fallacies": tuple(each for each in found.fallacies if each.turn in shown)[:most],
+        }
+    )
+    return Said(canonical_json(kept.model_dump(mode="json", exclude_defaults=True)), kept)
+
+
+def _objects(text: str) -> Iterator[Any]:
+    """JSON objects in a text, from its beginning, whatever stands around them."""
+    decoder, place = json.JSONDecoder(), text.find("{")
+    while place >= 0:
+        try:
+            found, end = decoder.raw_decode(text, place)
+            yield found
+        except ValueError:
+            end = place + 1
+        place = text.find("{", end)
+
+
+Change = Literal["new", "kept", "changed", "gone"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisItem:
+    """An item of an analysis as it stands beside those before.
+
+    Attributes
+    ----------
+    id : str
+        A letter of its section and a number: ``a`` for agreements, ``q`` for open questions, ``c`` for claims. An item
+        that says the same, or much of it, keeps the id of the item before; no id is given twice.
+    text : str
+        What it says.
+    change : {"new", "kept", "changed", "gone"}
+        What became of it since the analysis before; one that is gone stands here once, with its last text.
+    claim : ArgumentClaim or None
+        Premises, counterarguments and turns, of a claim.
+    """
+
+    id: str
+    text: str
+    change: Change
+    claim: ArgumentClaim | None = None
+
+    @property
+    def uncited(self) -> bool:
+        """Whether it is a claim that cites no turn."""
+        return self.claim is not None and not self.claim.turns
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """One valid analysis of a dialogue, with ids.
+
+    Attributes
+    ----------
+    turn : int
+        The turn of the analyzer.
+    summary : str
+        The dialogue in a few sentences.
+    agreements, questions, claims : tuple of AnalysisItem
+        The items of each section, in its order, and last those that are gone since the analysis before.
+    fallacies : tuple of FallacyNote
+        Weak reasoning by its names.
+    """
+
+    turn: int
+    summary: str
+    agreements: tuple[AnalysisItem, ...]
+    questions: tuple[AnalysisItem, ...]
+    claims: tuple[AnalysisItem, ...]
+    fallacies: tuple[FallacyNote, ...]
+
+
+def analyses(texts: Sequence[tuple[int, str]]) -> list[Analysis]:
+    """The valid analyses among some published texts, with ids that follow from their sequence alone.
+
+    Parameters
+    ----------
+    texts : sequence of (int, str)
+        Turn and text of each turn of kind ``analysis``, in order. A text that is no valid analysis is passed over: the
+        one before stays, and its turn tells its age.
+    """
+    sections = {letter: _Section(letter) for letter in "aqc"}
+    found = []
+    for turn, text in texts:
+        try:
+            told = AnalysisText.model_validate_json(text)
+        except ValidationError:
+            continue
+        claims = {each.claim: each for each in told.argument_map}
+        found.append(
+            Analysis(
+                turn,
+                told.summary,
+                sections["a"].advance(told.points_of_agreement),
+                sections["q"].advance(told.open_questions),
+                sections["c"].advance([each.claim for each in told.argument_map], claims),
+                told.fallacies,
+            )
+        )
+    return found
+
+
+def cited(text: str) -> list[str]:
+    """Ids of open questions that a text takes up, such as ``[q3]``, each once, in order."""
+    return list(dict.fromkeys(_CITED.findall(text)))
+
+
+class _Section:
+    """The ids of one section, analysis by analysis."""
+
+    def __init__(self, letter: str) -> None:
+        self._letter, self._given = letter, 0
+        self._last: dict[str, tuple[str, ArgumentClaim | None]] = {}
+
+    def advance(
+        self, texts: Sequence[str], claims: Mapping[str, ArgumentClaim] | None = None
+    ) -> tuple[AnalysisItem, ...]:
+        """The items of the next analysis."""
+        ids, before = dict[int, str](), dict(self._last)
+        # Equal texts first, so that no item takes the id of another that has not changed; then those most alike.
+        likeness = [
+            (-_likeness(text, old), place, each)
+            for place, text in enumerate(texts)
+            for each, (old, _) in before.items()
+        ]
+        for negative, place, each in sorted(likeness, key=lambda pair: (pair[0], pair[1], int(pair[2][1:]))):
+            if -negative >= _ALIKE and place not in ids and each not in ids.values():
+                ids[place] = each
+        items = []
+        for place, text in enumerate(texts):
+            claim = (claims or {}).get(text)
+            change: Change = "new"
+            if place not in ids:
+                self._given += 1
+                ids[place] = f"{self._letter}{self._given}"
+            else:
+                change = "kept" if before[ids[place]] == (text, claim) else "changed"
+            items.append(AnalysisItem(ids[place], text, change, claim))
+        gone = [
+            AnalysisItem(each, old, "gone", claim) for each, (old, claim) in before.items() if each not in ids.values()
+        ]
+        self._last = {item.id: (item.text, item.claim) for item in items}
+        return (*items, *gone)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\w+", text.casefold()))
+
+
+def _likeness(one: str, other: str) -> float:
+    """Likeness of two texts: 2 where their words are the same in the same order, else the share of words in both."""
+    left, right = _words(one), _words(other)
+    if left == right:
+        return 2.0
+    both = set(left) | set(right)
+    return len(set(left) & set(right)) / len(both) if both else 0.0

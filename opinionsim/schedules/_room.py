@@ -1,0 +1,401 @@
+"""A moderated room: models and people discuss a topic, a moderator leads, an analyzer keeps the argument in view."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+from pydantic import Field
+
+from opinionsim.errors import SpecError
+from opinionsim.messages import Message
+from opinionsim.registry import part
+from opinionsim.schedules import _room_acts as acts
+from opinionsim.schedules._interaction import MAX_STEPS, Closing, Conflict, Interaction, Setting
+from opinionsim.schedules._moderated import MODERATOR
+from opinionsim.schedules._room_acts import Guideline
+from opinionsim.schedules._room_rules import Floor
+from opinionsim.schedules._turns import ActSpec, External, Outcomes, Ref, Turn, named
+
+#: Names of messages from outside: who takes part, and what a moderator is told of the rules.
+_DECLARE, _DEBRIEFING = "may-end", "debriefing"
+_NEXT, _LAST, _ENDED = "next-{}", "last-{}", "ended-{}"
+#: Characters of a token, as a window of a number of tokens counts them.
+_CHARACTERS_A_TOKEN = 4
+
+
+def _speakers(reader: int | None) -> str:
+    """Name of the note that says who takes part, to one of the speakers or to somebody else."""
+    return "speakers" if reader is None else f"speakers-{reader}"
+
+
+@part("interaction", name="room")
+class RoomInteraction(Interaction):
+    """A moderated discussion among models and people at seats (ArgsBase; C1-C7).
+
+    The moderator opens, remarks on what is said and proposes the next speaker; rules that hold whatever it proposes are
+    kept in code. An analyzer reads along and says nothing. Any number of models and people take part, none included.
+    """
+
+    played_by = ("chat models",)
+    prompts = "room"
+    smallest = 2
+    places_questions = True
+
+    steps: int = Field(12, ge=1, le=MAX_STEPS)
+    """Most speaker turns T; what the moderator says is none."""
+    every: int = Field(3, ge=2, le=MAX_STEPS)
+    """Each person has at least one of any so many speaker turns that follow one another."""
+    unheard: int | None = Field(None, ge=1, le=MAX_STEPS)
+    """A speaker unheard for so many turns is next, after people whose turn it is; null takes twice the number of
+    speakers."""
+    moderator: bool = True
+    """Whether a moderator leads; otherwise the speaker silent longest is next. One model and one person without a
+    moderator are the single-assistant condition."""
+    opens: bool = True
+    """Whether the moderator opens with scope, criteria, timeline and roles."""
+    closes: bool = True
+    """Whether the moderator closes with what was reached and what is left open."""
+    analyze_every: int | None = Field(6, ge=0, le=MAX_STEPS)
+    """Speaker turns from one analysis to the next; null makes them only when a person asks for one, 0 never."""
+    most: int = Field(5, ge=1, le=100)
+    """Most sentences of the summary of an analysis, and most items of each of its lists."""
+    words: int | None = Field(150, ge=1)
+    """Words that a reply is asked to have at most; null says nothing of length. Longer replies stand as they are."""
+    remember: bool = True
+    """Whether models have the memory of cognition, and read only what is new to them; otherwise the whole dialogue."""
+    last_n: int | None = Field(None, ge=1, le=MAX_STEPS)
+    """Most messages of the dialogue, the latest ones, that moderator and models are shown beside the opening, where
+    models do not remember; null shows all."""
+    token_budget: int | None = Field(None, ge=1)
+    """Most tokens of these messages, counted as four characters each; null sets no limit."""
+    without: tuple[Guideline, ...] = ()
+    """Lines of guidance on reasoning that are left out of what moderator and models are told."""
+    topic: Literal["given", "ask"] = "given"
+    """`ask` has the first person propose what the room talks about."""
+    consent: bool = True
+    """Whether people are asked first whether they agree to take part; whoever does not is asked nothing else."""
+    questionnaire: bool = False
+    """Whether people rate the room afterwards and say what they think of it."""
+    debriefing: str | None = Field(None, pattern=r"\S")
+    """What people are told last; null says nothing."""
+
+    @property
+    def needs_task(self) -> bool:  # type: ignore[override]
+        """Whether a topic or task is needed; not where a person proposes it."""
+        return self.topic == "given"
+
+    @property
+    def others(self) -> Sequence[str]:  # type: ignore[override]
+        """The moderator and the analyzer."""
+        return [*([MODERATOR] if self.moderator else []), *([acts.ANALYZER] if self.analyze_every != 0 else [])]
+
+    @property
+    def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]
+        """The acts of its turns."""
+        told = {
+            "turns": str(self.steps),
+            "words": "" if self.words is None else str(self.words),
+            "most": str(self.most),
+            "without": " ".join(self.without),
+            "moderated": "yes" if self.moderator else "",
+        }
+        return named(*acts.acts_of(told, self.most, remember=self.remember))
+
+    @property
+    def decided(self) -> Mapping[str, tuple[tuple[int, ...], frozenset[str]]]:
+        """The ratings of the questionnaire."""
+        rated = acts.RATED if self.questionnaire else ()
+        return {name: (acts.LIKERT, frozenset({acts.QUESTIONNAIRE.kind})) for name in rated}
+
+    @property
+    def chooses(self) -> dict[str, Any]:
+        """Its kind: how a room ended is the text of its turn of kind ``ending``."""
+        return {"kind": self.kind}
+
+    def steps_for(self, size: int) -> int:
+        """Steps T: the most speaker turns."""
+        return self.steps
+
+    @property
+    def length_field(self) -> str:
+        """The field that says how long it takes."""
+        return "steps"
+
+    def turns_a_step(self, size: int) -> int:
+        """A signal, a pause and a report of each participant, a vote, a remark, an analysis and a speech."""
+        return 4 * size + 3
+
+    def conflicts(self, size: int) -> Iterator[Conflict]:
+        """Problems between fields, or with them for `size` speakers."""
+        if self.unheard is not None and self.unheard < size - 1:
+            yield ("unheard",), f"{size} speakers cannot all be heard in {self.unheard} turns; give {size - 1} or more"
+        for field in ("last_n", "token_budget"):
+            if self.remember and getattr(self, field) is not None:
+                yield (field,), "has no effect on models that remember what they read; give remember: false as well"
+        for field in ("opens", "closes"):
+            if not self.moderator and field in self.model_fields_set and getattr(self, field):
+                yield (field,), "needs a moderator"
+        yield from super().conflicts(size)
+
+    def check(self, setting: Setting) -> None:
+        """Refuse people who cannot all be heard in time, and what is for people where there are none."""
+        if problem := Floor.problem(setting.size, len(setting.seats), self.every):
+            raise SpecError(f"interaction.every: {problem}")
+        wanted = {
+            "topic": self.topic == "ask",
+            "questionnaire": self.questionnaire,
+            "debriefing": self.debriefing is not None,
+            "analyze_every": self.analyze_every is None,
+        }
+        for field, value in wanted.items():
+            if value and not setting.seats:
+                raise SpecError(f"interaction.{field}: needs a person; give a member of the cast a seat")
+
+    def identity(self, setting: Setting) -> dict[str, Any]:
+        """Part of a run's identity, who are people included."""
+        people = {"seats": sorted(setting.seats)} if setting.seats else {}
+        return {**super().identity(setting), **people}
+
+    def externals(self, setting: Setting) -> Mapping[str, Message | str]:
+        """Notes to those who take part, on names and on the rules; how the room can end; and the debriefing."""
+        names = self.names(setting)
+        found = {_DECLARE: "You may declare a resolution or a deadlock in this turn."}
+        for reader in (None, *names):
+            told = [f"- {name}{' (you)' if agent == reader else ''}" for agent, name in names.items()]
+            found[_speakers(reader)] = "\n".join(["These take part in the discussion:", *told])
+        for agent, name in names.items():
+            found[_NEXT.format(agent)] = f"{name} {acts.SETTLED}"
+            found[_LAST.format(agent)] = f"{name} has just spoken and cannot be next."
+        found |= {_ENDED.format(each): each for each in acts.ENDINGS}
+        return found | ({} if self.debriefing is None else {_DEBRIEFING: self.debriefing})
+
+    def names(self, setting: Setting) -> dict[int, str]:
+        """Names of the speakers."""
+        given = setting.names or [""] * setting.size
+        return {agent: name or self.unnamed(agent) for agent, name in enumerate(given)}
+
+    # Turns
+
+    async def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn | Closing]:
+        """Turns of the room, each once it is known what was said before."""
+        flow, answer = _Course(self, setting).flow(), None
+        while (each := flow.send(answer)) is not None:
+            answer = None
+            if isinstance(each, Turn):
+                yield each
+            else:
+                answer = await asyncio.gather(*map(outcomes.reply, each))
+
+    def outline(self, setting: Setting) -> Iterator[Turn]:
+        """The turns of a room in which people want all that they can, and no declared end is agreed on."""
+        flow, answer, yielded = _Course(self, setting).flow(), None, dict[int, Turn]()
+        while (each := flow.send(answer)) is not None:
+            answer = None
+            if isinstance(each, Turn):
+                yielded[each.index] = each
+                yield each
+            else:
+                answer = [_at_most(yielded[index]) for index in each]
+
+
+#: What leads to the most turns, by act.
+_MOST: Mapping[str, Any] = {
+    acts.CONSENT.name: "yes",
+    acts.SIGNAL.name: acts.Signals(frozenset(("analysis", "pause")), ("",)),
+    acts.MODERATE.name: acts.Move("", "resolution"),
+    acts.CONFIRM.name: False,
+}
+
+
+def _at_most(turn: Turn) -> Message:
+    """The message of a turn that leads to the most turns."""
+    return Message("", agent=turn.agent, act=turn.act, turn=turn.index, decision=_MOST.get(turn.act))
+
+
+#: Turns in order, turns whose messages are asked for, and None at the end.
+_Flow = Generator[Turn | Sequence[int] | None, Any, Any]
+
+
+class _Course:
+    """The course of one room: what has been said, who is there, and what comes next."""
+
+    def __init__(self, fields: RoomInteraction, setting: Setting) -> None:
+        self._fields, self._setting = fields, setting
+        roles = {role: setting.size + place for place, role in enumerate(fields.others)}
+        self._moderator, self._analyzer = roles.get(MODERATOR), roles.get(acts.ANALYZER)
+        self._floor = Floor(tuple(range(setting.size)), setting.seats, fields.every, fields.unheard or 2 * setting.size)
+        #: What was said to all, in order, and how much of it each member has read.
+        self._dialogue: list[Message] = []
+        self._read: dict[int, int] = {}
+        #: Messages at its beginning that everybody is shown: the topic that was proposed, and the opening.
+        self._lead = 0
+        self._analyses: list[int] = []
+        self._analyzed = self._declared = 0
+        self._index = 0
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        return self._fields.names(self._setting)
+
+    def _turn(self, step: int, agent: int, act: ActSpec | str, reads: Sequence[Ref] = ()) -> _Flow:
+        """A turn; returns its index."""
+        self._index += 1
+        yield Turn(index := self._index - 1, step, agent, act if isinstance(act, str) else act.name, tuple(reads))
+        return index
+
+    def _heard(self, step: int, agent: int, act: ActSpec, reads: Sequence[Ref] = ()) -> _Flow:
+        """A turn that is waited for; returns its message."""
+        (message,) = yield [(yield from self._turn(step, agent, act, reads))]
+        return message
+
+    def _said(self, step: int, agent: int, act: ActSpec, *notes: Ref) -> _Flow:
+        """A turn whose message all receive, where there is one; returns it."""
+        reads = [*notes, *self._shown(agent)]
+        self._read[agent] = len(self._dialogue)
+        message = yield from self._heard(step, agent, act, reads)
+        if message.passed_on:
+            self._dialogue.append(message)
+        return message
+
+    def _shown(self, agent: int) -> list[Ref]:
+        """The messages that a member is shown: what is new to one that remembers, else the dialogue or its end."""
+        said = self._dialogue
+        if agent < self._setting.size and self._fields.remember:
+            begun = self._read.get(agent)
+            first: list[Ref] = [External(_speakers(agent))] if begun is None else []
+            own = [each for each in said[begun or 0 :] if each.agent != agent or each.act != acts.SPEAK.name]
+            return [*first, *(each.turn for each in own if each.turn is not None)]
+        head, tail = said[: self._lead], said[self._lead :]
+        tail = tail[-(self._fields.last_n or len(tail)) :]
+        room = self._fields.token_budget
+        while room is not None and len(tail) > 1 and sum(len(each.text) for each in tail) > room * _CHARACTERS_A_TOKEN:
+            tail = tail[1:]
+        reader = agent if agent < self._setting.size else None
+        return [External(_speakers(reader)), *(each.turn for each in [*head, *tail] if each.turn is not None)]
+
+    def flow(self) -> _Flow:
+        """The whole room."""
+        fields = self._fields
+        ending: acts.Ending | None = (yield from self._begin()) or self._over()
+        if ending is None and self._moderator is not None and fields.opens:
+            yield from self._said(0, self._moderator, acts.OPEN_ROOM)
+        self._lead = len(self._dialogue)
+        while ending is None:
+            step = self._floor.spoken + 1
+            ending = (yield from self._signals(step)) or (yield from self._step(step)) or self._over()
+        yield from self._end(fields.steps, ending)
+        yield None
+
+    def _over(self) -> acts.Ending | None:
+        """How the room ends where it cannot go on."""
+        if len(self._floor.speakers) < 2:
+            return "vacated"
+        return "turns" if self._floor.spoken == self._fields.steps else None
+
+    def _begin(self) -> _Flow:
+        """Consent, the topic, and opinions before; returns how the room ends where it cannot begin."""
+        people = sorted(self._setting.seats)
+        if self._fields.consent and people:
+            asked = []
+            for seat in people:
+                asked.append((yield from self._turn(0, seat, acts.CONSENT)))
+            answers = yield asked
+            refused = [seat for seat, answer in zip(people, answers, strict=True) if answer.decision != "yes"]
+            self._floor = self._floor.without(refused)
+        if self._fields.topic == "ask":
+            for seat in sorted(self._floor.seats):
+                proposed = yield from self._said(0, seat, acts.PROPOSE)
+                if self._dialogue and proposed.passed_on:
+                    break
+            else:
+                return "vacated"
+        yield from self._questions(0)
+        return None
+
+    def _questions(self, step: int) -> _Flow:
+        """The questions of measurement before the first step or after the last; people answer before it goes on."""
+        asked = []
+        for act, before, after in self._setting.questions:
+            for _ in range(after if step else before):
+                for agent in self._floor.speakers:
+                    turn = yield from self._turn(step, agent, act, self._shown(agent) if self._dialogue else ())
+                    asked += [turn] if agent in self._floor.seats else []
+        if asked:
+            yield asked
+
+    def _signals(self, step: int) -> _Flow:
+        """What people want out of turn; returns how the room ends where one ends it."""
+        wants: set[str] = set()
+        for seat in sorted(self._floor.seats):
+            signal = yield from self._heard(step, seat, acts.SIGNAL)
+            told = signal.decision if isinstance(signal.decision, acts.Signals) else acts.Signals()
+            wants |= told.wants
+            if told.harm:
+                yield from self._turn(step, seat, acts.HARM, [signal.turn])
+            if "pause" in told.wants:
+                resumed = yield from self._heard(step, seat, acts.RESUME)
+                wants |= {"end"} if resumed.decision == "end" else set()
+        if "analysis" in wants:
+            yield from self._analyze(step)
+        return "person" if "end" in wants else None
+
+    def _step(self, step: int) -> _Flow:
+        """A remark and a proposal of the moderator, and a turn of the next speaker; returns how the room ends there."""
+        proposed: int | None = None
+        if self._moderator is not None:
+            choices = self._floor.choices()
+            settled = [_NEXT.format(choices[0])] if len(choices) == 1 else []
+            last = [] if settled or self._floor.latest is None else [_LAST.format(self._floor.latest)]
+            # Once in as many turns as there are speakers: votes are no way to fill a room.
+            may_end = self._floor.spoken - self._declared >= self._setting.size
+            notes = [*settled, *last, *([_DECLARE] if may_end else [])]
+            message = yield from self._said(step, self._moderator, acts.MODERATE, *map(External, notes))
+            move = message.decision if isinstance(message.decision, acts.Move) else acts.Move()
+            proposed = acts.speaker_called(move.speaker, self._names)
+            if move.declared and may_end and (yield from self._confirmed(step)):
+                return move.declared
+        speaker = self._floor.next(proposed)
+        speech = yield from self._said(step, speaker, acts.SPEAK)
+        self._floor = self._floor.after(speaker, said=speech.passed_on)
+        every = self._fields.analyze_every
+        if every and self._floor.spoken % every == 0:
+            yield from self._analyze(step)
+        return None
+
+    def _confirmed(self, step: int) -> _Flow:
+        """Whether the speakers agree that the room ends: somebody says yes, and nobody says no."""
+        self._declared, turns = self._floor.spoken, []
+        for speaker in self._floor.speakers:
+            turns.append((yield from self._turn(step, speaker, acts.CONFIRM, self._shown(speaker))))
+        votes = yield turns
+        said = [vote.decision for vote in votes if isinstance(vote.decision, bool)]
+        if said and all(said):
+            return True
+        self._dialogue += [vote for vote in votes if vote.passed_on]
+        return False
+
+    def _analyze(self, step: int) -> _Flow:
+        """An analysis of the whole dialogue, unless nothing was said since the last one."""
+        if self._analyzer is None or self._analyzed == len(self._dialogue):
+            return
+        self._analyzed = len(self._dialogue)
+        reads = [*self._analyses[-1:], *(each.turn for each in self._dialogue if each.turn is not None)]
+        self._analyses.append((yield from self._turn(step, self._analyzer, acts.ANALYZE, reads)))
+
+    def _end(self, step: int, ending: acts.Ending) -> _Flow:
+        """How the room ended, the closing remark, opinions after, and what people are asked and told last."""
+        agent = self._setting.size if self._fields.others else 0
+        ended = yield from self._turn(step, agent, acts.END, [External(_ENDED.format(ending))])
+        if self._moderator is not None and self._fields.closes and self._dialogue:
+            yield from self._said(step, self._moderator, acts.CLOSE, ended)
+        yield from self._questions(step)
+        for seat in sorted(self._floor.seats):
+            if self._fields.questionnaire:
+                yield from self._heard(step, seat, acts.QUESTIONNAIRE, [ended])
+                for comment in acts.COMMENTS:
+                    yield from self._heard(step, seat, comment)
+            if self._fields.debriefing is not None:
+                yield from self._heard(step, seat, acts.DEBRIEF, [External(_DEBRIEFING)])
