@@ -43,6 +43,7 @@ class RoomInteraction(Interaction):
     prompts = "room"
     smallest = 2
     places_questions = True
+    public = frozenset({"topic", "moderation", "speech", "vote", "ending"})
 
     steps: int = Field(12, ge=1, le=MAX_STEPS)
     """Most speaker turns T; what the moderator says is none."""

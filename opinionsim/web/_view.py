@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from opinionsim.store import AgentRow, StoreReader, TurnRow, WaitRow
 
 #: Kinds of text that are between a person and the record: looking on does not show them.
-PRIVATE = frozenset({"consent", "probe", "self-report", "questionnaire", "debriefing", "signal", "harm", "resume"})
+PRIVATE = frozenset(
+    ("consent", "probe", "self-report", "questionnaire", "comment", "debriefing", "signal", "harm", "analysis")
+)
 #: Conditions of turns, as a page words them; others have a text.
 _WORDLESS = {"empty": "said nothing", "refused": "gave no answer", "skipped": "was not asked", "silent": "passed"}
 

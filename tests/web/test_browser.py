@@ -1,0 +1,281 @@
+"""The room in a browser: whole sessions, and everything that can go wrong in between."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.support.rooms import RoomServer, room
+
+#: Texts that do something where they are not shown as texts.
+HOSTILE = [
+    "<script>document.title = 'taken'</script>",
+    "<img src=x onerror=\"document.title='taken'\">",
+    '"><svg onload="document.title=\'taken\'">',
+    "[click](javascript:document.title='taken')",
+    "<style>body { display: none }</style>",
+    "{{ 7 * 7 }} {% raw %} ${7 * 7} <%= 7 * 7 %>",
+    "\N{RIGHT-TO-LEFT OVERRIDE}desrever\N{POP DIRECTIONAL FORMATTING} \N{RIGHT-TO-LEFT MARK}",
+    "&lt;b&gt;&amp;#x3c;",
+]
+
+
+@contextmanager
+def looking(browser: Any, server: RoomServer, **options: Any) -> Iterator[Any]:
+    """A page of a new browser; no request may leave the server, and no script may fail."""
+    context = browser.new_context(**options)
+    page = context.new_page()
+    strange: list[str] = []
+    page.on("request", lambda each: strange.append(each.url) if not each.url.startswith(server.address) else None)
+    page.on("pageerror", lambda error: strange.append(str(error)))
+    page.on("dialog", lambda dialog: strange.append(dialog.message))
+    page.set_default_timeout(20_000)
+    try:
+        yield page
+        assert not strange
+    finally:
+        context.close()
+
+
+def sit_down(page: Any, server: RoomServer) -> None:
+    """Sign the owner in, and have it try the first session."""
+    page.goto(server.link)
+    page.get_by_role("button", name="Try it yourself").first.click()
+    page.wait_for_url(re.compile("/sessions/"))
+
+
+def my_turn(page: Any) -> None:
+    """Wait for the form of a text."""
+    page.wait_for_selector("#answer textarea")
+
+
+def say(page: Any, text: str) -> None:
+    """Answer with a text, and wait until the question is over."""
+    key = page.get_attribute("#seat", "data-key")
+    page.fill("#answer textarea", text)
+    page.get_by_role("button", name="Send").click()
+    page.wait_for_function("key => document.getElementById('seat').dataset.key !== key", arg=key)
+
+
+def accessible(page: Any) -> None:
+    """Require that axe finds nothing."""
+    found = Axe().run(page).response["violations"]
+    assert not found, [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found]
+
+
+def texts(folder: Path, agent: int = 2) -> list[str]:
+    """The speeches of the person that are on record."""
+    with sqlite3.connect(f"file:{next(folder.glob('results/*.sqlite'))}?mode=ro", uri=True) as store:
+        rows = store.execute(
+            "SELECT texts.text FROM turns JOIN texts USING (text_id) WHERE kind = 'speech' AND agent = ? ORDER BY turn",
+            (agent,),
+        )
+        return [text for (text,) in rows]
+
+
+def test_a_whole_session(browser: Any, served: RoomServer, tmp_path: Path) -> None:
+    with looking(browser, served) as page:
+        page.goto(served.link)
+        accessible(page)
+        # The link has become a cookie that no script can read and no other site can send.
+        (cookie,) = page.context.cookies()
+        assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Lax")
+        page.get_by_role("button", name="Try it yourself").first.click()
+        said = []
+        for number in range(10):
+            page.wait_for_selector("#answer textarea, #seat h2:text('This session is over')")
+            if page.locator("#answer").count() == 0:
+                break
+            assert page.locator("#seat h2").inner_text() == "It is your turn"
+            if number == 0:
+                accessible(page)
+            said.append(f"My point number {number}.")
+            say(page, said[-1])
+        page.wait_for_selector("#seat h2:text('This session is over')")
+        accessible(page)
+        shown = page.locator("#lines .own .text").all_inner_texts()
+        assert [text for text in shown if text.startswith("My point")] == said == texts(tmp_path)
+        assert len(said) >= 2
+        assert "SCRIPTED STAND-IN" in page.locator(".stamp").inner_text()
+        assert page.locator("#lines .speech .model").first.inner_text() == "scripted"
+        page.wait_for_selector("#analysis h3:text('Claims')")
+        page.goto(f"{served.address}/settings")
+        accessible(page)
+
+
+def test_what_is_half_written_survives_a_reload_and_a_second_tab_doubles_nothing(
+    browser: Any, served: RoomServer, tmp_path: Path
+) -> None:
+    with looking(browser, served) as page:
+        sit_down(page, served)
+        my_turn(page)
+        page.fill("#answer textarea", "Half a sent")
+        page.reload()
+        my_turn(page)
+        assert page.input_value("#answer textarea") == "Half a sent"
+        other = page.context.new_page()
+        other.goto(page.url)
+        my_turn(other)
+        other.fill("#answer textarea", "From the other tab.")
+        held = page.locator("#answer").evaluate("form => Object.fromEntries(new FormData(form))")
+        say(other, "From the other tab.")
+        # The first tab sends for the same question, as a page without scripts would do later.
+        answer = page.request.post(
+            f"{page.url.partition('#')[0]}/answer",
+            form={**held, "text": "From the first tab."},
+            headers={"origin": served.address, "accept": "application/json"},
+        )
+        assert answer.json() == {"sent": "already"}
+        assert texts(tmp_path)[:1] == ["From the other tab."]
+        assert "From the first tab." not in texts(tmp_path)
+
+
+def test_a_server_that_is_killed_in_mid_turn_loses_nothing(
+    browser: Any, spec: Callable[..., Path], tmp_path: Path
+) -> None:
+    path = spec()
+    with room(path, tmp_path) as first, looking(browser, first) as page:
+        sit_down(page, first)
+        my_turn(page)
+        say(page, "Before the end.")
+        my_turn(page)
+        page.fill("#answer textarea", "While it was away.")
+        first.kill()
+        page.get_by_role("button", name="Send").click()
+        page.wait_for_selector("#seat .status:text('connection is lost')")
+        with room(path, tmp_path, "--port", str(first.port)):
+            # The seat is still had by the same cookie; the page finds the server again by itself.
+            page.wait_for_function("!document.querySelector('#seat .status').textContent.includes('lost')")
+            my_turn(page)
+            assert page.input_value("#answer textarea") == "While it was away."
+            say(page, "While it was away.")
+            assert texts(tmp_path) == ["Before the end.", "While it was away."]
+
+
+def test_a_lost_network_is_said_and_the_text_can_be_sent_again(
+    browser: Any, served: RoomServer, tmp_path: Path
+) -> None:
+    with looking(browser, served) as page:
+        sit_down(page, served)
+        my_turn(page)
+        page.context.set_offline(True)
+        page.fill("#answer textarea", "Over the wire.")
+        page.get_by_role("button", name="Send").click()
+        page.wait_for_selector("#seat .status:text('nothing was sent')")
+        page.context.set_offline(False)
+        say(page, "Over the wire.")
+        assert texts(tmp_path)[:1] == ["Over the wire."]
+
+
+def test_the_width_of_a_phone_and_the_dark(browser: Any, served: RoomServer) -> None:
+    with looking(browser, served, viewport={"width": 360, "height": 740}, color_scheme="dark") as page:
+        sit_down(page, served)
+        my_turn(page)
+        say(page, "x" * 10_000)
+        page.wait_for_selector("#lines .own .text")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        accessible(page)
+
+
+def test_the_keyboard_alone(browser: Any, served: RoomServer, tmp_path: Path) -> None:
+    def tab_to(page: Any, what: str) -> None:
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            if page.evaluate("what => document.activeElement.matches(what)", what):
+                return
+        raise AssertionError(f"no key leads to {what}")
+
+    with looking(browser, served) as page:
+        page.goto(served.link)
+        tab_to(page, "form[action$=sit] button")
+        page.keyboard.press("Enter")
+        my_turn(page)
+        tab_to(page, "#text")
+        page.keyboard.type("By keys.")
+        tab_to(page, "#answer button")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#lines .own .text:text('By keys.')")
+        my_turn(page)
+        # An open question is taken into the text without a mouse.
+        page.wait_for_selector("#analysis .take:not([hidden])")
+        tab_to(page, "#analysis .take")
+        page.keyboard.press("Enter")
+        assert re.match(r"\[q\d+\] ", page.input_value("#text"))
+
+
+def test_without_scripts(browser: Any, served: RoomServer, tmp_path: Path) -> None:
+    with looking(browser, served, java_script_enabled=False) as page:
+        sit_down(page, served)
+        for _ in range(60):
+            if page.locator("#answer").count():
+                break
+            page.wait_for_timeout(250)
+            page.reload()
+        page.fill("#answer textarea", " ")
+        page.get_by_role("button", name="Send").click()
+        assert page.locator(".problem").inner_text() == "There is no text to send."
+        page.fill("#answer textarea", "Plain as it is.")
+        page.get_by_role("button", name="Send").click()
+        assert "Plain as it is." in page.locator("#lines").inner_text()
+        assert texts(tmp_path)[:1] == ["Plain as it is."]
+
+
+def test_hostile_texts_are_texts(browser: Any, spec: Callable[..., Path], tmp_path: Path) -> None:
+    cast = [{"name": HOSTILE[1], "persona": HOSTILE[0]}, {"name": "Ben", "persona": HOSTILE[2]}, {"seat": {}}]
+    path = spec(cast=cast, task=HOSTILE[0], interaction={"kind": "room", "steps": 3, "analyze_every": 2})
+    with room(path, tmp_path) as server, looking(browser, server) as page:
+        sit_down(page, server)
+        my_turn(page)
+        title = page.title()
+        text = "\n".join(HOSTILE) + "\n" + "w" * 10_000
+        say(page, text)
+        page.wait_for_selector("#lines .own .text")
+        assert page.locator("#lines .own .text").first.inner_text().split("\n")[0] == HOSTILE[0]
+        page.reload()
+        for shown in HOSTILE[:6]:
+            assert shown in page.locator("#lines .own .text").first.inner_text()
+        assert HOSTILE[0] in page.locator(".about").first.inner_text()
+        assert HOSTILE[1] in page.locator("#lines").inner_text()
+        assert page.title() == title
+        assert page.evaluate("getComputedStyle(document.body).display") == "block"
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_somebody_who_looks_on_sees_it_live_and_can_do_nothing(browser: Any, served: RoomServer) -> None:
+    with looking(browser, served) as page, looking(browser, served) as other:
+        page.goto(served.link)
+        page.get_by_role("button", name="Make a link for looking on").first.click()
+        link = page.locator(".link code").inner_text()
+        other.goto(link)
+        page.get_by_role("button", name="Try it yourself").first.click()
+        my_turn(page)
+        say(page, "For all to hear.")
+        other.wait_for_selector("#lines .text:text('For all to hear.')")
+        assert other.locator("#answer").count() == 0
+        run = page.url.partition("#")[0]
+        for route in ("answer", "signal", "invite", "sit"):
+            sent = other.request.post(f"{run}/{route}", headers={"origin": served.address})
+            assert sent.status == 403
+        assert other.request.get(f"{served.address}/settings").status == 403
+        assert other.request.get(f"{run}/download/json").status == 403
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "html"])
+def test_a_session_is_downloaded(browser: Any, served: RoomServer, form: str) -> None:
+    with looking(browser, served) as page:
+        sit_down(page, served)
+        my_turn(page)
+        say(page, "=2+3 is a formula")
+        found = page.request.get(f"{page.url.partition('#')[0]}/download/{form}")
+        assert found.status == 200
+        assert "attachment" in found.headers["content-disposition"]
+        assert "=2+3 is a formula" in found.text()
+        # A spreadsheet would run a cell that begins like this.
+        assert (",=2+3" in found.text()) is False
