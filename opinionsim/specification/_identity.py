@@ -84,7 +84,8 @@ def _cognition_fields(spec: ExperimentSpec) -> dict[str, Any]:
 
 def _member(each: MemberSpec | RoleSpec) -> dict[str, Any]:
     """Identity fields of a member of the cast."""
-    return _stated(each, "model") | ({} if each.model is None else {"model": each.model.identity()})
+    fields = _stated(each, "model") | ({} if each.model is None else {"model": each.model.identity()})
+    return fields if each.seat is None else fields | {"seat": _stated(each.seat, "timeout_s")}
 
 
 def _cast_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
