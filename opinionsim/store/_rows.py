@@ -167,7 +167,7 @@ class RunState(NamedTuple):
     """State of a run."""
 
     status: Status
-    """``pending``, ``running``, ``complete`` or ``incomplete``."""
+    """``pending``, ``running``, ``complete``, ``incomplete`` or ``withdrawn``."""
     epoch: int
     """How often the run has been claimed."""
     owner: str
@@ -184,6 +184,8 @@ class RunState(NamedTuple):
     """Expected number of calls; None where that is not known."""
     parts: Mapping[str, str] = {}
     """The code of the parts of the user's own that can reach it, by name, as last put on record."""
+    evidence: str = ""
+    """What its texts are evidence of: one of :data:`opinionsim.evidence.EVIDENCE`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ def _bound(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen(128)  # a browser may come before the pages are ready
     except OSError as error:
         listening.close()
         raise SpecError(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from opinionsim.specification import PlannedRun
     from opinionsim.store import AgentRow, StoreReader, TurnRow, WaitRow
 
-#: Kinds of text that are between a person and the record: looking on does not show them.
+#: Kinds of text that are between a person and the record, and stand in no dialogue.
 PRIVATE = frozenset(
     ("consent", "probe", "self-report", "questionnaire", "comment", "debriefing", "signal", "harm", "analysis")
 )
@@ -154,11 +154,10 @@ class Sight:
 
     def sees(self, row: TurnRow) -> bool:
         """Whether the visitor sees a message."""
-        if row.kind in ("signal", "analysis") and not (row.agent == self.seat and row.condition == "answered"):
+        if row.kind in PRIVATE:
             return False
-        if self._all or row.agent == self.seat or row.turn in self._shown:
-            return True
-        return row.kind in self._public or (self._looks_on and not self._public and row.kind not in PRIVATE)
+        everything = self._all or (self._looks_on and not self._public)
+        return everything or row.kind in self._public or row.agent == self.seat or row.turn in self._shown
 
     def line(self, row: TurnRow) -> Line:
         """A message as a page shows it."""
@@ -188,7 +187,7 @@ class Sight:
 def standing(reader: StoreReader, run_id: str) -> tuple[str, str]:
     """Status of a run, and the kind of evidence it is; both empty before the run is registered."""
     state = reader.states([run_id]).get(run_id)
-    return ("", "") if state is None else (state.status, str(reader.fields([run_id])[run_id].get("evidence", "")))
+    return ("", "") if state is None else (state.status, state.evidence)
 
 
 def stamp(evidence: str) -> str:

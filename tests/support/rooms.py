@@ -91,14 +91,19 @@ class RoomServer:
         """End the process at once."""
         self.process.kill()
         self.process.wait()
-        self._reader.join(10)
+        self._ended()
 
     def stop(self) -> int:
         """End the process as Ctrl-C does; returns its exit code."""
         self.process.send_signal(signal.SIGINT)
         code = self.process.wait(60)
-        self._reader.join(10)
+        self._ended()
         return code
+
+    def _ended(self) -> None:
+        self._reader.join(10)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
 
 @contextmanager

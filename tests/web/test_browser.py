@@ -152,7 +152,7 @@ def test_a_server_that_is_killed_in_mid_turn_loses_nothing(
         page.wait_for_selector("#seat .status:text('connection is lost')")
         with room(path, tmp_path, "--port", str(first.port)):
             # The seat is still had by the same cookie; the page finds the server again by itself.
-            page.wait_for_function("!document.querySelector('#seat .status').textContent.includes('lost')")
+            page.wait_for_function("() => !document.querySelector('#seat .status').textContent.includes('lost')")
             my_turn(page)
             assert page.input_value("#answer textarea") == "While it was away."
             say(page, "While it was away.")
