@@ -219,7 +219,7 @@ def read_questionnaire(part: str, text: str, received: tuple[Message, ...]) -> S
         If one is missing or off the scale.
     """
     found = dict(re.findall(r"^\s*(\w+)\s*:\s*(\d+)\s*$", text, re.MULTILINE))
-    if wrong := [name for name in RATED if found.get(name) not in map(str, LIKERT)]:
+    if wrong := [name for name in RATED if found.get(name) not in [str(point) for point in LIKERT]]:
         raise Rejected(f"{wrong[0]} is missing or off the scale; valid: {LIKERT[0]} to {LIKERT[-1]}")
     turns = [message.turn for message in received if message.turn is not None]
     return Said.numbers({turns[-1]: {name: int(found[name]) for name in RATED}})
