@@ -50,9 +50,8 @@ class Scene(NamedTuple):
 def scene(task: str, delimiters: tuple[str, str], told: str, level: int, *, claim: bool) -> Scene:
     """The scene of a prompt, from the text of its task with messages between delimiters."""
     opening, closing = map(re.escape, delimiters)
-    shown = re.compile(rf"^(.*):\n{opening}\n(.*?)\n{closing}", re.MULTILINE | re.DOTALL)
-    # A label is one line: what stands before it belongs to another message.
-    return Scene(told, [(label.rpartition("\n")[2], text) for label, text in shown.findall(task)], level, claim)
+    shown = re.compile(rf"^([^\n]*):\n{opening}\n(.*?)\n{closing}", re.MULTILINE | re.DOTALL)
+    return Scene(told, shown.findall(task), level, claim)
 
 
 def _pick(kind: str, draws: Draws, name: str = "") -> str:
@@ -69,12 +68,12 @@ def _open(seen: Scene, draws: Draws) -> str:
 def _moderate(seen: Scene, draws: Draws) -> str:
     """A remark or none, and a name or an end."""
     names = [name for name in _SPEAKER.findall(seen.notes) if f"{name} has just spoken" not in seen.notes]
+    names = [name for name in names if f"{name} is next" in seen.notes] or names
     authors = seen.authors
     remark = _pick("remarks", draws, authors[-1]) if authors and draws.uniform() < _REMARKING else ""
     if "may declare" in seen.notes and draws.uniform() < _ENDING:
         return f"{remark}\n{_pick('ends', draws)}"
-    settled = "speaks next by the rules" in seen.notes
-    return remark if settled or not names else f"{remark}\nNext: {draws.pick(names)}"
+    return f"{remark}\nNext: {draws.pick(names or ['nobody'])}"
 
 
 def _speak(seen: Scene, draws: Draws) -> str:
