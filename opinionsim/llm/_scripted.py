@@ -22,6 +22,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from opinionsim.errors import SpecError
 from opinionsim.llm import phrases
 from opinionsim.llm._scripted_consensus import REPLIES
+from opinionsim.llm._scripted_room import DISCUSSION, scene
 from opinionsim.llm._scripted_words import ANSWERS, Draws, ScriptedParameters, check_pull, choice, say, settle
 from opinionsim.messages import ChatMessage, text_id
 from opinionsim.opinions import OpinionScale
@@ -426,6 +427,12 @@ class ScriptedChatModel(BaseChatModel):
                 # A statement that is shown alone is compared with the position held.
                 shown = prompt.received if len(prompt.received) > 1 else (round(centre), *prompt.received)
                 text = REPLIES[prompt.act](prompt.told, shown, spread, draws)
+            elif prompt.act in DISCUSSION:
+                level = _level(centre, spread, greedy, self.scale, draws)
+                told = _spoken(messages[-1])[1]
+                text = DISCUSSION[prompt.act](
+                    scene(told, self.marks.post, prompt.told, level, claim=prompt.claim), draws
+                )
             elif prompt.act == "self-report":
                 text = str(_point(centre, spread, greedy, self.scale, draws))
             else:

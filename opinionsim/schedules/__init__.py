@@ -16,13 +16,6 @@ from opinionsim.schedules._acts import (
     SELF_REPORT as SELF_REPORT,
     WRITE as WRITE,
 )
-from opinionsim.schedules._analysis import (
-    Analysis as Analysis,
-    AnalysisItem as AnalysisItem,
-    analyses as analyses,
-    cited as cited,
-    read_analysis as read_analysis,
-)
 from opinionsim.schedules._bounded_confidence import BoundedConfidenceDyads as BoundedConfidenceDyads
 from opinionsim.schedules._broadcast import Broadcast as Broadcast
 from opinionsim.schedules._consensus import ConsensusInteraction as ConsensusInteraction
@@ -73,7 +66,6 @@ from opinionsim.schedules._room import RoomInteraction as RoomInteraction
 from opinionsim.schedules._room_acts import (
     ANALYZER as ANALYZER,
     ENDINGS as ENDINGS,
-    Guideline as Guideline,
     Move as Move,
     Signals as Signals,
     read_move as read_move,

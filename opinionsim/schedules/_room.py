@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import Field
@@ -111,11 +110,6 @@ class RoomInteraction(Interaction):
         rated = acts.RATED if self.questionnaire else ()
         return {name: (acts.LIKERT, frozenset({acts.QUESTIONNAIRE.kind})) for name in rated}
 
-    @property
-    def chooses(self) -> dict[str, Any]:
-        """Its kind: how a room ended is the text of its turn of kind ``ending``."""
-        return {"kind": self.kind}
-
     def steps_for(self, size: int) -> int:
         """Steps T: the most speaker turns."""
         return self.steps
@@ -168,7 +162,7 @@ class RoomInteraction(Interaction):
             told = [f"- {name}{' (you)' if agent == reader else ''}" for agent, name in names.items()]
             found[_speakers(reader)] = "\n".join(["These take part in the discussion:", *told])
         for agent, name in names.items():
-            found[_NEXT.format(agent)] = f"{name} {acts.SETTLED}"
+            found[_NEXT.format(agent)] = f"{name} is next by the rules of the room."
             found[_LAST.format(agent)] = f"{name} has just spoken and cannot be next."
         found |= {_ENDED.format(each): each for each in acts.ENDINGS}
         return found | ({} if self.debriefing is None else {_DEBRIEFING: self.debriefing})
@@ -235,11 +229,7 @@ class _Course:
         self._lead = 0
         self._analyses: list[int] = []
         self._analyzed = self._declared = 0
-        self._index = 0
-
-    @cached_property
-    def _names(self) -> dict[int, str]:
-        return self._fields.names(self._setting)
+        self._names, self._index = fields.names(setting), 0
 
     def _turn(self, step: int, agent: int, act: ActSpec | str, reads: Sequence[Ref] = ()) -> _Flow:
         """A turn; returns its index."""

@@ -9,11 +9,11 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
+from opinionsim.arguments import read_analysis
 from opinionsim.errors import Rejected
 from opinionsim.forms import Form
 from opinionsim.messages import Message, Said
 from opinionsim.schedules._acts import PROBE, SELF_REPORT
-from opinionsim.schedules._analysis import read_analysis
 from opinionsim.schedules._turns import ActSpec, Labelling
 
 #: Role of the analyzer.
@@ -127,7 +127,7 @@ def read_move(part: str, text: str, received: tuple[Message, ...]) -> Said:
     Raises
     ------
     Rejected
-        If there is neither, and whoever comes next is still open.
+        If there is neither.
     """
     named = [*_NEXT.finditer(text)] or [*_NEXT_INSIDE.finditer(text)]
     ends = [each for each in _DECLARED.finditer(text) if not _nothing(each["why"])]
@@ -139,8 +139,7 @@ def read_move(part: str, text: str, received: tuple[Message, ...]) -> Said:
         words = f"{words[: each.start()]}{beside[2] if beside else ''}{words[each.end() :]}"
         name = name or (beside[1] if beside else told).strip(_AROUND)
     name = "" if _nothing(name) else name
-    settled = any(message.act == "" and message.text.endswith(SETTLED) for message in received)
-    if not (name or declared or settled):
+    if not (name or declared):
         raise Rejected("a line such as `Next: NAME` is needed, or one that begins with `Resolution:` or `Deadlock:`")
     kept = [line for line in _REMARK.sub("", words).splitlines() if not _empty_line(line)]
     remark = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
@@ -205,9 +204,9 @@ def read_signals(part: str, text: str, received: tuple[Message, ...]) -> Said:
     return Said("\n".join([*wants, *(f"harm: {each}" for each in harm)]), Signals(frozenset(wants), tuple(harm)))
 
 
-def read_choice(part: str, text: str, received: tuple[Message, ...]) -> str:
-    """What was chosen, in lower case."""
-    return text.strip().casefold()
+def read_answer(part: str, text: str, received: tuple[Message, ...]) -> Said:
+    """What was answered, and the same in lower case as a decision; saying nothing is an answer."""
+    return Said(text.strip(), text.strip().casefold())
 
 
 def read_questionnaire(part: str, text: str, received: tuple[Message, ...]) -> Said:
@@ -219,32 +218,26 @@ def read_questionnaire(part: str, text: str, received: tuple[Message, ...]) -> S
         If one is missing or off the scale.
     """
     found = dict(re.findall(r"^\s*(\w+)\s*:\s*(\d+)\s*$", text, re.MULTILINE))
-    if wrong := [name for name in RATED if found.get(name) not in map(str, LIKERT)]:
+    if wrong := [name for name in RATED if found.get(name) not in [str(point) for point in LIKERT]]:
         raise Rejected(f"{wrong[0]} is missing or off the scale; valid: {LIKERT[0]} to {LIKERT[-1]}")
     turns = [message.turn for message in received if message.turn is not None]
     return Said.numbers({turns[-1]: {name: int(found[name]) for name in RATED}})
 
-
-#: How a note to the moderator ends where the rules leave no choice.
-SETTLED = "speaks next by the rules of the room; propose nobody."
 
 _SHOWN: Labelling = "named"
 
 
 def _of_people(name: str, kind: str, form: Form, person: str, **others: Any) -> ActSpec:
     """An act that is a person's alone: what people are asked stands for a template of models too."""
-    values = others.pop("values", {})
-    return ActSpec(
-        name, name.partition(".")[0], kind, text=person, person=person, form=form, memory="none", labelling=_SHOWN,
-        after="none", formal=True, values=values, **others,
-    )  # fmt: skip
+    fixed: dict[str, Any] = {"memory": "none", "labelling": _SHOWN, "after": "none", "formal": True}
+    asked = {"text": person, "person": person, "form": form, "parse": read_answer}
+    return ActSpec(name, name.partition(".")[0], kind, **{**fixed, **asked, **others})
 
 
 #: A person agrees to take part, on the terms that it was shown.
 CONSENT = _of_people(
-    "consent", "consent", Form("choice", ("yes", "no")), "Do you agree to take part, on the terms that you were shown?",
-    parse=read_choice,
-)  # fmt: skip
+    "consent", "consent", Form("choice", ("yes", "no")), "Do you agree to take part, on the terms that you were shown?"
+)
 #: A person says what the room is to talk about.
 PROPOSE = _of_people("propose", "topic", Form(), "What should the room talk about? Put it as a question or a claim.")
 #: A person says what it wants out of turn; most often nothing.
@@ -254,9 +247,8 @@ SIGNAL = _of_people(
 )  # fmt: skip
 #: A person who has paused the room goes on.
 RESUME = _of_people(
-    "resume", "signal", Form("choice", ("go on", "end")), "The room waits for you. Go on when you like, or end it.",
-    parse=read_choice,
-)  # fmt: skip
+    "resume", "signal", Form("choice", ("go on", "end")), "The room waits for you. Go on when you like, or end it."
+)
 #: A report of harm is put on record.
 HARM = ActSpec("harm", template="", kind="harm", memory="none", draws=0)
 #: The moderator opens with scope, criteria, timeline and roles.
@@ -269,14 +261,7 @@ MODERATE = ActSpec(
 #: The moderator closes the room.
 CLOSE = replace(OPEN_ROOM, name="close", template="close")
 #: A speaker has a turn.
-SPEAK = ActSpec(
-    "speak",
-    "speak",
-    "speech",
-    labelling=_SHOWN,
-    form=Form(),
-    person="It is your turn to speak. The others have read what you read.",
-)
+SPEAK = ActSpec("speak", "speak", "speech", labelling=_SHOWN)
 #: A speaker says whether the room has come to the end that the moderator declares.
 CONFIRM = ActSpec(
     "confirm", "confirm", "vote", memory="fork", labelling=_SHOWN, parse=read_vote, after="none", formal=True,
@@ -302,9 +287,8 @@ COMMENTS = tuple(
 )
 #: A person is told what it should know afterwards.
 DEBRIEF = _of_people(
-    "debrief", "debriefing", Form("choice", ("read",)), "Thank you for taking part. Please read this before you leave.",
-    parse=read_choice,
-)  # fmt: skip
+    "debrief", "debriefing", Form("choice", ("read",)), "Thank you for taking part. Please read this before you leave."
+)
 
 
 def acts_of(told: Mapping[str, str], most: int, *, remember: bool) -> list[ActSpec]:
