@@ -41,7 +41,8 @@ class Desk:
         key = key_of(question)
         self._waiting[key] = future = asyncio.get_running_loop().create_future()
         try:
-            return await future
+            text: str = await future
+            return text
         finally:
             self._waiting.pop(key, None)
 

@@ -12,12 +12,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from opinionsim.arguments import analyses
 from opinionsim.errors import OpinionSimError, SpecError, StoreError
 from opinionsim.forms import Form
 from opinionsim.llm import EntryKey
 from opinionsim.messages import printable
 from opinionsim.planning import plan
-from opinionsim.schedules import analyses
 from opinionsim.specification import Experiment, PlannedRun
 from opinionsim.store import TurnRow
 from opinionsim.web._live import events
@@ -278,14 +278,17 @@ async def answer(room: Room, request: Request) -> Response:
         if _wants_json(request):
             return _json({"problem": str(error)}, 400)
         return await run_in_threadpool(_session, room, request, problem=str(error), kept=given)
-    if not await room.desk.give((run_id, *key), text):
+    until = time.monotonic() + _DURABLE_S
+    # After a restart the question is on record before the run has come to it again.
+    while not (given_in := await room.desk.give((run_id, *key), text)) and not room.error and time.monotonic() < until:
+        await asyncio.sleep(_LOOK_S)
+    if not given_in:
         problem = (
             "The session is not being carried out at the moment, so nothing was taken. Please send it again later."
         )
         if _wants_json(request):
             return _json({"problem": problem}, 503)
         return await run_in_threadpool(_session, room, request, problem=problem, kept=given)
-    until = time.monotonic() + _DURABLE_S
     # The question ends in the transaction that stores the answer.
     while (now := await run_in_threadpool(room.asked, run_id, agent)) is not None and now.key == key:
         if time.monotonic() > until:

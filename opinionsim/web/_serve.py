@@ -86,7 +86,9 @@ def serve(
         import uvicorn
 
         from opinionsim.web._app import application
-    except ImportError as error:
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("opinionsim"):
+            raise
         raise SpecError(f'the room needs {error.name}: pip install "opinionsim[web]"') from None
     del sse_starlette
     from opinionsim import background

@@ -22,7 +22,7 @@ PRIVATE = frozenset(
     ("consent", "probe", "self-report", "questionnaire", "comment", "debriefing", "signal", "harm", "analysis")
 )
 #: Conditions of turns, as a page words them; others have a text.
-_WORDLESS = {"empty": "said nothing", "refused": "gave no answer", "skipped": "was not asked", "silent": "passed"}
+_WORDLESS = {"empty": "said nothing", "refused": "gave no answer", "skipped": "was not asked"}
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,8 @@ class Sight:
 
     def sees(self, row: TurnRow) -> bool:
         """Whether the visitor sees a message."""
-        if row.kind in PRIVATE:
+        # A moderator without a remark says nothing that a dialogue shows.
+        if row.kind in PRIVATE or row.condition == "silent":
             return False
         everything = self._all or (self._looks_on and not self._public)
         return everything or row.kind in self._public or row.agent == self.seat or row.turn in self._shown

@@ -52,8 +52,12 @@ def sit_down(page: Any, server: RoomServer) -> None:
 
 
 def my_turn(page: Any) -> None:
-    """Wait for the form of a text."""
-    page.wait_for_selector("#answer textarea")
+    """Wait for the form of a text; where the moderator asks whether that is all, it is not."""
+    while page.wait_for_selector("#answer textarea, #answer [type=radio]").get_attribute("type") == "radio":
+        key = page.get_attribute("#seat", "data-key")
+        page.check("#answer [value=no]")
+        page.get_by_role("button", name="Send").click()
+        page.wait_for_function("key => document.getElementById('seat').dataset.key !== key", arg=key)
 
 
 def say(page: Any, text: str) -> None:
@@ -90,9 +94,10 @@ def test_a_whole_session(browser: Any, served: RoomServer, tmp_path: Path) -> No
         page.get_by_role("button", name="Try it yourself").first.click()
         said = []
         for number in range(10):
-            page.wait_for_selector("#answer textarea, #seat h2:text('This session is over')")
+            page.wait_for_selector("#answer, #seat h2:text('This session is over')")
             if page.locator("#answer").count() == 0:
                 break
+            my_turn(page)
             assert page.locator("#seat h2").inner_text() == "It is your turn"
             if number == 0:
                 accessible(page)

@@ -47,12 +47,16 @@ function questions() {
   }
 }
 
+// Answers may overtake each other: only that to the last request counts.
+const asked = {};
+
 async function part(name) {
+  const number = (asked[name] = (asked[name] ?? 0) + 1);
   const answer = await fetch(`${own}/${name}`, { headers: { accept: "text/html" } });
   if (!answer.ok) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const found = page.getElementById(name);
-  if (!found) return;
+  if (!found || asked[name] !== number) return;
   document.getElementById(name).replaceWith(document.adoptNode(found));
   if (name === "seat") {
     drafts();
