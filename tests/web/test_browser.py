@@ -74,12 +74,12 @@ def accessible(page: Any) -> None:
     assert not found, [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found]
 
 
-def texts(folder: Path, agent: int = 2) -> list[str]:
-    """The speeches of the person that are on record."""
+def texts(folder: Path) -> list[str]:
+    """What the person has said in its turns, by the journal."""
     with sqlite3.connect(f"file:{next(folder.glob('results/*.sqlite'))}?mode=ro", uri=True) as store:
         rows = store.execute(
-            "SELECT texts.text FROM turns JOIN texts USING (text_id) WHERE kind = 'speech' AND agent = ? ORDER BY turn",
-            (agent,),
+            "SELECT texts.text FROM journal JOIN texts USING (text_id) WHERE source = 'person' AND act = 'speak' "
+            "ORDER BY turn"
         )
         return [text for (text,) in rows]
 
@@ -189,7 +189,7 @@ def test_the_width_of_a_phone_and_the_dark(browser: Any, served: RoomServer) -> 
         accessible(page)
 
 
-def test_the_keyboard_alone(browser: Any, served: RoomServer, tmp_path: Path) -> None:
+def test_the_keyboard_alone(browser: Any, spec: Callable[..., Path], tmp_path: Path) -> None:
     def tab_to(page: Any, what: str) -> None:
         for _ in range(60):
             page.keyboard.press("Tab")
@@ -197,7 +197,8 @@ def test_the_keyboard_alone(browser: Any, served: RoomServer, tmp_path: Path) ->
                 return
         raise AssertionError(f"no key leads to {what}")
 
-    with looking(browser, served) as page:
+    path = spec(interaction={"kind": "room", "steps": 24, "analyze_every": 2})
+    with room(path, tmp_path) as served, looking(browser, served) as page:
         page.goto(served.link)
         tab_to(page, "form[action$=sit] button")
         page.keyboard.press("Enter")
@@ -209,7 +210,9 @@ def test_the_keyboard_alone(browser: Any, served: RoomServer, tmp_path: Path) ->
         page.wait_for_selector("#lines .own .text:text('By keys.')")
         my_turn(page)
         # An open question is taken into the text without a mouse.
-        page.wait_for_selector("#analysis .take:not([hidden])")
+        while page.locator("#analysis .take:not([hidden])").count() == 0:
+            say(page, "Another turn.")
+            my_turn(page)
         tab_to(page, "#analysis .take")
         page.keyboard.press("Enter")
         assert re.match(r"\[q\d+\] ", page.input_value("#text"))
