@@ -297,8 +297,8 @@ def tables(
     runs, left_out = one_wording(runs, wording)
     complete = runs[runs["status"] == "complete"]
     if complete.empty:
-        n = f"{len(runs)} runs are" if len(runs) != 1 else "the only run is"
-        raise SpecError(f"no run is complete, so there is nothing to tabulate; {n} not: `opinionsim run` goes on")
+        told = ", ".join(f"{n} {status}" for status, n in runs["status"].value_counts().items())
+        raise SpecError(f"no run is complete, so there is nothing to tabulate ({told}): `opinionsim run` goes on")
     usable = usable_runs(runs)
     axes = set(condition_axes(usable))
     made = []

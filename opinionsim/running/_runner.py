@@ -80,7 +80,8 @@ class Runner:
             await simulation.end(Withdrawn())
             while run_id not in context.errors and run_id not in context.complete:
                 await asyncio.sleep(_LOOK_S)
-        await context.in_store(self.store.withdraw, run_id, agent)
+        # Not one of the threads of the sweep, which may be over.
+        await asyncio.to_thread(self.store.withdraw, run_id, agent)
 
     async def _carry_out(self, pending: list[Pending]) -> None:
         """Carry out runs; those that leave out what others skipped when the others are over."""

@@ -98,6 +98,7 @@ def cells(connection: Connection, design: DesignRow) -> list[dict[str, Any]]:
     run_ids = [run.run_id for run in design.runs]
     stored = {row.run_id: row for row in _schema.of_runs(connection, _schema.runs, run_ids)}
     known = {row.instrument_id: row for row in instruments(connection)}
+    tried = {row.run_id for row in seats(connection, None) if row.trial}
     found = []
     for cell in design.runs:
         if cell.run_id not in stored:
@@ -106,6 +107,8 @@ def cells(connection: Connection, design: DesignRow) -> list[dict[str, Any]]:
         if stance is None and cell.instrument_id:
             raise DamagedError(f"instrument {cell.instrument_id} is missing")
         found.append(_row(design.name, cell, stored[cell.run_id], stance))
+        if cell.run_id in tried and found[-1]["status"] == "complete":
+            found[-1]["status"] = "trial"
     return found
 
 

@@ -93,11 +93,13 @@ def serve(
     del sse_starlette
     from opinionsim import background
     from opinionsim.running import under_way
+    from opinionsim.specification import require_protocol
     from opinionsim.store import open_store
     from opinionsim.web._room import Room
 
     if host not in _LOOPBACK and (certificate is None or key is None):
         raise SpecError(f"--host {host} is open to other machines, which needs --certificate and --key for TLS")
+    require_protocol(experiment)
     listening = _bound(host.strip("[]"), port)
     with ExitStack() as closing:
         closing.callback(listening.close)

@@ -15,7 +15,7 @@ from opinionsim.specification import Experiment, apply_overrides, load_experimen
 
 #: Fields of a room that the form shows, with their labels.
 _NUMBERS = {
-    "turns": "Speaker turns at most",
+    "steps": "Speaker turns at most",
     "every": "Speaker turns in which each person speaks at least once",
     "unheard": "Speaker turns without a word after which a speaker is next",
     "words": "Words that a reply is asked to have at most",

@@ -1,0 +1,243 @@
+"""Requests that a browser would not make: foreign hosts and origins, guessed links, damaged forms, other files."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+import pytest
+
+import opinionsim as osim
+from tests.support.rooms import RoomServer, room
+
+
+class Answer(NamedTuple):
+    """Status, headers and text of an answer."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+
+
+def ask(server: RoomServer, path: str, *, method: str = "GET", body: bytes | str = b"", **headers: str) -> Answer:
+    """A request, literally as given."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    try:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, body or None, named)
+        answer = connection.getresponse()
+        return Answer(answer.status, dict(answer.getheaders()), answer.read().decode("utf-8", "replace"))
+    finally:
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoomServer]:
+    folder = tmp_path_factory.mktemp("http")
+    (folder / "small.yaml").write_text(
+        "{name: small, task: Speak., cast: [{name: Ada}, {name: Guest, seat: {}}], roles: {moderator: {}}, "
+        "interaction: {kind: room, steps: 4, every: 2, analyze_every: 0}}",
+        encoding="utf-8",
+    )
+    with room("small.yaml", folder) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def owner(server: RoomServer) -> str:
+    """The owner's cookie."""
+    answer = ask(server, server.link.removeprefix(server.address))
+    assert answer.status == 303
+    return answer.headers["set-cookie"].partition(";")[0]
+
+
+@pytest.fixture(scope="module")
+def run(server: RoomServer, owner: str) -> str:
+    """The path of the session, in which the owner sits."""
+    found = re.search(r"/sessions/\w+", ask(server, "/", cookie=owner).text)
+    assert found is not None
+    sat = ask(server, f"{found[0]}/sit", method="POST", body="seat=1", cookie=owner, origin=server.address,
+              content_type="application/x-www-form-urlencoded")  # fmt: skip
+    assert sat.status == 303
+    return found[0]
+
+
+def _post(server: RoomServer, path: str, owner: str, content: str | bytes, **headers: str) -> Answer:
+    given = {"origin": server.address, "content_type": "application/x-www-form-urlencoded", **headers}
+    return ask(server, path, method="POST", body=content, cookie=owner, **given)
+
+
+def _question(server: RoomServer, run: str, owner: str) -> dict[str, str]:
+    """The key of the question that is open."""
+    for _ in range(200):
+        page = ask(server, f"{run}/seat", cookie=owner).text
+        if 'id="answer"' in page:
+            return dict(re.findall(r'name="(turn|part|attempt)" value="([^"]*)"', page))
+    raise AssertionError("nothing is asked")
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost", "127.0.0.1:1", ""])
+def test_foreign_names_are_refused(server: RoomServer, owner: str, host: str) -> None:
+    answer = ask(server, "/", host=host, cookie=owner)
+    assert answer.status == 421
+    assert "small" not in answer.text
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1", "http://127.0.0.1:1"])
+def test_posts_from_other_pages_are_refused(server: RoomServer, owner: str, run: str, origin: str) -> None:
+    held = {**_question(server, run, owner), "text": "Sent by another site."}
+    assert _post(server, f"{run}/answer", owner, urlencode(held), origin=origin).status == 403
+    none = ask(server, f"{run}/answer", method="POST", body=urlencode(held), cookie=owner,
+               content_type="application/x-www-form-urlencoded", sec_fetch_site="cross-site")  # fmt: skip
+    assert none.status == 403
+    assert _question(server, run, owner) == {name: held[name] for name in ("turn", "part", "attempt")}
+
+
+@pytest.mark.parametrize("path", ["/", "/settings", "/sessions/{run}", "/sessions/{run}/live", "/sessions/{run}/seat",
+                                  "/sessions/{run}/download/json", "/sessions/{run}/debriefing"])  # fmt: skip
+@pytest.mark.parametrize("cookie", ["", "opinionsim=guessed", "opinionsim=", "other=1"])
+def test_without_a_key_nothing_is_told(server: RoomServer, run: str, path: str, cookie: str) -> None:
+    answer = ask(server, path.replace("/sessions/{run}", run), cookie=cookie)
+    assert "Ada" not in answer.text
+    assert answer.status == (200 if path == "/" else 401)
+
+
+@pytest.mark.parametrize("key", ["guessed", "..%2f..%2fetc%2fpasswd", "%00", "a" * 5000, "%ff%fe", "%F0%9F%90%8C"])
+def test_guessed_links_open_nothing(server: RoomServer, key: str) -> None:
+    answer = ask(server, f"/enter/{key}")
+    assert answer.status in (400, 404, 422)
+    assert "set-cookie" not in answer.headers
+    assert "Traceback" not in answer.text
+
+
+def test_the_owners_link_works_once(server: RoomServer, owner: str) -> None:
+    answer = ask(server, server.link.removeprefix(server.address))
+    assert answer.status == 400
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("path", ["/static/../_rights.py", "/static/..%2f_rights.py", "/static/%2e%2e/__init__.py",
+                                  "//etc/passwd", "/static//etc/passwd", "/results/small-room.sqlite", "/small.yaml",
+                                  "/sessions/../../small.yaml", "/static/room.css%00.py"])  # fmt: skip
+def test_other_files_are_not_served(server: RoomServer, owner: str, path: str) -> None:
+    answer = ask(server, path, cookie=owner)
+    assert answer.status in (400, 404)
+    assert "import" not in answer.text
+
+
+@pytest.mark.parametrize("path", ["/", "/static/room.js", "/nowhere", "/enter/x"])
+def test_every_answer_carries_the_headers(server: RoomServer, path: str) -> None:
+    headers = ask(server, path).headers
+    assert headers["content-security-policy"].startswith("default-src 'self'")
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "same-origin"
+    assert "server" not in headers
+
+
+def test_no_page_has_a_script_or_a_style_of_its_own(server: RoomServer, owner: str, run: str) -> None:
+    for path in ("/", run, "/settings", "/withdrawal"):
+        page = ask(server, path, cookie=owner).text
+        assert not re.search(r"<script(?![^>]*\bsrc=)|\sstyle=|\son\w+=|javascript:", page)
+        assert all(source.startswith("/static/") for source in re.findall(r'(?:src|href)="([^"]*\.(?:js|css))"', page))
+
+
+DAMAGED = {
+    "nothing": (b"", 400),
+    "no form": (b"\x00\x01\x02", 400),
+    "a number that is none": (b"turn=one&part=reply&attempt=0&text=x", 400),
+    "a negative number": (b"turn=-1&part=reply&attempt=0&text=x", 400),
+    "a huge number": (b"turn=99999999999999999999&part=reply&attempt=0&text=x", 400),
+    "another question": (b"turn=100000&part=reply&attempt=0&text=x", 409),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGED)
+def test_damaged_forms_are_one_clear_sentence(server: RoomServer, owner: str, run: str, what: str) -> None:
+    content, status = DAMAGED[what]
+    _question(server, run, owner)
+    answer = _post(server, f"{run}/answer", owner, content)
+    assert answer.status == status
+    assert 'class="notice"' in answer.text
+    assert "Traceback" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("   \n\t ", "There is no text to send."),
+        ("x" * 20_001, "20,001 characters"),
+        ("\x00\x07PNG\x1a", "no text"),
+        ("w " * 100_000, "characters"),
+    ],
+)
+def test_texts_that_cannot_be_taken_are_kept_on_the_page(
+    server: RoomServer, owner: str, run: str, text: str, told: str
+) -> None:
+    held = _question(server, run, owner)
+    answer = _post(server, f"{run}/answer", owner, urlencode({**held, "text": text}))
+    assert answer.status == 400
+    assert told in answer.text
+    assert text.strip()[:20] in answer.text or "\x00" in text
+    assert _question(server, run, owner) == held
+
+
+def test_a_request_that_is_too_large_is_refused(server: RoomServer, owner: str, run: str) -> None:
+    answer = _post(server, f"{run}/answer", owner, b"text=" + b"x" * (2 << 20))
+    assert answer.status in (400, 413)
+
+
+def test_uploads_are_refused(server: RoomServer, owner: str, run: str) -> None:
+    held = _question(server, run, owner)
+    parts = "".join(
+        f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n' for name, value in held.items()
+    )
+    file = '--b\r\nContent-Disposition: form-data; name="text"; filename="a.exe"\r\n\r\nMZ\r\n--b--\r\n'
+    answer = _post(server, f"{run}/answer", owner, parts + file, content_type="multipart/form-data; boundary=b")
+    assert answer.status == 400
+    broken = _post(server, f"{run}/answer", owner, "--b\r\nbroken", content_type="multipart/form-data; boundary=b")
+    assert broken.status == 400
+    assert _question(server, run, owner) == held
+
+
+def test_settings_take_no_import_path_and_write_no_other_place(server: RoomServer, owner: str, tmp_path: Path) -> None:
+    for given in ({"model.name": "os:system"}, {"do": "save", "name": "../escaped"}, {"do": "save", "name": "/tmp/x"},
+                  {"interaction.every": "many"}, {"interaction.steps": "0"}):  # fmt: skip
+        answer = _post(server, "/settings", owner, urlencode({"do": "forecast", **given}))
+        assert answer.status == 400, given
+        assert 'class="problem"' in answer.text
+    found = _post(server, "/settings", owner, urlencode({"do": "save", "name": "longer", "interaction.steps": "9"}))
+    assert found.status == 200
+    assert re.search(r"At most \d+ calls", found.text)
+    path = re.search(r"Saved as (\S+\.yaml)", found.text)
+    assert path is not None
+    assert osim.load_experiment(path[1]).spec.interaction.steps == 9  # type: ignore[attr-defined]
+    again = _post(server, "/settings", owner, urlencode({"do": "save", "name": "longer"}))
+    assert "already" in again.text
+
+
+def test_a_port_in_use_and_a_store_in_use_are_said(server: RoomServer, tmp_path: Path) -> None:
+    for options, told in ((("--port", str(server.port)), "cannot be used"), (("--store", "held.sqlite"), "in use")):
+        spec = tmp_path / "small.yaml"
+        spec.write_text("{name: s, task: Speak., cast: [{name: A}, {seat: {}}], roles: {moderator: {}}, "
+                        "interaction: {kind: room, every: 2, analyze_every: 0}}", encoding="utf-8")  # fmt: skip
+        with osim.store.open_store(str(tmp_path / "held.sqlite")), pytest.raises(RuntimeError, match=told):
+            RoomServer(spec, tmp_path, *options)
+
+
+def test_live_events_tell_a_viewer_where_the_session_stands(server: RoomServer, owner: str, run: str) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection.request("GET", f"{run}/live?since=0.0", headers={"cookie": owner})
+    answer = connection.getresponse()
+    told: list[str] = []
+    while "event: seat" not in told:
+        told.append(answer.readline().decode().strip())
+    connection.close()
+    line = next(json.loads(text.removeprefix("data: ")) for text in told if text.startswith("data: {"))
+    assert line.keys() == {"turn", "html"}
+    assert "event: state" in told

@@ -1,0 +1,140 @@
+"""People as subjects: consent, age, a private code, debriefing, withdrawal; and owners who only try."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import opinionsim as osim
+from opinionsim.analysis import tables
+from opinionsim.errors import SpecError
+from tests.support.rooms import room
+from tests.web.test_browser import accessible, looking, my_turn, say, sit_down
+
+CONSENT = {
+    "version": "2026-1",
+    "purpose": "We study how people argue with machines.",
+    "speakers": "All other speakers are language models.",
+    "provider": "Your texts stay on this machine.",
+    "observers": "Nobody reads along.",
+    "keeping": "Your texts are kept for a year.",
+    "contact": "Write to the office.",
+    "debriefing": "We wanted to know whether you would change your mind.",
+}
+
+
+def _invited(folder: Path, spec: Callable[..., Path], **changed: Any) -> Path:
+    (folder / "consent.yaml").write_text(yaml.safe_dump(CONSENT), encoding="utf-8")
+    return spec(ethics={"consent": "consent.yaml"}, **changed)
+
+
+def test_a_person_is_asked_told_and_can_withdraw_everything(
+    browser: Any, spec: Callable[..., Path], tmp_path: Path
+) -> None:
+    with room(_invited(tmp_path, spec), tmp_path) as server:
+        with looking(browser, server) as owner, looking(browser, server) as person:
+            owner.goto(server.link)
+            owner.get_by_role("button", name="Make a link to Guest").click()
+            link = owner.locator(".link code").inner_text()
+            person.goto(link)
+            accessible(person)
+            for text in CONSENT.values():
+                assert (text in person.locator("main").inner_text()) == (text != CONSENT["debriefing"])
+            # Without both boxes nobody takes part.
+            run = person.url.removesuffix("/consent")
+            sent = person.request.post(f"{run}/consent", form={"agree": "yes"}, headers={"origin": server.address})
+            assert sent.status == 400
+            person.check("[name=age]")
+            person.check("[name=agree]")
+            person.get_by_role("button", name="Take part").click()
+            code = person.locator(".code").inner_text()
+            accessible(person)
+            person.get_by_role("link", name="Go on to the session").click()
+            my_turn(person)
+            say(person, "Xylophone quagmire.")
+            my_turn(person)
+            # A link opens a seat once: in another browser it opens nothing.
+            with looking(browser, server) as thief:
+                thief.goto(link)
+                assert "not valid" in thief.locator(".notice").inner_text()
+            person.goto(f"{run}/debriefing")
+            assert CONSENT["debriefing"] in person.locator("main").inner_text()
+            assert "language models" in person.locator("main").inner_text()
+            accessible(person)
+            person.goto(f"{server.address}/withdrawal")
+            person.fill("#code", "abcd-efgh-ijkl-mnop")
+            person.get_by_role("button", name="Withdraw for good").click()
+            assert "nobody's code" in person.locator(".problem").inner_text()
+            person.fill("#code", code)
+            person.get_by_role("button", name="Withdraw for good").click()
+            assert "deleted" in person.locator(".notice").inner_text()
+            accessible(person)
+            owner.goto(server.address)
+            assert owner.locator(".state").inner_text() == "withdrawn"
+            owner.goto(run)
+            assert "Xylophone" not in owner.locator("main").inner_text()
+        kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*.sqlite*"))
+        assert b"Xylophone" not in kept
+        for secret in (code, link.rpartition("/")[2], server.link.rpartition("/")[2]):
+            assert secret.encode() not in kept
+            assert secret not in "".join(server.said[2:])
+    found = osim.load(f"sqlite:///{next(tmp_path.glob('results/*.sqlite'))}")
+    assert found.runs["status"].tolist() == ["withdrawn"]
+
+
+def test_without_a_text_to_consent_to_nobody_is_invited(
+    browser: Any, spec: Callable[..., Path], tmp_path: Path
+) -> None:
+    with room(spec(), tmp_path) as server, looking(browser, server) as owner:
+        owner.goto(server.link)
+        owner.get_by_role("button", name="Make a link to Guest").click()
+        assert "ethics: {consent: FILE}" in owner.locator(".notice").inner_text()
+
+
+def test_an_owner_who_tries_alone_is_asked_nothing_and_stays_out_of_tables(
+    browser: Any, spec: Callable[..., Path], tmp_path: Path
+) -> None:
+    path = _invited(tmp_path, spec, interaction={"kind": "room", "steps": 3, "analyze_every": 0}, measurement={
+        "self_report": {"after": 1}}, topic={"definition": {
+            "name": "sundays", "title": "Sundays", "category": "policy",
+            "claims": {"for": "The library should open on Sundays", "against": "It should stay closed on Sundays"}},
+            "framing": "for"}, roles={"moderator": {}}, model={"name": "scripted"})  # fmt: skip
+    with room(path, tmp_path) as server, looking(browser, server) as page:
+        sit_down(page, server)
+        assert not re.search("/consent", page.url)
+        while True:
+            page.wait_for_selector("#answer, #seat h2:text('This session is over')")
+            if not page.locator("#answer").count():
+                break
+            key = page.get_attribute("#seat", "data-key")
+            if page.locator("#answer textarea").count():
+                page.fill("#answer textarea", "I am only trying.")
+            else:
+                page.locator("#answer [type=radio]").last.check()
+            page.get_by_role("button", name="Send").click()
+            page.wait_for_function("key => document.getElementById('seat').dataset.key !== key", arg=key)
+    found = osim.load(f"sqlite:///{next(tmp_path.glob('results/*.sqlite'))}")
+    assert found.runs["status"].tolist() == ["trial"]
+    with pytest.raises(SpecError, match="1 trial"):
+        tables(found.runs, found.metrics)
+
+
+def test_sensitive_topics_need_a_protocol(spec: Callable[..., Path], tmp_path: Path) -> None:
+    definition = {
+        "name": "delicate", "title": "Delicate", "category": "policy", "sensitive": True,
+        "claims": {"for": "This should be allowed", "against": "This should be forbidden"},
+    }  # fmt: skip
+    topic = {"definition": definition, "framing": "for"}
+    try:
+        with room(_invited(tmp_path, spec, topic=topic), tmp_path):
+            raise AssertionError("the room opened")
+    except RuntimeError as error:
+        assert "ethics: {protocol: ID}" in str(error)
+    assert not (tmp_path / "results").exists()
+    with room(spec(topic=topic, ethics={"consent": "consent.yaml", "protocol": "2026-17"}), tmp_path) as server:
+        assert server.link
