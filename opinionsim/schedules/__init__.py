@@ -66,6 +66,7 @@ from opinionsim.schedules._room import RoomInteraction as RoomInteraction
 from opinionsim.schedules._room_acts import (
     ANALYZER as ANALYZER,
     ENDINGS as ENDINGS,
+    Guideline as Guideline,
     Move as Move,
     Signals as Signals,
     read_move as read_move,
