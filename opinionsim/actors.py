@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -103,15 +103,20 @@ class Direction:
         Replies drawn for each of its answers; None for those of the act. Off-record answers have one.
     selector : callable, AskingSelector or None
         Picks one of several replies.
+    invitation : str or None
+        For a person at a seat: what it is told in front of each question, which may be nothing; None for others.
     """
 
     brief: Brief | None = None
     task: str | None = None
     draws: int | None = None
     selector: Any = None
+    invitation: str | None = None
 
     def acts(self, acts: Mapping[str, ActSpec]) -> Mapping[str, ActSpec]:
         """The acts of a schedule as this member carries them out."""
+        if self.invitation is not None:
+            return {name: act.for_person for name, act in acts.items()}
         if self.draws is None:
             return acts
         return {
@@ -253,6 +258,14 @@ class PersonaActor:
         if spec.memory == "keep":
             self.memory = await memory.remember(spec, received, reply, ask)
 
+    @classmethod
+    def seated(
+        cls, agent: int, prompts: AgentPrompts, acts: Mapping[str, ActSpec], invitation: str, role: str = PARTICIPANT
+    ) -> PersonaActor:
+        """One that puts questions to a person: without persona and memory, after an invitation if there is one."""
+        start = EMPTY_PROMPT.then(ChatMessage("user", invitation)) if invitation else EMPTY_PROMPT
+        return cls(agent, prompts, new_memory("none", prompts, start=start), acts, role)
+
     def message(self, turn: Turn, reply: Reply) -> Message:
         """The message made of a reply, which others may read."""
         text, condition, decision = reply
@@ -372,7 +385,7 @@ def persona_actors(
     """
     if schedule.n_agents != len(population):
         raise SpecError(f"the schedule is for {schedule.n_agents} agents; the population has {len(population)}")
-    wording = pack.bind(schedule.acts.values(), cognition.remembering.templates, **cognition.conditions)
+    wording = pack.bind(_asked(schedule, directions), cognition.remembering.templates, **cognition.conditions)
     writes, reads = _occasions(schedule)
     # One historical memory treats the agent that acts first differently.
     leader = first_keeper(schedule) if cognition.remembering.treats_first else None
@@ -392,12 +405,21 @@ def persona_actors(
             brief=direction.brief,
             **cognition.conditions,
         )
+        if direction.invitation is not None:
+            actors.append(PersonaActor.seated(agent, prompts, direction.acts(schedule.acts), direction.invitation))
+            continue
         leads, start = agent == leader, _start(prompts)
         memory = new_memory(
             cognition.memory, prompts, cognition.token_budget, leads=leads, start=start, options=cognition.options
         )
         actors.append(PersonaActor(agent, prompts, memory, direction.acts(schedule.acts)))
     return actors
+
+
+def _asked(schedule: AnySchedule, directions: Iterable[Direction]) -> list[ActSpec]:
+    """The acts of a schedule, and the same for persons if there are any."""
+    acts = [*schedule.acts.values()]
+    return acts + [act.for_person for act in acts if any(each.invitation is not None for each in directions)]
 
 
 def conditions_of_others(masked: bool | None) -> Conditions:
@@ -446,7 +468,8 @@ def other_actors(
         If the pack lacks what the acts need.
     """
     told = conditions_of_others(masked)
-    wording = pack.bind(schedule.acts.values(), find_memory(memory).templates, **told)
+    acts = _asked(schedule, (directions or {}).values())
+    wording = pack.bind(acts, find_memory(memory).templates, **told)
     actors = []
     for agent, role in enumerate(schedule.others, schedule.n_agents):
         direction = (directions or {}).get(role, Direction())
@@ -460,6 +483,10 @@ def other_actors(
             brief=direction.brief,
             **told,
         )
+        if direction.invitation is not None:
+            own = direction.acts(schedule.acts)
+            actors.append(PersonaActor.seated(agent, prompts, own, direction.invitation, role))
+            continue
         blank = new_memory(memory, prompts, start=_start(prompts))
         actors.append(PersonaActor(agent, prompts, blank, direction.acts(schedule.acts), role))
     return actors

@@ -72,7 +72,7 @@ def played_by(models: Iterable[str], evidence: Iterable[str]) -> str:
         it; in runs of several kinds of authors it is, since their title leaves it open.
     """
     pairs = dict.fromkeys(zip(models, evidence, strict=True))
-    players = list(dict.fromkeys(model for model, kind in pairs if kind != "equation"))
+    players = list(dict.fromkeys(model for model, kind in pairs if model and kind != "equation"))
     equations = list(dict.fromkeys(model for model, kind in pairs if kind == "equation"))
     said = []
     if players and (players != ["scripted"] or ("scripted", "mixed") in pairs):

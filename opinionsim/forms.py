@@ -52,7 +52,10 @@ class Form:
     @classmethod
     def of_json(cls, stated: Mapping[str, Any]) -> Form:
         """The form that :meth:`as_json` gave the fields of."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in stated.items()})
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in stated.items()
+        }
+        return cls(**fields)
 
     def written(self, given: str | Sequence[str] | Mapping[str, str]) -> str:
         """The text that stands for an answer, as the act's `parse` reads it.
@@ -80,6 +83,16 @@ class Form:
         if self.words is not None and (n := len(text.split())) > self.words:
             raise SpecError(f"the text has {n} words; at most {self.words} are possible")
         return text
+
+    def typed(self, line: str) -> str:
+        """The same of an answer typed on one line: a ranking as ``B > A = C``, a choice by its number from 1."""
+        if self.kind == "ranking":
+            groups = [group.split("=") for group in line.upper().split(">")]
+            places = {label.strip(): str(place) for place, group in enumerate(groups, 1) for label in group}
+            return self.written([places.get(label, "") for label in self.items])
+        if self.kind == "choice":
+            return self.written({str(number): item for number, item in enumerate(self.items, 1)}.get(line, line))
+        return self.written(line)
 
     def _ranking(self, places: Sequence[str]) -> str:
         if len(places) != len(self.items) or not all(place.isascii() and place.isdigit() for place in places):

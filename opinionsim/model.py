@@ -16,7 +16,7 @@ from langchain_core.language_models import BaseChatModel
 from mesa.agent import AgentSet
 
 from opinionsim import background
-from opinionsim.actors import Cognition, Member, PersonaActor, other_actors, persona_actors
+from opinionsim.actors import Cognition, Direction, Member, PersonaActor, other_actors, persona_actors
 from opinionsim.classifiers import Classifier, load_classifier
 from opinionsim.data import data_folder
 from opinionsim.engine import Engine
@@ -213,7 +213,8 @@ class OpinionModel(mesa.Model):
         Chat model, or person at a seat, that answers for each of the schedule's other roles; the role ``seat`` needs
         a person. Default `chat_model`. These roles have no persona and no memory.
     seats : mapping of int to Seat, optional
-        Persons who answer for participants, by number, in the place of `chat_model`.
+        Persons who answer for participants, by number, in the place of `chat_model`. They are asked in words for
+        people, and shown no persona.
     task : str
         What agents are asked to do, in free words, beside what their acts ask.
 
@@ -433,11 +434,14 @@ class OpinionModel(mesa.Model):
     def _cast(self) -> list[Member]:
         """The cast before its first turn."""
         schedule, pack, claim, scale = self.schedule, self.pack, self.claim, self.scale
+        about: dict[str, Any] = {"claim": claim, "scale": scale, "task": self._task}
+        told = [_told(self._seats.get(agent)) for agent in range(schedule.n_agents)]
         participants = persona_actors(
-            self.population, schedule, pack, claim=claim, scale=scale, cognition=self.cognition, task=self._task
+            self.population, schedule, pack, cognition=self.cognition, directions=told, **about
         )
+        others_told = {role: _told(each) for role, each in zip(schedule.others, self._others, strict=True)}
         masked = self.cognition.masked
-        others = other_actors(schedule, pack, claim=claim, scale=scale, masked=masked, task=self._task)
+        others = other_actors(schedule, pack, masked=masked, directions=others_told, **about)
         played = Endpoint(self._client, account=self._client.account, networked=self._client.networked)
         members = [
             _member(actor, self._seats.get(actor.agent, played), persona, opinion)
@@ -475,7 +479,12 @@ class OpinionModel(mesa.Model):
 
 def _evidence(endpoint: Endpoint | Seat) -> str:
     """Kind of evidence that the texts of an endpoint or seat are."""
-    return "human" if isinstance(endpoint, Seat) else str(getattr(endpoint.client, "evidence", "model"))
+    return str(getattr(endpoint if isinstance(endpoint, Seat) else endpoint.client, "evidence", "model"))
+
+
+def _told(endpoint: Endpoint | Seat | None) -> Direction:
+    """What the member behind an endpoint or seat is told apart from the others."""
+    return Direction(invitation="" if isinstance(endpoint, Seat) else None)
 
 
 def _member(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from opinionsim.schedules import (
     automatic_instructions,
     named,
     selector_of,
+    stated_on,
     with_events,
     with_moderator,
     with_phases,
@@ -147,10 +148,17 @@ class RunParts:
         )
 
     def acts(self, agent: int) -> Mapping[str, ActSpec]:
-        """The acts of a member of the cast, as it carries them out."""
-        if agent < len(self.directions):
-            return self.directions[agent].acts(self.schedule.acts)
-        return self.schedule.acts
+        """The acts of a member of the cast as they make calls; those of a person make none."""
+        acts, others = self.schedule.acts, len(self.directions)
+        if agent in self.seats:
+            return {name: replace(act.for_person, draws=0) for name, act in acts.items()}
+        return self.directions[agent].acts(acts) if agent < others else acts
+
+    @cached_property
+    def seats(self) -> Mapping[int, int | str]:
+        """Members of the cast whom persons play: by agent, the number of a participant or the role of another."""
+        told: list[tuple[int | str, Direction]] = [*enumerate(self.directions), *self.others.items()]
+        return {agent: key for agent, (key, each) in enumerate(told) if each.invitation is not None}
 
     def _personas(self) -> Sequence[PersonaActor]:
         return persona_actors(
@@ -229,13 +237,15 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
     else:
         cast = cast_of(spec, population, lambda: spec.model.assign(population.personas, _drawing(planned, "models")))
         models = spec.chat_models
-        given = spec.given
-        labels = tuple("" if agent in given else agent_label(each, models) for agent, each in enumerate(cast.models))
+        told = [*cast.directions, *cast.others.values()]
+        unasked = {agent for agent, each in enumerate(told) if each.invitation is not None} | spec.given.keys()
+        labels = tuple("" if agent in unasked else agent_label(each, models) for agent, each in enumerate(cast.models))
         schedule = _moderated(spec, schedule, resources)
     probe, asked = spec.measurement.probe, spec.measurement.self_report
     probed = schedule
     if not spec.interaction.places_questions:
         probed = with_probes(with_probes(schedule, probe.before, probe.after), asked.before, asked.after, "self-report")
+    probed = stated_on(probed, scale.labels)
     known = known_participants(spec, population.personas)
     events = events_of(spec.events, known, resources.messages, _drawing(planned, "events"))
     # Around the probes, so that nobody who is absent is probed.

@@ -14,12 +14,22 @@ from opinionsim.assembly._pricing import model_price
 from opinionsim.classifiers import Classifier, asks, load_classifier
 from opinionsim.documents import KeyPath
 from opinionsim.errors import SpecError
-from opinionsim.llm import Endpoint, Limits, PriceTable, ReplayOnly, Seat, load_prices, planning, settle, warnings_for
+from opinionsim.llm import (
+    Endpoint,
+    Limits,
+    Person,
+    PriceTable,
+    ReplayOnly,
+    Seat,
+    load_prices,
+    planning,
+    settle,
+    warnings_for,
+)
 from opinionsim.measurement import Instrument, check_abilities
 from opinionsim.prompts import PromptPack
 from opinionsim.registry import find
-from opinionsim.schedules import PARTICIPANT
-from opinionsim.specification import Experiment, ExperimentSpec, ModelSpec, ResolvedInstrument
+from opinionsim.specification import Experiment, ExperimentSpec, ModelSpec, ResolvedInstrument, SeatSpec
 from opinionsim.streams import canonical_json
 
 if TYPE_CHECKING:
@@ -39,7 +49,10 @@ class LoadedParts:
     chat_models : mapping of str to BaseChatModel, optional
         Used for the models of these names in the specification, which then need not be names of any other model.
     seats : mapping of int or str to Seat
-        Persons who answer in the place of models: for participants by number, for other members by role.
+        Persons at seats of the specification: for participants by number, for other members by role. A limit that a
+        seat does not set is that of the specification.
+    people : Person, optional
+        Answers at every other seat of the specification.
     to_plan : bool
         Whether to load them only for planning, without calls: no key and no weights are needed.
 
@@ -65,11 +78,13 @@ class LoadedParts:
         *,
         chat_models: Mapping[str, BaseChatModel] | None = None,
         seats: Mapping[int | str, Seat] | None = None,
+        people: Person | None = None,
         to_plan: bool = False,
     ) -> None:
         self._chat_model = chat_model
         self._chat_models = dict(chat_models or {})
         self._seats = dict(seats or {})
+        self._people = people
         self._to_plan = to_plan
         self._source = experiment.source
         self._specs: dict[str, ModelSpec] = {}
@@ -100,12 +115,39 @@ class LoadedParts:
             self.instruments(cell.spec)
 
     def _check_seats(self, specs: Sequence[ExperimentSpec]) -> None:
-        """Refuse a seat of somebody who is in no run."""
-        size, roles = max(spec.size for spec in specs), {role for spec in specs for role in spec.roles}
-        for member in self._seats:
-            if member not in roles and not (isinstance(member, int) and 0 <= member < size):
-                valid = ", ".join([f"0 to {size - 1}", *sorted(roles)])
-                raise SpecError(f"seats: no run has a member {member!r}; valid: {valid}")
+        """Refuse a person for a seat that no run has."""
+        known = {member for spec in specs for member in spec.seats}
+        for member in self._seats.keys() - known:
+            valid = ", ".join(sorted(map(str, known))) or "none"
+            raise SpecError(
+                f"seats: no run has a seat {member!r}; valid: {valid}; a member of the specification has one with "
+                "`seat: {}`"
+            )
+        if self._people is not None:
+            Seat(self._people)  # who cannot answer is refused
+
+    def require_people(self, experiment: Experiment) -> None:
+        """Make sure that somebody answers at every seat.
+
+        Raises
+        ------
+        SpecError
+            If nobody does at one.
+        """
+        for cell in experiment.cells:
+            for member, seat in cell.spec.seats.items():
+                if self._seat(member, seat) is None:
+                    raise SpecError(
+                        f"{experiment.spec.name} has a seat for a person ({member}), whom `run` cannot ask; take it "
+                        "with `opinionsim room SPEC`, or from Python give run(..., people=PERSON)"
+                    )
+
+    def _seat(self, member: int | str, seat: SeatSpec) -> Seat | None:
+        """The seat with its person; None where there is none."""
+        given = self._seats.get(member) or (None if self._people is None else Seat(self._people))
+        if given is None:
+            return None
+        return replace(given, timeout_s=given.timeout_s or seat.timeout_s, words=given.words or seat.words)
 
     def _check_name(self, name: str) -> None:
         """Refuse a scripted object under another name, or another object as ``scripted``: names identify runs."""
@@ -159,9 +201,11 @@ class LoadedParts:
         """
         members = list(parts.cast())
         for agent, (member, model) in enumerate(zip(members, parts.models, strict=False)):
-            seat = self._seats.get(agent if member.role == PARTICIPANT else member.role)
-            if seat is not None or agent in spec.given:
-                members[agent] = replace(member, endpoint=seat or member.endpoint, evidence="human")
+            if agent in spec.given:
+                members[agent] = replace(member, evidence="human")
+            elif (key := parts.seats.get(agent)) is not None:
+                seat = self._seat(key, spec.seats[key])
+                members[agent] = replace(member, endpoint=seat or member.endpoint, evidence=_evidence(seat))
             else:
                 client, endpoint = self.client(model, spec, parts.pack), self.endpoint(model, spec, parts.pack)
                 members[agent] = replace(member, endpoint=endpoint, evidence=client.evidence)
@@ -196,7 +240,7 @@ class LoadedParts:
         if spec.model.equation is not None:
             return "equation"
         kinds = {self.client(model, spec, pack).evidence for model in spec.chat_models}
-        kinds |= {"human"} if spec.given or self._seats else set()
+        kinds |= {_evidence(self._seat(*each)) for each in spec.seats.items()} | ({"human"} if spec.given else set())
         return kinds.pop() if len(kinds) == 1 else "mixed"
 
     def instruments(self, spec: ExperimentSpec) -> tuple[Instrument, ...]:
@@ -250,6 +294,11 @@ class LoadedParts:
                 if isinstance(found.endpoint.client, llm.ModelClient):
                     self._judges[key] = found.endpoint.client
         return self._classifiers[key]
+
+
+def _evidence(seat: Seat | None) -> str:
+    """What the texts of a seat are evidence of; of one that is still to be taken, that of people."""
+    return "human" if seat is None else str(seat.evidence)
 
 
 def _place(wanted: ResolvedInstrument, spec: ExperimentSpec) -> KeyPath:

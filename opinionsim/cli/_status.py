@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -46,9 +46,10 @@ def status(
     with open_store(store, write=False) as opened:
         designs = opened.designs()
         states = opened.states()
+        asked = {wait.run_id for wait in opened.waits()}
         alive = opened.under_way(states)
         spent, lost, missing = opened.spending(), opened.left_behind(), opened.missing()
-        found = [_standing(opened, own, states, alive, spent, lost, missing) for own in _by_experiment(designs)]
+        found = [_standing(opened, own, states, alive, spent, lost, missing, asked) for own in _by_experiment(designs)]
         listed = [_run_list(opened, own, alive) for own in _by_experiment(designs)] if runs else []
     if as_json:
         say_json(found)
@@ -83,6 +84,7 @@ def _standing(
     spent: Mapping[str, Paid],
     lost: Mapping[str, int],
     missing: Mapping[str, str],
+    asked: Set[str],
 ) -> dict[str, Any]:
     """Numbers of an experiment's runs by state, over all designs and for each, and what the experiment has used."""
     experiment = designs[0]
@@ -97,6 +99,7 @@ def _standing(
         | {run_id: f"run {run_id}: {DamagedError(missing[run_id])}" for run_id in run_ids if run_id in missing}
         | {f"{row.point_id}/{row.replicate}": row.error for row in opened.failed_points(_point_ids(designs))},
         **{name: getattr(paid, attribute, 0) for name, attribute in _USED.items()},
+        "asking_a_person": len(asked & set(run_ids)),
         "calls_left_behind": lost.get(experiment.experiment_id, 0),
         "models": models_of(opened, run_ids),
         "designs": [
@@ -207,6 +210,8 @@ def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:
         if lost := each["calls_left_behind"]:
             calls = counted(lost, "call")
             say(f"\n{each['experiment']}: {calls} at most, in flight when a worker ended, may be paid twice.")
+        if asking := each["asking_a_person"]:
+            say(f"\n{each['experiment']}: {counted(asking, 'run')} waiting for the answer of a person.")
     coding = sum(each["being_coded"] for each in found)
     if coding:
         say(f"\nOpinions are being added to {coding:,} complete {'run' if coding == 1 else 'runs'}.")

@@ -145,4 +145,6 @@ def _member(citizen: Citizen) -> dict[str, Any]:
     """A citizen as a member of a cast."""
     if isinstance(citizen, str):
         return {"text": citizen}
-    return {} if isinstance(citizen, Seat) else dict(citizen)
+    if isinstance(citizen, Seat):
+        return {"seat": {"timeout_s": citizen.timeout_s, "words": citizen.words}}
+    return dict(citizen)

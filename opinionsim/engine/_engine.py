@@ -13,6 +13,7 @@ from opinionsim.engine._contracts import Actor, Rate, TurnCalls, Witness
 from opinionsim.engine._graph import Node, TurnGraph
 from opinionsim.engine._outcomes import TurnOutcomes
 from opinionsim.errors import ScheduleError
+from opinionsim.forms import TEXT
 from opinionsim.messages import ChatMessage, Message, Parse, Reading, Reply
 from opinionsim.registry import RAISED, ordinary
 from opinionsim.schedules import PARTICIPANT, AdaptiveSchedule, AnySchedule, Turn, check_schedule, n_members
@@ -45,7 +46,8 @@ class Engine:
     rate : callable, optional
         ``await rate(turn, message, instrument, about)`` gives the measured opinion an adaptive schedule asks for.
     seats : collection of int
-        Agents that persons play: their turns, which may wait for long, do not count towards `most`.
+        Agents that persons play: their turns, which may wait for long, follow each other and do not count towards
+        `most`.
     horizon : int or None
         Last step whose turns may start, moved by :meth:`allow`; None lets all turns start.
     most : int or None
@@ -98,7 +100,7 @@ class Engine:
         self._calls = calls
         self._seats = frozenset(seats)
         self._horizon = horizon
-        self.graph = TurnGraph(schedule, actors)
+        self.graph = TurnGraph(schedule, actors, self._seats)
         self._nodes = self.graph.nodes
         self._outcomes = TurnOutcomes(schedule, self._nodes, rate)
         self._open: dict[int, int] = {}
@@ -272,9 +274,12 @@ class Engine:
                     node.turn = turn = replace(turn, act=unread)
                     node.spec = self.schedule.acts[unread]
                 spec = node.spec
-                reading = self._plain.get(spec.name)
+                seated = turn.agent in self._seats
+                reading = None if seated else self._plain.get(spec.name)
                 if reading is None:
-                    reading = Reading(spec.parse, tuple(received), spec.attempts, spec.after, spec.formal)
+                    shown = tuple(received)
+                    form = spec.form_for(shown) if seated else TEXT
+                    reading = Reading(spec.parse, shown, spec.attempts, spec.after, spec.formal, form)
                 await node.actor.act(turn, received, partial(self._ask, node, reading), partial(self._publish, node))
         finally:
             self._under_way -= turn.agent not in self._seats

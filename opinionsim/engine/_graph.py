@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from opinionsim.engine._contracts import Actor, calls_per_event
 from opinionsim.errors import ScheduleError
@@ -42,6 +42,9 @@ class TurnGraph:
         Declares acts, steps and external messages.
     actors : sequence of Actor
         By agent number.
+    seats : collection of int
+        Agents that persons play. A person answers one thing at a time: its turns follow each other by their indices, so
+        that what came before a question does not depend on timing.
 
     Attributes
     ----------
@@ -49,13 +52,15 @@ class TurnGraph:
         The turns taken in so far, by index.
     """
 
-    def __init__(self, schedule: AnySchedule, actors: Sequence[Actor]) -> None:
+    def __init__(self, schedule: AnySchedule, actors: Sequence[Actor], seats: Collection[int] = ()) -> None:
         self.nodes: list[Node] = []
         self._schedule = schedule
         self._actors = actors
         self._after = [calls_per_event(actor) for actor in actors]
         self._externals = {name: as_message(value) for name, value in schedule.externals.items()}
-        self._last_keeping: dict[int, Node] = {}
+        self._seats = frozenset(seats)
+        #: The last turn of each agent that its later turns follow.
+        self._last: dict[int, Node] = {}
 
     def take(self, turn: Turn) -> Node:
         """Check a turn against the contract and join it to the turns it depends on."""
@@ -66,15 +71,16 @@ class TurnGraph:
             if isinstance(ref, int) and nodes[ref].message is None:
                 nodes[ref].readers.append(node)
                 node.waiting += 1
-        if spec.memory != "none":
-            before = self._last_keeping.get(turn.agent)
+        seated = turn.agent in self._seats
+        if spec.memory != "none" or seated:
+            before = self._last.get(turn.agent)
             if before is not None and not before.done:
                 before.followers.append(node)
                 node.waiting += 1
             elif spec.memory == "fork":
                 node.actor = node.actor.fork()
-            if spec.memory == "keep":
-                self._last_keeping[turn.agent] = node
+            if spec.memory == "keep" or seated:
+                self._last[turn.agent] = node
         nodes.append(node)
         return node
 

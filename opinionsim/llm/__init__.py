@@ -45,6 +45,6 @@ if TYPE_CHECKING:
         ScriptedParameters as ScriptedParameters,
         settle as settle,
     )
-    from opinionsim.llm._seat import Person as Person, Seat as Seat
+    from opinionsim.llm._seat import Person as Person, Question as Question, Seat as Seat
 
 __getattr__, __dir__ = on_first_use(__name__)

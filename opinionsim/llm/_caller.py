@@ -27,7 +27,7 @@ from opinionsim.llm._journal import Entry, EntryKey, Journal
 from opinionsim.llm._policy import ASKED_AGAIN, ReplyPolicy
 from opinionsim.llm._prices import Price
 from opinionsim.llm._reply import ParsedReply, read_reply, withheld
-from opinionsim.llm._seat import Seat
+from opinionsim.llm._seat import People, Seat
 from opinionsim.llm._slots import Lane, SlotPool, Verdict
 from opinionsim.messages import AS_IS, ChatMessage, Prompt, Reading, Reply
 from opinionsim.registry import RAISED, raised
@@ -195,6 +195,7 @@ class RunCalls:
         self.made = 0
         self.answered = 0
         self.repeated = 0
+        self._people = People(journal)
         self._stopped = False
         self._waiting: set[asyncio.Future[Any]] = set()
 
@@ -253,26 +254,29 @@ class RunCalls:
         prompt = Prompt.of(messages)
         everybody = endpoint or self._answering
         asked = everybody[turn.agent] if isinstance(everybody, Sequence) else everybody
-        rejected = 0
+        rejected, told = 0, ""
         missing: Counter[bool] = Counter()
         for attempt in count():
             key = EntryKey(turn.index, part, attempt)
             entry = self.journal.lookup(key)
             stored = entry is not None
             if entry is not None:
-                self._verify(entry, turn, prompt)
+                _verify(entry, turn, prompt, self.run_id, self._place(turn))
                 self.answered += 1
                 verdict = self._read_again(entry, turn, reading)
             else:
                 self._require_short(turn, prompt.characters, "the prompt")
                 question = _Question(key, prompt, priority, asked, missing[True])
-                reply, latency_s = await self._reply(turn, question)
+                person = isinstance(asked, Seat)
+                if isinstance(asked, Seat):
+                    reply, latency_s, unfit = await self._answer(turn, question, asked, reading, rejected, told)
+                else:
+                    (reply, latency_s), unfit = await self._reply(turn, question, asked), ""
                 reply = _as_read(reply, reading, part)
-                verdict = _judged(reply, asked, missing, reading, part)
+                verdict = _Verdict("rejected", unfit) if unfit else _judged(reply, asked, missing, reading, part)
                 if verdict.nothing:
                     reply = reply._replace(condition="empty")
                     verdict = _judged(reply, asked, missing, reading, part)
-                person = isinstance(asked, Seat)
                 entry = Entry(
                     key,
                     turn.step,
@@ -295,6 +299,8 @@ class RunCalls:
                 # The slot is free again: let the next call leave before this reply is processed. Otherwise replies
                 # that arrive together would delay each other's next calls.
                 await asyncio.sleep(0)
+            if entry.source == "person":
+                self._people.note(turn.agent, entry.finish_reason, reading.form)
             if verdict.failure is not None:
                 raise ScheduleError(
                     f"{self._place(turn)}, part {part!r}: {verdict.reason}. "
@@ -303,6 +309,10 @@ class RunCalls:
             if verdict.verdict == "accepted":
                 self._require_short(turn, len(entry.text), "the reply, which is kept,")
                 return Reply(entry.text, entry.condition, verdict.decision).as_said()
+            if entry.source == "person":
+                # A person may try again, whatever the act allows a model.
+                rejected, told = rejected + 1, verdict.reason
+                continue
             if entry.condition != "answered":
                 missing[entry.condition == "truncated"] += 1
                 failure = entry.reason if verdict.ends else ""
@@ -330,12 +340,9 @@ class RunCalls:
             )
         return verdict
 
-    async def _reply(self, turn: CallSite, question: _Question) -> tuple[ParsedReply, float]:
-        """What a model or a person answers, and the seconds it took."""
-        asked = question.asked
+    async def _reply(self, turn: CallSite, question: _Question, asked: Endpoint) -> tuple[ParsedReply, float]:
+        """What a model answers, and the seconds it took."""
         try:
-            if isinstance(asked, Seat):
-                return await self._answer(turn, question.key.part, question.prompt, asked)
             if self._budget is None:
                 return await self._call(question, asked)
             worst = asked.worst(question.prompt, asked.longest(question.cut_off))
@@ -349,27 +356,24 @@ class RunCalls:
         except ModelCallError as error:
             raise ModelCallError(f"{self._place(turn)}: {error}") from error.__cause__
 
-    async def _answer(self, turn: CallSite, part: str, prompt: Prompt, seat: Seat) -> tuple[ParsedReply, float]:
-        """A person's answer, without slot and budget, and the seconds it took; empty where the seat's time is over."""
-        clock = asyncio.get_running_loop().time
-        began = clock()
+    async def _answer(
+        self, turn: CallSite, question: _Question, seat: Seat, reading: Reading, rejected: int, told: str
+    ) -> tuple[ParsedReply, float, str]:
+        """A person's answer, the seconds it took, and why it does not fit its form; takes no slot and no budget."""
         if self._stopped:
             raise asyncio.CancelledError
-        answer = asyncio.ensure_future(seat.answer(turn, part, prompt))
+        asking = seat.question(self.run_id, turn, *question.key[1:], question.prompt, reading, told)
         try:
-            await self._stoppable(answer)
+            return await self._people.answer(seat, asking, rejected, self.longest_prompt, self._stoppable)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if self._stopped or (task is not None and task.cancelling()):
                 raise
-            raise ModelCallError("the seat was given up before there was an answer") from None
+            raise ModelCallError(f"{self._place(turn)}: the seat was given up before there was an answer") from None
         except OpinionSimError:
             raise
         except RAISED as error:  # a person's interface may raise anything
-            raise ModelCallError(f"the seat failed with {raised(error)}") from error
-        finally:
-            answer.cancel()
-        return answer.result(), clock() - began
+            raise ModelCallError(f"{self._place(turn)}: the seat failed with {raised(error)}") from error
 
     async def _call(self, question: _Question, endpoint: Endpoint) -> tuple[ParsedReply, float]:
         """A model's reply, and the seconds it took; attempts that failed are repeated with the same seed."""
@@ -474,20 +478,6 @@ class RunCalls:
             self._slots.until_refused(client, waiter)
         await waiter
 
-    def _verify(self, record: Entry, turn: CallSite, prompt: Prompt) -> None:
-        """Refuse a journal entry that answers another question or belongs to another run."""
-        asked = (turn.act, turn.agent, prompt.identity)
-        stored = (record.act, record.agent, record.prompt_hash)
-        if asked != stored:
-            raise JournalMismatch(
-                f"{self._place(turn)}: the store holds a reply to another question under this call: "
-                f"stored act {stored[0]!r}, agent {stored[1]}, prompt {stored[2][:12]}; "
-                f"now asked act {asked[0]!r}, agent {asked[1]}, prompt {asked[2][:12]}",
-                "The wording of the prompts was changed since; undo the change, or start these runs anew with --fresh",
-            )
-        if record.seed is not None and record.seed != call_seed(self.run_id, *record.key):
-            raise JournalMismatch(f"{self._place(turn)}: the journal is that of another run; give each its own")
-
     def _require_short(self, turn: CallSite, characters: int, what: str) -> None:
         """Refuse to go on with more characters than a prompt may have."""
         if characters > self.longest_prompt:
@@ -497,6 +487,21 @@ class RunCalls:
     def _place(self, turn: CallSite) -> str:
         step = f"step {turn.step}, " if self.names_steps else ""
         return f"run {self.run_id}, {step}turn {turn.index}, agent {turn.agent} ({turn.act})"
+
+
+def _verify(record: Entry, turn: CallSite, prompt: Prompt, run_id: str, place: str) -> None:
+    """Refuse a journal entry that answers another question or belongs to another run."""
+    asked = (turn.act, turn.agent, prompt.identity)
+    stored = (record.act, record.agent, record.prompt_hash)
+    if asked != stored:
+        raise JournalMismatch(
+            f"{place}: the store holds a reply to another question under this call: "
+            f"stored act {stored[0]!r}, agent {stored[1]}, prompt {stored[2][:12]}; "
+            f"now asked act {asked[0]!r}, agent {asked[1]}, prompt {asked[2][:12]}",
+            "The wording of the prompts was changed since; undo the change, or start these runs anew with --fresh",
+        )
+    if record.seed is not None and record.seed != call_seed(run_id, *record.key):
+        raise JournalMismatch(f"{place}: the journal is that of another run; give each its own")
 
 
 def _finish(waiter: asyncio.Future[None]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
+from opinionsim.llm._seat import Question
 from opinionsim.messages import Condition, Prompt
 
 #: Where an entry comes from: a chat model, judges' and selectors' answers among them; a person at a seat; an
@@ -140,6 +141,18 @@ class Journal(Protocol):
         """
         ...
 
+    async def wait_for(self, question: Question) -> None:
+        """Put on record that a person is about to be asked; returns when that is durable.
+
+        The wait ends with the entry under the question's key.
+
+        Raises
+        ------
+        StoreError
+            As for :meth:`append`.
+        """
+        ...
+
 
 class MemoryJournal:
     """A journal that lives as long as the process."""
@@ -161,6 +174,9 @@ class MemoryJournal:
     def append(self, record: Entry) -> None:
         """Add an entry; the first under a key stays."""
         self._records.setdefault(record.key, record)
+
+    async def wait_for(self, question: Question) -> None:
+        """Do nothing: a wait ends with the process."""
 
     @property
     def records(self) -> list[Entry]:

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Protocol
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 from opinionsim.errors import SpecError
 from opinionsim.forms import TEXT, Form
 from opinionsim.llm._reply import ParsedReply
-from opinionsim.messages import ChatMessage, Message
+from opinionsim.messages import Message, Prompt, Reading
 
-#: The finish reason on record where a person did not answer in time.
-TIMED_OUT = "timeout"
+if TYPE_CHECKING:
+    from opinionsim.llm._journal import Journal
+
+#: The finish reasons on record of questions without an answer: the person did not answer in time; was not asked, having
+#: left; or gave only answers that could not be used.
+TIMED_OUT, VACATED, UNUSABLE = "timeout", "vacated", "unusable"
+#: Time-outs running after which a person counts as gone.
+_GONE_AFTER = 2
+#: Rejected answers after which a question counts as unanswered, so that a defective double does not go on for ever.
+_MOST_REJECTED = 20
+#: What the texts of a person or its double can be evidence of.
+_EVIDENCE = ("human", "scripted", "model")
 
 
 @dataclass(frozen=True)
@@ -58,6 +70,29 @@ class Question:
     asked_at: float = 0.0
     timeout_s: float | None = None
 
+    @property
+    def waited_for(self) -> bool:
+        """Whether the run waits for the answer; a signal is given at once, or not at all."""
+        return self.form.kind != "signal"
+
+    @property
+    def deadline(self) -> float | None:
+        """Unix time at which the time is over; None for no end."""
+        return None if self.timeout_s is None else self.asked_at + self.timeout_s
+
+    def as_json(self) -> dict[str, Any]:
+        """What a page needs beside the turns on record, as JSON values; messages of turns are named by these."""
+        return {
+            "step": self.step,
+            "act": self.act,
+            "text": self.text,
+            "form": self.form.as_json(),
+            "reason": self.reason,
+            "reads": [message.turn for message in self.messages if message.turn is not None],
+            "outside": [[message.author, message.text] for message in self.messages if message.turn is None],
+            "timeout_s": self.timeout_s,
+        }
+
 
 class Person(Protocol):
     """Shows questions to a person and returns the answers: a page, a terminal, or a double in a test."""
@@ -91,35 +126,145 @@ class Seat:
     timeout_s : float or None
         Longest wait for one answer, seconds, above 0, to be announced to the person beforehand; None waits without
         end. An answer that comes later is not taken: the message stays empty.
+    words : int or None
+        Most words of a text; None for no limit but that of the act.
 
     Raises
     ------
     SpecError
-        If `person` has no method `answer`, or the time is not above 0.
+        If `person` has no method `answer` or states no evidence, or the time is not above 0.
     """
 
     person: Person
     timeout_s: float | None = None
+    words: int | None = None
 
     def __post_init__(self) -> None:
         if not callable(getattr(self.person, "answer", None)):
             raise SpecError(
-                f"a seat needs somebody to answer: an object with `async answer(turn, part, messages)`; "
+                f"a seat needs somebody to answer: an object with `async answer(question)`; "
                 f"got {type(self.person).__name__}"
+            )
+        if self.evidence not in _EVIDENCE:
+            raise SpecError(
+                f"a person states what its answers are evidence of: {type(self.person).__name__}.evidence must be one "
+                f"of {', '.join(_EVIDENCE)}; got {self.evidence!r}"
             )
         number = isinstance(self.timeout_s, int | float) and not isinstance(self.timeout_s, bool)
         if self.timeout_s is not None and not (number and self.timeout_s > 0):
             raise SpecError(f"timeout_s of a seat must be above 0 seconds, or none; got {self.timeout_s!r}")
 
-    async def answer(self, turn: Any, part: str, messages: Iterable[ChatMessage]) -> ParsedReply:
+    @property
+    def evidence(self) -> Any:
+        """What the answers are evidence of."""
+        return getattr(self.person, "evidence", None)
+
+    def question(
+        self, run_id: str, turn: Any, part: str, attempt: int, prompt: Prompt, reading: Reading, reason: str = ""
+    ) -> Question:
+        """What the person is asked now."""
+        form, words = reading.form, self.words
+        if words is not None and form.kind == "text":
+            form = replace(form, words=min(words, form.words or words))
+        text = "\n\n".join(message.content for message in prompt if message.role != "system")
+        timeout_s = None if form.kind == "signal" else self.timeout_s
+        place = (turn.index, turn.step, turn.agent, turn.act, part, attempt)
+        return Question(run_id, *place, text, reading.received, form, reason, time.time(), timeout_s)
+
+    async def answer(self, question: Question) -> ParsedReply:
         """The answer as it arrives; empty, with the finish reason ``timeout``, when the time is over."""
         try:
-            async with asyncio.timeout(self.timeout_s) as limit:
-                text = await self.person.answer(turn, part, tuple(messages))
+            async with asyncio.timeout(question.timeout_s) as limit:
+                text = await self.person.answer(question)
         except TimeoutError:
             if not limit.expired():
                 raise
-            return ParsedReply("", condition="empty", finish_reason=TIMED_OUT)
+            return _missing(TIMED_OUT)
         if not isinstance(text, str):
             raise SpecError(f"a person answers with a text; got {type(text).__name__}")
         return ParsedReply(text, condition="answered" if text.strip() else "empty")
+
+
+def _missing(reason: str) -> ParsedReply:
+    return ParsedReply("", condition="empty", finish_reason=reason)
+
+
+def _misfit(form: Form, text: str, longest: float) -> str:
+    """Why an answer does not fit its form or is too long, in words; empty where it fits."""
+    if len(text) > longest:
+        return f"the text has {len(text):,} characters; at most {longest:,.0f} are possible"
+    try:
+        # Rankings and ratings are spelled by the form, and read by the `parse` of their act.
+        form.written(text) if form.kind in ("text", "choice") else None
+    except SpecError as error:
+        return str(error)
+    return ""
+
+
+class People:
+    """The questions of a run to its seats, each vacated after two time-outs running.
+
+    Parameters
+    ----------
+    journal : Journal
+        Keeps the waits for answers.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        #: Time-outs running of each seat. They follow from the entries alone, which come in the order of its turns.
+        self._running: Counter[int] = Counter()
+
+    def note(self, agent: int, finish_reason: str, form: Form) -> None:
+        """Take note of an entry of a seat; signals tell nothing of whether a person is there."""
+        if form.kind != "signal" and self._running[agent] < _GONE_AFTER:
+            self._running[agent] = self._running[agent] + 1 if finish_reason == TIMED_OUT else 0
+
+    async def answer(
+        self,
+        seat: Seat,
+        question: Question,
+        rejected: int,
+        longest: float,
+        stoppable: Callable[[asyncio.Future[Any]], Awaitable[None]],
+    ) -> tuple[ParsedReply, float, str]:
+        """Ask a person, without slot, budget and call time-out.
+
+        Parameters
+        ----------
+        seat : Seat
+            Whose person is asked, unless it is vacated.
+        question : Question
+            What is asked.
+        rejected : int
+            Number of answers to it that were rejected.
+        longest : float
+            Most characters of an answer.
+        stoppable : callable
+            Awaits a future until the run is stopped.
+
+        Returns
+        -------
+        reply : ParsedReply
+            The answer; empty, with a finish reason, where there is none.
+        latency_s : float
+            Seconds that it took.
+        unfit : str
+            Why it does not fit its form, in words; empty where it does.
+        """
+        if self._running[question.agent] >= _GONE_AFTER:
+            return _missing(VACATED), 0.0, ""
+        if rejected >= _MOST_REJECTED:
+            return _missing(UNUSABLE), 0.0, ""
+        if question.waited_for:
+            await self._journal.wait_for(question)
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        answer = asyncio.ensure_future(seat.answer(question))
+        try:
+            await stoppable(answer)
+        finally:
+            answer.cancel()
+        reply = answer.result()
+        unfit = _misfit(question.form, reply.text, longest) if reply.condition == "answered" else ""
+        return reply, clock() - began, unfit

@@ -238,7 +238,10 @@ class DryRun:
             actor = member.actor.fork() if act.memory == "fork" else member.actor
             ask = partial(self._ask, labels[turn.agent], turn.act, kept.before(turn))
             before = self._n_asked
-            if act.draws:
+            if turn.agent in self.parts.seats:
+                text = self.reply((labels[turn.agent], turn.act))
+                published.append(Message(text, member.name, turn.agent, role=member.role, act=turn.act))
+            elif act.draws:
                 await actor.act(turn, received, ask, published.append)
             else:
                 published.append(relayed(turn, received, member.role))

@@ -34,6 +34,8 @@ from opinionsim.streams import canonical_json
 #: Calls that are acted out: about so many at most, shared out over the conditions; and least number for each.
 _ACTED_OUT = 2_000
 _FEWEST_ACTED_OUT = 50
+#: Characters of a person's answer.
+_WRITTEN = 400
 #: Fields of a run that change what prompts say, but not who acts when.
 _TOLD = ("topic", "cognition", "prompts", "independent")
 
@@ -275,11 +277,11 @@ class _Planning:
                 [acting, run.spec.cognition.model_dump(mode="json", include={"memory", "draws"}), run.block]
             )
             if key not in known:
-                known[key] = self._turns_of(run) if run.spec.chat_models else None
+                known[key] = self._turns_of(run) if run.spec.chat_models or run.spec.seats else None
             if (turns := known[key]) is None:
                 continue
             self.dropped[run_id] = turns.dropped
-            if turns.calls:
+            if turns.calls or run.spec.seats:
                 found[run_id] = turns
         if self._unset and len(self._unset) == len(known) and any(own_parts_of(run.spec) for run in self.runs.values()):
             # No draw of a part of the user's own can be used: the part is at fault, and not chance.
@@ -350,7 +352,9 @@ class _Planning:
 
         @cache
         def reply(sort: Sort) -> str:
-            return "x" * self._rates[models[sort[0]]].reply(sort[1]).characters
+            rates = self._rates.get(models[sort[0]])
+            # What persons write is assumed to be as long as what most models do.
+            return "x" * (_WRITTEN if rates is None else rates.reply(sort[1]).characters)
 
         judges = {each.instrument_id: each for other in alike for each in self._instruments[other]}
         asking = [each for identity, each in judges.items() if identity in self.judges]

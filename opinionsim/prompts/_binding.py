@@ -12,6 +12,9 @@ from opinionsim.errors import SpecError
 from opinionsim.prompts._agent import Act, Wording
 from opinionsim.prompts._templates import SUFFIX, VARIABLES, Library, check_act_names
 
+#: Beginning of the names of templates for persons at seats, who are shown the messages beside the text.
+PERSON = "person-"
+
 
 @dataclass(frozen=True, slots=True)
 class PlainAct:
@@ -85,7 +88,7 @@ def bind_acts(library: Library, wording: Wording, acts: Iterable[PlainAct]) -> t
     wording : Wording
         Bound.
     texts : dict of str to str
-        Texts of the acts' own that are used, by act.
+        Texts of the acts' own that are used, by act, with ``person-`` in front where persons are asked.
 
     Raises
     ------
@@ -101,7 +104,8 @@ def bind_acts(library: Library, wording: Wording, acts: Iterable[PlainAct]) -> t
             source = library.sources[f"{act.template}{SUFFIX}"]
         else:
             template, source = library.of_text(f"act {act.name}", act.text)
-            if texts.setdefault(act.name, act.text) != act.text:
+            name = f"{PERSON if act.template.startswith(PERSON) else ''}{act.name}"
+            if texts.setdefault(name, act.text) != act.text:
                 raise SpecError(f"act {act.name!r} is given twice, with different texts")
             own[act.name, act.text] = template
         check_act_names(library, source, frozenset((*act.variables, *act.values)), act.name)

@@ -12,7 +12,7 @@ from opinionsim.messages import ChatMessage, Message, Reply
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
 from opinionsim.prompts._agent import AgentPrompts, Past
-from opinionsim.prompts._binding import PlainAct
+from opinionsim.prompts._binding import PERSON, PlainAct
 from opinionsim.prompts._conditions import PLAIN, PersonaShown
 from opinionsim.prompts._marks import BLOCKS, Block
 from opinionsim.prompts._templates import SUFFIX
@@ -300,7 +300,9 @@ def _check_persona(at: _Place, text: str, shown: PersonaShown, opinion: bool) ->
 
 def _check_task(setting: _Setting, act: PlainAct, past: Past, received: tuple[Message, ...]) -> bool:
     """Check claim, task, received messages and cue in the prompt of an act; return whether it says anything."""
-    own, scene = act.template not in setting.pack.tasks, _spell(past, received, act.labelling)
+    # Persons are shown messages and claim apart from what they are asked.
+    own = act.template not in setting.pack.tasks or act.template.startswith(PERSON)
+    scene = _spell(past, received, act.labelling)
     at = setting.within(f"act {act.name}", scene) if own else setting.at(act.template, scene)
     text = setting.prompts.task(act, received, past).content
     at.balanced(text)

@@ -7,7 +7,7 @@ import math
 import os
 import secrets
 import socket
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import astuple, dataclass, field
@@ -122,6 +122,9 @@ class Context:
         Whether to start a run anew when its stored replies answer other prompts than today's.
     only : collection of str, optional
         Ids of the runs to carry out; the others stay as they are. Default all.
+    ready : callable, optional
+        ``await ready(run_id)`` returns when the persons of a run with seats are there; until then the run stays
+        pending. Default at once.
     registers : bool
         Whether the runner puts the experiment on record; otherwise another one has, and this one only carries runs out.
 
@@ -158,6 +161,7 @@ class Context:
         max_concurrency: int | None = None,
         fresh: bool = False,
         only: Collection[str] | None = None,
+        ready: Callable[[str], Awaitable[None]] | None = None,
         registers: bool = True,
     ) -> None:
         self.experiment, self.store, self.loaded, self.fresh = experiment, store, loaded, fresh
@@ -167,7 +171,7 @@ class Context:
         self.planned = [run for run in self.distinct if only is None or run.run_id in only]
         self.instruments = instruments_by_run(experiment.runs, loaded)
         self.slots = SlotPool(max_concurrency or experiment.spec.execution.max_concurrency)
-        self.registers = registers
+        self.registers, self._ready = registers, ready
         self.spending = Spending(store, self.experiment_id, loaded.limits, self.owner, self._pause_call)
         self.complete: set[str] = set()
         self.errors: dict[str, str] = {}
@@ -259,6 +263,19 @@ class Context:
         if isinstance(error, BudgetExceeded):
             self.exceeded = self.exceeded or str(error)
             self.stop()
+
+    async def taken(self, run_id: str) -> bool:
+        """Wait until the persons of a run are there; False if the sweep is to stop before."""
+        if self._ready is not None and not self.stopped:
+            waiting = [asyncio.ensure_future(each) for each in (self._ready(run_id), self.stopping.wait())]
+            try:
+                done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                if waiting[0] in done:
+                    waiting[0].result()
+            finally:
+                for each in waiting:
+                    each.cancel()
+        return not self.stopped
 
     async def pause(self) -> None:
         """Wait before another look at runs that other workers hold, or until the sweep is to stop."""

@@ -57,7 +57,20 @@ class LocalExecutor:
         return self._context.progress()
 
     async def carry_out(self, pending: list[Pending]) -> None:
-        """Carry out runs to their end, and wait for those that other workers hold."""
+        """Carry out runs to their end, and wait for those that other workers hold.
+
+        A run with seats may wait for days: it is begun when its persons are there, and takes no other run's place.
+        """
+        rest = [each for each in pending if not each.planned.spec.seats]
+        await together(self._side_by_side(rest), *(self._alone(each) for each in pending if each.planned.spec.seats))
+
+    async def _alone(self, pending: Pending) -> None:
+        if await self._context.taken(pending.run_id):
+            await self._side_by_side([pending])
+        else:
+            self._context.settle(pending.run_id, STOPPED)
+
+    async def _side_by_side(self, pending: list[Pending]) -> None:
         while pending:
             n_open = self._open_at_once(pending)
             opened: asyncio.Queue[Opened | None] = asyncio.Queue(1 if self._context.store.shared else max(n_open, 1))
@@ -67,6 +80,8 @@ class LocalExecutor:
 
     def _open_at_once(self, pending: list[Pending]) -> int:
         """Number of runs under way at a time: enough to keep every slot busy."""
+        if len(pending) == 1:
+            return 1
         widths: dict[str, float] = {}
         for each in pending:
             spec = each.planned.spec

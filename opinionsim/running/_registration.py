@@ -106,8 +106,10 @@ class Registration:
         if key not in self._inputs:
             spec = planned.spec
             pack = self._context.experiment.resources.pack(spec.pack)
-            unworded = (act for act in spec.acts if act.template not in pack.tasks)
+            unworded = [act for act in spec.acts if act.template not in pack.tasks]
             own = {act.name: act.text for act in unworded if act.text is not None}
+            asked = (act for act in spec.acts_of_persons if act.draws and act.template not in pack.tasks)
+            own |= {act.template: act.text for act in asked if act.text is not None}
             content = digest(canonical_json([dict(pack.contents), own]))
             # A wording is named by the folder of the pack and by the texts that acts bring along.
             name = "+".join([PurePath(spec.pack).name, *sorted(own)])
@@ -134,7 +136,7 @@ class Registration:
             "confirmation_bias": None if bare else spec.cognition.confirmation_bias,
             "memory": None if equation else _memory(spec),
             "world": None if bare else spec.world,
-            "model": spec.model.label,
+            "model": "" if spec.seats and not spec.chat_models else spec.model.label,
             "interaction": spec.interaction.kind,
             "network": None if network is None else network.kind,
             "n_agents": size,

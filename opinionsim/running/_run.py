@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,7 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from opinionsim import background
 from opinionsim.assembly import LoadedParts
 from opinionsim.errors import SpecError, whole_number
-from opinionsim.llm import Seat
+from opinionsim.llm import Person, Seat
 from opinionsim.running._cluster import Cluster, ClusterExecutor, check_cluster
 from opinionsim.running._context import Context, Summary
 from opinionsim.running._executors import LocalExecutor
@@ -41,10 +41,13 @@ def under_way(
     only: Collection[str] | None = None,
     cluster: str | None = None,
     loaded: LoadedParts | None = None,
+    people: Person | None = None,
+    ready: Callable[[str], Awaitable[None]] | None = None,
 ) -> Iterator[tuple[Runner, Future[Summary]]]:
     """Carry out an experiment while the block lasts; parameters and errors are those of :func:`run`.
 
-    `loaded` gives models, seats and classifiers that are loaded already, instead of `chat_model`.
+    `loaded` gives models, seats and classifiers that are loaded already, instead of `chat_model` and `people`; a run
+    with seats stays pending until ``await ready(run_id)`` returns.
 
     Yields
     ------
@@ -59,7 +62,8 @@ def under_way(
     url = str(store or default_store(experiment))
     if cluster is not None:
         check_cluster(experiment, url)
-    loaded = loaded or LoadedParts(experiment, chat_model)
+    loaded = loaded or LoadedParts(experiment, chat_model, people=people)
+    loaded.require_people(experiment)
     ended = threading.Event()
 
     async def execute(runner: Runner) -> Summary:
@@ -71,7 +75,9 @@ def under_way(
     with ExitStack() as closing:
         workers = None if cluster is None else closing.enter_context(Cluster(cluster))
         opened = closing.enter_context(open_store(url))
-        context = Context(experiment, opened, loaded, max_concurrency=max_concurrency, fresh=fresh, only=only)
+        context = Context(
+            experiment, opened, loaded, max_concurrency=max_concurrency, fresh=fresh, only=only, ready=ready
+        )
         runner = Runner(context, LocalExecutor(context) if workers is None else ClusterExecutor(context, workers))
         future = background.submit(execute(runner))
         try:
@@ -91,6 +97,7 @@ def run(
     fresh: bool = False,
     chat_model: BaseChatModel | None = None,
     seats: Mapping[int | str, Seat] | None = None,
+    people: Person | None = None,
     only: Collection[str] | None = None,
     cluster: str | None = None,
 ) -> Results:
@@ -110,7 +117,9 @@ def run(
     chat_model : BaseChatModel, optional
         A LangChain chat model to use instead of the one the experiment names.
     seats : mapping of int or str to Seat, optional
-        Persons who answer in the place of models, in this process: participants by number, other members by role.
+        Persons at seats of the specification, in this process: participants by number, other members by role.
+    people : Person, optional
+        Answers at every other seat of the specification, in this process; one person may also be several.
     only : collection of str, optional
         Ids of the runs to carry out, for instance ``experiment.pilot``; the others stay as they are. Default all.
     cluster : str, optional
@@ -126,15 +135,15 @@ def run(
     Raises
     ------
     SpecError
-        If a model or classifier cannot be loaded, or the cluster cannot be used. Nothing has been written then, unless
-        the error is a worker's.
+        If a model or classifier cannot be loaded, nobody answers at a seat, or the cluster cannot be used. Nothing has
+        been written then, unless the error is a worker's.
     StoreError
         If the store cannot be opened, or is in use by another run.
     KeyboardInterrupt
         After an interrupt, once calls in flight have ended and all is on record.
     """
-    if cluster is not None and (chat_model is not None or seats):
-        given = "seats are objects" if seats else "chat_model is an object"
+    if cluster is not None and (chat_model is not None or seats or people is not None):
+        given = "seats are objects" if seats or people is not None else "chat_model is an object"
         raise SpecError(f"cluster: {given} of this process; name the model in the specification instead")
     with under_way(
         experiment,
@@ -143,7 +152,7 @@ def run(
         fresh=fresh,
         only=only,
         cluster=cluster,
-        loaded=LoadedParts(experiment, chat_model, seats=seats),
+        loaded=LoadedParts(experiment, chat_model, seats=seats, people=people),
     ) as (runner, future):
         try:
             future.result()

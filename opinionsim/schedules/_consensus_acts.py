@@ -10,7 +10,9 @@ from itertools import product
 from string import ascii_uppercase
 
 from opinionsim.errors import Rejected
+from opinionsim.forms import Form
 from opinionsim.messages import Message, Said
+from opinionsim.schedules._acts import ABOUT
 from opinionsim.schedules._turns import ActSpec
 
 #: Roles beside the citizens.
@@ -81,6 +83,11 @@ def read_completion(part: str, text: str, received: tuple[Message, ...]) -> Said
     if not first:
         raise Rejected("the statement is blank")
     return Said(first, first)
+
+
+def read_written(part: str, text: str, received: tuple[Message, ...]) -> Said:
+    """The statement that a person wrote, who needs no tags around it."""
+    return read_statement(part, text, received) if _STATEMENT.search(text) else Said(text.strip(), text.strip())
 
 
 def _ranks(text: str, n: int) -> dict[str, int]:
@@ -179,27 +186,106 @@ def _turn(message: Message) -> int:
 _RATED = {"agreement": "agreement", "quality": "quality"}
 _PREDICTED = {"agreement": PREDICTED}
 
+
+def _ranking(received: tuple[Message, ...]) -> Form:
+    """The form of a ranking of the statements received, by their labels."""
+    shown = tuple(message.text for message in statements(received))
+    return Form("ranking", tuple(labels(len(shown))), shown)
+
+
+def _ratings(*names: str) -> Form:
+    """The form of ratings of one statement."""
+    return Form("ratings", names, points=LIKERT, ends=("not at all", "completely"))
+
+
+_OTHERS = "You are to answer as the person would whose opinion is above. "
+_STATED = " It should speak for the whole group, the minority included, and stand by itself, in 120 words at most."
+
 #: A citizen states its opinion.
-STATE = ActSpec("state", template="state", kind="opinion", memory="none")
+STATE = ActSpec(
+    "state",
+    template="state",
+    kind="opinion",
+    memory="none",
+    person=ABOUT + "You take part in a group that looks for a statement on which all can agree. Nobody has spoken yet. "
+    "Write your own opinion and your reasons, in three to ten sentences.",
+)
 #: A text that was written beforehand stands for a citizen's opinion.
 SUBMIT = ActSpec("submit", template="", kind="opinion", memory="none", draws=0)
 #: A mediator drafts a statement from the opinions.
-DRAFT = ActSpec("draft", "draft", "statement", memory="none", parse=read_statement, after="none", formal=True)
+DRAFT = ActSpec(
+    "draft",
+    "draft",
+    "statement",
+    memory="none",
+    parse=read_statement,
+    after="none",
+    formal=True,
+    written=read_written,
+    person=ABOUT + "You are the mediator. Above are the opinions of the group. Write a statement on which their "
+    "authors would agree as far as possible." + _STATED,
+)
 #: A mediator revises the winner after critiques.
-REVISE = replace(DRAFT, name="revise", template="revise")
+REVISE = replace(
+    DRAFT,
+    name="revise",
+    template="revise",
+    person=ABOUT + "You are the mediator. Above are the opinions of the group, the statement that it ranked first, and "
+    "what was criticised of it. Write a better statement, which meets these critiques." + _STATED,
+)
 #: A mediator puts a text that it did not draft before the group, such as the position statement.
 PUT = ActSpec("put", template="", kind="statement", memory="none", draws=0)
 #: A citizen ranks all statements.
-RANK = ActSpec("rank", "rank", "ballot", memory="none", parse=partial(read_ranking, "rank"), after="none", formal=True)
+RANK = ActSpec(
+    "rank",
+    "rank",
+    "ballot",
+    memory="none",
+    parse=partial(read_ranking, "rank"),
+    after="none",
+    formal=True,
+    form=_ranking,
+    person=ABOUT + "These statements have been drafted for your group. Rank all of them, from the one that you agree "
+    "with most. Two that you like equally can have the same place.",
+)
 #: A citizen rates one statement.
-RATE = ActSpec("rate", "rate", "rating", memory="none", parse=partial(read_ratings, _RATED), after="none", formal=True)
+RATE = ActSpec(
+    "rate",
+    "rate",
+    "rating",
+    memory="none",
+    parse=partial(read_ratings, _RATED),
+    after="none",
+    formal=True,
+    form=_ratings("Agreement", "Quality"),
+    person=ABOUT + "How far do you agree with the statement above? And how clear and well reasoned is it, "
+    "whether or not you agree?",
+)
 #: A predictor ranks all statements as the author of one opinion would.
 PREDICT = replace(
-    RANK, name="predict", template="predict", kind="prediction", parse=partial(read_ranking, "predicted_rank")
+    RANK,
+    name="predict",
+    template="predict",
+    kind="prediction",
+    parse=partial(read_ranking, "predicted_rank"),
+    person=ABOUT + _OTHERS + "Rank all statements, from the one that this person would agree with most.",
 )
 #: A predictor rates one statement as the author of one opinion would.
 PREDICT_RATING = replace(
-    RATE, name="predict-rating", template="predict-rating", kind="prediction", parse=partial(read_ratings, _PREDICTED)
+    RATE,
+    name="predict-rating",
+    template="predict-rating",
+    kind="prediction",
+    parse=partial(read_ratings, _PREDICTED),
+    form=_ratings("Agreement"),
+    person=ABOUT + _OTHERS + "How far would this person agree with the statement?",
 )
 #: A citizen criticises the winner.
-CRITICISE = ActSpec("criticise", template="criticise", kind="critique", memory="none")
+CRITICISE = ActSpec(
+    "criticise",
+    template="criticise",
+    kind="critique",
+    memory="none",
+    person=ABOUT + "Your group ranked the statement above first. What do you agree with, what not, and what should be "
+    "changed so that you could agree? Write two to five sentences.",
+)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from opinionsim.errors import SpecError
+from opinionsim.forms import Form
 from opinionsim.messages import Message, Numbers
 from opinionsim.schedules._acts import PROBE, SELF_REPORT
 from opinionsim.schedules._turns import (
@@ -111,6 +112,15 @@ class _ProbedAdaptive(_Probed):
     def outline(self) -> Iterator[Turn]:
         """The most turns that the schedule can have, between the probes."""
         return self._around(outline(self._schedule))
+
+
+def stated_on(schedule: AnySchedule, labels: tuple[str, ...]) -> AnySchedule:
+    """The schedule, whose self-reports persons answer by choosing one of the labels of a scale."""
+    if SELF_REPORT.name in schedule.acts:
+        form = Form("choice", labels)
+        acts = schedule.acts.values()
+        schedule.acts = named(*(replace(act, form=form) if act.name == SELF_REPORT.name else act for act in acts))
+    return schedule
 
 
 def with_probes(

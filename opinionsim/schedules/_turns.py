@@ -125,6 +125,8 @@ class ActSpec:
     person : str
         The template's text for a person at a seat, who is not shown the model's; the pack's template ``person-NAME`` of
         the act's template goes before it.
+    written : Parse or None
+        Reads what a person wrote, where it is written in another way than a model's reply; None takes `parse`.
     """
 
     name: str
@@ -145,12 +147,15 @@ class ActSpec:
     background: bool = False
     form: Form | Callable[[tuple[Message, ...]], Form] = TEXT
     person: str = "It is your turn."
+    written: Parse | None = None
 
     @property
     def for_person(self) -> ActSpec:
         """The act as a person at a seat is asked: once, in words for people, without a model's memory."""
-        own = {"template": f"person-{self.template}", "text": self.person, "memory": "none"}
-        return replace(self, **own, draws=min(self.draws, 1), selector=None) if self.draws else self  # type: ignore[arg-type]
+        if not self.draws:
+            return self
+        own = {"template": f"person-{self.template}", "text": self.person, "parse": self.written or self.parse}
+        return replace(self, **own, memory="none", draws=1, selector=None)  # type: ignore[arg-type]
 
     def form_for(self, received: tuple[Message, ...]) -> Form:
         """How a person answers once it has received these messages."""

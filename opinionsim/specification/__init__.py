@@ -34,6 +34,7 @@ from opinionsim.specification._manifest import (
     versions as versions,
 )
 from opinionsim.specification._measurement import ResolvedInstrument as ResolvedInstrument
+from opinionsim.specification._members import SeatSpec as SeatSpec
 from opinionsim.specification._model import (
     ClassicModelSpec as ClassicModelSpec,
     ModelSpec as ModelSpec,

@@ -99,14 +99,16 @@ def cast_of(spec: ExperimentSpec, population: Population, models: Callable[[], t
         Assigns the experiment's models to the participants.
     """
     names = participant_names(spec, population.personas)
+    # No model is asked for a text or a person: any model of the run stands for the one that these do not have.
+    unasked: Any = next(iter(spec.chat_models), spec.model)
     if spec.cast:
         directions = tuple(_direction(spec, each, name) for each, name in zip(spec.cast, names, strict=True))
         # Others are shown its name; the prompts of the agent itself say who it is by its persona.
         hidden = tuple(replace(persona, name="") for persona in population.personas)
         population = Population(hidden, population.opinions)
-        # Nobody asks the author of a text: any model of the run stands for the one it does not have.
-        unasked = next(iter(spec.chat_models), spec.model)
-        assigned = tuple(each.model or (spec.model if each.text is None else unasked) for each in spec.cast)
+        assigned = tuple(
+            each.model or (spec.model if each.text is None and each.seat is None else unasked) for each in spec.cast
+        )
     else:
         brief = Brief(template=spec.population.template, instructions=_instructions(spec))
         directions = (Direction(brief),) * len(population)
@@ -114,7 +116,9 @@ def cast_of(spec: ExperimentSpec, population: Population, models: Callable[[], t
     # A moderator comes last: it acts around a schedule that has its own roles.
     roles = [role for role in dict.fromkeys((*spec.interaction.others, MODERATOR)) if role in spec.roles]
     others = {role: _of_role(role, spec.roles[role]) for role in roles}
-    assigned = (*assigned, *(spec.roles[role].model or spec.model.chat_models[0] for role in roles))
+    for role in roles:
+        own = spec.roles[role]
+        assigned = (*assigned, own.model or (spec.model.chat_models[0] if own.seat is None else unasked))
     return Cast(population, names, directions, others, assigned)  # type: ignore[arg-type]
 
 
@@ -173,7 +177,7 @@ def _direction(spec: ExperimentSpec, each: MemberSpec, name: str) -> Direction:
         author=name,
     )
     selector: Any = None if each.selector is None else selector_of(each.selector)
-    return Direction(brief, each.task, each.draws, selector)
+    return Direction(brief, each.task, each.draws, selector, _invitation(each))
 
 
 def _of_role(role: str, each: RoleSpec) -> Direction:
@@ -185,7 +189,12 @@ def _of_role(role: str, each: RoleSpec) -> Direction:
         without=each.without,
         author=role.capitalize(),
     )
-    return Direction(brief, each.task)
+    return Direction(brief, each.task, invitation=_invitation(each))
+
+
+def _invitation(each: MemberSpec | RoleSpec) -> str | None:
+    """What a person at a seat is told in front of each question; None for members that no person plays."""
+    return None if each.seat is None else each.seat.invitation or ""
 
 
 def reader_notes(spec: ExperimentSpec) -> Iterator[str]:

@@ -116,9 +116,10 @@ class Checks:
             return
         # Agents without memory need no wording of one.
         keeps = any(act.memory != "none" for act in spec.acts)
-        pack.bind(spec.acts, cognition.remembering.templates if keeps else (), **cognition.conditions)
+        acts = [*spec.acts, *spec.acts_of_persons]
+        pack.bind(acts, cognition.remembering.templates if keeps else (), **cognition.conditions)
         if spec.roles:
-            pack.bind(spec.acts, **conditions_of_others(cognition.masked))
+            pack.bind(acts, **conditions_of_others(cognition.masked))
         told = self._told.setdefault(spec.pack, {})
         for name, value in cognition.conditions.items():
             values = told.setdefault(name, {})

@@ -35,7 +35,7 @@ from opinionsim.specification._measurement import (
     ScaleSpec,
     distinct,
 )
-from opinionsim.specification._members import MemberSpec, RoleSpec
+from opinionsim.specification._members import MemberSpec, RoleSpec, SeatSpec
 from opinionsim.specification._model import AnyModelSpec, ModelSpec
 from opinionsim.specification._survey import SurveySpec, survey_conflicts
 
@@ -296,6 +296,13 @@ class ExperimentSpec(DocumentModel):
         return {agent: each.text for agent, each in enumerate(self.cast) if each.text is not None}
 
     @property
+    def seats(self) -> dict[int | str, SeatSpec]:
+        """Seats for persons: participants by number, other members by role."""
+        found: dict[int | str, SeatSpec | None] = {agent: each.seat for agent, each in enumerate(self.cast)}
+        found |= {role: each.seat for role, each in self.roles.items()}
+        return {member: seat for member, seat in found.items() if seat is not None}
+
+    @property
     def has_topic(self) -> bool:
         """Whether opinions are about a claim; a task alone has none."""
         return self.model.equation is not None or self.topic != _no_topic()
@@ -308,8 +315,8 @@ class ExperimentSpec(DocumentModel):
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
         """All chat models that may play a member of the cast; none where agents follow an equation."""
-        asked = [each.model for each in self.cast if each.text is None]
-        own = [*asked, *(each.model for each in self.roles.values())]
+        asked = [each.model for each in self.cast if each.text is None and each.seat is None]
+        own = [*asked, *(each.model for each in self.roles.values() if each.seat is None)]
         shared = () if self.cast and None not in own else self.model.chat_models
         found: list[ModelSpec] = []
         for each in (*shared, *own):
@@ -364,6 +371,11 @@ class ExperimentSpec(DocumentModel):
         questions = (act for each, act in self.asked if each.before or each.after)
         acts = acts_with(self.interaction.acts, [event.kind for event in self.events])
         return [*acts.values(), *moderating, *questions]
+
+    @property
+    def acts_of_persons(self) -> list[ActSpec]:
+        """The same acts as persons at seats are asked for them; none without seats."""
+        return [act.for_person for act in self.acts] if self.seats else []
 
 
 def json_schema() -> dict[str, Any]:

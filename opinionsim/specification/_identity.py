@@ -84,7 +84,8 @@ def _cognition_fields(spec: ExperimentSpec) -> dict[str, Any]:
 
 def _member(each: MemberSpec | RoleSpec) -> dict[str, Any]:
     """Identity fields of a member of the cast."""
-    return _stated(each, "model") | ({} if each.model is None else {"model": each.model.identity()})
+    fields = _stated(each, "model") | ({} if each.model is None else {"model": each.model.identity()})
+    return fields if each.seat is None else fields | {"seat": _stated(each.seat, "timeout_s")}
 
 
 def _cast_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
@@ -127,7 +128,7 @@ def setting_of(spec: ExperimentSpec, resources: Resources, claim: Claim | None =
         question=spec.task if claim is None else claim.question or spec.task,
         questioned=spec.measurement.probe.after + spec.measurement.self_report.after > 0,
         questions=[(act.name, asked.before, asked.after) for asked, act in spec.asked],
-        seats=frozenset(agent for agent, each in enumerate(spec.cast) if getattr(each, "seat", None) is not None),
+        seats=frozenset(agent for agent in spec.seats if isinstance(agent, int)),
     )
 
 

@@ -33,6 +33,28 @@ def _not_blank(text: str) -> str:
 _Text = Annotated[str, AfterValidator(_not_blank)]
 
 
+class SeatSpec(DocumentModel):
+    """A place that a person takes."""
+
+    invitation: _Text | None = None
+    """What the person is told in front of each question."""
+    timeout_s: float | None = Field(None, gt=0)
+    """Seconds for each answer, which the person is told; after two questions running without one the person counts as
+    gone. Null waits without end. It changes no identity."""
+    words: Annotated[int, Field(ge=1)] | None = None
+    """Most words of a text; null sets no limit."""
+
+
+def _alone(member: DocumentModel) -> Iterator[tuple[KeyPath, str]]:
+    """Problem of a seat with fields beside it that tell a model what to do."""
+    others = [name for name in type(member).model_fields if name not in ("name", "seat")]
+    if stated := [name for name in others if getattr(member, name) != type(member).model_fields[name].default]:
+        yield (
+            ("seat",),
+            f"is taken by a person, for whom {', '.join(stated)} has no meaning; give seat alone, or a name",
+        )
+
+
 class MemberSpec(DocumentModel):
     """One agent of a cast. It plays nobody unless it has a system text, persona, query or group."""
 
@@ -64,6 +86,8 @@ class MemberSpec(DocumentModel):
     """Replies drawn for each answer; null takes those of cognition."""
     selector: NamedPart | None = None
     """Selector of one of several replies; null takes that of cognition."""
+    seat: SeatSpec | None = None
+    """A seat for a person, as in `seat: {}`: nothing but a name can stand beside it."""
 
     def query_of(self, survey: Survey) -> str | None:
         """The query of the respondents that it can be; None for all.
@@ -84,6 +108,9 @@ class MemberSpec(DocumentModel):
 
     def conflicts(self) -> Iterator[tuple[KeyPath, str]]:
         """Fields that do not go together."""
+        if self.seat is not None:
+            yield from _alone(self)
+            return
         who = [name for name in ("system", "persona", "text", "query", "group") if getattr(self, name) is not None]
         if len(who) > 1:
             yield (who[1],), f"cannot stand beside {who[0]}; give one of system, persona, text, query and group"
@@ -122,9 +149,14 @@ class RoleSpec(DocumentModel):
     holds ${task}, else with the answers."""
     model: ModelSpec | None = None
     """Chat model that plays it; null takes that of the experiment."""
+    seat: SeatSpec | None = None
+    """A seat for a person, as in `seat: {}`: nothing can stand beside it."""
 
     def conflicts(self, *, moderates: bool) -> Iterator[tuple[KeyPath, str]]:
         """Fields that do not go together, or that only a moderator has."""
+        if self.seat is not None:
+            yield from _alone(self)
+            return
         for name in () if moderates else ("persona", "automatic", "values", "without", "instructions"):
             if getattr(self, name):
                 yield (name,), "is for a moderator; give system, or a prompt pack of your own"

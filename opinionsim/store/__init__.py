@@ -20,9 +20,11 @@ from opinionsim.store._rows import (
     PointRow as PointRow,
     RunRow as RunRow,
     RunState as RunState,
+    SeatRow as SeatRow,
     Status as Status,
     TieRow as TieRow,
     TurnRow as TurnRow,
+    WaitRow as WaitRow,
 )
 
 if TYPE_CHECKING:

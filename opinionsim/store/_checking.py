@@ -18,7 +18,7 @@ _REFERENCES = (
     (_schema.journal.c.prompt_hash, _schema.prompts),
     (_schema.prompts.c.before, _schema.prompts),
     (_schema.opinions.c.instrument_id, _schema.instruments),
-    *((table.c.run_id, _schema.runs) for table in (_schema.counts, *_schema.PRODUCED)),
+    *((table.c.run_id, _schema.runs) for table in (_schema.counts, _schema.waits, _schema.seats, *_schema.PRODUCED)),
 )
 
 

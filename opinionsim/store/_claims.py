@@ -88,7 +88,7 @@ class Claims:
                 )
         for some in _schema.chunks(wanted):
             _schema.insert_new(connection, _schema.ledger, _queries.spent(connection, some))
-            for table in (*_schema.PRODUCED, _schema.reservations):
+            for table in (*_schema.PRODUCED, _schema.reservations, _schema.waits):
                 connection.execute(delete(table).where(table.c.run_id.in_(some)))
         for run_id, run in _locked(connection, wanted).items():
             anew: dict[str, Any] = {"epoch": run.epoch + 1, "generation": run.generation + 1}

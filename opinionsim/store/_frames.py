@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -112,7 +113,7 @@ def agents(rows: _Rows) -> pd.DataFrame:
     """One row an agent of a run."""
     found = rows.of(_schema.agents)
     records = [tuple(getattr(row, name) for name in COLUMNS["agents"]) for row in found]
-    personas = _schema.read_column(_schema.agents, found, "persona")
+    personas = _read_column(_schema.agents, found, "persona")
     persona = _spread(personas, COLUMNS["agents"], "persona.")
     return _frame("agents", [*zip(*records, strict=True)], persona, ["run_id", "agent"])
 
@@ -151,7 +152,7 @@ def acts(rows: _Rows) -> pd.DataFrame:
     authors, told = rows.authors(), _replies(rows)
     records = []
     found = rows.of(_schema.turns)
-    for row, reads in zip(found, _schema.read_column(_schema.turns, found, "reads"), strict=True):
+    for row, reads in zip(found, _read_column(_schema.turns, found, "reads"), strict=True):
         own = told.get((row.run_id, row.turn), {})
         first = own.get("first_condition", "skipped" if row.condition == "skipped" else "answered")
         records.append(
@@ -233,7 +234,7 @@ def opinions(rows: _Rows) -> pd.DataFrame:
 
 def _distributions(rows: Sequence[Any], instrument: InstrumentRow) -> np.ndarray:
     """The probabilities of opinions, shape (rows, scale points)."""
-    found = _schema.read_column(_schema.opinions, rows, "probabilities")
+    found = _read_column(_schema.opinions, rows, "probabilities")
     for row, each in zip(rows, found, strict=True):
         if len(each) != len(instrument.points):
             raise DamagedError(f"an opinion of turn {row.turn} of run {row.run_id} has {len(each)} probabilities")
@@ -315,3 +316,23 @@ def _typed(values: list[Any]) -> pd.Series:
         whole = len(present) == len(values) and all(isinstance(value, int) for value in present)
         return series.astype("int64" if whole else "float64")
     return series
+
+
+def _read_column(table: Table, rows: Sequence[Any], name: str) -> list[Any]:
+    """The values of a JSON column in rows; equal ones are parsed once, and all as one, in a fraction of the time.
+
+    Raises
+    ------
+    DamagedError
+        Naming the first that is no JSON.
+    """
+    spelled = [getattr(row, name) for row in rows]
+    distinct = list(dict.fromkeys(spelled))
+    try:
+        found: list[Any] = json.loads(f"[{','.join(distinct)}]")
+    except ValueError:
+        found = []
+    if len(found) != len(distinct):
+        return [_schema.read_json(table, row, name) for row in rows]
+    known = dict(zip(distinct, found, strict=True))
+    return [known[each] for each in spelled]

@@ -25,8 +25,10 @@ from opinionsim.store._rows import (
     OpinionRow,
     Paid,
     RunState,
+    SeatRow,
     TieRow,
     TurnRow,
+    WaitRow,
 )
 
 _STATUSES = ("pending", "running", "complete", "incomplete")
@@ -71,6 +73,24 @@ def fields(connection: Connection, run_ids: Iterable[str]) -> dict[str, dict[str
     table = _schema.runs
     found = _schema.of_runs(connection, table, run_ids)
     return {row.run_id: _schema.read_json(table, row, "fields") for row in found}
+
+
+def waits(connection: Connection, run_id: str | None) -> list[WaitRow]:
+    """Open questions to persons, of a run or of all, by key."""
+    table = _schema.waits
+    wanted = select(table) if run_id is None else select(table).where(table.c.run_id == run_id)
+    found = [_schema.made(WaitRow, table, row) for row in _schema.stored_rows(connection, wanted)]
+    return sorted(found, key=lambda row: (row.run_id, row.turn, row.part, row.attempt))
+
+
+def seats(connection: Connection, run_id: str | None) -> list[SeatRow]:
+    """Who sits where, in a run or in all, by key."""
+    table = _schema.seats
+    wanted = select(table) if run_id is None else select(table).where(table.c.run_id == run_id)
+    found = [
+        _schema.made(SeatRow, table, row, trial=bool(row.trial)) for row in _schema.sealed(connection, table, wanted)
+    ]
+    return sorted(found, key=lambda row: (row.run_id, row.agent))
 
 
 def cells(connection: Connection, design: DesignRow) -> list[dict[str, Any]]:

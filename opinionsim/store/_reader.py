@@ -25,8 +25,10 @@ from opinionsim.store._rows import (
     Paid,
     PointRow,
     RunState,
+    SeatRow,
     TieRow,
     TurnRow,
+    WaitRow,
 )
 
 _P = ParamSpec("_P")
@@ -126,6 +128,14 @@ class StoreReader:
         with self.reading() as connection:
             alive = {owner for owner in set(held.values()) if _workers.lives(connection, owner)}
         return {run_id for run_id, owner in held.items() if owner in alive}
+
+    def waits(self, run_id: str | None = None) -> list[WaitRow]:
+        """Questions to persons that have no answer yet, in a run or by default in all, by key."""
+        return self._read(_queries.waits, run_id)
+
+    def seats(self, run_id: str | None = None) -> list[SeatRow]:
+        """Who sits where, in a run or by default in all, by run and agent."""
+        return self._read(_queries.seats, run_id)
 
     def doing(self) -> list[str]:
         """The last line of each live worker on what it is doing."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, select
 
 from opinionsim.errors import DamagedError, StoreError
-from opinionsim.llm import Entry, EntryKey
+from opinionsim.llm import Entry, EntryKey, Question
 from opinionsim.messages import WORDLESS, text_id
 from opinionsim.store import _counts, _queries, _schema
 from opinionsim.store._claims import HeldElsewhereError
@@ -94,6 +95,18 @@ class RunRecord:
         self.check()
         if self._entries.setdefault(record.key, record) is record:
             self._writer.put(self, _schema.journal, len(self._entries), record)
+
+    async def wait_for(self, question: Question) -> None:
+        """Put on record that a person is about to be asked; returns when that is durable.
+
+        Raises
+        ------
+        StoreError
+            As for :meth:`append`.
+        """
+        self.check()
+        self._writer.put(self, _schema.waits, 0, question)
+        await asyncio.to_thread(self.flush)
 
     @property
     def entries(self) -> list[Entry]:

@@ -346,3 +346,66 @@ class Paid(NamedTuple):
         if not isinstance(other, Paid):
             return NotImplemented
         return Paid(*map(add, self, other))
+
+
+@dataclass(frozen=True, slots=True)
+class WaitRow:
+    """A question to a person that has no answer yet.
+
+    Attributes
+    ----------
+    run_id : str
+        The run.
+    turn, part, attempt : int, str, int
+        Key of the answer.
+    agent : int
+        The seat.
+    question : mapping of JSON values
+        What is asked, as :meth:`opinionsim.llm.Question.as_json` gives it.
+    asked_at : float
+        Unix time at which it was asked, anew after a stop.
+    deadline : float or None
+        Unix time at which the time is over; None for no end.
+    """
+
+    run_id: str
+    turn: int
+    part: str
+    attempt: int
+    agent: int
+    question: Mapping[str, Any]
+    asked_at: float
+    deadline: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SeatRow:
+    """Who sits at a seat of a run.
+
+    Attributes
+    ----------
+    run_id, agent : str, int
+        The seat.
+    token : str or None
+        Hash of what the person shows to be let in; None while nobody has taken the seat.
+    joined_at, consented_at : float or None
+        Unix times of sitting down and of consenting.
+    name : str or None
+        Pseudonym.
+    consent : str or None
+        Hash of the text that was consented to.
+    withdrawal : str or None
+        Hash of the code by which the person can withdraw.
+    trial : bool
+        Whether it is the owner, who only tries.
+    """
+
+    run_id: str
+    agent: int
+    token: str | None = None
+    joined_at: float | None = None
+    name: str | None = None
+    consent: str | None = None
+    consented_at: float | None = None
+    withdrawal: str | None = None
+    trial: bool = False

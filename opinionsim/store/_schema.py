@@ -203,6 +203,15 @@ totals = _table("totals", "experiment_id", "calls:int tokens:int money:float", s
 reservations = _table(
     "reservations", "run_id turn:int part attempt:int", "experiment_id owner tokens:int money:float", sealed=False
 )
+#: Questions to persons that have no answer yet. A row ends with the answer on record, and is written anew when the run
+#: goes on after a stop; `deadline` is NULL where there is no end.
+waits = _table(
+    "waits", "run_id turn:int part attempt:int", "agent:int question:json asked_at:float deadline:float?", sealed=False
+)
+#: Who sits where: `token`, `consent` and `withdrawal` are hashes; `trial` is 1 for an owner who sits down to try.
+seats = _table(
+    "seats", "run_id agent:int", "token? joined_at:float? name? consent? consented_at:float? withdrawal? trial:int?"
+)
 #: `context` is 0 or 1.
 instruments = _table(
     "instruments",
@@ -353,26 +362,6 @@ def read_json(table: Table, row: Row[Any], name: str) -> Any:
     except ValueError as error:
         raise DamagedError(f"in table {table.name} the {name} of {_key(table, row)} cannot be read: {error}") from None
     return tuple(value) if isinstance(value, list) else value
-
-
-def read_column(table: Table, rows: Sequence[Any], name: str) -> list[Any]:
-    """The values of a JSON column in rows; equal ones are parsed once, and all as one, in a fraction of the time.
-
-    Raises
-    ------
-    DamagedError
-        Naming the first that is no JSON.
-    """
-    spelled = [getattr(row, name) for row in rows]
-    distinct = list(dict.fromkeys(spelled))
-    try:
-        found: list[Any] = json.loads(f"[{','.join(distinct)}]")
-    except ValueError:
-        found = []
-    if len(found) != len(distinct):
-        return [read_json(table, row, name) for row in rows]
-    known = dict(zip(distinct, found, strict=True))
-    return [known[each] for each in spelled]
 
 
 def _key(table: Table, row: Sequence[Any]) -> str:

@@ -18,7 +18,7 @@ from opinionsim.store._claims import Claims, require_epoch, set_run
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._reader import StoreReader
 from opinionsim.store._record import RunRecord
-from opinionsim.store._rows import DesignRow, InstrumentRow, PointRow, RunRow, Status
+from opinionsim.store._rows import DesignRow, InstrumentRow, PointRow, RunRow, SeatRow, Status
 from opinionsim.store._workers import Heartbeat
 from opinionsim.store._writer import Writer
 
@@ -178,6 +178,16 @@ class Store(StoreReader):
             Key of each of their points, as JSON values, by identity.
         """
         self._write(lambda connection: _points.save(connection, rows, keys))
+
+    def save_seat(self, seat: SeatRow) -> None:
+        """Save who sits at a seat; a row without a token frees it.
+
+        Raises
+        ------
+        StoreError
+            If somebody else has taken it.
+        """
+        self._write(lambda connection: _stored.save_seat(connection, seat))
 
     # Claims
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Table, func, select
+from sqlalchemy import Connection, Table, delete, func, select, tuple_
 
 from opinionsim.errors import StoreError
-from opinionsim.llm import Entry
+from opinionsim.llm import Entry, Question
 from opinionsim.store import _queries, _schema
-from opinionsim.store._rows import SUMMARY, DesignRow, ExperimentRun, OpinionRow, RunRow, TurnRow
+from opinionsim.store._rows import SUMMARY, DesignRow, ExperimentRun, OpinionRow, RunRow, SeatRow, TurnRow
 
 if TYPE_CHECKING:
+    from opinionsim.llm import EntryKey
     from opinionsim.store._writer import Texts
 
 _Row = tuple[Any, ...]
@@ -73,6 +74,25 @@ def _cell(run: ExperimentRun) -> dict[str, Any]:
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
 
 
+def save_seat(connection: Connection, seat: SeatRow) -> None:
+    """Insert or replace a seat, unless somebody else has taken it."""
+    table, row = _schema.seats, _schema.sealed_row(_schema.seats, seat)
+    # Of two who come at a time, the second waits here for the first.
+    _schema.insert_new(connection, table, [row])
+    own = select(table).where(table.c.run_id == seat.run_id, table.c.agent == seat.agent).with_for_update()
+    (known,) = _schema.sealed(connection, table, own)
+    if None not in (known.token, seat.token) and known.token != seat.token:
+        raise StoreError(f"seat {seat.agent} of run {seat.run_id} is taken already; take another one")
+    _schema.upsert(connection, table, [row])
+
+
+def end_waits(connection: Connection, run_id: str, keys: Sequence[EntryKey]) -> None:
+    """End the waits for answers that the transaction records."""
+    table = _schema.waits
+    key = tuple_(*table.primary_key)
+    connection.execute(delete(table).where(key.in_([(run_id, *each) for each in keys])))
+
+
 def row_of(table: Table, run_id: str, payer: str, number: int, content: Any, texts: Texts) -> _Row:
     """Row of one item of a run's record.
 
@@ -87,10 +107,14 @@ def row_of(table: Table, run_id: str, payer: str, number: int, content: Any, tex
     number : int
         The row's place in the record of the run.
     content : Any
-        The journal entry, turn, tie with its number, opinion, agent or edge.
+        The journal entry, question to a person, turn, tie with its number, opinion, agent or edge.
     texts : Texts
         Takes in the texts and prompts it refers to.
     """
+    if isinstance(content, Question):
+        spelled = _schema.to_json(content.as_json(), "a question")
+        key = (run_id, content.turn, content.part, content.attempt)
+        return (*key, content.agent, spelled, content.asked_at, content.deadline)
     given: dict[str, Any] = {"run_id": run_id, "seq": number}
     if isinstance(content, Entry):
         if content.prompt is not None:

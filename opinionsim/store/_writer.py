@@ -17,7 +17,7 @@ from opinionsim.store._claims import current_epochs
 from opinionsim.store._database import Database, reason
 
 if TYPE_CHECKING:
-    from opinionsim.llm import Entry
+    from opinionsim.llm import Entry, EntryKey
     from opinionsim.messages import Prompt
     from opinionsim.store._counts import Counts
     from opinionsim.store._record import RunRecord
@@ -240,6 +240,7 @@ class Writer:
         rows: dict[Table, list[tuple[Any, ...]]] = {}
         texts = Texts(self._known)
         paid: list[tuple[str, str, Entry]] = []
+        answered: dict[str, list[EntryKey]] = {}
         for item in batch:
             run = item.record
             if epochs.get(run.run_id) != run.epoch:
@@ -254,12 +255,19 @@ class Writer:
                     rows.setdefault(item.table, []).append(made)
                     if item.table is _schema.journal and item.content.source == "model":
                         paid.append((run.payer, run.run_id, item.content))
+                    elif item.table is _schema.journal and item.content.source == "person":
+                        answered.setdefault(run.run_id, []).append(item.content.key)
+                    elif item.table is _schema.waits:
+                        continue
                     if run not in texts.counts:
                         texts.counts[run] = run.counts.copy()
                     run.count(texts.counts[run], item.table, item.content)
         # Workers share texts and prompts: one order for all prevents deadlocks.
         _schema.insert_new(connection, _schema.texts, sorted(texts.texts.items()))
         _schema.insert_new(connection, _schema.prompts, [texts.prompts[key] for key in sorted(texts.prompts)])
+        _schema.upsert(connection, _schema.waits, rows.pop(_schema.waits, []))
+        for run_id in sorted(answered):
+            _stored.end_waits(connection, run_id, answered[run_id])
         for table, own in rows.items():
             _schema.insert_new(connection, table, own)
         counted = [counts.sealed(run.run_id) for run, counts in texts.counts.items()]
