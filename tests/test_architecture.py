@@ -27,7 +27,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "background compilation data evidence forms progress provenance redaction spreadsheets",
         "registry",
         "messages opinions",
-        "arguments topics",
+        "dialogue topics",
         "personas surveys",
         "metrics networks voting",
         "prompts",

@@ -447,7 +447,7 @@ def test_a_model_that_is_not_scripted_needs_its_classifier_named() -> None:
             "unknown memory 'photographic'; valid: cumulative, none, reflective",
         ),
         ({"cognition": {"confirmation_bias": "mild"}}, "confirmation_bias must be one of none, weak, strong"),
-        ({"prompts": "no-such-folder"}, "neither 'default', 'deliberation' nor a folder"),
+        ({"prompts": "no-such-folder"}, "neither 'default', 'deliberation', 'room' nor a folder"),
         (
             {"schedule": SimilarityDyads(steps=2).schedule(Setting.of(10)), "classifier": None},
             "classifier",

@@ -21,8 +21,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 from opinionsim.errors import SpecError
 from opinionsim.llm import phrases
-from opinionsim.llm._scripted_consensus import REPLIES
-from opinionsim.llm._scripted_room import DISCUSSION, scene
+from opinionsim.llm._scripted_groups import DISCUSSION, REPLIES, scene
 from opinionsim.llm._scripted_words import ANSWERS, Draws, ScriptedParameters, check_pull, choice, say, settle
 from opinionsim.messages import ChatMessage, text_id
 from opinionsim.opinions import OpinionScale

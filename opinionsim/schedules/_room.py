@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from opinionsim.dialogue import ENDINGS, LIKERT, RATED, Ending, Floor, Move, Signals, speaker_called
 from opinionsim.errors import SpecError
 from opinionsim.messages import Message
 from opinionsim.registry import part
@@ -15,7 +16,6 @@ from opinionsim.schedules import _room_acts as acts
 from opinionsim.schedules._interaction import MAX_STEPS, Closing, Conflict, Interaction, Setting
 from opinionsim.schedules._moderated import MODERATOR
 from opinionsim.schedules._room_acts import Guideline
-from opinionsim.schedules._room_rules import Floor
 from opinionsim.schedules._turns import ActSpec, External, Outcomes, Ref, Turn, named
 
 #: Names of messages from outside: who takes part, and what a moderator is told of the rules.
@@ -107,8 +107,8 @@ class RoomInteraction(Interaction):
     @property
     def decided(self) -> Mapping[str, tuple[tuple[int, ...], frozenset[str]]]:
         """The ratings of the questionnaire."""
-        rated = acts.RATED if self.questionnaire else ()
-        return {name: (acts.LIKERT, frozenset({acts.QUESTIONNAIRE.kind})) for name in rated}
+        rated = RATED if self.questionnaire else ()
+        return {name: (LIKERT, frozenset({acts.QUESTIONNAIRE.kind})) for name in rated}
 
     def steps_for(self, size: int) -> int:
         """Steps T: the most speaker turns."""
@@ -149,11 +149,6 @@ class RoomInteraction(Interaction):
             if value and not setting.seats:
                 raise SpecError(f"interaction.{field}: needs a person; give a member of the cast a seat")
 
-    def identity(self, setting: Setting) -> dict[str, Any]:
-        """Part of a run's identity, who are people included."""
-        people = {"seats": sorted(setting.seats)} if setting.seats else {}
-        return {**super().identity(setting), **people}
-
     def externals(self, setting: Setting) -> Mapping[str, Message | str]:
         """Notes to those who take part, on names and on the rules; how the room can end; and the debriefing."""
         names = self.names(setting)
@@ -164,7 +159,7 @@ class RoomInteraction(Interaction):
         for agent, name in names.items():
             found[_NEXT.format(agent)] = f"{name} is next by the rules of the room."
             found[_LAST.format(agent)] = f"{name} has just spoken and cannot be next."
-        found |= {_ENDED.format(each): each for each in acts.ENDINGS}
+        found |= {_ENDED.format(each): each for each in ENDINGS}
         return found | ({} if self.debriefing is None else {_DEBRIEFING: self.debriefing})
 
     def names(self, setting: Setting) -> dict[int, str]:
@@ -199,8 +194,8 @@ class RoomInteraction(Interaction):
 #: What leads to the most turns, by act.
 _MOST: Mapping[str, Any] = {
     acts.CONSENT.name: "yes",
-    acts.SIGNAL.name: acts.Signals(frozenset(("analysis", "pause")), ("",)),
-    acts.MODERATE.name: acts.Move("", "resolution"),
+    acts.SIGNAL.name: Signals(frozenset(("analysis", "pause")), ("",)),
+    acts.MODERATE.name: Move("", "resolution"),
     acts.CONFIRM.name: False,
 }
 
@@ -270,7 +265,7 @@ class _Course:
     def flow(self) -> _Flow:
         """The whole room."""
         fields = self._fields
-        ending: acts.Ending | None = (yield from self._begin()) or self._over()
+        ending: Ending | None = (yield from self._begin()) or self._over()
         if ending is None and self._moderator is not None and fields.opens:
             yield from self._said(0, self._moderator, acts.OPEN_ROOM)
         self._lead = len(self._dialogue)
@@ -280,7 +275,7 @@ class _Course:
         yield from self._end(fields.steps, ending)
         yield None
 
-    def _over(self) -> acts.Ending | None:
+    def _over(self) -> Ending | None:
         """How the room ends where it cannot go on."""
         if len(self._floor.speakers) < 2:
             return "vacated"
@@ -322,7 +317,7 @@ class _Course:
         wants: set[str] = set()
         for seat in sorted(self._floor.seats):
             signal = yield from self._heard(step, seat, acts.SIGNAL)
-            told = signal.decision if isinstance(signal.decision, acts.Signals) else acts.Signals()
+            told = signal.decision if isinstance(signal.decision, Signals) else Signals()
             wants |= told.wants
             if told.harm:
                 yield from self._turn(step, seat, acts.HARM, [signal.turn])
@@ -344,8 +339,8 @@ class _Course:
             may_end = self._floor.spoken - self._declared >= self._setting.size
             notes = [*settled, *last, *([_DECLARE] if may_end else [])]
             message = yield from self._said(step, self._moderator, acts.MODERATE, *map(External, notes))
-            move = message.decision if isinstance(message.decision, acts.Move) else acts.Move()
-            proposed = acts.speaker_called(move.speaker, self._names)
+            move = message.decision if isinstance(message.decision, Move) else Move()
+            proposed = speaker_called(move.speaker, self._names)
             if move.declared and may_end and (yield from self._confirmed(step)):
                 return move.declared
         speaker = self._floor.next(proposed)
@@ -376,7 +371,7 @@ class _Course:
         reads = [*self._analyses[-1:], *(each.turn for each in self._dialogue if each.turn is not None)]
         self._analyses.append((yield from self._turn(step, self._analyzer, acts.ANALYZE, reads)))
 
-    def _end(self, step: int, ending: acts.Ending) -> _Flow:
+    def _end(self, step: int, ending: Ending) -> _Flow:
         """How the room ended, the closing remark, opinions after, and what people are asked and told last."""
         agent = self._setting.size if self._fields.others else 0
         ended = yield from self._turn(step, agent, acts.END, [External(_ENDED.format(ending))])

@@ -128,7 +128,7 @@ def setting_of(spec: ExperimentSpec, resources: Resources, claim: Claim | None =
         question=spec.task if claim is None else claim.question or spec.task,
         questioned=spec.measurement.probe.after + spec.measurement.self_report.after > 0,
         questions=[(act.name, asked.before, asked.after) for asked, act in spec.asked],
-        seats=frozenset(agent for agent, each in enumerate(spec.cast) if getattr(each, "seat", None) is not None),
+        seats=frozenset(agent for agent in spec.seats if isinstance(agent, int)),
     )
 
 

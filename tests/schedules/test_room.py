@@ -11,25 +11,19 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from opinionsim.errors import Rejected, SpecError
-from opinionsim.messages import Message
-from opinionsim.schedules import (
-    ANALYZER,
+from opinionsim.dialogue import (
     ENDINGS,
-    MODERATOR,
-    AnySchedule,
     Floor,
     Move,
-    RoomInteraction,
-    Setting,
     Signals,
-    Turn,
-    outline,
     read_move,
     read_signals,
     read_vote,
     speaker_called,
 )
+from opinionsim.errors import Rejected, SpecError
+from opinionsim.messages import Message
+from opinionsim.schedules import ANALYZER, MODERATOR, AnySchedule, RoomInteraction, Setting, Turn, outline
 
 # -- who speaks next -----------------------------------------------------------------------------------------
 

@@ -43,7 +43,7 @@ def test_defaults_are_those_of_the_study() -> None:
     assert (spec.model.name, spec.model.temperature) == ("scripted", 0.7)
     assert (spec.measurement.classifier.name, spec.measurement.texts) == (
         "lexicon",
-        ("report", "post", "response", "opinion"),
+        ("report", "post", "response", "speech", "opinion"),
     )
     assert spec.scale.scale().points == (-2, -1, 0, 1, 2)
     assert spec.interaction.kind == "dyadic"
@@ -283,7 +283,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("population.personas", "nobody", "unknown persona set 'nobody'; valid: chuang2024"),
         ("population.personas", "nobody.yaml", "nobody.yaml: no such file"),
         ("population.personas", {"name": "x"}, "personas: is required and missing"),
-        ("prompts", "nowhere", "nowhere' is neither 'default', 'deliberation' nor a folder"),
+        ("prompts", "nowhere", "nowhere' is neither 'default', 'deliberation', 'room' nor a folder"),
         (
             "interaction.network",
             {"kind": "file", "path": "none.edges"},

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from opinionsim.arguments import Analysis, AnalysisItem, analyses, cited, read_analysis
+from opinionsim.dialogue import Analysis, AnalysisItem, analyses, cited, read_analysis
 from opinionsim.errors import Rejected
 from opinionsim.messages import Message
 

@@ -1,0 +1,160 @@
+"""What speakers and moderators do beside speaking: proposals, declared ends, votes, signals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from opinionsim.errors import Rejected
+from opinionsim.messages import Message, Said
+
+#: How a room can end.
+Ending = Literal["turns", "resolution", "deadlock", "person", "vacated"]
+ENDINGS: tuple[Ending, ...] = get_args(Ending)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What a moderator decides in one turn.
+
+    Attributes
+    ----------
+    speaker : str
+        The next speaker as it is called; empty where nobody is.
+    declared : {"resolution", "deadlock"} or None
+        How the moderator declares the room to have ended.
+    """
+
+    speaker: str = ""
+    declared: Literal["resolution", "deadlock"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What a person wants out of turn.
+
+    Attributes
+    ----------
+    wants : frozenset of str
+        ``analysis``, ``pause`` or ``end``.
+    harm : tuple of str
+        Reports of harm.
+    """
+
+    wants: frozenset[str] = frozenset()
+    harm: tuple[str, ...] = ()
+
+
+#: What may stand around a name or a label in a reply of a chat model.
+_AROUND = " \t*_`'\"()[]<>#-.,:;!\u201c\u201d\u2018\u2019\u00ab\u00bb\u2013\u2014"
+_NEXT = re.compile(
+    r"^[^\w\n]*(?:(?:the|our)[ \t]+)?next(?:[ \t]+(?:speaker|turn|up|to[ \t]+speak))?"
+    r"(?:[ \t*_`\"]*[:=\u2013\u2014-]+(?P<told>.+)|[ \t]+(?:is|goes[ \t]+to)\b[ \t]*:?(?P<said>.{1,40}))$",
+    re.IGNORECASE | re.MULTILINE,
+)
+#: The same at the end of a line of other words.
+_NEXT_INSIDE = re.compile(
+    r"(?<=[.!?*\"])[ \t*_]*next(?:[ \t]+speaker)?[ \t*_]*:(?P<told>(?P<said>[^\n]+))$", re.IGNORECASE | re.MULTILINE
+)
+#: A name with words behind it that are no part of it.
+_NAME_AND_WORDS = re.compile(r"(.+?)[.!?;,][*_ \t]+((?:\S+[ \t]+){2,}\S.*)")
+_DECLARED = re.compile(
+    r"^[^\w\n]*(?P<how>resolution|deadlock)[ \t*_`\"]*[:\u2013\u2014][^\w\n]*(?P<why>.*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_REMARK = re.compile(r"^[^\w\n]*(?:remark|message|moderator)[ \t*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
+#: Words after such a label that say that there is nothing.
+_NOTHING = frozenset(("", "none", "no", "n/a", "nobody", "not yet", "nothing", "no remark"))
+
+
+def read_move(part: str, text: str, received: tuple[Message, ...]) -> Said:
+    """A moderator's remark as its words, and what it decides: the next speaker, or that the room has come to its end.
+
+    The next speaker stands on a line such as ``Next: NAME``, an end on one such as ``Resolution: WHY`` or ``Deadlock:
+    WHY``, which is part of the remark. Of several the last counts.
+
+    Raises
+    ------
+    Rejected
+        If there is neither.
+    """
+    named = [*_NEXT.finditer(text)] or [*_NEXT_INSIDE.finditer(text)]
+    ends = [each for each in _DECLARED.finditer(text) if not _nothing(each["why"])]
+    declared: Any = ends[-1]["how"].lower() if ends else None
+    name, words = "", text
+    for each in reversed(named):
+        told = each["told"] or each["said"]
+        beside = _NAME_AND_WORDS.fullmatch(told)
+        words = f"{words[: each.start()]}{beside[2] if beside else ''}{words[each.end() :]}"
+        name = name or (beside[1] if beside else told).strip(_AROUND)
+    name = "" if _nothing(name) else name
+    if not (name or declared):
+        raise Rejected("a line such as `Next: NAME` is needed, or one that begins with `Resolution:` or `Deadlock:`")
+    kept = [line for line in _REMARK.sub("", words).splitlines() if not _empty_line(line)]
+    remark = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+    return Said("" if _nothing(remark) else remark, Move(name, declared))
+
+
+def _nothing(words: str) -> bool:
+    return words.strip(_AROUND).casefold() in _NOTHING
+
+
+def _empty_line(line: str) -> bool:
+    """Whether a line declares no end, such as ``Deadlock: none``, or holds nothing but signs."""
+    found = _DECLARED.match(line)
+    return bool(line.strip() and not line.strip(_AROUND)) or (found is not None and _nothing(found["why"]))
+
+
+def speaker_called(name: str, names: Mapping[int, str]) -> int | None:
+    """The speaker that is meant by a name: the one so called, or the only one whose name stands in it."""
+    spelled, wanted = {agent: each.casefold() for agent, each in names.items()}, name.casefold().strip()
+    exact = [agent for agent, each in spelled.items() if each == wanted]
+    inside = [agent for agent, each in spelled.items() if re.search(rf"(?<!\w){re.escape(each)}(?!\w)", wanted)]
+    # Of "Ann" and "Ann Lee" in one phrase the longer name is meant.
+    longest = [one for one in inside if not any(one != two and spelled[one] in spelled[two] for two in inside)]
+    found = exact or longest
+    return found[0] if len(found) == 1 else None
+
+
+_YES_NO = re.compile(r"\W*(?:(?:answer|vote|decision)\W+)?(?:i\s+(?:say|vote)\W+)?(yes|no)\b", re.IGNORECASE)
+
+
+def read_vote(part: str, text: str, received: tuple[Message, ...]) -> bool:
+    """Whether a speaker agrees that the room ends: the word yes or no at the beginning of its reply.
+
+    Raises
+    ------
+    Rejected
+        If it begins with neither.
+    """
+    found = _YES_NO.match(text)
+    if found is None:
+        raise Rejected("the reply must begin with yes or no")
+    return found[1].lower() == "yes"
+
+
+def read_signals(part: str, text: str, received: tuple[Message, ...]) -> Said:
+    """What a person wants, one thing a line: ``analysis``, ``pause``, ``end``, ``harm: TEXT``, or nothing.
+
+    Raises
+    ------
+    Rejected
+        If a line is none of these.
+    """
+    wants, harm = list[str](), list[str]()
+    for line in filter(None, map(str.strip, text.splitlines())):
+        word, _, said = line.partition(":")
+        if word.casefold() == "harm" and said.strip():
+            harm.append(said.strip())
+        elif line.casefold() in ("analysis", "pause", "end"):
+            wants.append(line.casefold())
+        else:
+            raise Rejected(f"{line!r:.40} is none of: analysis, pause, end, harm: TEXT")
+    return Said("\n".join([*wants, *(f"harm: {each}" for each in harm)]), Signals(frozenset(wants), tuple(harm)))
+
+
+def read_answer(part: str, text: str, received: tuple[Message, ...]) -> Said:
+    """What was answered, and the same in lower case as a decision; saying nothing is an answer."""
+    return Said(text.strip(), text.strip().casefold())
