@@ -49,7 +49,10 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "_deliberate:consensus",
             "Carry out a session that looks for a consensus and print it: consensus SPEC.",
         ),
-        "room": ("_room:room", "Take part in an experiment that has a seat: a page in the browser, or --terminal."),
+        "room": (
+            "_deliberate:room",
+            "Take part in an experiment that has a seat: a page in the browser, or --terminal.",
+        ),
         "surveys": (
             "_surveys:surveys",
             "Ask respondents of a survey what they have answered already, and compare: surveys validate SURVEY.",

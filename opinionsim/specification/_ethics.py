@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field
 
 from opinionsim.documents import DocumentModel, read_document, validate
 from opinionsim.errors import SpecError
-from opinionsim.specification._cells import Experiment
-from opinionsim.specification._fields import ExperimentSpec
 from opinionsim.streams import canonical_json, digest
+
+if TYPE_CHECKING:
+    from opinionsim.specification._cells import Experiment
 
 
 def _said(text: str) -> str:
@@ -22,6 +22,18 @@ def _said(text: str) -> str:
 
 
 _Said = Annotated[str, AfterValidator(_said)]
+
+
+class EthicsSpec(DocumentModel):
+    """What people at seats are told and asked before they take part. It is no approval by itself."""
+
+    consent: str | None = Field(None, min_length=1)
+    """Path of the file to which people consent, as `experiments/consent.yaml` shows; null lets only its owner try the
+    experiment, alone."""
+    protocol: str | None = Field(None, min_length=1, max_length=200)
+    """Number of the protocol under which an ethics board has approved it; sensitive topics need one."""
+    age: int = Field(18, ge=0, le=120)
+    """Least age of people, years."""
 
 
 class Consent(DocumentModel):
@@ -63,16 +75,11 @@ def consent_of(experiment: Experiment) -> Consent | None:
         return None
     document = read_document(named)
     consent = validate(Consent, document)
-    for provider in sorted({name for cell in experiment.cells for name in _providers(cell.spec)}):
+    named_models = {model.name for cell in experiment.cells for model in cell.spec.chat_models}
+    for provider in sorted({name.partition(":")[0] for name in named_models if ":" in name} - {"hf"}):
         if provider.casefold() not in consent.provider.casefold():
             raise document.error(("provider",), f"must name {provider}, to which the texts of people are sent")
     return consent
-
-
-def _providers(spec: ExperimentSpec) -> Iterator[str]:
-    """Providers of the models of a run."""
-    named = (model.name.partition(":") for model in spec.chat_models)
-    return (before for before, colon, _ in named if colon and before not in ("hf", "scripted"))
 
 
 def require_protocol(experiment: Experiment) -> None:

@@ -26,6 +26,7 @@ from opinionsim.schedules import (
     ReportsInteraction,
     acts_with,
 )
+from opinionsim.specification._ethics import EthicsSpec
 from opinionsim.specification._events import EventSpec, event_conflicts
 from opinionsim.specification._measurement import (
     ClassifierSpec,
@@ -224,18 +225,6 @@ _VERDICT = ResolvedInstrument(
     OpinionScale((-1, 0, 1), ("rejected", "undecided", "accepted")),
     frozenset({"moderation"}),
 )
-
-
-class EthicsSpec(DocumentModel):
-    """What people at seats are told and asked before they take part. It is no approval by itself."""
-
-    consent: str | None = Field(None, min_length=1)
-    """Path of the file to which people consent, as `experiments/consent.yaml` shows; null lets only its owner try the
-    experiment, alone."""
-    protocol: str | None = Field(None, min_length=1, max_length=200)
-    """Number of the protocol under which an ethics board has approved it; sensitive topics need one."""
-    age: int = Field(18, ge=0, le=120)
-    """Least age of people, years."""
 
 
 class ExperimentSpec(DocumentModel):

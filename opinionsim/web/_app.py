@@ -10,8 +10,8 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -95,18 +95,11 @@ class _Guard:
         return 403, "This was sent from another page than the room's own, and was not taken."
 
 
-def _spaced(text: str) -> str:
-    """A text whose paragraphs are told apart; it is escaped afterwards."""
-    return "\n\n".join(part.strip("\n") for part in text.split("\n\n"))
-
-
 def environment() -> Environment:
     """The templates; every value is escaped."""
-    found = Environment(
+    return Environment(
         loader=PackageLoader("opinionsim.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    found.filters["spaced"] = _spaced
-    return found
 
 
 def application(room: Room, hosts: frozenset[str], scheme: str = "http") -> Starlette:
@@ -185,6 +178,3 @@ def _told(room: Room) -> Callable[[Request, Exception], Awaitable[Response]]:
         return room.page("notice.html", status=status, title="Not possible", notice=problem)
 
     return tell
-
-
-__all__ = ["ClientDisconnect", "HTMLResponse", "RedirectResponse", "application"]

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from opinionsim.errors import StoreError
 from opinionsim.store import TurnRow
-from opinionsim.web._view import Sight, standing
+from opinionsim.web._view import Sight, name_of, standing
 
 if TYPE_CHECKING:
     from opinionsim.store import Follower
@@ -53,8 +53,7 @@ class _Viewer:
                 found.append({"event": "analysis", "data": str(row.turn)})
         found += self._changed("state", f"{status or 'pending'}{' stopped' if room.error else ''}")
         if self._sight.seat is not None:
-            asked = room.asked(run_id, self._sight.seat)
-            found += self._changed("seat", "" if asked is None else asked.name)
+            found += self._changed("seat", name_of(room.asked(run_id, self._sight.seat)))
         return found
 
     def _changed(self, event: str, value: str) -> list[dict[str, str]]:

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from opinionsim.arguments import analyses
+from opinionsim.dialogue import analyses
 from opinionsim.errors import OpinionSimError, SpecError, StoreError
 from opinionsim.forms import Form
 from opinionsim.llm import EntryKey
@@ -23,7 +23,7 @@ from opinionsim.store import TurnRow
 from opinionsim.web._live import events
 from opinionsim.web._room import NotFoundError, Room
 from opinionsim.web._settings import changed, saved, settings as listed
-from opinionsim.web._view import Asked, Sight, as_csv, as_json, export, stamp, standing
+from opinionsim.web._view import Sight, as_csv, as_json, export, name_of, stamp, standing
 
 SIGN_IN = "Please open the link that you were sent; the owner's is printed where the room was started."
 NOT_YOURS = "This is not open to you."
@@ -91,7 +91,7 @@ async def invite(room: Room, request: Request) -> Response:
     room.planned(run_id)
     agent = None if given.get("seat") == "none" else _number(given, "seat")
     if agent is None:
-        link = room.keys.observer_link(run_id)
+        link = room.keys.link(run_id)
     else:
         link = await run_in_threadpool(room.invite, run_id, agent)
     links = {(run_id, agent): str(request.url_for("enter", key=link))}
@@ -204,18 +204,21 @@ def _asked(
     seat = None if sight.seat is None else room.seats(run_id)[sight.seat]
     left = None if asked is None or asked.deadline is None else asked.deadline - time.time()
     # Where not everybody hears everything, what is shown with a question is not in the dialogue yet.
-    apart = asked is not None and not room.planned(run_id).spec.interaction.public
-    shown = [sight.line(row) for row in room.reader.turns(run_id) if row.turn in asked.reads] if asked and apart else []
+    question = {} if asked is None else asked.question
+    apart = () if room.planned(run_id).spec.interaction.public else question.get("reads", ())
+    shown = [sight.line(row) for row in room.reader.turns(run_id) if row.turn in apart] if apart else []
     taken = {row.agent for row in room.reader.seats(run_id) if row.joined_at is not None}
     return {
         "seated": sight.seat is not None,
         "asked": asked,
+        "question": question,
+        "name": name_of(asked),
         "shown": shown,
-        "form": Form() if asked is None else asked.form,
+        "form": Form.of_json(question.get("form", {})),
         "waiting_for": len(set(room.seats(run_id)) - taken),
         "invitation": "" if seat is None else seat.invitation or "",
         "left_s": None if left is None else max(0, round(left)),
-        "problem": problem or ("" if asked is None else asked.reason),
+        "problem": problem or question.get("reason", ""),
         "kept": kept or {},
         "signals": room.planned(run_id).spec.interaction.kind == "room",
         "stopped": room.error,
@@ -267,13 +270,13 @@ async def answer(room: Room, request: Request) -> Response:
     agent = request.state.visitor.seats[run_id]
     key = EntryKey(_number(given, "turn"), given.get("part", ""), _number(given, "attempt"))
     asked = await run_in_threadpool(room.asked, run_id, agent)
-    if asked is None or asked.key != key:
+    if asked is None or (asked.turn, asked.part, asked.attempt) != key:
         # A repeated request, or one from a second browser: what is on record stands.
         if not await run_in_threadpool(room.answered, run_id, key):
             raise HTTPException(409, "This question is not open: its time may be over. Nothing was taken.")
         return _sent(request, run_id, "already")
     try:
-        text = _written(asked, given)
+        text = _written(Form.of_json(asked.question["form"]), given)
     except SpecError as error:
         if _wants_json(request):
             return _json({"problem": str(error)}, 400)
@@ -290,7 +293,9 @@ async def answer(room: Room, request: Request) -> Response:
             return _json({"problem": problem}, 503)
         return await run_in_threadpool(_session, room, request, problem=problem, kept=given)
     # The question ends in the transaction that stores the answer.
-    while (now := await run_in_threadpool(room.asked, run_id, agent)) is not None and now.key == key:
+    while (now := await run_in_threadpool(room.asked, run_id, agent)) is not None and (
+        (now.turn, now.part, now.attempt) == key
+    ):
         if time.monotonic() > until:
             raise HTTPException(503, "It was taken, and cannot be put on record yet; please look again in a minute.")
         await asyncio.sleep(_LOOK_S)
@@ -303,7 +308,7 @@ def _sent(request: Request, run_id: str, what: str) -> Response:
     return RedirectResponse(f"{request.url_for('session', run=run_id)}#now", 303)
 
 
-def _written(asked: Asked, given: Mapping[str, str]) -> str:
+def _written(form: Form, given: Mapping[str, str]) -> str:
     """The text that stands for what was filled in.
 
     Raises
@@ -311,7 +316,6 @@ def _written(asked: Asked, given: Mapping[str, str]) -> str:
     SpecError
         If something is missing, too long, or no text.
     """
-    form = asked.form
     if form.kind == "ranking":
         return form.written([given.get(f"item-{place}", "").strip() for place in range(len(form.items))])
     if form.kind == "ratings":

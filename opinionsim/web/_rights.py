@@ -7,15 +7,12 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, Protocol
 
 from opinionsim.errors import StoreError
+from opinionsim.store import SeatRow
 
-#: What a visitor is: the owner of the experiment; somebody at a seat of a session, or who looks on, each for that
-#: session alone; anybody.
-Role = Literal["owner", "seat", "observer", "anybody"]
-
-#: Roles that may use a route, by its name. A route that is not listed is refused.
+#: Roles that may use a route, by its name: the owner of the experiment; somebody at a seat of a session, or who looks
+#: on, each in that session alone; anybody. A route that is not listed is refused.
 RIGHTS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "static": frozenset({"anybody"}),
@@ -84,41 +81,21 @@ class Visitor:
         return bool(self.roles(run_id) & RIGHTS.get(route, frozenset()))
 
 
-class SeatHolder(Protocol):
-    """Who holds a seat: a row of the store's table of seats."""
-
-    @property
-    def run_id(self) -> str: ...
-    @property
-    def agent(self) -> int: ...
-    @property
-    def token(self) -> str | None: ...
-    @property
-    def joined_at(self) -> float | None: ...
-
-
 class Keys:
-    """The keys of a server: links that sign in once, and the cookies they become, of both the hashes alone.
+    """The keys of a server: links that work once, and the cookies they become, of both the hashes alone.
 
-    Cookies of seats are kept in the store; those of owner and observers end with the server.
+    Cookies of seats are kept in the store; those of owner and observers end with the server. An empty run stands for
+    all, which only the owner may look at.
     """
 
     def __init__(self) -> None:
-        self._owner_links: set[str] = set()
-        self._owners: set[str] = set()
-        self._observer_links: dict[str, str] = {}
-        self._observers: dict[str, set[str]] = {}
+        self._links: dict[str, str] = {}
+        self._known: dict[str, set[str]] = {}
 
-    def owner_link(self) -> str:
-        """A new key of a link that signs the owner in, once."""
+    def link(self, run_id: str = "") -> str:
+        """A new key of a link by which one browser may look at the session of a run; by default the owner's."""
         key = new_key()
-        self._owner_links.add(hashed(key))
-        return key
-
-    def observer_link(self, run_id: str) -> str:
-        """A new key of a link by which one browser may look at a session."""
-        key = new_key()
-        self._observer_links[hashed(key)] = run_id
+        self._links[hashed(key)] = run_id
         return key
 
     def enter(self, link: str, cookie: str) -> str | None:
@@ -131,26 +108,22 @@ class Keys:
         cookie : str
             Hash of the cookie of the browser that brings it.
         """
-        given = hashed(link)
-        if given in self._owner_links:
-            self._owner_links.discard(given)
-            self._owners.add(cookie)
-            return ""
-        run_id = self._observer_links.pop(given, None)
+        run_id = self._links.pop(hashed(link), None)
         if run_id is not None:
-            self._observers.setdefault(cookie, set()).add(run_id)
+            self._known.setdefault(cookie, set()).add(run_id)
         return run_id
 
-    def visitor(self, cookie: str, seats: Sequence[SeatHolder]) -> Visitor:
+    def visitor(self, cookie: str, seats: Sequence[SeatRow]) -> Visitor:
         """Who brings a cookie, by its key, among those who hold seats."""
         if not cookie:
             return Visitor()
         key = hashed(cookie)
         taken = {row.run_id: row.agent for row in seats if row.token == key and row.joined_at is not None}
-        return Visitor(key, key in self._owners, taken, frozenset(self._observers.get(key, ())))
+        known = self._known.get(key, set())
+        return Visitor(key, "" in known, taken, frozenset(known - {""}))
 
 
-def invited(link: str, seats: Sequence[SeatHolder]) -> SeatHolder:
+def invited(link: str, seats: Sequence[SeatRow]) -> SeatRow:
     """The seat that a link invites to.
 
     Raises

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from opinionsim.errors import OpinionSimError, StoreError
 from opinionsim.schedules import MODERATOR
 from opinionsim.specification import consent_of, participant_names
-from opinionsim.store import SeatRow
+from opinionsim.store import SeatRow, WaitRow
 from opinionsim.web._desk import Desk
 from opinionsim.web._rights import Keys, Visitor, hashed, invited, new_key
-from opinionsim.web._view import Asked, Sight
+from opinionsim.web._view import Sight
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -229,9 +229,9 @@ class Room:
         """What a visitor sees of a session."""
         return Sight(self.planned(run_id), self.agents(run_id), visitor)
 
-    def asked(self, run_id: str, agent: int) -> Asked | None:
+    def asked(self, run_id: str, agent: int) -> WaitRow | None:
         """What the person at a seat is asked now; None where it has nothing to answer."""
-        return next((Asked.of(row) for row in self.reader.waits(run_id) if row.agent == agent), None)
+        return next((row for row in self.reader.waits(run_id) if row.agent == agent), None)
 
     def answered(self, run_id: str, key: EntryKey) -> bool:
         """Whether the answer under a key is on record."""

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opinionsim.errors import SpecError, StoreError
+from opinionsim.errors import SpecError
 from opinionsim.web._desk import Desk
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def serve(
         If the store cannot be opened, or another process writes it.
     """
     try:
-        import sse_starlette
+        import sse_starlette  # noqa: F401
         import uvicorn
 
         from opinionsim.web._app import application
@@ -90,7 +90,6 @@ def serve(
         if str(error.name).startswith("opinionsim"):
             raise
         raise SpecError(f'the room needs {error.name}: pip install "opinionsim[web]"') from None
-    del sse_starlette
     from opinionsim import background
     from opinionsim.running import under_way
     from opinionsim.specification import require_protocol
@@ -132,7 +131,7 @@ def serve(
             ssl_keyfile=key,
             timeout_graceful_shutdown=2,
         )
-        link = f"{address}/enter/{room.keys.owner_link()}"
+        link = f"{address}/enter/{room.keys.link()}"
         told(f"The room is open at {address}; sign in with this link, which works once:\n  {link}")
         told("Ctrl-C closes it; the same command opens it again, and every session goes on from where it was.")
         if browser:
@@ -141,6 +140,3 @@ def serve(
             uvicorn.Server(config).run(sockets=[listening])
         finally:
             background.call_soon(runner.stop)
-
-
-__all__ = ["StoreError", "serve"]

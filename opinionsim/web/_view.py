@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.evidence import evidence_statement
-from opinionsim.forms import Form
-from opinionsim.llm import EntryKey
 from opinionsim.schedules import PARTICIPANT
+from opinionsim.store import TurnRow
 from opinionsim.web._rights import Visitor
 
 if TYPE_CHECKING:
     from opinionsim.specification import PlannedRun
-    from opinionsim.store import AgentRow, StoreReader, TurnRow, WaitRow
+    from opinionsim.store import AgentRow, StoreReader, WaitRow
 
 #: Kinds of text that are between a person and the record, and stand in no dialogue.
 PRIVATE = frozenset(
@@ -60,63 +59,9 @@ class Line:
     own: bool
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What the person at a seat is asked now.
-
-    Attributes
-    ----------
-    turn, part, attempt
-        Key of the answer.
-    asked_at, deadline : float or None
-        Unix times: when it was asked, and when the time for an answer is over.
-    text, reason : str
-        What is asked, and why the last answer was not taken.
-    form : Form
-        How to answer.
-    reads : tuple of int
-        Turns whose messages are shown with it.
-    outside : tuple of (str, str)
-        Author and text of what else is shown with it.
-    """
-
-    turn: int
-    part: str
-    attempt: int
-    asked_at: float
-    deadline: float | None
-    text: str
-    reason: str
-    form: Form
-    reads: tuple[int, ...]
-    outside: tuple[tuple[str, str], ...]
-
-    @classmethod
-    def of(cls, row: WaitRow) -> Asked:
-        """The question of a row of the store."""
-        told = row.question
-        return cls(
-            row.turn,
-            row.part,
-            row.attempt,
-            row.asked_at,
-            row.deadline,
-            told["text"],
-            told["reason"],
-            Form.of_json(told["form"]),
-            tuple(told["reads"]),
-            tuple((author, text) for author, text in told["outside"]),
-        )
-
-    @property
-    def key(self) -> EntryKey:
-        """Key of the answer in the journal."""
-        return EntryKey(self.turn, self.part, self.attempt)
-
-    @property
-    def name(self) -> str:
-        """What tells it from every other question, and from itself asked anew after a stop."""
-        return f"{self.turn}.{self.part}.{self.attempt}.{self.asked_at}"
+def name_of(row: WaitRow | None) -> str:
+    """What tells a question from every other, and from itself asked anew after a stop; empty for none."""
+    return "" if row is None else f"{row.turn}.{row.part}.{row.attempt}.{row.asked_at}"
 
 
 class Sight:
@@ -203,17 +148,8 @@ def export(planned: PlannedRun, agents: Sequence[AgentRow], turns: Sequence[Turn
         "replicate": planned.replicate,
         "conditions": planned.cell.label,
         "evidence": evidence,
-        "agents": [
-            {"agent": row.agent, "name": row.name, "role": row.role, "model": row.model, "evidence": row.evidence}
-            for row in agents
-        ],
-        "turns": [
-            {
-                **{name: getattr(row, name) for name in ("turn", "step", "agent", "act", "kind", "text", "condition")},
-                "reads": list(row.reads),
-            }
-            for row in turns
-        ],
+        "agents": [asdict(row) for row in agents],
+        "turns": [asdict(row) for row in turns],
     }
 
 
@@ -228,15 +164,7 @@ def as_csv(session: Mapping[str, Any]) -> str:
 
     from opinionsim.spreadsheets import write_csv
 
-    who = {row["agent"]: row for row in session["agents"]}
-    rows = [
-        {
-            "run_id": session["run_id"],
-            "evidence": session["evidence"],
-            **{name: value for name, value in turn.items() if name != "reads"},
-            "reads": " ".join(map(str, turn["reads"])),
-            **{name: who.get(turn["agent"], {}).get(name, "") for name in ("name", "role", "model")},
-        }
-        for turn in session["turns"]
-    ]
-    return str(write_csv(pd.DataFrame(rows)))
+    who = pd.DataFrame(session["agents"], columns=["agent", "name", "role", "model", "evidence"])
+    turns = pd.DataFrame(session["turns"], columns=[each.name for each in fields(TurnRow)])
+    turns["reads"] = [" ".join(map(str, reads)) for reads in turns["reads"]]
+    return str(write_csv(turns.merge(who, on="agent", how="left").assign(run_id=session["run_id"])))

@@ -206,7 +206,7 @@ def test_uploads_are_refused(server: RoomServer, owner: str, run: str) -> None:
 
 
 def test_settings_take_no_import_path_and_write_no_other_place(server: RoomServer, owner: str, tmp_path: Path) -> None:
-    for given in ({"model.name": "os:system"}, {"do": "save", "name": "../escaped"}, {"do": "save", "name": "/tmp/x"},
+    for given in ({"model.name": "os:system"}, {"do": "save", "name": "../escaped"}, {"do": "save", "name": "/etc/x"},
                   {"interaction.every": "many"}, {"interaction.steps": "0"}):  # fmt: skip
         answer = _post(server, "/settings", owner, urlencode({"do": "forecast", **given}))
         assert answer.status == 400, given

@@ -13,7 +13,7 @@ import yaml
 import opinionsim as osim
 from opinionsim.analysis import tables
 from opinionsim.errors import SpecError
-from tests.support.rooms import room
+from tests.support.rooms import RoomServer, room
 from tests.web.test_browser import accessible, looking, my_turn, say, sit_down
 
 CONSENT = {
@@ -130,11 +130,8 @@ def test_sensitive_topics_need_a_protocol(spec: Callable[..., Path], tmp_path: P
         "claims": {"for": "This should be allowed", "against": "This should be forbidden"},
     }  # fmt: skip
     topic = {"definition": definition, "framing": "for"}
-    try:
-        with room(_invited(tmp_path, spec, topic=topic), tmp_path):
-            raise AssertionError("the room opened")
-    except RuntimeError as error:
-        assert "ethics: {protocol: ID}" in str(error)
+    with pytest.raises(RuntimeError, match=re.escape("ethics: {protocol: ID}")):
+        RoomServer(_invited(tmp_path, spec, topic=topic), tmp_path)
     assert not (tmp_path / "results").exists()
     with room(spec(topic=topic, ethics={"consent": "consent.yaml", "protocol": "2026-17"}), tmp_path) as server:
         assert server.link

@@ -42,7 +42,7 @@ def test_nobody_may_use_a_route_that_is_not_listed() -> None:
 
 def test_a_link_of_the_owner_works_once_and_makes_one_cookie_the_owners() -> None:
     keys = Keys()
-    link = keys.owner_link()
+    link = keys.link()
     assert keys.enter(link, hashed("cookie")) == ""
     assert keys.enter(link, hashed("another")) is None
     assert keys.visitor("cookie", []).owner
@@ -54,7 +54,7 @@ def test_a_link_of_the_owner_works_once_and_makes_one_cookie_the_owners() -> Non
 
 def test_a_link_for_looking_on_opens_one_session_once() -> None:
     keys = Keys()
-    link = keys.observer_link(OWN)
+    link = keys.link(OWN)
     assert keys.enter(link, hashed("cookie")) == OWN
     assert keys.enter(link, hashed("other")) is None
     assert keys.visitor("cookie", []).may("session", OWN)
@@ -64,7 +64,7 @@ def test_a_link_for_looking_on_opens_one_session_once() -> None:
 @pytest.mark.parametrize("guess", ["", "x", "../../etc/passwd", "\N{SNOWMAN}", "\ud800", "0" * 100_000])
 def test_guessed_links_open_nothing(guess: str) -> None:
     keys = Keys()
-    keys.owner_link()
+    keys.link()
     assert keys.enter(guess, hashed("cookie")) is None
     with pytest.raises(StoreError, match="not valid"):
         invited(guess, [SeatRow(OWN, 2, token=hashed("link"))])
