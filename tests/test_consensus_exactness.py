@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from opinionsim.llm import MemoryJournal, ReplayOnly, Seat
-from tests.support.sessions import PREDICTING, Ended, Guest, Voices, played, session, sessions, with_texts
+from tests.support.people import Double
+from tests.support.sessions import PREDICTING, Ended, Voices, played, session, sessions, with_texts
 
 
 def latency(seed: int) -> float:
@@ -18,7 +19,7 @@ def latency(seed: int) -> float:
 
 def seats() -> dict[int | str, Seat]:
     """A citizen and the mediator are persons."""
-    return {1: Seat(Guest(latency=3.5)), "mediator": Seat(Guest(latency=0.5))}
+    return {1: Seat(Double(late=lambda _: 3.5)), "mediator": Seat(Double(late=lambda _: 0.5))}
 
 
 SESSIONS: dict[str, dict[str, Any]] = {

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 
 import opinionsim as osim
 from opinionsim.errors import ModelCallError, OpinionSimError, ScheduleError, SpecError
-from opinionsim.llm import Seat
+from opinionsim.llm import Question, Seat
 from opinionsim.schedules import REVIEW, WRITE, ActSpec, External, Schedule, Turn, named
 
 SAY = ActSpec("say", "say", "response", text="Plan step {{ posts_seen }}.", variables=("posts_seen",))
@@ -106,10 +106,12 @@ def test_a_parse_that_wants_to_end_the_process_ends_its_run_only() -> None:
 
 
 class _Answers:
+    evidence = "scripted"
+
     def __init__(self, text: Any) -> None:
         self.text = text
 
-    async def answer(self, turn: Any, part: str, messages: Any) -> Any:
+    async def answer(self, question: Question) -> Any:
         return self.text
 
 

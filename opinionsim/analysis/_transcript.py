@@ -208,7 +208,9 @@ def _players(agents: Sequence[AgentRow]) -> dict[int, str]:
     """Model and kind of evidence of each agent, each only if agents differ in it."""
     told = [name for name in ("model", "evidence") if len({getattr(each, name) for each in agents}) > 1]
     # Model and evidence of a scripted agent are both called "scripted", which is said once.
-    return {each.agent: ", ".join(dict.fromkeys(getattr(each, name) for name in told)) for each in agents}
+    return {
+        each.agent: ", ".join(dict.fromkeys(filter(None, (getattr(each, name) for name in told)))) for each in agents
+    }
 
 
 def _span(count: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -46,10 +46,9 @@ def status(
     with open_store(store, write=False) as opened:
         designs = opened.designs()
         states = opened.states()
-        asked = {wait.run_id for wait in opened.waits()}
         alive = opened.under_way(states)
         spent, lost, missing = opened.spending(), opened.left_behind(), opened.missing()
-        found = [_standing(opened, own, states, alive, spent, lost, missing, asked) for own in _by_experiment(designs)]
+        found = [_standing(opened, own, states, alive, spent, lost, missing) for own in _by_experiment(designs)]
         listed = [_run_list(opened, own, alive) for own in _by_experiment(designs)] if runs else []
     if as_json:
         say_json(found)
@@ -84,7 +83,6 @@ def _standing(
     spent: Mapping[str, Paid],
     lost: Mapping[str, int],
     missing: Mapping[str, str],
-    asked: Set[str],
 ) -> dict[str, Any]:
     """Numbers of an experiment's runs by state, over all designs and for each, and what the experiment has used."""
     experiment = designs[0]
@@ -99,7 +97,7 @@ def _standing(
         | {run_id: f"run {run_id}: {DamagedError(missing[run_id])}" for run_id in run_ids if run_id in missing}
         | {f"{row.point_id}/{row.replicate}": row.error for row in opened.failed_points(_point_ids(designs))},
         **{name: getattr(paid, attribute, 0) for name, attribute in _USED.items()},
-        "asking_a_person": len(asked & set(run_ids)),
+        "asking_a_person": len({wait.run_id for wait in opened.waits()} & set(run_ids)),
         "calls_left_behind": lost.get(experiment.experiment_id, 0),
         "models": models_of(opened, run_ids),
         "designs": [

@@ -17,7 +17,7 @@ from opinionsim.messages import ChatMessage
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona
 from opinionsim.prompts._agent import Act, AgentPrompts, Wording
-from opinionsim.prompts._binding import PlainAct, bind_acts, check_frames
+from opinionsim.prompts._binding import PERSON, PlainAct, bind_acts, check_frames
 from opinionsim.prompts._brief import Brief, told_by
 from opinionsim.prompts._check import check_effects, check_use
 from opinionsim.prompts._conditions import BeliefTense, Conditions, ConfirmationBias, PersonaShown, World
@@ -434,11 +434,12 @@ def _check_files(place: str, contents: Mapping[str, str], marks: Marks) -> None:
         raise SpecError(f"{place}/{file}: no such template, though {_DECLARATION} has a cue for it")
     known = named | {f"{name}{SUFFIX}" for name in FRAMES}
     for file in contents:
-        partial = file.startswith("_") and file.endswith(SUFFIX)
+        partial = file.startswith(("_", PERSON)) and file.endswith(SUFFIX)
         if file not in known and file not in (_DECLARATION, _TEXTS) and not partial:
             raise SpecError(
                 f"{place}/{file}: unknown file; a pack holds {_DECLARATION}, {', '.join(sorted(known))}, templates "
-                f"to include named _*{SUFFIX}, further tasks that have a cue in {_DECLARATION}, and {_TEXTS}"
+                f"to include named _*{SUFFIX}, what persons are asked in {PERSON}*{SUFFIX}, further tasks that have a "
+                f"cue in {_DECLARATION}, and {_TEXTS}"
             )
 
 

@@ -293,7 +293,7 @@ class ExperimentSpec(DocumentModel):
     @property
     def given(self) -> dict[int, str]:
         """Texts of participants that were written beforehand, by agent."""
-        return {agent: each.text for agent, each in enumerate(self.cast) if each.text is not None}
+        return {agent: each.text for agent, each in enumerate(self.cast) if each.text and each.seat is None}
 
     @property
     def seats(self) -> dict[int | str, SeatSpec]:

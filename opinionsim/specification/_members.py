@@ -49,10 +49,7 @@ def _alone(member: DocumentModel) -> Iterator[tuple[KeyPath, str]]:
     """Problem of a seat with fields beside it that tell a model what to do."""
     others = [name for name in type(member).model_fields if name not in ("name", "seat")]
     if stated := [name for name in others if getattr(member, name) != type(member).model_fields[name].default]:
-        yield (
-            ("seat",),
-            f"is taken by a person, for whom {', '.join(stated)} has no meaning; give seat alone, or a name",
-        )
+        yield ("seat",), f"cannot stand beside {', '.join(stated)}: a person takes it; give it alone, or with a name"
 
 
 class MemberSpec(DocumentModel):
@@ -104,7 +101,7 @@ class MemberSpec(DocumentModel):
     @property
     def drawn(self) -> bool:
         """Whether its persona is drawn from the survey."""
-        return self.query is not None or self.group is not None
+        return (self.query is not None or self.group is not None) and self.seat is None
 
     def conflicts(self) -> Iterator[tuple[KeyPath, str]]:
         """Fields that do not go together."""

@@ -79,7 +79,9 @@ def waits(connection: Connection, run_id: str | None) -> list[WaitRow]:
     """Open questions to persons, of a run or of all, by key."""
     table = _schema.waits
     wanted = select(table) if run_id is None else select(table).where(table.c.run_id == run_id)
-    found = [_schema.made(WaitRow, table, row) for row in _schema.stored_rows(connection, wanted)]
+    found = [
+        _schema.made(WaitRow, table, row, deadline=row.deadline) for row in _schema.stored_rows(connection, wanted)
+    ]
     return sorted(found, key=lambda row: (row.run_id, row.turn, row.part, row.attempt))
 
 

@@ -10,34 +10,37 @@ from typing import Any
 import pytest
 
 from opinionsim.errors import ModelCallError, ScheduleError, SpecError, StoreError
-from opinionsim.llm import Budget, Endpoint, Entry, EntryKey, Limits, MemoryJournal, RetryPolicy, Seat, Treatment
-from opinionsim.messages import ChatMessage, Prompt, Reading, Reply, prompt_hash
-from opinionsim.schedules import Turn
+from opinionsim.forms import Form
+from opinionsim.llm import (
+    Budget,
+    Endpoint,
+    Entry,
+    EntryKey,
+    Limits,
+    MemoryJournal,
+    Question,
+    ReplayOnly,
+    RetryPolicy,
+    Seat,
+    Treatment,
+)
+from opinionsim.messages import Message, Prompt, Reading, Reply, prompt_hash
 from opinionsim.testing import run_virtual
 from tests.support.desk import PICKY, PROMPT, TURN, Client, Desk, fails
+from tests.support.people import NEVER_S, Double
 
 DAY_S = 86_400.0
-NEVER_S = math.inf
 
 
-class Person:
+class Person(Double):
     """Answers each question after its seconds; an answer that is an error is raised."""
 
     def __init__(self, *answers: tuple[float, str | Exception]) -> None:
         self.answers = list(answers)
-        self.asked: list[tuple[Turn, str, tuple[ChatMessage, ...]]] = []
-        self.left = 0
+        super().__init__(self._said, lambda question: self.answers[len(self.asked) - 1][0])
 
-    async def answer(self, turn: Any, part: str, messages: tuple[ChatMessage, ...]) -> str:
-        self.asked.append((turn, part, messages))
-        seconds, text = self.answers[len(self.asked) - 1]
-        try:
-            if seconds == NEVER_S:
-                await asyncio.get_running_loop().create_future()
-            await asyncio.sleep(seconds)
-        except asyncio.CancelledError:
-            self.left += 1
-            raise
+    def _said(self, question: Question) -> str:
+        text = self.answers[len(self.asked) - 1][1]
         if isinstance(text, Exception):
             raise text
         return text
@@ -71,7 +74,8 @@ def again(table: Table, **options: Any) -> Table:
 def test_a_persons_text_is_an_entry_without_seed_tokens_or_cost() -> None:
     table = Table((90.0, "Yes."))
     assert run_virtual(table.ask(dropped=2)) == Reply("Yes.")
-    assert table.person.asked == [(TURN, "reply", PROMPT)]
+    (asked,) = table.person.asked
+    assert replace(asked, asked_at=0.0) == Question("run-1", 7, 3, 2, "write", "reply", 0, "Write.")
     (record,) = table.journal.records
     assert record.arrived_at is not None
     assert replace(record, arrived_at=None) == Entry(
@@ -125,11 +129,62 @@ def test_a_persons_text_decides_and_is_asked_for_again_where_it_cannot_be_used()
     assert resumed.person.asked == []
 
 
-def test_a_person_whose_texts_cannot_be_used_stops_the_run_or_decides_nothing() -> None:
-    texts = [(1.0, f"far too long {number}") for number in range(2)]
-    two = PICKY._replace(attempts=2)
-    fails(Table(*texts), ModelCallError, "none of 2 replies was acceptable; the last one: 14 letters", two)
-    assert run_virtual(Table(*texts).ask(two._replace(after="none"))) == Reply("far too long 1", decision=None)
+@pytest.mark.parametrize("after", ["stop", "none"])
+def test_a_person_may_try_again_as_often_as_it_takes_and_is_told_why(after: Any) -> None:
+    table = Table(*[(1.0, f"far too long {number}") for number in range(7)], (1.0, "Yes."))
+    reading = PICKY._replace(attempts=2, after=after)
+    assert run_virtual(table.ask(reading)) == Reply("Yes.", decision="YES.")
+    assert [question.attempt for question in table.person.asked] == list(range(8))
+    assert [question.reason for question in table.person.asked] == ["", *["14 letters are too many"] * 7]
+    # Neither a run that goes on nor a replay, which has no seats, ends where a model's attempts would.
+    for resumed in (again(table), Desk(ReplayOnly(), table.journal)):
+        assert run_virtual(resumed.ask(reading)) == Reply("Yes.", decision="YES.")
+
+
+def test_a_question_to_which_every_answer_is_rejected_counts_as_unanswered_in_the_end() -> None:
+    table = Table(*[(1.0, "far too long")] * 99)
+    assert run_virtual(table.ask(PICKY)) == Reply("", "empty")
+    assert [verdict for _, _, verdict in table.attempts] == ["rejected"] * 20 + ["accepted"]
+    assert table.journal.records[-1].finish_reason == "unusable"
+    # The person is there: the next question is put.
+    table.person.answers.append((1.0, "Yes."))
+    table.person.answers[20] = (1.0, "Yes.")
+    assert run_virtual(table.ask(PICKY, turn=replace(TURN, index=9))) == Reply("Yes.", decision="YES.")
+
+
+@pytest.mark.parametrize(
+    ("reading", "unfit", "reason"),
+    [
+        (Reading(form=Form(words=3)), "One two three four.", "the text has 4 words; at most 3 are possible"),
+        (Reading(form=Form("choice", ("yes", "no"))), "maybe", "choose one of: yes, no"),
+        (Reading(), "x" * 101, "the text has 101 characters; at most 100 are possible"),
+    ],
+)
+def test_an_answer_that_does_not_fit_its_form_is_asked_for_again(reading: Reading, unfit: str, reason: str) -> None:
+    table = Table((1.0, unfit), (1.0, "no"))
+    table.calls.longest_prompt = 100
+    assert run_virtual(table.ask(reading)) == Reply("no")
+    assert [question.reason for question in table.person.asked] == ["", reason]
+
+
+@pytest.mark.parametrize(("own", "of_act", "told"), [(5, None, 5), (5, 3, 3), (3, 5, 3), (None, 4, 4)])
+def test_a_seat_narrows_the_words_of_a_text_and_of_nothing_else(own: Any, of_act: Any, told: int) -> None:
+    seat, place = Seat(Double(), words=own), ("run", TURN, "reply", 0, Prompt.of(PROMPT))
+    assert seat.question(*place, Reading(form=Form(words=of_act))).form.words == told
+    choice = Form("choice", ("a", "b"))
+    assert seat.question(*place, Reading(form=choice)).form == choice
+
+
+def test_a_person_is_shown_the_messages_and_the_form_and_no_system_message() -> None:
+    shown = (Message("Trams!", "Ann", 1, turn=3), Message("From outside."))
+    form = Form("ranking", ("A", "B"), ("Trams!", "Buses!"))
+    table = Table((1.0, "B > A"))
+    run_virtual(table.ask(Reading(received=shown, form=form)))
+    (asked,) = table.person.asked
+    assert (asked.messages, asked.form, asked.text) == (shown, form, "Write.")
+    told = asked.as_json()
+    assert (told["reads"], told["outside"]) == ([3], [["", "From outside."]])
+    assert Form.of_json(told["form"]) == form
 
 
 def test_a_parse_that_breaks_keeps_what_the_person_wrote() -> None:
@@ -243,6 +298,101 @@ def test_who_asks_may_be_cancelled_and_leaves_nobody_waiting() -> None:
     assert (table.person.left, table.journal.records) == (1, [])
 
 
+def several(table: Table, indices: range, reading: Reading = Reading()) -> list[Reply]:  # noqa: B008 - a constant
+    """The replies to questions of one turn after the other."""
+
+    async def story() -> list[Reply]:
+        return [await table.ask(reading, turn=replace(TURN, index=index)) for index in indices]
+
+    return run_virtual(story())
+
+
+LATE, SILENT = (61.0, "Late."), Reply("", "empty")
+
+
+def test_two_questions_running_without_an_answer_vacate_the_seat() -> None:
+    table = Table((1.0, "Yes."), LATE, (1.0, "Yes."), LATE, LATE, timeout_s=60.0)
+    assert several(table, range(8)) == [Reply("Yes."), SILENT, Reply("Yes."), *[SILENT] * 5]
+    assert table.person.turns == [0, 1, 2, 3, 4]
+    reasons = [record.finish_reason for record in table.journal.records]
+    assert reasons == ["", "timeout", "", "timeout", "timeout", *["vacated"] * 3]
+    assert {record.source for record in table.journal.records} == {"person"}
+
+
+def test_what_vacates_a_seat_is_the_same_after_a_kill_at_any_entry() -> None:
+    def table(journal: MemoryJournal | None = None) -> Table:
+        return Table(*[(90.0, "Late.")] * 9, timeout_s=60.0, journal=journal)
+
+    whole = table()
+    expected = several(whole, range(5))
+    keys = [(record.key, record.finish_reason) for record in whole.journal.records]
+    for length in range(len(keys) + 1):
+        resumed = table(MemoryJournal(whole.journal.records[:length]))
+        assert several(resumed, range(5)) == expected
+        assert [(record.key, record.finish_reason) for record in resumed.journal.records] == keys
+        assert resumed.person.turns == [0, 1][length:]
+        # Whoever carries it out without a time limit finds on record that nobody is there.
+        if length >= 2:
+            assert several(Table(journal=resumed.journal), range(7)) == [SILENT] * 7
+
+
+def test_signals_are_given_without_a_limit_and_say_nothing_of_who_is_there() -> None:
+    signal = Reading(form=Form("signal", optional=True))
+    table = Table(LATE, (900.0, ""), LATE, (1.0, "pause"), timeout_s=60.0)
+
+    async def story() -> list[Reply]:
+        asked = [(0, Reading()), (1, signal), (2, Reading()), (3, signal), (4, Reading())]
+        return [await table.ask(reading, turn=replace(TURN, index=index)) for index, reading in asked]
+
+    assert run_virtual(story()) == [SILENT] * 5
+    assert table.person.turns == [0, 1, 2]
+    reasons = [record.finish_reason for record in table.journal.records]
+    assert reasons == ["timeout", "", "timeout", "vacated", "vacated"]
+    assert [question.timeout_s for question in table.person.asked] == [60.0, None, 60.0]
+
+
+# -- waits ---------------------------------------------------------------------------------------------------
+
+
+class Keeping(MemoryJournal):
+    """A journal that notes waits, and may fail to keep them."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__()
+        self.waits: list[Question] = []
+        self.error = error
+
+    async def wait_for(self, question: Question) -> None:
+        await asyncio.sleep(1.0)
+        if self.error is not None:
+            raise self.error
+        self.waits.append(question)
+
+
+def test_a_wait_is_on_record_before_the_person_is_asked() -> None:
+    journal = Keeping()
+    table = Table((1.0, "far too long"), (1.0, "Yes."), journal=journal, timeout_s=60.0)
+    run_virtual(table.ask(PICKY))
+    assert journal.waits == table.person.asked
+    assert [(each.attempt, each.reason, each.deadline) for each in journal.waits] == [
+        (attempt, reason, journal.waits[attempt].asked_at + 60.0)
+        for attempt, reason in enumerate(["", "12 letters are too many"])
+    ]
+
+
+def test_nobody_is_asked_while_the_wait_cannot_be_kept() -> None:
+    table = Table((1.0, "Yes."), journal=Keeping(StoreError("the disk is full")))
+    fails(table, StoreError, "^the disk is full$")
+    assert table.person.asked == []
+
+
+def test_signals_are_no_waits() -> None:
+    journal = Keeping()
+    table = Table((0.0, "pause"), journal=journal)
+    assert run_virtual(table.ask(Reading(form=Form("signal")))) == Reply("pause")
+    assert journal.waits == []
+
+
 # -- what a person does not take -----------------------------------------------------------------------------
 
 
@@ -314,7 +464,13 @@ def test_nobody_can_take_no_seat(person: Any) -> None:
         Seat(person)
 
 
+@pytest.mark.parametrize("evidence", ["", "equation", "people", None])
+def test_a_person_states_what_its_answers_are_evidence_of(evidence: Any) -> None:
+    with pytest.raises(SpecError, match=r"Double\.evidence must be one of human, scripted, model; got"):
+        Seat(Double(evidence=evidence))
+
+
 @pytest.mark.parametrize("timeout_s", [0, 0.0, -1.0, math.nan])
 def test_a_time_must_be_above_nothing(timeout_s: float) -> None:
     with pytest.raises(SpecError, match="timeout_s of a seat must be above 0 seconds, or none; got"):
-        Seat(Person(), timeout_s)
+        Seat(Double(), timeout_s)

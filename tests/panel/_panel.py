@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage
 from opinionsim.actors import Cognition, Member, other_actors, persona_actors
 from opinionsim.classifiers import Item
 from opinionsim.errors import Rejected
-from opinionsim.llm import Endpoint, Journal, MemoryJournal, RunCalls, Seat, SlotPool
+from opinionsim.llm import Endpoint, Journal, MemoryJournal, Question, RunCalls, Seat, SlotPool
 from opinionsim.measurement import Instrument, Measuring, Queues
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.opinions import OpinionEstimates, OpinionScale
@@ -220,18 +220,19 @@ class Guest:
     """A double at the seat: answers at once, late, or never, by the turn."""
 
     late: Callable[[int], float | None] = lambda turn: 0.0
+    evidence: str = "scripted"
 
     def __post_init__(self) -> None:
         self.asked: list[int] = []
 
-    async def answer(self, turn: Any, part: str, messages: tuple[ChatMessage, ...]) -> str:
-        self.asked.append(turn.index)
-        wait = self.late(turn.index)
+    async def answer(self, question: Question) -> str:
+        self.asked.append(question.turn)
+        wait = self.late(question.turn)
         if wait is None:
             await asyncio.Event().wait()
         else:
             await asyncio.sleep(wait)
-        return f"I object, {hashed(messages[-1].content)[:5]}."
+        return f"I object, {hashed(question.text)[:5]}."
 
 
 TIMEOUT_S = 5.0

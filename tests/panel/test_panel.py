@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from opinionsim.llm import MemoryJournal, ReplayOnly
 from opinionsim.testing import ScheduleContract, run_virtual
 from tests.panel._panel import NAMES, TIMEOUT_S, Guest, Panel, Voice, carried_out, session
+from tests.support.people import Nobody
 
 
 class TestPanelSchedule(ScheduleContract):
@@ -173,16 +174,11 @@ def test_any_order_a_kill_at_any_entry_a_resume_and_a_replay_give_the_same_panel
         answered = {entry.key.turn for entry in entries if entry.key in kept and entry.source == "person"}
         assert not answered & set(person.asked)
 
-        replayed = await carried_out(session(survived, voice=ReplayOnly(), guest=_Nobody()))
+        replayed = await carried_out(session(survived, voice=ReplayOnly(), guest=Nobody()))
         assert replayed.turns == expected.turns
         assert replayed.opinions == expected.opinions
 
     run_virtual(story())
-
-
-class _Nobody:
-    async def answer(self, turn: Any, part: str, messages: Any) -> str:
-        raise AssertionError("a replay asks nobody")
 
 
 @settings(max_examples=40)

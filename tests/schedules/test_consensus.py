@@ -23,7 +23,8 @@ from opinionsim.schedules import (
     outline,
 )
 from opinionsim.testing import ScheduleContract
-from tests.support.sessions import PREDICTING, Guest, Voices, hashed, played, reply, session, task_of
+from tests.support.people import Double
+from tests.support.sessions import PREDICTING, Voices, hashed, played, reply, session, task_of
 
 
 class OfSessions(ScheduleContract):
@@ -373,7 +374,7 @@ def test_questions_before_and_after_stand_beside_the_session() -> None:
 
 
 def test_a_person_who_is_slow_holds_up_the_next_stage_alone() -> None:
-    seats = {0: Seat(Guest(latency=10.0))}
+    seats = {0: Seat(Double(late=lambda _: 10.0))}
     assert played(session(5, candidates=16), seats=seats).seconds == 10 + 1 + 10
 
 

@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import Table, Text
 
 from opinionsim.errors import DamagedError, StoreError
-from opinionsim.store import FRAMES, EdgeRow, PointRow, Store, TieRow, follow, load, open_store
+from opinionsim.store import FRAMES, EdgeRow, PointRow, SeatRow, Store, TieRow, follow, load, open_store
 from tests.support.editing import SEALED, seal
 from tests.support.rows import (
     CAST,
@@ -55,6 +55,7 @@ def path(tmp_path: Path) -> Path:
             opinions=[opinion_row(0), opinion_row(2, about=1)],
         )
         store.finish("r1", record.epoch, "complete")
+        store.save_seat(SeatRow("r1", 0, "t", 1.0, "Ann", "c", 2.0, "w", True))
         store.save_points([PointRow("p1", 0, {"bias": 0.5}, 7, True, "")], {"p1": {"model": "voter"}})
     return path
 
@@ -71,6 +72,7 @@ def _read(store: Store) -> Iterator[object]:
     yield store.fields(["r1"])
     yield store.spending()
     yield store.instruments()
+    yield store.seats("r1")
     yield list(store.points(["p1"]))
     yield store.point_keys(["p1"])
     for of_run in (store.agents, store.edges, store.ties, store.turns, store.opinions, store.entries, store.calls):

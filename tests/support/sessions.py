@@ -202,17 +202,14 @@ class Voices:
         return AIMessage("I cannot say." if mood < 16 else reply(task_of(prompt), prompt, digits[4:]))
 
 
-@dataclass
-class Guest:
-    """A person who answers what a model would, or what the test gives it, after some time."""
-
-    says: str | None = None
-    latency: float = 2.5
-
-    async def answer(self, turn: Turn, part: str, messages: Sequence[ChatMessage]) -> str:
-        await asyncio.sleep(self.latency)
-        prompt = messages[-1].content
-        return reply(task_of(prompt), prompt, hashed(prompt)) if self.says is None else self.says
+def seated(spec: Mapping[str, Any], *members: int | str) -> dict[str, Any]:
+    """A specification with seats for some citizens, by number, and roles."""
+    found = {**spec, "roles": {**spec["roles"], **{role: {"seat": {}} for role in members if isinstance(role, str)}}}
+    if any(isinstance(member, int) for member in members):
+        size = found.pop("population", {}).get("size", 0)
+        cast = found.get("cast", [{}] * size)
+        found["cast"] = [{"seat": {}} if agent in members else each for agent, each in enumerate(cast)]
+    return found
 
 
 @osim.part("classifier")
@@ -272,7 +269,7 @@ def played(
     until: float | None = None,
 ) -> Ended:
     """Carry out the first run of a specification on a virtual clock, as far as `until` seconds."""
-    experiment = load_experiment(dict(spec))
+    experiment = load_experiment(seated(spec, *(seats or ())))
     planned = experiment.runs[0]
     parts = assemble(planned, experiment.resources)
     loaded = LoadedParts(experiment, seats=seats)

@@ -33,6 +33,7 @@ from tests.support.store_claims import ClaimContract
 from tests.support.store_following import FollowingContract
 from tests.support.store_measuring import MeasuringContract
 from tests.support.store_records import RecordContract, WritingContract
+from tests.support.store_seats import SeatContract
 
 
 class JournalContract(ABC):
@@ -71,7 +72,7 @@ class JournalContract(ABC):
 
 
 class StoreContract(
-    ClaimContract, RecordContract, WritingContract, FollowingContract, MeasuringContract, JournalContract
+    ClaimContract, RecordContract, WritingContract, SeatContract, FollowingContract, MeasuringContract, JournalContract
 ):
     """Tests of :class:`opinionsim.store.Store`, whatever database is behind it."""
 
