@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 import opinionsim as osim
 from opinionsim.cli import app
 from opinionsim.errors import OpinionSimError
+from opinionsim.llm import Question
 
 FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics")
 ROOT = Path(__file__).parent.parent
@@ -118,13 +119,25 @@ def _commanded(*arguments: object) -> str:
     return done.output
 
 
+class _Guest:
+    """Answers at every seat, always the same."""
+
+    evidence = "scripted"
+
+    async def answer(self, question: Question) -> str:
+        form = question.form
+        if form.kind == "ratings":
+            return form.written({item: str(form.points[0]) for item in form.items})
+        return form.items[0] if form.items else "" if form.optional else "I say so."
+
+
 def taken(name: str) -> dict[str, str]:
     """Hashes of one experiment, carried out in the current folder."""
     spec = Path("spec.yaml")
     spec.write_text(json.dumps(_small(name)), encoding="utf-8")
     store = "golden.sqlite"
     Path(store).unlink(missing_ok=True)
-    results = osim.run(osim.load_experiment(spec), store=f"sqlite:///{store}")
+    results = osim.run(osim.load_experiment(spec), store=f"sqlite:///{store}", people=_Guest())
     found = {f"frame {each}": _hash(_columns(getattr(results, each)).to_csv(index=False)) for each in FRAMES}
     found["run ids"] = _hash(*results.run_ids)
     found["prompts"] = _hash(*_prompts(results))

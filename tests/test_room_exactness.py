@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.messages import AIMessage
 
-from opinionsim.llm import MemoryJournal, ReplayOnly
+from opinionsim.llm import MemoryJournal, Question, ReplayOnly, Seat
 from opinionsim.messages import ChatMessage
 from opinionsim.prompts import load_pack
 from tests.support.sessions import TOPIC, Ended, hashed, played
@@ -76,7 +76,36 @@ class Voices:
         return AIMessage(reply(task, prompt, digits[4:]))
 
 
+@dataclass
+class Visitor:
+    """A person who answers by what is asked, and sometimes not in time; notes the questions that it answered."""
+
+    answered: list[tuple[int, str]] = field(default_factory=list)
+    evidence = "scripted"
+
+    async def answer(self, question: Question) -> str:
+        digits, form = hashed(question.turn, question.act, question.agent), question.form
+        if form.kind == "signal":
+            return ("analysis", "pause", "harm: so", "", "", "", "", "")[int(digits[0], 16) % 8]
+        await asyncio.sleep(1000 if question.act == "speak" and digits[1] in "012345" else 2.5)
+        self.answered.append((question.turn, question.act))
+        if form.kind == "ratings":
+            return form.written(dict.fromkeys(form.items, "4"))
+        return form.items[0] if form.items else "" if form.optional else f"I say {digits[:5]}."
+
+
+def seats() -> dict[int | str, Seat]:
+    return {0: Seat(Visitor(), timeout_s=10.0), 3: Seat(Visitor(), timeout_s=10.0)}
+
+
+def seated(spec: dict[str, Any]) -> dict[str, Any]:
+    """The room with two people in it."""
+    cast = [{**each, "seat": {}} if place in (0, 3) else each for place, each in enumerate(spec["cast"])]
+    return {**spec, "cast": cast}
+
+
 ROOMS: dict[str, dict[str, Any]] = {
+    "with people": seated(room(4, steps=9, analyze_every=None, questionnaire=True, debriefing="Thank you.")),
     "remembering": room(),
     "without memory": room(4, remember=False, last_n=3, token_budget=30),
     "without a moderator": room(2, moderator=False, analyze_every=3),
@@ -92,22 +121,35 @@ def assert_same(found: Ended, expected: Ended) -> None:
 @pytest.mark.parametrize("name", ROOMS)
 @pytest.mark.parametrize("moody", [False, True], ids=["plain", "moody"])
 def test_any_number_of_slots_gives_the_sequential_room(name: str, moody: bool) -> None:
-    expected = played(ROOMS[name], Voices(lambda seed: 0.0, moody), slots=1)
+    there = seats() if name == "with people" else None
+    expected = played(ROOMS[name], Voices(lambda seed: 0.0, moody), slots=1, seats=there)
     for slots in (1, 3, 64):
-        assert_same(played(ROOMS[name], Voices(latency, moody), slots=slots), expected)
+        assert_same(played(ROOMS[name], Voices(latency, moody), slots=slots, seats=there), expected)
 
 
 @pytest.mark.parametrize("name", ROOMS)
 def test_a_room_killed_after_any_entry_is_resumed_and_replayed(name: str) -> None:
-    journal = MemoryJournal()
-    expected = played(ROOMS[name], Voices(latency, True), slots=3, journal=journal)
+    journal, there = MemoryJournal(), seats() if name == "with people" else None
+    expected = played(ROOMS[name], Voices(latency, True), slots=3, journal=journal, seats=there)
     entries = list(journal.records)
     for length in range(len(entries) + 1):
-        voices = Voices(lambda seed: 9.9 - latency(seed), True)
-        assert_same(played(ROOMS[name], voices, slots=64, journal=MemoryJournal(entries[:length])), expected)
+        voices, people = Voices(lambda seed: 9.9 - latency(seed), True), seats() if there else None
+        survived = MemoryJournal(entries[:length])
+        assert_same(played(ROOMS[name], voices, slots=64, journal=survived, seats=people), expected)
+        on_record = {(entry.key.turn, entry.act) for entry in entries[:length] if entry.source == "person"}
+        for seat in (people or {}).values():
+            assert on_record.isdisjoint(seat.person.answered), "a person was asked again"
         assert not {entry.seed for entry in entries[:length]} & set(voices.asked), "a reply was asked for again"
         assert len(set(voices.asked)) == len(voices.asked)
-    assert_same(played(ROOMS[name], ReplayOnly(), slots=1, journal=MemoryJournal(entries)), expected)
+    assert_same(played(ROOMS[name], ReplayOnly(), slots=1, journal=MemoryJournal(entries), seats=there), expected)
+
+
+def test_people_in_a_room_are_timed_out_pause_and_report() -> None:
+    found = played(ROOMS["with people"], Voices(latency), seats=seats())
+    kinds = {(row[3], row[6]) for row in found.rows if row[2] in (0, 3)}
+    assert {("speak", "answered"), ("speak", "empty"), ("harm", "answered"), ("resume", "answered")} <= kinds
+    assert ("signal", "silent") in kinds
+    assert ("signal", "empty") not in kinds
 
 
 @settings(max_examples=20, deadline=None)

@@ -182,8 +182,7 @@ class Seat:
             return _missing(TIMED_OUT)
         if not isinstance(text, str):
             raise SpecError(f"a person answers with a text; got {type(text).__name__}")
-        said = text.strip() or question.form.optional
-        return ParsedReply(text, condition="answered" if said else "empty")
+        return ParsedReply(text, condition="answered" if text.strip() or question.form.optional else "empty")
 
 
 def _missing(reason: str) -> ParsedReply:
