@@ -1,0 +1,153 @@
+"""The pages of a room: how soon a message is on the screen of ten viewers, and how fast a long dialogue opens.
+
+(a) Ten viewers follow a session whose speakers answer at once; for each message, the seconds from the arrival of its
+reply on record to its arrival at the last viewer. (b) A session of 2,000 turns on record: seconds to its whole page,
+and memory of the server beyond what it held idle. The server is the command `opinionsim room` in a process of its own.
+Run: python benchmarks/web.py [--turns N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import re
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from urllib.parse import urlencode
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import yaml
+
+import opinionsim as osim
+from opinionsim.llm import Question
+from opinionsim.store import open_store
+from tests.support.rooms import RoomServer, room
+
+SHOWN_S, OPENED_S, MEMORY_MB = 1.0, 1.0, 200.0
+_VIEWERS = 10
+
+
+class Double:
+    """A person that always says the same, and agrees to nothing that would end the room."""
+
+    evidence = "scripted"
+
+    async def answer(self, question: Question) -> str:
+        form = question.form
+        if form.kind == "text":
+            return "I would like to know more about that."
+        return "" if form.kind == "signal" else "yes" if question.act == "consent" else "no"
+
+
+def specification(folder: Path, steps: int) -> Path:
+    """A room of two models and a seat."""
+    path = folder / "bench.yaml"
+    document = {
+        "name": "bench",
+        "task": "Should the library open on Sundays?",
+        "cast": [{"name": "Ada"}, {"name": "Ben"}, {"name": "Guest", "seat": {}}],
+        "roles": {"moderator": {}},
+        "interaction": {"kind": "room", "steps": steps, "analyze_every": 0},
+    }
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return path
+
+
+def ask(server: RoomServer, path: str, cookie: str, form: dict[str, str] | None = None) -> tuple[int, str, str]:
+    """Status, text and new cookie of a request."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    headers = {"cookie": cookie, "origin": server.address, "content-type": "application/x-www-form-urlencoded"}
+    connection.request("POST" if form else "GET", path, urlencode(form) if form else None, headers)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text, (answer.getheader("set-cookie") or cookie).partition(";")[0]
+
+
+def _follow(server: RoomServer, run: str, cookie: str, seen: dict[int, list[float]], lock: threading.Lock) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection.request("GET", f"{run}/live?since=0.0", headers={"cookie": cookie})
+    answer = connection.getresponse()
+    try:
+        while line := answer.readline().decode():
+            if line.startswith("data: {"):
+                with lock:
+                    seen.setdefault(json.loads(line[6:])["turn"], []).append(time.time())
+    except (OSError, http.client.HTTPException):
+        return
+
+
+def on_screen(folder: Path) -> None:
+    """(a) Seconds from a reply on record to the screen of the last of ten viewers."""
+    with room(specification(folder, 60), folder) as server:
+        _, _, cookie = ask(server, server.link.removeprefix(server.address), "")
+        found = re.search(r"/sessions/\w+", ask(server, "/", cookie)[1])
+        assert found is not None
+        run, seen, lock = found[0], dict[int, list[float]](), threading.Lock()
+        ask(server, f"{run}/sit", cookie, {"seat": "2"})
+        for _ in range(_VIEWERS):
+            threading.Thread(target=_follow, args=(server, run, cookie, seen, lock), daemon=True).start()
+        until = time.monotonic() + 40
+        while time.monotonic() < until:
+            page = ask(server, f"{run}/seat", cookie)[1]
+            held = dict(re.findall(r'name="(turn|part|attempt)" value="([^"]*)"', page))
+            if "This session is over" in page:
+                break
+            if held:
+                ask(server, f"{run}/answer", cookie, {**held, "text": "no" if 'type="radio"' in page else "Go on."})
+        time.sleep(1)
+        with open_store(next((folder / "results").glob("*.sqlite")).as_posix(), write=False) as store:
+            arrived = {entry.key.turn: entry.arrived_at for entry in store.entries(run.rpartition("/")[2])}
+    whole = {turn: max(times) for turn, times in seen.items() if len(times) == _VIEWERS and turn in arrived}
+    late = [at - (arrived[turn] or 0.0) for turn, at in whole.items()]
+    print(
+        f"(a) {len(late)} messages, {_VIEWERS} viewers: on the last screen after {statistics.median(late):.2f} s "
+        f"(median), {max(late):.2f} s (most; bar {SHOWN_S:g})"
+    )
+
+
+def _memory_mb(server: RoomServer) -> float:
+    status = Path(f"/proc/{server.process.pid}/status").read_text(encoding="utf-8")
+    return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]
+
+
+def long_dialogue(folder: Path, turns: int) -> None:
+    """(b) Seconds and memory for the whole page of a long dialogue."""
+    path = specification(folder, turns // 2)
+    url = f"sqlite:///{folder / 'long.sqlite'}"
+    osim.run(osim.load_experiment(path), url, people=Double())
+    with room(path, folder, "--store", str(folder / "long.sqlite")) as server:
+        _, home, cookie = ask(server, server.link.removeprefix(server.address), "")
+        home = ask(server, "/", cookie)[1]
+        run = re.search(r"/sessions/\w+", home)[0]  # type: ignore[index]
+        time.sleep(1)
+        idle, times = _memory_mb(server), []
+        for _ in range(7):
+            began = time.perf_counter()
+            page = ask(server, run, cookie)[1]
+            times.append(time.perf_counter() - began)
+        shown = page.count('<li class="line')
+        print(
+            f"(b) {shown:,} messages on one page: {statistics.median(times):.2f} s (median of 7), first {times[0]:.2f} "
+            f"s (bar {OPENED_S:g}); {_memory_mb(server) - idle:.0f} MB over the idle server (bar {MEMORY_MB:g})"
+        )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=2600)
+    given = parser.parse_args()
+    for measure in (on_screen, lambda folder: long_dialogue(folder, given.turns)):
+        with tempfile.TemporaryDirectory() as folder:
+            measure(Path(folder))
+
+
+if __name__ == "__main__":
+    main()
