@@ -11,8 +11,7 @@ import typer
 
 from opinionsim.cli._console import counted, note
 from opinionsim.cli._options import Changes, Prompts, Slots, Spec, read_spec
-from opinionsim.cli._reasons import reasons
-from opinionsim.cli._stores import spelled
+from opinionsim.cli._stores import reasons, spelled
 from opinionsim.errors import SpecError
 from opinionsim.progress import attended, shown, stop_requests
 

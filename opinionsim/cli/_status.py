@@ -9,7 +9,6 @@ import typer
 
 from opinionsim.cli._console import aligned, counted, say, say_json
 from opinionsim.cli._options import AsJson, StorePath
-from opinionsim.cli._reasons import reason_lines, reasons
 from opinionsim.cli._stores import (
     STATES,
     Replies,
@@ -17,6 +16,8 @@ from opinionsim.cli._stores import (
     count_states,
     how_far,
     models_of,
+    reason_lines,
+    reasons,
     replies_of,
     several_answered,
     spelled,

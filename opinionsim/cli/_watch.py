@@ -19,8 +19,7 @@ from rich.text import Text
 
 from opinionsim.cli._console import clean, note, say
 from opinionsim.cli._options import ExperimentName, StorePath
-from opinionsim.cli._reasons import reason_lines
-from opinionsim.cli._stores import STATES
+from opinionsim.cli._stores import STATES, reason_lines
 from opinionsim.cli._watch_state import Line, OpenRun, Seen, Trajectory, Watcher
 from opinionsim.errors import StoreError
 

@@ -8,11 +8,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from opinionsim.cli._reasons import Reason, reasons
 from opinionsim.cli._stores import (
+    Reason,
     Replies,
     cells_of,
     count_states,
+    reasons,
     replies_of,
     row_of,
     spelled,

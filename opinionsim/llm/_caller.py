@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -261,7 +261,7 @@ class RunCalls:
             entry = self.journal.lookup(key)
             stored = entry is not None
             if entry is not None:
-                _verify(entry, turn, prompt, self.run_id, self._place(turn))
+                _verify(entry, turn, prompt, self.run_id, self._place)
                 self.answered += 1
                 verdict = self._read_again(entry, turn, reading)
             else:
@@ -489,19 +489,19 @@ class RunCalls:
         return f"run {self.run_id}, {step}turn {turn.index}, agent {turn.agent} ({turn.act})"
 
 
-def _verify(record: Entry, turn: CallSite, prompt: Prompt, run_id: str, place: str) -> None:
+def _verify(record: Entry, turn: CallSite, prompt: Prompt, run_id: str, place: Callable[[CallSite], str]) -> None:
     """Refuse a journal entry that answers another question or belongs to another run."""
     asked = (turn.act, turn.agent, prompt.identity)
     stored = (record.act, record.agent, record.prompt_hash)
     if asked != stored:
         raise JournalMismatch(
-            f"{place}: the store holds a reply to another question under this call: "
+            f"{place(turn)}: the store holds a reply to another question under this call: "
             f"stored act {stored[0]!r}, agent {stored[1]}, prompt {stored[2][:12]}; "
             f"now asked act {asked[0]!r}, agent {asked[1]}, prompt {asked[2][:12]}",
             "The wording of the prompts was changed since; undo the change, or start these runs anew with --fresh",
         )
     if record.seed is not None and record.seed != call_seed(run_id, *record.key):
-        raise JournalMismatch(f"{place}: the journal is that of another run; give each its own")
+        raise JournalMismatch(f"{place(turn)}: the journal is that of another run; give each its own")
 
 
 def _finish(waiter: asyncio.Future[None]) -> None:

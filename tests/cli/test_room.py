@@ -49,9 +49,9 @@ def test_a_session_at_the_terminal(invoke: Invoke, room: Path) -> None:
     ):
         assert words in said
     results = osim.load("results/seats-room.sqlite")
-    own = results.turns[results.turns["name"] == "Ben"].set_index("act")["message"]
+    own = results.turns[results.turns["agent"] == 1].set_index("act")["message"]
     assert own["state"] == "Leave it\nas it is."
-    assert own["self-report"] == "negative"
+    assert own["self-report"] == "slightly negative"
     assert sorted(results.runs["status"]) == ["complete", "pending"]
     assert set(results.runs["evidence"]) == {"mixed"}
 

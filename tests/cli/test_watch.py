@@ -28,7 +28,7 @@ from rich.console import Console
 
 import opinionsim as osim
 from opinionsim.cli import _watch, _watch_state
-from opinionsim.cli._reasons import Reason, reasons
+from opinionsim.cli._stores import Reason, reasons
 from opinionsim.cli._watch import drawn, in_one_line
 from opinionsim.cli._watch_state import Gathering, Line, OpenRun, Seen, Trajectory, Watcher
 from opinionsim.errors import StoreError

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from typing import Any
 
 import pytest
 
 import opinionsim as osim
 from opinionsim import background
+from opinionsim.consensus import Mediation
 from opinionsim.errors import SpecError
 from opinionsim.llm import Question, Seat
 from opinionsim.running import replay, run, under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
-from tests.support.people import NEVER_S, Double, Nobody
+from tests.support.people import NEVER_S, Double, Nobody, killed_while_asked
+from tests.support.processes import in_process
 from tests.support.running import assert_same, changed, finished, watched
 
 CHAIN: dict[str, Any] = {
@@ -162,6 +165,17 @@ def test_a_run_that_is_stopped_while_it_waits_goes_on_with_the_same_question() -
         assert reader.waits() == []
 
 
+@pytest.mark.parametrize("turn", [1, 4])
+def test_a_process_that_is_killed_while_a_person_is_asked_leaves_the_wait_on_record(turn: int) -> None:
+    expected = finished(CHAIN, "whole.sqlite", people=Double())
+    assert in_process(killed_while_asked, CHAIN, "killed.sqlite", turn)[1] == -signal.SIGKILL
+    with open_store("killed.sqlite", write=False) as reader:
+        assert [each.turn for each in reader.waits()] == [turn]
+    person = Double()
+    assert_same(finished(CHAIN, "killed.sqlite", people=person), expected)
+    assert person.turns == [each for each in (1, 4) if each >= turn]
+
+
 def test_runs_that_wait_for_persons_hold_up_no_other_run() -> None:
     """With one slot, and more sessions than runs are ever open at a time."""
     spec = changed(CHAIN, replicates=20, sweep={"cast.1.seat": [{}, None]})
@@ -222,3 +236,25 @@ def test_a_sweep_that_is_stopped_while_seats_are_empty_leaves_its_sessions_pendi
         assert future.result().stopped
     with open_store("none.sqlite", write=False) as reader:
         assert {state.status for state in reader.states().values()} == {"pending"}
+
+
+def test_a_citizen_of_a_mediation_may_be_a_person() -> None:
+    person = Double(evidence="human")
+    citizens = ["Yes, and soon.", Seat(person, words=30), {"persona": "A nurse."}]
+    session = Mediation(citizens, "Should the centre be closed to cars?", rounds=0, candidates=2).run("m.sqlite")
+    assert session.winner
+    assert {question.act for question in person.asked} == {"state", "rank"}
+    assert {question.form.words for question in person.asked} == {30, None}
+    assert set(session.results.runs["evidence"]) == {"mixed"}
+
+
+def test_a_person_in_a_model_is_asked_in_words_for_people() -> None:
+    person = Double(evidence="human")
+    with osim.OpinionModel(schedule=20, seats={0: Seat(person)}, classifier="lexicon") as model:
+        model.run()
+        assert model.evidence == "mixed"
+        said = [each.message.text for each in model.history if each.turn.agent == 0]
+    assert len(said) == len(person.asked) > 0
+    for question in person.asked:
+        assert question.text.startswith("The claim: ")
+        assert "Jamal" not in question.text

@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
+import os
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from opinionsim.llm import Question
+from opinionsim.running import run
+from opinionsim.specification import load_experiment
 
 #: Seconds of an answer that never comes.
 NEVER_S = math.inf
@@ -67,3 +72,13 @@ class Nobody:
 
     async def answer(self, question: Question) -> str:
         raise AssertionError(f"turn {question.turn} asks a person although the answer is on record")
+
+
+def killed_while_asked(spec: dict[str, Any], store: str, turn: int) -> None:
+    """Carry out an experiment until a turn asks a person: then the process is killed."""
+
+    def says(question: Question) -> None:
+        if question.turn == turn:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    run(load_experiment(spec), store, people=Double(says))
