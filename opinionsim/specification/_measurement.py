@@ -100,20 +100,10 @@ class ResolvedInstrument:
         )
 
 
-_Kinds = Annotated[
-    tuple[
-        Literal["post", "report", "response", "speech", "probe", "moderation", "opinion", "statement", "critique"], ...
-    ],
-    AfterValidator(distinct),
-]
+_Kind = Literal["post", "report", "response", "speech", "probe", "moderation", "opinion", "statement", "critique"]
+_Kinds = Annotated[tuple[_Kind, ...], AfterValidator(distinct)]
 #: Kinds of text that are coded where a specification names none.
-_USUAL: tuple[Literal["report", "post", "response", "speech", "opinion"], ...] = (
-    "report",
-    "post",
-    "response",
-    "speech",
-    "opinion",
-)
+_USUAL: tuple[_Kind, ...] = ("report", "post", "response", "speech", "opinion")
 
 
 class InstrumentSpec(DocumentModel):

@@ -55,7 +55,10 @@ INTERACTIONS = [
     {"kind": "instruct", "marker": "Moderator instructions:"},
     {"kind": "consensus", "candidates": 2},
     {"kind": "questions", "messages": ["Should it rain?"], "count": 2, "shown": 1},
+    {"kind": "room", "steps": 2},
 ]
+#: Roles that each kind needs.
+ROLES = {"consensus": ("mediator",), "room": ("moderator", "analyzer")}
 
 
 @pytest.mark.parametrize("interaction", INTERACTIONS, ids=lambda each: each["kind"] + each.get("ranking", ""))
@@ -71,7 +74,7 @@ def test_what_is_known_of_a_schedule_beforehand_is_what_it_declares(
             "population": {"size": {"debate": 2, "questions": 1}.get(interaction["kind"], 4)},
             "interaction": interaction,
             "measurement": asked,
-            "roles": {"mediator": {}} if interaction["kind"] == "consensus" else {},
+            "roles": {key: {} for key in ROLES.get(interaction["kind"], ())},
         }
     )
     (run,) = experiment.runs

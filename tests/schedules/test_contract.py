@@ -32,6 +32,7 @@ from opinionsim.schedules import (
     Outcomes,
     RememberedReports,
     RewiringDyads,
+    RoomInteraction,
     Schedule,
     Setting,
     SimilarityDyads,
@@ -124,6 +125,8 @@ BUILDERS: dict[str, Callable[[], AnySchedule]] = {
     "remembered reports": lambda: _remembered(4, 15),
     "exposure in random order": lambda: _exposure(4, 12, "random"),
     "exposure in sequence": lambda: _exposure(4, 12, "sequence"),
+    "room": lambda: _of(RoomInteraction(kind="room", steps=6), 3),
+    "room without memory": lambda: _of(RoomInteraction(kind="room", steps=5, remember=False, last_n=2), 4),
 }
 PROBES = [(0, 0), (1, 0), (0, 1), (2, 3)]
 CASES = [(name, probes) for name in BUILDERS for probes in PROBES]
