@@ -8,7 +8,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
-from itertools import chain
+from itertools import chain, starmap
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
@@ -418,13 +418,10 @@ def stored_rows(connection: Connection, statement: Select[Any]) -> Iterator[Any]
     with connection.execute(statement) as result:
         kind = _kind_of_row(tuple(result.keys()))
         while rows := result.cursor.fetchmany(_AT_ONCE):
-            for row in rows:
-                values = row
-                for value in row:
-                    if value.__class__ is str and value[:1] == _MARK:
-                        values = [_unspelled(each) if isinstance(each, str) else each for each in row]
-                        break
-                yield kind(*values)
+            # Looking at all texts as one is quicker than at each.
+            if _MARK in "".join([value for row in rows for value in row if value.__class__ is str]):
+                rows = [[_unspelled(value) if isinstance(value, str) else value for value in row] for row in rows]
+            yield from starmap(kind, rows)
 
 
 @lru_cache(maxsize=64)
