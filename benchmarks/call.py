@@ -207,7 +207,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer runs and rounds, and no sweep of the tables")
     quick = parser.parse_args().quick
     compare(11 if quick else 31, 3 if quick else 5)
-    growth(6, 2 if quick else 5)
+    growth(6 if quick else 24, 2 if quick else 5)
     short, long = stored_bytes(100), stored_bytes(500 if quick else 1500)
     print(f"bytes of the store a call: {short:.0f} in 100 steps, {long:.0f} in {500 if quick else 1500}")
     if not quick:

@@ -39,6 +39,7 @@ class Double:
     evidence = "scripted"
 
     async def answer(self, question: Question) -> str:
+        """Its answer."""
         form = question.form
         if form.kind == "text":
             return "I would like to know more about that."

@@ -106,7 +106,7 @@ class LexiconClassifier(PlainClassifier):
 def _stances(parts: list[Clause], view: ClaimView) -> list[Reading]:
     """The author's stances, from the first clause to the last."""
     words = [word for clause in parts for word in clause.raw]
-    if len(words) >= _LENGTH and sum(word in WORDS["common"] for word in words) < _ENGLISH * len(words):
+    if len(words) >= _LENGTH and sum(map(WORDS["common"].__contains__, words)) < _ENGLISH * len(words):
         return []
     stems = {word for clause in parts for word in clause.words}
     context = Context(not stems.isdisjoint(view.subject | view.core) or any(clause.has("claim") for clause in parts))

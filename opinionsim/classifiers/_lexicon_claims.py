@@ -59,6 +59,9 @@ class ClaimView:
         float
             How surely, in [0, 1].
         """
+        silent = "xclaim" not in words and self.words.keys().isdisjoint(words)
+        if silent and not any(word[0].isdecimal() for word in words):
+            return 0, 0.0
         votes, heart = 0, False
         counted = not self.above or any(word[0].isdecimal() and word not in self.subject for word in words)
         for word, sign in _signed(words):

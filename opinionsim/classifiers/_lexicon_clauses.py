@@ -79,18 +79,18 @@ def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
     """
     operators = _operators(clause, view)
     other, judged = _holder(clause, operators)
-    mine = max((at for at, word in enumerate(clause.words) if word in WORDS["me"]), default=-1)
-    if other and operators and not clause.has("say") and operators[0].start < mine < operators[-1].start:
-        # "A post in its favour makes me doubt it."
-        operators, other, judged = [mark for mark in operators if mark.start > mine], False, False
+    if other and operators and not clause.has("say"):
+        mine = max((at for at, word in enumerate(clause.words) if word in WORDS["me"]), default=-1)
+        if operators[0].start < mine < operators[-1].start:
+            # "A post in its favour makes me doubt it."
+            operators, other, judged = [mark for mark in operators if mark.start > mine], False, False
     first = operators[0].start if operators else len(clause.words)
     past = not other and _past(clause, first)
-    bearing = [m for m in clause.marks if operators and m.kind == "negation" and first - _NEGATES <= m.start < first]
-    taken = _covered([*operators, *bearing])
-    rest = [word for at, word in enumerate(clause.words) if at not in taken]
-    content = view.content(rest, context.known)
     if not operators:
-        return _unstated(clause, content, other, past, context)
+        return _unstated(clause, view.content(clause.words, context.known), other, past, context)
+    bearing = [m for m in clause.marks if m.kind == "negation" and first - _NEGATES <= m.start < first]
+    taken = _covered([*operators, *bearing])
+    content = view.content([word for at, word in enumerate(clause.words) if at not in taken], context.known)
     if all(mark.kind == "side" for mark in operators):
         return None
     denials = {mark: _denials(clause, mark, operators) for mark in operators}
@@ -120,10 +120,11 @@ def _operators(clause: Clause, view: ClaimView) -> list[Mark]:
     for mark in clause.marks:
         if mark.kind == "short_of" or (mark.kind == "than" and found):
             break
-        left = "from" in clause.words[: mark.start] and "to" in clause.words[mark.end :]
-        own = not clause.has("claim") and any(map(view.speaks_of, clause.words[mark.start : mark.end]))
-        if mark.kind in _STANCE and not left and not own:
-            found.append(mark)
+        if mark.kind in _STANCE:
+            left = "from" in clause.words[: mark.start] and "to" in clause.words[mark.end :]
+            own = not clause.has("claim") and any(map(view.speaks_of, clause.words[mark.start : mark.end]))
+            if not left and not own:
+                found.append(mark)
     return found
 
 

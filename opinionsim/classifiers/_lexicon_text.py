@@ -56,7 +56,10 @@ def stem(word: str) -> str:
 #: Sets of single words, as they are or as stems, and of forms as they are.
 WORDS = {key: frozenset([*text.split(), *map(stem, text.split())]) for key, text in DATA["words"].items()}
 WORDS |= {key: frozenset(text.split()) for key, text in DATA["forms"].items()}
-_REWRITES = [(re.compile(pattern, re.MULTILINE), instead) for pattern, instead in DATA["rewrites"].items()]
+_REWRITES = [
+    (needed, [(re.compile(pattern, re.MULTILINE), instead) for pattern, instead in table.items()])
+    for needed, table in DATA["rewrites"].items()
+]
 _SPELLED = re.compile(rf"(?<![\w'])(?:{'|'.join(sorted(map(re.escape, _SPELLINGS), key=len, reverse=True))})(?!\w)")
 _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|[0-9]+(?:[.,][0-9]+)*|%|[.!?;:,()\n]| - ")
 _ENDS, _PAUSES = frozenset(".!?\n;"), frozenset([",", "(", ")", " - ", ":"])
@@ -71,12 +74,16 @@ def tokens(text: str, claim: str = "") -> list[str]:
     text = text[:_MAX_CHARACTERS].strip()
     if len(claim) > 5:
         head, comma, _ = claim.partition(",")
-        text = re.sub(rf"(?<!\w){re.escape(claim)}(?!\w)", "xclaim", text, flags=re.IGNORECASE)
+        if not text.isascii() or claim.lower() in text.lower():
+            text = re.sub(rf"(?<!\w){re.escape(claim)}(?!\w)", "xclaim", text, flags=re.IGNORECASE)
         text = text.replace(head + comma, head)  # the other side of a claim mostly shares its opening
-    for pattern, instead in _REWRITES:
-        text = pattern.sub(instead, text)
+    for needed, rewrites in _REWRITES:
+        if needed in text:
+            for pattern, instead in rewrites:
+                text = pattern.sub(instead, text)
     text = _SPELLED.sub(lambda found: _SPELLINGS[found[0]], text.lower())
-    return [_DIGITS.get(word, word) for word in _TOKEN.findall(text)]
+    # A date or a version, with several points, is no number.
+    return [_DIGITS.get(word, word) for word in _TOKEN.findall(text) if word.count(".") < 2]
 
 
 class Mark(NamedTuple):
@@ -200,7 +207,7 @@ def _split(run: list[str], sentence: int, question: bool) -> Iterator[Clause]:
             raw.append(word)
         elif word != "," or following in WORDS["subjects"] or (raw and raw[0] in WORDS["aside"]):
             cuts.add(len(raw))
-    words = [stem(word) for word in raw]
+    words = list(map(stem, raw))
     marks = _marks(words)
     cuts.update([mark.start for mark in marks if mark.kind in ("but", "although", "because")])
     for mark in marks:

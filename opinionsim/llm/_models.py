@@ -320,8 +320,10 @@ def _untraced() -> AbstractContextManager[None]:
     Only ``OPINIONSIM_TRACING`` (1, true, yes or on) allows tracing: a variable that was meant for other work must not
     export prompts.
     """
+    if not tracing_is_enabled():
+        return nullcontext()
     allowed = os.environ.get("OPINIONSIM_TRACING", "").strip().lower() in ("1", "true", "yes", "on")
-    return nullcontext() if allowed or not tracing_is_enabled() else tracing_context(enabled=False)
+    return nullcontext() if allowed else tracing_context(enabled=False)
 
 
 async def _in_thread(function: Callable[[], AIMessage]) -> AIMessage:

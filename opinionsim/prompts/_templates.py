@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import cache, partial, wraps
+from itertools import islice
 from pathlib import PurePath
 from traceback import extract_tb
 from types import MappingProxyType
@@ -29,7 +30,9 @@ TASKS = ("write", "review", "report", "probe", "self-report")
 
 #: Characters that a template may make, in its text or on the way to it, beside those of the texts that it is given.
 LONGEST = 1_000_000
-_most: ContextVar[int] = ContextVar("most", default=LONGEST)
+_most: ContextVar[Callable[[], int]] = ContextVar("most", default=lambda: LONGEST)
+#: Pieces that are taken from a template before their lengths are looked at.
+_AT_ONCE = 64
 _TOO_LONG = f"a template may make {LONGEST:,} characters at most"
 #: Filters and methods that fill up to a width, those that write numbers into a pattern, and those that repeat a text.
 _WIDE = frozenset(
@@ -77,7 +80,8 @@ def render(place: str, template: Template, context: Mapping[str, Any]) -> str:
         If rendering fails; the message names pack, file and line.
     """
     try:
-        _most.set(LONGEST + _weight([*context.values()]))
+        # Few templates make so much that what they are given has to be measured.
+        _most.set(cache(lambda: LONGEST + _weight([*context.values()])))
         return template.render(context).strip()
     except Exception as error:  # a template is a user's program: any exception may come out of it
         own = str(template.name)
@@ -217,27 +221,31 @@ class _Bounded(ImmutableSandboxedEnvironment):
         super().__init__(**options)
         # Jinja joins what a template, a macro or a block writes by this function.
         self.concat = _joined  # type: ignore[method-assign]
-        self.filters = {name: _bounded(name, each) for name, each in self.filters.items()}
+        self.filters = {name: each if each is len else _bounded(name, each) for name, each in self.filters.items()}
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         """The value of an operator that might make much of little."""
         if operator == "*":
             text, times = (right, left) if isinstance(left, int) else (left, right)
             number = not isinstance(times, int) or isinstance(text, int | float)
-            _require(number or _weight(text) * times <= _most.get())
+            _require(number or _within(_weight(text) * times))
         elif operator == "+":
-            _require(isinstance(left, int | float) or _weight(left) + _weight(right) <= _most.get())
+            _require(isinstance(left, int | float) or _within(_weight(left) + _weight(right)))
         elif operator == "%" and isinstance(left, str):
             _check_arguments("format", (left, *(right if isinstance(right, tuple) else (right,))))
         elif operator == "**" and isinstance(left, int) and isinstance(right, int):
-            _require(left.bit_length() * right <= _most.get())
+            _require(_within(left.bit_length() * right))
         return super().call_binop(context, operator, left, right)
 
     def call(self, context: Any, called: Any, /, *arguments: Any, **named: Any) -> Any:
         """The value of a function or method."""
         if type(called) is Macro:  # what it writes is joined under the bound, and it runs in this sandbox itself
-            plain = {key: value for key, value in named.items() if key not in ("_loop_vars", "_block_vars")}
-            return called(context.eval_ctx, *arguments, **plain)
+            named.pop("_loop_vars", None)
+            named.pop("_block_vars", None)
+            odd = named or called.catch_kwargs or called.catch_varargs or called.caller or context.eval_ctx.autoescape
+            if not odd and len(arguments) == len(called.arguments):  # nothing to find out, which takes half of a call
+                return called._func(*arguments)
+            return called(context.eval_ctx, *arguments, **named)
         # The sandbox wraps the method `format` of a text.
         name, owner = getattr(called, "__name__", ""), getattr(getattr(called, "__wrapped__", called), "__self__", None)
         if isinstance(owner, str | bytes):
@@ -265,15 +273,15 @@ def _check_arguments(name: str, values: tuple[Any, ...]) -> None:
     if name in _PATTERNED:
         _require(not _WIDTH.search(str(subject)))
     if name in _WIDE or (name in _PATTERNED and _GIVEN_WIDTH.search(str(subject))):
-        _require(all(abs(number) < _most.get() for number in numbers))
+        _require(all(_within(abs(number) + 1) for number in numbers))
     elif name == "replace" and len(others) > 1:
         old, new = str(others[0]), str(others[1])
-        _require(len(str(subject)) + str(subject).count(old) * len(new) <= _most.get())
+        _require(_within(len(str(subject)) + str(subject).count(old) * len(new)))
     elif name == "join":
         between, pieces = (subject, others[0]) if isinstance(subject, str) and others else ("", subject)
         if isinstance(pieces, list | tuple):
             gap = between or (others[0] if others and isinstance(others[0], str) else "")
-            _require(_weight(pieces) + len(str(gap)) * len(pieces) <= _most.get())
+            _require(_within(_weight(pieces) + len(str(gap)) * len(pieces)))
 
 
 def _weight(value: Any) -> int:
@@ -286,20 +294,26 @@ def _weight(value: Any) -> int:
 
 
 def _checked(value: Any) -> Any:
-    _require(not isinstance(value, str) or len(value) <= _most.get())
+    _require(not isinstance(value, str) or _within(len(value)))
     return value
 
 
 def _joined(pieces: Iterable[str]) -> str:
     """All pieces as one text."""
+    if isinstance(pieces, list):
+        _require(_within(sum(map(len, pieces))))
+        return "".join(pieces)
     taken: list[str] = []
-    left = _most.get()
-    for piece in pieces:
-        left -= len(piece)
-        if left < 0:
-            raise OverflowError(_TOO_LONG)
-        taken.append(piece)
+    left, length = iter(pieces), 0
+    while some := list(islice(left, _AT_ONCE)):
+        length += sum(map(len, some))
+        _require(_within(length))
+        taken += some
     return "".join(taken)
+
+
+def _within(characters: int) -> bool:
+    return characters <= LONGEST or characters <= _most.get()()
 
 
 def _require(fits: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -215,8 +215,7 @@ async def conclude(context: Context, played: Played) -> None:
         failure = None if coding is None else await coding.end()
         context.heed(failure)
         if error is None:
-            texts = {text.site.index: text for text in played.simulation.texts()}
-            error = failure or await _measure(context, record, played.measuring, texts)
+            error = failure or await _measure(context, record, played.measuring, played.simulation.text)
         reason = "" if error is None else str(error)
         await context.in_store(context.store.finish, run_id, record.epoch, status, reason)
     finally:
@@ -261,7 +260,7 @@ async def _measure_again(context: Context, planned: PlannedRun) -> None:
     calls = context.begin(planned, record)
     try:
         texts, measuring = await _on_record(context, planned, calls)
-        failure = await _measure(context, record, measuring, texts)
+        failure = await _measure(context, record, measuring, texts.__getitem__)
         if failure is not None and not isinstance(failure, Stopped):
             await context.in_store(store.save_error, run_id, str(failure))
         await context.in_store(store.release, run_id, epoch)
@@ -284,7 +283,7 @@ async def _on_record(context: Context, planned: PlannedRun, calls: RunCalls) -> 
 
 
 async def _measure(
-    context: Context, record: RunRecord, measuring: Measuring, texts: Mapping[int, Text]
+    context: Context, record: RunRecord, measuring: Measuring, text_of: Callable[[int], Text]
 ) -> OpinionSimError | None:
     """Code all texts of a run that are not coded yet; return the error that stopped coding, if any.
 
@@ -302,7 +301,7 @@ async def _measure(
             keys = found.get(record.run_id, [])
             for start in range(0, len(keys), measuring.portion):
                 portion = keys[start : start + measuring.portion]
-                coded = await measuring.code(instrument, portion, texts.__getitem__)
+                coded = await measuring.code(instrument, portion, text_of)
                 record.add_opinions(opinion_rows(instrument, coded))
     except HeldElsewhereError:
         raise

@@ -6,11 +6,16 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, union, update
+from sqlalchemy import Connection, bindparam, delete, select, union, update
 
 from opinionsim.errors import StoreError
 from opinionsim.store import _counts, _queries, _schema
 from opinionsim.store._workers import Heartbeat, lives
+
+_run = _schema.runs.c
+_asked = _run.run_id.in_(bindparam("run_ids", expanding=True))
+#: Made once, since every transaction of a run asks. One order for all of them prevents deadlocks.
+_EPOCHS = select(_run.run_id, _run.epoch).where(_asked).order_by(_run.run_id).with_for_update()
 
 
 class HeldElsewhereError(StoreError):
@@ -157,11 +162,8 @@ def require_epoch(connection: Connection, run_id: str, epoch: int) -> None:
 def current_epochs(connection: Connection, run_ids: Iterable[str]) -> dict[str, int]:
     """Epochs of runs, their rows held until the transaction ends where the database locks rows."""
     epochs: dict[str, int] = {}
-    run = _schema.runs.c
     for some in _schema.chunks(run_ids):
-        # One order for all transactions prevents deadlocks.
-        statement = select(run.run_id, run.epoch).where(run.run_id.in_(some)).order_by(run.run_id).with_for_update()
-        epochs.update((run_id, epoch) for run_id, epoch in connection.execute(statement))
+        epochs.update((run_id, epoch) for run_id, epoch in connection.execute(_EPOCHS, {"run_ids": some}))
     return epochs
 
 

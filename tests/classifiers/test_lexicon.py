@@ -500,6 +500,10 @@ def test_any_text_is_coded(text, claim):
     assert len(estimates) == 1
 
 
+def test_a_date_is_no_number():
+    assert code("a bicycle usually has two wheels", "Of course bikes have two wheels, as on 24.12.2024.") == 2
+
+
 @given(st.text(alphabet=" aeinotxyz.,;!?'\"#-0149%", max_size=200))
 def test_clauses_hold_no_empty_words(text):
     for clause in clauses(text):
@@ -517,6 +521,7 @@ def test_clauses_hold_no_empty_words(text):
         ("the U.S. and the US", ["the", "usa", "and", "the", "usa"]),
         ("T. rex co-existed", ["trex", "coexist"]),
         ("#FlatEarth @you https://example.org", ["flat", "earth"]),
+        ("version 6.0.1 of 24.12.2024, 1,000.5 times", ["version", "of", ",", "1,000.5", "times"]),
     ],
 )
 def test_tokens(text, words):
