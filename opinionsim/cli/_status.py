@@ -142,7 +142,7 @@ def _swept(opened: Store, designs: Sequence[DesignRow]) -> dict[str, int]:
     # Runs of more replicates than the last invocation asked for are there too.
     total = sum(max(number, sum(found.get(point_id, (0,)))) for point_id, number in wanted.items())
     counted = {"complete": done, "incomplete": failed, "pending": total - done - failed}
-    return {"runs": total, **dict.fromkeys(("under_way", "cut_off", "being_coded"), 0), **counted}
+    return {"runs": total, **dict.fromkeys(("under_way", "cut_off", "withdrawn", "being_coded"), 0), **counted}
 
 
 # -- the table -----------------------------------------------------------------------------------------------
