@@ -91,7 +91,7 @@ EXCUSED = {
     ("tests/cli/test_plan_output.py", "cli._run._compare"): "the same at the end of a pilot",
     ("tests/cli/test_run.py", "cli._run"): "many errors of one cause",
     ("tests/cli/test_under_way.py", "cli._stores"): "ids of runs that begin alike",
-    ("tests/cli/test_watch.py", "cli._reasons"): "errors of many runs, put together",
+    ("tests/cli/test_watch.py", "cli._stores"): "errors of many runs, put together",
     ("tests/cli/test_watch.py", "cli._watch"): "its clock, and any width, without a terminal",
     ("tests/cli/test_watch.py", "cli._watch_state"): "what is counted, without a terminal",
     ("tests/running/test_adaptive.py", "assembly._edges"): "weights and directions that no specification gives",

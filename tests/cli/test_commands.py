@@ -65,6 +65,7 @@ def test_status_counts_runs(invoke: Invoke, store: Path) -> None:
     calls = osim.load(str(store)).calls
     counts = {
         "runs": 4, "complete": 4, "incomplete": 0, "under_way": 0, "cut_off": 0, "pending": 0, "being_coded": 0,
+        "withdrawn": 0,
     }  # fmt: skip
     assert found == {
         "experiment": "small", **counts, "errors": {},
