@@ -57,7 +57,8 @@ PROPOSE = _of_people("propose", "topic", Form(), "What should the room talk abou
 #: A person says what it wants out of turn; most often nothing.
 SIGNAL = _of_people(
     "signal", "signal", Form("signal", optional=True),
-    "Nothing, or one thing a line: analysis, pause, end, harm: and what happened.", parse=read_signals,
+    "Nothing, or what you want, each on a line of its own: analysis (to have one made), pause, end, or harm: and what "
+    "happened.", parse=read_signals,
 )  # fmt: skip
 #: A person who has paused the room goes on.
 RESUME = _of_people(
