@@ -67,17 +67,7 @@ class InterviewInteraction(Interaction):
             "separator": _SEPARATOR,
         }
         return named(
-            ActSpec(
-                "interview",
-                "interview",
-                "interview",
-                values=values,
-                memory="none",
-                parse=self._read,
-                formal=True,
-                person="Please answer these questions{% if words %}, each in about {{ words }} words{% endif %}. "
-                "Put a line {{ separator }} between two answers.\n\n{{ questions }}",
-            )
+            ActSpec("interview", "interview", "interview", values=values, memory="none", parse=self._read, formal=True)
         )
 
     def _read(self, part: str, text: str, received: tuple[Message, ...]) -> tuple[str, ...]:

@@ -19,8 +19,9 @@ from opinionsim.dialogue import (
     read_vote,
 )
 from opinionsim.forms import Form
-from opinionsim.schedules._acts import ABOUT, PROBE, SELF_REPORT
-from opinionsim.schedules._turns import ActSpec, Labelling
+from opinionsim.messages import Parse
+from opinionsim.schedules._acts import PROBE, SELF_REPORT
+from opinionsim.schedules._turns import PERSONS, ActSpec
 
 #: Role of the analyzer.
 ANALYZER = "analyzer"
@@ -38,74 +39,54 @@ Guideline = Literal[
     "clarity",
 ]
 
-_SHOWN: Labelling = "named"
+_UNREMEMBERED: dict[str, Any] = {"memory": "none", "labelling": "named", "after": "none", "formal": True}
+_YES_NO = Form("choice", ("yes", "no"))
 
 
-def _of_people(name: str, kind: str, form: Form, person: str, **others: Any) -> ActSpec:
+def _of_people(
+    name: str, kind: str, form: Form, parse: Parse = read_answer, values: Mapping[str, str] | None = None
+) -> ActSpec:
     """An act that is a person's alone: what people are asked stands for a template of models too."""
-    fixed: dict[str, Any] = {"memory": "none", "labelling": _SHOWN, "after": "none", "formal": True}
-    asked = {"text": person, "person": person, "form": form, "parse": read_answer}
-    return ActSpec(name, name.partition(".")[0], kind, **{**fixed, **asked, **others})
+    template = name.partition(".")[0]
+    return ActSpec(
+        name, template, kind, PERSONS[template], values=values or {}, form=form, parse=parse, **_UNREMEMBERED
+    )
 
 
 #: A person agrees to take part, on the terms that it was shown.
-CONSENT = _of_people(
-    "consent", "consent", Form("choice", ("yes", "no")), "Do you agree to take part, on the terms that you were shown?"
-)
+CONSENT = _of_people("consent", "consent", _YES_NO)
 #: A person says what the room is to talk about.
-PROPOSE = _of_people("propose", "topic", Form(), "What should the room talk about? Put it as a question or a claim.")
+PROPOSE = _of_people("propose", "topic", Form())
 #: A person says what it wants out of turn; most often nothing.
-SIGNAL = _of_people(
-    "signal", "signal", Form("signal", optional=True),
-    "Nothing, or one thing a line: analysis, pause, end, harm: and what happened.", parse=read_signals,
-)  # fmt: skip
+SIGNAL = _of_people("signal", "signal", Form("signal", optional=True), read_signals)
 #: A person who has paused the room goes on.
-RESUME = _of_people(
-    "resume", "signal", Form("choice", ("go on", "end")), "The room waits for you. Go on when you like, or end it."
-)
+RESUME = _of_people("resume", "signal", Form("choice", ("go on", "end")))
 #: A report of harm is put on record.
 HARM = ActSpec("harm", template="", kind="harm", memory="none", draws=0)
 #: The moderator opens with scope, criteria, timeline and roles.
-OPEN_ROOM = ActSpec(
-    "open", "open", "moderation", memory="none", labelling=_SHOWN,
-    person=ABOUT + "You are the moderator. Open the discussion: its scope, criteria, time and roles.",
-)  # fmt: skip
+OPEN_ROOM = ActSpec("open", "open", "moderation", memory="none", labelling="named")
 #: The moderator remarks on what was said, or not, and proposes who speaks next.
-MODERATE = ActSpec(
-    "moderate-room", "moderate-room", "moderation", memory="none", labelling=_SHOWN, parse=read_move, after="none",
-    formal=True, person=ABOUT + "You are the moderator. Write a remark or none, and a last line such as `Next: NAME`.",
-)  # fmt: skip
+MODERATE = ActSpec("moderate-room", "moderate-room", "moderation", parse=read_move, **_UNREMEMBERED)
 #: The moderator closes the room.
-CLOSE = replace(OPEN_ROOM, name="close", template="close", person="You are the moderator. Close the discussion.")
+CLOSE = replace(OPEN_ROOM, name="close", template="close")
 #: A speaker has a turn.
-SPEAK = ActSpec("speak", "speak", "speech", labelling=_SHOWN, person=ABOUT + "It is your turn. What do you say?")
+SPEAK = ActSpec("speak", "speak", "speech", labelling="named")
 #: A speaker says whether the room has come to the end that the moderator declares.
-CONFIRM = ActSpec(
-    "confirm", "confirm", "vote", memory="fork", labelling=_SHOWN, parse=read_vote, after="none", formal=True,
-    form=Form("choice", ("yes", "no")),
-    person=ABOUT + "The moderator says that the discussion has come to its end. Do you agree?",
-)  # fmt: skip
+CONFIRM = ActSpec("confirm", "confirm", "vote", parse=read_vote, form=_YES_NO, **_UNREMEMBERED)
 #: The analyzer reads the whole dialogue; nobody waits for it.
-ANALYZE = ActSpec(
-    "analyze", "analyze", "analysis", memory="none", labelling=_SHOWN, after="none", formal=True, background=True
-)
+ANALYZE = ActSpec("analyze", "analyze", "analysis", background=True, **_UNREMEMBERED)
 #: How the room ended is put on record.
 END = ActSpec("end", template="", kind="ending", memory="none", draws=0)
+_AGREEING = Form("ratings", tuple(RATED), tuple(RATED.values()), LIKERT, ("strongly disagree", "strongly agree"))
 #: A person rates the room.
-QUESTIONNAIRE = _of_people(
-    "questionnaire", "questionnaire",
-    Form("ratings", tuple(RATED), tuple(RATED.values()), LIKERT, ("strongly disagree", "strongly agree")),
-    "How far do you agree with each of these?", parse=read_questionnaire,
-)  # fmt: skip
+QUESTIONNAIRE = _of_people("questionnaire", "questionnaire", _AGREEING, read_questionnaire)
 #: A person says in words of its own what it thinks of the room.
-COMMENTS = tuple(
-    _of_people(f"comment.{name}", "comment", Form(optional=True), "{{ asked }}", values={"asked": asked})
+COMMENTS = [
+    _of_people(f"comment.{name}", "comment", Form(optional=True), values={"asked": asked})
     for name, asked in OPEN.items()
-)
+]
 #: A person is told what it should know afterwards.
-DEBRIEF = _of_people(
-    "debrief", "debriefing", Form("choice", ("read",)), "Thank you for taking part. Please read this before you leave."
-)
+DEBRIEF = _of_people("debrief", "debriefing", Form("choice", ("read",)))
 
 
 def acts_of(told: Mapping[str, str], most: int, *, remember: bool) -> list[ActSpec]:
@@ -128,6 +109,6 @@ def acts_of(told: Mapping[str, str], most: int, *, remember: bool) -> list[ActSp
         replace(CONFIRM, memory="fork" if remember else "none"),
         replace(ANALYZE, parse=partial(read_analysis, most)),
     ]
-    asked = [replace(each, labelling=_SHOWN) for each in (PROBE, SELF_REPORT)]
+    asked = [replace(each, labelling="named") for each in (PROBE, SELF_REPORT)]
     people = [CONSENT, PROPOSE, SIGNAL, RESUME, HARM, END, QUESTIONNAIRE, *COMMENTS, DEBRIEF]
     return [*(replace(act, values=told) for act in worded), *asked, *people]
