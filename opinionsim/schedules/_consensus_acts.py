@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from string import ascii_uppercase
@@ -13,6 +12,7 @@ from typing import Any
 from opinionsim.errors import Rejected
 from opinionsim.forms import Form
 from opinionsim.messages import Message, Said
+from opinionsim.schedules._acts import act
 from opinionsim.schedules._turns import ActSpec
 
 #: Roles beside the citizens.
@@ -198,35 +198,28 @@ def _ratings(*names: str) -> Form:
     return Form("ratings", names, points=LIKERT, ends=("not at all", "completely"))
 
 
+_FORMAL: dict[str, Any] = {"memory": "none", "after": "none", "formal": True}
+_STATED: dict[str, Any] = {"parse": read_statement, "written": read_written, **_FORMAL}
+
 #: A citizen states its opinion.
-STATE = ActSpec("state", template="state", kind="opinion", memory="none")
+STATE = act("state", "opinion", memory="none")
 #: A text that was written beforehand stands for a citizen's opinion.
 SUBMIT = ActSpec("submit", template="", kind="opinion", memory="none", draws=0)
-_FORMAL: dict[str, Any] = {"memory": "none", "after": "none", "formal": True}
 #: A mediator drafts a statement from the opinions.
-DRAFT = ActSpec("draft", "draft", "statement", parse=read_statement, written=read_written, **_FORMAL)
+DRAFT = act("draft", "statement", **_STATED)
 #: A mediator revises the winner after critiques.
-REVISE = replace(DRAFT, name="revise", template="revise")
+REVISE = act("revise", "statement", **_STATED)
 #: A mediator puts a text that it did not draft before the group, such as the position statement.
 PUT = ActSpec("put", template="", kind="statement", memory="none", draws=0)
 #: A citizen ranks all statements.
-RANK = ActSpec("rank", "rank", "ballot", parse=partial(read_ranking, "rank"), form=_ranking, **_FORMAL)
+RANK = act("rank", "ballot", parse=partial(read_ranking, "rank"), form=_ranking, **_FORMAL)
 #: A citizen rates one statement.
-RATE = ActSpec(
-    "rate", "rate", "rating", parse=partial(read_ratings, _RATED), form=_ratings("Agreement", "Quality"), **_FORMAL
-)
+RATE = act("rate", "rating", parse=partial(read_ratings, _RATED), form=_ratings("Agreement", "Quality"), **_FORMAL)
 #: A predictor ranks all statements as the author of one opinion would.
-PREDICT = replace(
-    RANK, name="predict", template="predict", kind="prediction", parse=partial(read_ranking, "predicted_rank")
-)
+PREDICT = act("predict", "prediction", parse=partial(read_ranking, "predicted_rank"), form=_ranking, **_FORMAL)
 #: A predictor rates one statement as the author of one opinion would.
-PREDICT_RATING = replace(
-    RATE,
-    name="predict-rating",
-    template="predict-rating",
-    kind="prediction",
-    parse=partial(read_ratings, _PREDICTED),
-    form=_ratings("Agreement"),
+PREDICT_RATING = act(
+    "predict-rating", "prediction", parse=partial(read_ratings, _PREDICTED), form=_ratings("Agreement"), **_FORMAL
 )
 #: A citizen criticises the winner.
-CRITICISE = ActSpec("criticise", template="criticise", kind="critique", memory="none")
+CRITICISE = act("criticise", "critique", memory="none")

@@ -19,9 +19,8 @@ from opinionsim.dialogue import (
     read_vote,
 )
 from opinionsim.forms import Form
-from opinionsim.messages import Parse
-from opinionsim.schedules._acts import PROBE, SELF_REPORT
-from opinionsim.schedules._turns import PERSONS, ActSpec
+from opinionsim.schedules._acts import PROBE, SELF_REPORT, act, asked_of
+from opinionsim.schedules._turns import ActSpec
 
 #: Role of the analyzer.
 ANALYZER = "analyzer"
@@ -39,18 +38,13 @@ Guideline = Literal[
     "clarity",
 ]
 
-_UNREMEMBERED: dict[str, Any] = {"memory": "none", "labelling": "named", "after": "none", "formal": True}
+_FORMAL: dict[str, Any] = {"memory": "none", "labelling": "named", "after": "none", "formal": True}
 _YES_NO = Form("choice", ("yes", "no"))
 
 
-def _of_people(
-    name: str, kind: str, form: Form, parse: Parse = read_answer, values: Mapping[str, str] | None = None
-) -> ActSpec:
+def _of_people(name: str, kind: str, form: Form, **how: Any) -> ActSpec:
     """An act that is a person's alone: what people are asked stands for a template of models too."""
-    template = name.partition(".")[0]
-    return ActSpec(
-        name, template, kind, PERSONS[template], values=values or {}, form=form, parse=parse, **_UNREMEMBERED
-    )
+    return act(name, kind, text=asked_of(name), form=form, **{"parse": read_answer, **_FORMAL, **how})
 
 
 #: A person agrees to take part, on the terms that it was shown.
@@ -58,33 +52,31 @@ CONSENT = _of_people("consent", "consent", _YES_NO)
 #: A person says what the room is to talk about.
 PROPOSE = _of_people("propose", "topic", Form())
 #: A person says what it wants out of turn; most often nothing.
-SIGNAL = _of_people("signal", "signal", Form("signal", optional=True), read_signals)
+SIGNAL = _of_people("signal", "signal", Form("signal", optional=True), parse=read_signals)
 #: A person who has paused the room goes on.
 RESUME = _of_people("resume", "signal", Form("choice", ("go on", "end")))
 #: A report of harm is put on record.
 HARM = ActSpec("harm", template="", kind="harm", memory="none", draws=0)
 #: The moderator opens with scope, criteria, timeline and roles.
-OPEN_ROOM = ActSpec("open", "open", "moderation", memory="none", labelling="named")
+OPEN_ROOM = act("open", "moderation", memory="none", labelling="named")
 #: The moderator remarks on what was said, or not, and proposes who speaks next.
-MODERATE = ActSpec("moderate-room", "moderate-room", "moderation", parse=read_move, **_UNREMEMBERED)
+MODERATE = act("moderate-room", "moderation", parse=read_move, **_FORMAL)
 #: The moderator closes the room.
-CLOSE = replace(OPEN_ROOM, name="close", template="close")
+CLOSE = act("close", "moderation", memory="none", labelling="named")
 #: A speaker has a turn.
-SPEAK = ActSpec("speak", "speak", "speech", labelling="named")
+SPEAK = act("speak", "speech", labelling="named")
 #: A speaker says whether the room has come to the end that the moderator declares.
-CONFIRM = ActSpec("confirm", "confirm", "vote", parse=read_vote, form=_YES_NO, **_UNREMEMBERED)
+CONFIRM = act("confirm", "vote", parse=read_vote, form=_YES_NO, **_FORMAL)
 #: The analyzer reads the whole dialogue; nobody waits for it.
-ANALYZE = ActSpec("analyze", "analyze", "analysis", background=True, **_UNREMEMBERED)
+ANALYZE = ActSpec("analyze", "analyze", "analysis", background=True, **_FORMAL)
 #: How the room ended is put on record.
 END = ActSpec("end", template="", kind="ending", memory="none", draws=0)
 _AGREEING = Form("ratings", tuple(RATED), tuple(RATED.values()), LIKERT, ("strongly disagree", "strongly agree"))
 #: A person rates the room.
-QUESTIONNAIRE = _of_people("questionnaire", "questionnaire", _AGREEING, read_questionnaire)
+QUESTIONNAIRE = _of_people("questionnaire", "questionnaire", _AGREEING, parse=read_questionnaire)
+_COMMENT = _of_people("comment", "comment", Form(optional=True))
 #: A person says in words of its own what it thinks of the room.
-COMMENTS = [
-    _of_people(f"comment.{name}", "comment", Form(optional=True), values={"asked": asked})
-    for name, asked in OPEN.items()
-]
+COMMENTS = [replace(_COMMENT, name=f"comment.{name}", values={"asked": asked}) for name, asked in OPEN.items()]
 #: A person is told what it should know afterwards.
 DEBRIEF = _of_people("debrief", "debriefing", Form("choice", ("read",)))
 
@@ -111,4 +103,4 @@ def acts_of(told: Mapping[str, str], most: int, *, remember: bool) -> list[ActSp
     ]
     asked = [replace(each, labelling="named") for each in (PROBE, SELF_REPORT)]
     people = [CONSENT, PROPOSE, SIGNAL, RESUME, HARM, END, QUESTIONNAIRE, *COMMENTS, DEBRIEF]
-    return [*(replace(act, values=told) for act in worded), *asked, *people]
+    return [*(replace(each, values=told) for each in worded), *asked, *people]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import iscoroutinefunction
 from numbers import Integral
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -71,13 +68,6 @@ TASK_VARIABLES = (
 )  # fmt: skip
 
 
-_WORDS = tomllib.loads(Path(__file__).with_name("persons.toml").read_text(encoding="utf-8"))
-#: What persons at seats are asked, by the template of models in whose place it stands.
-PERSONS = {
-    name: re.sub(r"<(\w+)>", lambda piece: str(_WORDS["pieces"][piece[1]]), text)
-    for name, text in _WORDS["asked"].items()
-}
-
 #: Ways in which received messages are introduced to their reader.
 Labelling = Literal["anonymous", "numbered", "named", "you-other"]
 
@@ -132,9 +122,9 @@ class ActSpec:
         Whether a step counts as over while the act's turns are still under way.
     form : Form or callable
         How a person at a seat answers; a callable makes it of the messages received.
-    person : str or None
-        The template's text for a person at a seat, who is not shown the model's; None takes that of ``persons.toml``
-        for the act's template, if there is one. The pack's template ``person-NAME`` of that template goes before it.
+    person : str
+        The template's text for a person at a seat, who is not shown the model's; the pack's template ``person-NAME`` of
+        the act's template goes before it.
     written : Parse or None
         Reads what a person wrote, where it is written in another way than a model's reply; None takes `parse`.
     """
@@ -156,7 +146,7 @@ class ActSpec:
     unread: str = "ask"
     background: bool = False
     form: Form | Callable[[tuple[Message, ...]], Form] = TEXT
-    person: str | None = None
+    person: str = "It is your turn."
     written: Parse | None = None
 
     @property
@@ -164,8 +154,7 @@ class ActSpec:
         """The act as a person at a seat is asked: once, in words for people, without a model's memory."""
         if not self.draws:
             return self
-        text = self.person or PERSONS.get(self.template, "It is your turn.")
-        own = {"template": f"person-{self.template}", "text": text, "parse": self.written or self.parse}
+        own = {"template": f"person-{self.template}", "text": self.person, "parse": self.written or self.parse}
         return replace(self, **own, memory="none", draws=1, selector=None)  # type: ignore[arg-type]
 
     def form_for(self, received: tuple[Message, ...]) -> Form:
