@@ -56,6 +56,7 @@ _NOTES: Mapping[str, str] = {
     ),
     "interaction": "`opinionsim list interactions` names all kinds. Structures have a page of their own, "
     "[structures.md](structures.md), and so have those that follow opinions, [adaptive.md](adaptive.md).",
+    "ethics": "People at seats: [room.md](room.md#people-as-subjects).",
     "events": "What each kind of event does to a run: [events.md](events.md).",
     "model": "Providers and keys: [models.md](models.md); refused and cut-off replies: [missing.md](missing.md).",
     "measurement": "Which classifiers there are and what they can say: [classifiers.md](classifiers.md).",
@@ -81,6 +82,7 @@ _EXAMPLES: Mapping[str, str] = {
     "      against: the town should not charge a fee for driving into its centre",
     "cognition": "cognition: {memory: reflective, confirmation_bias: weak, post_words: 40}",
     "interaction": "interaction:\n  kind: dyadic\n  network: {kind: watts-strogatz, k: 4, p: 0.1}\n  exposures: 5",
+    "ethics": "ethics: {consent: consent.yaml, protocol: 2026-17, age: 18}",
     "events": "events:\n  - {kind: message, step: 5, text: The council has published its figures.}\n"
     "  - {kind: leave, step: 8, agents: {share: 0.2}}",
     "model": "model: {name: scripted, temperature: 0.7, max_tokens: 300, replies: {truncated: {then: measure}}}",

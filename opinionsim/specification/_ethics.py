@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from opinionsim.documents import DocumentModel, read_document, validate
 from opinionsim.errors import SpecError
@@ -36,6 +36,23 @@ class EthicsSpec(DocumentModel):
     """Least age of people, years."""
 
 
+class Comprehension(DocumentModel):
+    """A question on the text of the consent, which people must answer rightly before they take part."""
+
+    question: _Said
+    """The question."""
+    answers: tuple[str, ...] = Field(min_length=2)
+    """Possible answers, of which one is right."""
+    right: str
+    """The right one."""
+
+    @model_validator(mode="after")
+    def _known(self) -> Comprehension:
+        if self.right not in self.answers:
+            raise ValueError(f"right must be one of the answers; got {self.right!r}")
+        return self
+
+
 class Consent(DocumentModel):
     """The text to which people consent, by what it must say, and what they are told afterwards."""
 
@@ -55,6 +72,8 @@ class Consent(DocumentModel):
     """Whom to ask."""
     debriefing: _Said
     """What people are told when they leave."""
+    comprehension: tuple[Comprehension, ...] = ()
+    """Questions that show whether people have understood the text."""
 
     @property
     def hash(self) -> str:

@@ -43,6 +43,8 @@ class SeatSpec(DocumentModel):
     gone. Null waits without end. It changes no identity."""
     words: Annotated[int, Field(ge=1)] | None = None
     """Most words of a text; null sets no limit."""
+    paste: bool = True
+    """Whether a page takes text that is pasted."""
 
 
 def _alone(member: DocumentModel) -> Iterator[tuple[KeyPath, str]]:

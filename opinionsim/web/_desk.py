@@ -7,6 +7,7 @@ from collections import defaultdict
 
 from opinionsim import background
 from opinionsim.llm import Question
+from opinionsim.schedules import CONSENT
 
 #: A question: run, turn, part, attempt.
 Key = tuple[str, int, str, int]
@@ -33,7 +34,7 @@ class Desk:
 
     async def answer(self, question: Question) -> str:
         """What the person sends; to a signal, what it wants so far; asked for its consent, that it has given it."""
-        if question.act == "consent":
+        if question.act == CONSENT.name:
             # It was given before the session began, and is on record with the seat.
             return str(question.form.items[0])
         if question.form.kind == "signal":

@@ -113,11 +113,15 @@ async def consent(room: Room, request: Request) -> Response:
         raise NotFoundError("There is nothing to consent to here.")
     told = {"run_id": run_id, "title": f"{room.experiment.spec.name}: consent", "version": text.version}
     told |= {"parts": [getattr(text, name) for name in _CONSENT], "age": room.experiment.spec.ethics.age}
+    told["checks"] = text.comprehension
     if request.method == "GET":
         return room.page("consent.html", problem="", **told)
     given = await _fields(request)
     if given.get("age") != "yes" or given.get("agree") != "yes":
         problem = "To take part you must be old enough, and agree; otherwise simply close this page."
+        return room.page("consent.html", status=400, problem=problem, **told)
+    if any(given.get(f"check-{place}") != check.right for place, check in enumerate(text.comprehension)):
+        problem = "Not all questions on the text were answered rightly; please read it again."
         return room.page("consent.html", status=400, problem=problem, **told)
     code = await run_in_threadpool(room.consent, run_id, visitor.seats[run_id], text.hash)
     return room.page("consented.html", run_id=run_id, title="Your private code", code=code)
@@ -216,7 +220,7 @@ def _asked(
         "shown": shown,
         "form": Form.of_json(question.get("form", {})),
         "waiting_for": len(set(room.seats(run_id)) - taken),
-        "invitation": "" if seat is None else seat.invitation or "",
+        "typed": seat is not None and not seat.paste,
         "left_s": None if left is None else max(0, round(left)),
         "problem": problem or question.get("reason", ""),
         "kept": kept or {},

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import OpinionSimError, StoreError
-from opinionsim.schedules import MODERATOR
+from opinionsim.schedules import CONSENT, MODERATOR
 from opinionsim.specification import consent_of, participant_names
 from opinionsim.store import SeatRow, WaitRow
 from opinionsim.web._desk import Desk
@@ -231,7 +231,9 @@ class Room:
 
     def asked(self, run_id: str, agent: int) -> WaitRow | None:
         """What the person at a seat is asked now; None where it has nothing to answer."""
-        return next((row for row in self.reader.waits(run_id) if row.agent == agent), None)
+        waits = self.reader.waits(run_id)
+        # The desk knows of the consent, which was given before the session began.
+        return next((row for row in waits if row.agent == agent and row.question["act"] != CONSENT.name), None)
 
     def answered(self, run_id: str, key: EntryKey) -> bool:
         """Whether the answer under a key is on record."""

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 PRIVATE = frozenset(
     ("consent", "probe", "self-report", "questionnaire", "comment", "debriefing", "signal", "harm", "analysis")
 )
-#: Conditions of turns, as a page words them; others have a text.
+#: Ends of a room, and conditions of turns, as a page words them; others have a text.
+_ENDED = {
+    "turns": "The discussion is over: all turns were used.",
+    "resolution": "The discussion is over: a resolution was agreed on.",
+    "deadlock": "The discussion is over: it is in a deadlock.",
+    "person": "The discussion is over: a person ended it.",
+    "vacated": "The discussion is over: too few speakers were left.",
+}
 _WORDLESS = {"empty": "said nothing", "refused": "gave no answer", "skipped": "was not asked"}
 
 
@@ -108,13 +115,13 @@ class Sight:
     def line(self, row: TurnRow) -> Line:
         """A message as a page shows it."""
         who = self._agents.get(row.agent)
-        wordless = _WORDLESS.get(row.condition, "")
+        wordless = _ENDED.get(row.text, "") if row.kind == "ending" else _WORDLESS.get(row.condition, "")
         name, role, model = ("", "", "") if who is None else (who.name, who.role, who.model)
         return Line(
             turn=row.turn,
             step=row.step,
             name=name or f"Agent {row.agent}",
-            role="" if role == PARTICIPANT else role,
+            role="" if role in (PARTICIPANT, name.casefold()) else role,
             model=model if who is None or who.evidence != "human" else "",
             evidence="" if who is None else who.evidence,
             kind=row.kind,

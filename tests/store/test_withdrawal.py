@@ -15,7 +15,12 @@ SPEC = {
     "name": "withdrawn",
     "replicates": 2,
     "task": "Should the library open on Sundays?",
-    "cast": [{"persona": "a teacher"}, {"name": "Guest", "seat": {}}, {"persona": "a nurse"}, {"name": "Other", "seat": {}}],
+    "cast": [
+        {"persona": "a teacher"},
+        {"name": "Guest", "seat": {}},
+        {"persona": "a nurse"},
+        {"name": "Other", "seat": {}},
+    ],
     "interaction": {"kind": "chain"},
 }
 OWN, OTHER = "Zanzibar marmalade, I say.", "Quince jelly is what I prefer."

@@ -161,6 +161,8 @@ def test_a_server_that_is_killed_in_mid_turn_loses_nothing(
             my_turn(page)
             assert page.input_value("#answer textarea") == "While it was away."
             say(page, "While it was away.")
+            # The question may have been asked anew while the answer was on its way.
+            page.wait_for_selector("#lines .own .text:text('While it was away.')")
             assert texts(tmp_path) == ["Before the end.", "While it was away."]
 
 
@@ -287,3 +289,23 @@ def test_a_session_is_downloaded(browser: Any, served: RoomServer, form: str) ->
         assert "=2+3 is a formula" in found.text()
         # A spreadsheet would run a cell that begins like this.
         assert (",=2+3" in found.text()) is False
+
+
+def test_an_open_question_is_dragged_and_pasting_is_an_option(
+    browser: Any, spec: Callable[..., Path], tmp_path: Path
+) -> None:
+    cast = [{"name": "Ada"}, {"name": "Ben"}, {"name": "Guest", "seat": {"paste": False, "words": 12}}]
+    path = spec(cast=cast, interaction={"kind": "room", "steps": 24, "analyze_every": 2})
+    with room(path, tmp_path) as server, looking(browser, server) as page:
+        sit_down(page, server)
+        my_turn(page)
+        paste = "text => text.dispatchEvent(new ClipboardEvent('paste', { cancelable: true }))"
+        assert page.locator("#text").evaluate(paste) is False
+        while page.locator("#analysis .open").count() == 0:
+            say(page, "What would it cost us?")
+            my_turn(page)
+        page.locator("#analysis .open").first.drag_to(page.locator("#text"))
+        assert re.match(r"\[q\d+\] ", page.input_value("#text"))
+        page.fill("#text", "one two three four five six seven eight nine ten eleven twelve thirteen")
+        page.get_by_role("button", name="Send").click()
+        page.wait_for_selector("#seat .status:text('at most 12')")

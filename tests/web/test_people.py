@@ -16,6 +16,7 @@ from opinionsim.errors import SpecError
 from tests.support.rooms import RoomServer, room
 from tests.web.test_browser import accessible, looking, my_turn, say, sit_down
 
+CHECK = {"question": "Who speaks beside you?", "answers": ["people", "language models"], "right": "language models"}
 CONSENT = {
     "version": "2026-1",
     "purpose": "We study how people argue with machines.",
@@ -29,7 +30,7 @@ CONSENT = {
 
 
 def _invited(folder: Path, spec: Callable[..., Path], **changed: Any) -> Path:
-    (folder / "consent.yaml").write_text(yaml.safe_dump(CONSENT), encoding="utf-8")
+    (folder / "consent.yaml").write_text(yaml.safe_dump({**CONSENT, "comprehension": [CHECK]}), encoding="utf-8")
     return spec(ethics={"consent": "consent.yaml"}, **changed)
 
 
@@ -50,6 +51,12 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
             sent = person.request.post(f"{run}/consent", form={"agree": "yes"}, headers={"origin": server.address})
             assert sent.status == 400
             person.check("[name=age]")
+            person.check("[name=check-0][value=people]")
+            person.check("[name=agree]")
+            person.get_by_role("button", name="Take part").click()
+            assert "answered rightly" in person.locator(".problem").inner_text()
+            person.check("[name=age]")
+            person.check("[name=check-0][value='language models']")
             person.check("[name=agree]")
             person.get_by_role("button", name="Take part").click()
             code = person.locator(".code").inner_text()

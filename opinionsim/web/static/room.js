@@ -16,6 +16,9 @@ function drafts() {
     const words = text.value.trim().split(/\s+/).filter(Boolean).length;
     if (most) say(words > most ? `${words} words; at most ${most} are possible` : `${words} of ${most} words`);
   });
+  text.addEventListener("paste", (event) => {
+    if (text.dataset.typed) event.preventDefault();
+  });
   text.addEventListener("dragover", (event) => event.preventDefault());
   text.addEventListener("drop", (event) => {
     event.preventDefault();
