@@ -3,39 +3,19 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
-from types import MappingProxyType
+from pathlib import Path
 
 from opinionsim.errors import Rejected
 from opinionsim.messages import Message, Said
 
+_ASKED = tomllib.loads(Path(__file__).with_name("questionnaire.toml").read_text(encoding="utf-8"))
 #: Points of the questionnaire.
 LIKERT = tuple(range(1, 6))
-#: What people rate after a room (ArgsBase; C6).
-RATED: Mapping[str, str] = MappingProxyType(
-    {
-        "easy_to_use": "The room was easy to use.",
-        "natural_navigation": "I found my way around without thinking about it.",
-        "would_reuse": "I would use it again.",
-        "several_perspectives": "It showed me several perspectives.",
-        "questions_prompted_reflection": "The open questions made me think.",
-        "summaries_clarified": "The summaries made things clearer.",
-        "agreements_useful": "It helped to see what had been agreed on.",
-        "map_easy": "The map of arguments was easy to understand.",
-        "improved_reasoning": "It improved how I reasoned.",
-    }
-)
-#: What people are asked after it in words of their own (C6).
-OPEN: Mapping[str, str] = MappingProxyType(
-    {
-        "helpful": "What helped you most?",
-        "confusing": "What was confusing?",
-        "research": "How could such a room serve research?",
-        "reflection": "How could it serve your own thinking?",
-        "advantage": "What did it give you that a talk with one assistant would not?",
-        "other": "Is there anything else you would like to say?",
-    }
-)
+#: What people rate after a room, and what they are asked in words of their own.
+RATED: Mapping[str, str] = _ASKED["rated"]
+OPEN: Mapping[str, str] = _ASKED["open"]
 
 
 def read_questionnaire(part: str, text: str, received: tuple[Message, ...]) -> Said:

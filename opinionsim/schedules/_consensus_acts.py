@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from string import ascii_uppercase
+from typing import Any
 
 from opinionsim.errors import Rejected
 from opinionsim.forms import Form
 from opinionsim.messages import Message, Said
-from opinionsim.schedules._acts import ABOUT
+from opinionsim.schedules._acts import act
 from opinionsim.schedules._turns import ActSpec
 
 #: Roles beside the citizens.
@@ -198,94 +198,28 @@ def _ratings(*names: str) -> Form:
     return Form("ratings", names, points=LIKERT, ends=("not at all", "completely"))
 
 
-_OTHERS = "You are to answer as the person would whose opinion is above. "
-_STATED = " It should speak for the whole group, the minority included, and stand by itself, in 120 words at most."
+_FORMAL: dict[str, Any] = {"memory": "none", "after": "none", "formal": True}
+_STATED: dict[str, Any] = {"parse": read_statement, "written": read_written, **_FORMAL}
 
 #: A citizen states its opinion.
-STATE = ActSpec(
-    "state",
-    template="state",
-    kind="opinion",
-    memory="none",
-    person=ABOUT + "You take part in a group that looks for a statement on which all can agree. Nobody has spoken yet. "
-    "Write your own opinion and your reasons, in three to ten sentences.",
-)
+STATE = act("state", "opinion", memory="none")
 #: A text that was written beforehand stands for a citizen's opinion.
 SUBMIT = ActSpec("submit", template="", kind="opinion", memory="none", draws=0)
 #: A mediator drafts a statement from the opinions.
-DRAFT = ActSpec(
-    "draft",
-    "draft",
-    "statement",
-    memory="none",
-    parse=read_statement,
-    after="none",
-    formal=True,
-    written=read_written,
-    person=ABOUT + "You are the mediator. Above are the opinions of the group. Write a statement on which their "
-    "authors would agree as far as possible." + _STATED,
-)
+DRAFT = act("draft", "statement", **_STATED)
 #: A mediator revises the winner after critiques.
-REVISE = replace(
-    DRAFT,
-    name="revise",
-    template="revise",
-    person=ABOUT + "You are the mediator. Above are the opinions of the group, the statement that it ranked first, and "
-    "what was criticised of it. Write a better statement, which meets these critiques." + _STATED,
-)
+REVISE = act("revise", "statement", **_STATED)
 #: A mediator puts a text that it did not draft before the group, such as the position statement.
 PUT = ActSpec("put", template="", kind="statement", memory="none", draws=0)
 #: A citizen ranks all statements.
-RANK = ActSpec(
-    "rank",
-    "rank",
-    "ballot",
-    memory="none",
-    parse=partial(read_ranking, "rank"),
-    after="none",
-    formal=True,
-    form=_ranking,
-    person=ABOUT + "These statements have been drafted for your group. Rank all of them, from the one that you agree "
-    "with most. Two that you like equally can have the same place.",
-)
+RANK = act("rank", "ballot", parse=partial(read_ranking, "rank"), form=_ranking, **_FORMAL)
 #: A citizen rates one statement.
-RATE = ActSpec(
-    "rate",
-    "rate",
-    "rating",
-    memory="none",
-    parse=partial(read_ratings, _RATED),
-    after="none",
-    formal=True,
-    form=_ratings("Agreement", "Quality"),
-    person=ABOUT + "How far do you agree with the statement above? And how clear and well reasoned is it, "
-    "whether or not you agree?",
-)
+RATE = act("rate", "rating", parse=partial(read_ratings, _RATED), form=_ratings("Agreement", "Quality"), **_FORMAL)
 #: A predictor ranks all statements as the author of one opinion would.
-PREDICT = replace(
-    RANK,
-    name="predict",
-    template="predict",
-    kind="prediction",
-    parse=partial(read_ranking, "predicted_rank"),
-    person=ABOUT + _OTHERS + "Rank all statements, from the one that this person would agree with most.",
-)
+PREDICT = act("predict", "prediction", parse=partial(read_ranking, "predicted_rank"), form=_ranking, **_FORMAL)
 #: A predictor rates one statement as the author of one opinion would.
-PREDICT_RATING = replace(
-    RATE,
-    name="predict-rating",
-    template="predict-rating",
-    kind="prediction",
-    parse=partial(read_ratings, _PREDICTED),
-    form=_ratings("Agreement"),
-    person=ABOUT + _OTHERS + "How far would this person agree with the statement?",
+PREDICT_RATING = act(
+    "predict-rating", "prediction", parse=partial(read_ratings, _PREDICTED), form=_ratings("Agreement"), **_FORMAL
 )
 #: A citizen criticises the winner.
-CRITICISE = ActSpec(
-    "criticise",
-    template="criticise",
-    kind="critique",
-    memory="none",
-    person=ABOUT + "Your group ranked the statement above first. What do you agree with, what not, and what should be "
-    "changed so that you could agree? Write two to five sentences.",
-)
+CRITICISE = act("criticise", "critique", memory="none")

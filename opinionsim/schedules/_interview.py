@@ -11,6 +11,7 @@ from pydantic import Field
 from opinionsim.errors import Rejected
 from opinionsim.messages import Message
 from opinionsim.registry import part
+from opinionsim.schedules._acts import act
 from opinionsim.schedules._interaction import Conflict, Interaction, Setting
 from opinionsim.schedules._turns import ActSpec, Turn, named
 
@@ -66,19 +67,7 @@ class InterviewInteraction(Interaction):
             "words": "" if self.words is None else str(self.words),
             "separator": _SEPARATOR,
         }
-        return named(
-            ActSpec(
-                "interview",
-                "interview",
-                "interview",
-                values=values,
-                memory="none",
-                parse=self._read,
-                formal=True,
-                person="Please answer these questions{% if words %}, each in about {{ words }} words{% endif %}. "
-                "Put a line {{ separator }} between two answers.\n\n{{ questions }}",
-            )
-        )
+        return named(act("interview", "interview", values=values, memory="none", parse=self._read, formal=True))
 
     def _read(self, part: str, text: str, received: tuple[Message, ...]) -> tuple[str, ...]:
         return read_answers(text, len(self.questions))

@@ -14,10 +14,10 @@ from pydantic import Field
 from opinionsim.errors import Rejected, SpecError
 from opinionsim.messages import Message, Said
 from opinionsim.registry import part
-from opinionsim.schedules._acts import ABOUT
+from opinionsim.schedules._acts import act
 from opinionsim.schedules._external import blank_messages
 from opinionsim.schedules._interaction import MAX_STEPS, Conflict, Interaction, Setting
-from opinionsim.schedules._turns import ActSpec, AnySchedule, External, Outcomes, Turn, named
+from opinionsim.schedules._turns import AnySchedule, External, Outcomes, Turn, named
 from opinionsim.streams import canonical_json, digest
 
 #: A question has more characters than this.
@@ -76,19 +76,7 @@ class QuestionsInteraction(Interaction):
     most: int | None = Field(None, ge=1, le=MAX_STEPS)
     """Most turns, so that there may be fewer questions than wanted; null allows twice as many turns as questions."""
 
-    acts = named(
-        ActSpec(
-            "question",
-            "question",
-            "question",
-            memory="none",
-            parse=read_question,
-            after="none",
-            formal=True,
-            person=ABOUT + "Write one question of what should be done, on which reasonable people disagree, other than "
-            "those above. It has the word 'should' in it.",
-        )
-    )
+    acts = named(act("question", "question", memory="none", parse=read_question, after="none", formal=True))
 
     def steps_for(self, size: int) -> int:
         """The most turns: one in each step."""
