@@ -50,7 +50,8 @@ class Form:
     @classmethod
     def of_json(cls, stated: Mapping[str, Any]) -> Form:
         """The form that :meth:`as_json` gave the fields of."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in stated.items()})
+        fields: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in stated.items()}
+        return cls(**fields)
 
     def written(self, given: str | Sequence[str] | Mapping[str, str]) -> str:
         """The text that stands for an answer, as the act's `parse` reads it.
@@ -90,7 +91,9 @@ class Form:
         return self.written(line)
 
     def _ranking(self, places: Sequence[str]) -> str:
-        if len(places) != len(self.items) or not all(place.isascii() and place.isdigit() and len(place) < 4 for place in places):
+        if len(places) != len(self.items) or not all(
+            place.isascii() and place.isdigit() and len(place) < 4 for place in places
+        ):
             raise SpecError(f"give each of {', '.join(self.items)} a place, 1 for the best")
         groups: dict[int, list[str]] = {}
         for item, place in zip(self.items, places, strict=True):

@@ -175,19 +175,23 @@ def room(
 
 
 def _at_terminal(experiment: Experiment, url: str) -> None:
-    """Carry out the first replicate that is not complete, with the person at the terminal in its seats."""
+    """Carry out the first replicate that is not over, as a trial of the person at the terminal, in all its seats."""
     from opinionsim import background
     from opinionsim.assembly import LoadedParts
     from opinionsim.running import under_way
-    from opinionsim.store import open_store
+    from opinionsim.specification import require_protocol, seat_numbers
+    from opinionsim.store import SeatRow, open_store
 
+    require_protocol(experiment)
     loaded = LoadedParts(experiment, people=_Terminal())
     with open_store(url) as opened:
-        done = {run_id for run_id, state in opened.states().items() if state.status == "complete"}
-    left = [each.run_id for each in experiment.runs if each.spec.seats and each.run_id not in done]
-    if not left:
-        return note(f"all sessions are complete; see: opinionsim show {url}")
-    context = under_way(experiment, url, only=left[:1], loaded=loaded)
+        over = {run_id for run_id, state in opened.states().items() if state.status in ("complete", "withdrawn")}
+        left = [each for each in experiment.runs if each.spec.seats and each.run_id not in over]
+        if not left:
+            return note(f"all sessions are over; see: opinionsim show {url}")
+        for agent in seat_numbers(left[0].spec):
+            opened.save_seat(SeatRow(left[0].run_id, agent, trial=True))
+    context = under_way(experiment, url, only=[left[0].run_id], loaded=loaded)
     with stop_requests("stopping; the same command goes on from here") as stopping, context as (runner, future):
         summary = attended(future, lambda: background.call_soon(runner.stop) if stopping() else None)
     report(url, summary)
@@ -207,6 +211,8 @@ class _Terminal:
         """What is written on one line, or for a text up to a blank line; asked for until it fits the form."""
         if not question.waited_for:
             return ""
+        if question.act == "consent":  # who tries an experiment of its own is not asked
+            return question.form.items[0]
         async with self._turn:
             console, reason = stderr(), question.reason
             for message in question.messages:

@@ -63,7 +63,12 @@ from opinionsim.schedules._questions import read_question as read_question, same
 from opinionsim.schedules._remembered import RememberedReports as RememberedReports
 from opinionsim.schedules._rewiring import RewiringDyads as RewiringDyads
 from opinionsim.schedules._room import RoomInteraction as RoomInteraction
-from opinionsim.schedules._room_acts import ANALYZER as ANALYZER, CONSENT as CONSENT, Guideline as Guideline
+from opinionsim.schedules._room_acts import (
+    ANALYZER as ANALYZER,
+    CONSENT as CONSENT,
+    SIGNAL as SIGNAL,
+    Guideline as Guideline,
+)
 from opinionsim.schedules._selectors import (
     AskingSelector as AskingSelector,
     position as position,

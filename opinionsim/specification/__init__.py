@@ -11,6 +11,7 @@ from opinionsim.specification._cast import (
     known_participants as known_participants,
     participant_names as participant_names,
     reader_notes as reader_notes,
+    seat_numbers as seat_numbers,
 )
 from opinionsim.specification._cells import (
     Cell as Cell,

@@ -14,7 +14,7 @@ from opinionsim.personas import BARE, Persona, Population
 from opinionsim.prompts import Brief
 from opinionsim.schedules import MODERATOR, Structure, selector_of
 from opinionsim.specification._fields import CognitionSpec, ExperimentSpec
-from opinionsim.specification._members import MemberSpec, RoleSpec
+from opinionsim.specification._members import MemberSpec, RoleSpec, SeatSpec
 from opinionsim.specification._model import ModelSpec
 from opinionsim.surveys import Survey
 
@@ -159,6 +159,15 @@ def cast_personas(spec: ExperimentSpec, drawn: Callable[[int, MemberSpec], Perso
         drawn(agent, each) if each.drawn else BARE if each.persona is None else Persona("", background=each.persona)
         for agent, each in enumerate(spec.cast)
     )
+
+
+def seat_numbers(spec: ExperimentSpec) -> dict[int, SeatSpec]:
+    """The seats of a run, by number in its cast."""
+    roles = [role for role in dict.fromkeys((*spec.interaction.others, MODERATOR)) if role in spec.roles]
+    return {
+        member if isinstance(member, int) else spec.size + roles.index(member): seat
+        for member, seat in spec.seats.items()
+    }
 
 
 def _instructions(spec: ExperimentSpec) -> str | None:

@@ -129,6 +129,10 @@ class StoreReader:
             alive = {owner for owner in set(held.values()) if _workers.lives(connection, owner)}
         return {run_id for run_id, owner in held.items() if owner in alive}
 
+    def evidence(self, run_id: str) -> str:
+        """What the texts of a run are evidence of; empty for a run that is not registered."""
+        return self._read(_queries.evidence, run_id)
+
     def waits(self, run_id: str | None = None) -> list[WaitRow]:
         """Questions to persons that have no answer yet, in a run or by default in all, by key."""
         return self._read(_queries.waits, run_id)

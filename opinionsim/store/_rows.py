@@ -184,8 +184,6 @@ class RunState(NamedTuple):
     """Expected number of calls; None where that is not known."""
     parts: Mapping[str, str] = {}
     """The code of the parts of the user's own that can reach it, by name, as last put on record."""
-    evidence: str = ""
-    """What its texts are evidence of: one of :data:`opinionsim.evidence.EVIDENCE`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,6 +399,8 @@ class SeatRow:
         Hash of the code by which the person can withdraw.
     trial : bool
         Whether it is the owner, who only tries.
+    wants : tuple of str
+        What the person wanted out of turn, in order; signal turns take it up.
     """
 
     run_id: str
@@ -412,3 +412,4 @@ class SeatRow:
     consented_at: float | None = None
     withdrawal: str | None = None
     trial: bool = False
+    wants: tuple[str, ...] = ()

@@ -122,7 +122,7 @@ def application(room: Room, hosts: frozenset[str], scheme: str = "http") -> Star
     return Starlette(
         routes=[
             route("/", _pages.home),
-            route("/enter/{key}", _pages.enter),
+            route("/enter/{key}", _pages.enter, "GET", "POST"),
             route(own, _pages.session),
             route(f"{own}/live", _pages.live),
             route(f"{own}/consent", _pages.consent, "GET", "POST"),
@@ -148,17 +148,17 @@ def _guarded(room: Room, name: str, page: Page, scheme: str) -> Callable[[Reques
 
     async def endpoint(request: Request) -> Response:
         cookie = request.cookies.get(COOKIE, "")
-        given = cookie or new_key()
         visitor = await run_in_threadpool(room.visitor, cookie)
+        # A cookie that nobody here has given is not taken over.
+        given = cookie if visitor.known else new_key()
         run_id = str(request.path_params.get("run", ""))
         if not visitor.may(name, run_id):
-            signed = bool(visitor.owner or visitor.seats or visitor.watches)
-            raise HTTPException(403 if signed else 401, _pages.NOT_YOURS if signed else _pages.SIGN_IN)
+            raise HTTPException(*((403, _pages.NOT_YOURS) if visitor.known else (401, _pages.SIGN_IN)))
         request.state.visitor, request.state.key = visitor, hashed(given)
         request.state.given = await _pages.fields(request) if request.method == "POST" else {}
         waits = iscoroutinefunction(page)
         response: Response = await (page(room, request) if waits else run_in_threadpool(page, room, request))
-        if not cookie and name == "enter":
+        if not visitor.known and name == "enter":
             response.set_cookie(
                 COOKIE, given, max_age=_COOKIE_S, httponly=True, samesite="lax", secure=scheme == "https"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 
 from opinionsim import background
 from opinionsim.llm import Question
@@ -16,15 +17,15 @@ Key = tuple[str, int, str, int]
 class Desk:
     """Answers for all seats of a server with what people send; also says when a session may begin.
 
-    Everything but :meth:`give`, :meth:`want` and :meth:`open` is used on the package's loop alone.
+    Everything but :meth:`give` and :meth:`open` is used on the package's loop alone.
     """
 
     evidence = "human"
 
     def __init__(self) -> None:
         self._waiting: dict[Key, asyncio.Future[str]] = {}
-        #: What each seat wants, each thing once, in order.
-        self._wanted: dict[tuple[str, int], dict[str, None]] = defaultdict(dict)
+        #: Gives what the person at a seat of a run wants out of turn; set by the room.
+        self.wanted: Callable[[str, int], Iterable[str]] = lambda run_id, agent: ()
         self._open: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
     async def answer(self, question: Question) -> str:
@@ -33,7 +34,7 @@ class Desk:
             # It was given before the session began, and is on record with the seat.
             return str(question.form.items[0])
         if question.form.kind == "signal":
-            return "\n".join(self._wanted.pop((question.run_id, question.agent), ()))
+            return "\n".join(await asyncio.to_thread(self.wanted, question.run_id, question.agent))
         key = question.run_id, question.turn, question.part, question.attempt
         self._waiting[key] = future = asyncio.get_running_loop().create_future()
         try:
@@ -59,10 +60,6 @@ class Desk:
             return True
 
         return await asyncio.wrap_future(background.submit(hand_in()))
-
-    def want(self, run_id: str, agent: int, signal: str) -> None:
-        """Hand in what a person wants out of turn, which the next signal turn of its seat takes up."""
-        background.call_soon(lambda: self._wanted[run_id, agent].setdefault(signal))
 
     def open(self, run_id: str) -> None:
         """Let the session of a run begin."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import MappingProxyType
@@ -26,7 +27,7 @@ from opinionsim.store import TurnRow
 from opinionsim.web._live import events
 from opinionsim.web._room import Room
 from opinionsim.web._settings import changed, saved, settings as listed
-from opinionsim.web._view import Sight, as_csv, export, name_of, stamp, standing
+from opinionsim.web._view import CLOSED, Sight, as_csv, export, name_of, stamp, standing
 
 SIGN_IN = "Please open the link that you were sent; the owner's is printed where the room was started."
 NOT_YOURS = "This is not open to you."
@@ -49,6 +50,9 @@ _SIGNALS = ("analysis", "pause", "end", "harm")
 def enter(room: Room, request: Request) -> Response:
     """Turn a link into a cookie: the owner's, an observer's, or one to a seat."""
     link, key = request.path_params["key"], request.state.key
+    if request.method != "POST" and not room.keys.owns(link):
+        # Programs that look at links in messages must not use them up.
+        return room.page("enter.html", title="Come in", link=link)
     run_id = room.keys.enter(link, key)
     if run_id is None:
         run_id = room.take(link, key)
@@ -75,6 +79,7 @@ def home(room: Room, request: Request, links: Mapping[tuple[str, int | None], st
         ]
         listed.append(
             {"number": number, "run_id": run_id, "label": planned.cell.label, "status": status or "pending",
+             "error": room.reader.states([run_id])[run_id].error if status == "incomplete" else "",
              "evidence": stamp(evidence), "seats": seats, "watch": links.get((run_id, None))}
         )  # fmt: skip
     if not listed and not visitor.owner:
@@ -104,10 +109,20 @@ def consent(room: Room, request: Request) -> Response:
     if text is None:
         raise HTTPException(404, "There is nothing to consent to here.")
     told = {"run_id": run_id, "title": f"{room.experiment.spec.name}: consent", "version": text.version}
-    told |= {"parts": [getattr(text, name) for name in _CONSENT], "age": room.experiment.spec.ethics.age}
+    told |= {
+        "parts": [(name.capitalize(), getattr(text, name)) for name in _CONSENT],
+        "age": room.experiment.spec.ethics.age,
+    }
     told["checks"] = text.comprehension
+    told["hash"] = text.hash
     if request.method == "GET":
         return room.page("consent.html", problem="", **told)
+    if given.get("want") == "decline":
+        room.decline(run_id, request.state.visitor.seats[run_id])
+        return room.page("notice.html", title="Thank you", notice="You do not take part; nothing of you is kept.")
+    if given.get("text") != text.hash:
+        problem = "This text was changed after you opened it; please read it as it is now."
+        return room.page("consent.html", status=400, problem=problem, **told)
     if given.get("age") != "yes" or given.get("agree") != "yes":
         problem = "To take part you must be old enough, and agree; otherwise simply close this page."
         return room.page("consent.html", status=400, problem=problem, **told)
@@ -122,6 +137,8 @@ def debriefing(room: Room, request: Request) -> Response:
     """What a person is told when it leaves, or when its session is over."""
     run_id = request.path_params["run"]
     planned = room.planned(run_id)
+    if room.owes_consent(run_id, request.state.visitor.seats[run_id]):
+        return RedirectResponse(request.url_for("consent", run=run_id), 303)
     claim = room.experiment.resources.claim(planned.spec)
     wrong = claim is not None and claim.accepted is not None and claim.framing != claim.accepted
     return room.page(
@@ -191,7 +208,14 @@ def _asked(room: Room, request: Request, sight: Sight, problem: str = "") -> dic
     apart = () if room.planned(run_id).spec.interaction.public else question.get("reads", ())
     shown = [sight.line(row) for row in room.reader.turns(run_id) if row.turn in apart] if apart else []
     taken = {row.agent for row in room.reader.seats(run_id) if row.joined_at is not None}
+    kept = request.state.given
+    if asked is not None and asked.attempt and not kept:
+        # What could not be used is put back, to be mended.
+        before = room.entry(run_id, EntryKey(asked.turn, asked.part, asked.attempt - 1))
+        kept = {"text": "" if before is None else before.text}
+    own = room.reader.turns(run_id, sight.seat) if sight.seat is not None else []
     return {
+        "gone": [row.condition for row in own if row.kind != "signal"][-2:] == ["empty", "empty"],
         "seated": sight.seat is not None,
         "asked": asked,
         "question": question,
@@ -202,7 +226,7 @@ def _asked(room: Room, request: Request, sight: Sight, problem: str = "") -> dic
         "typed": seat is not None and not seat.paste,
         "left_s": None if left is None else max(0, round(left)),
         "problem": problem or question.get("reason", ""),
-        "kept": request.state.given,
+        "kept": kept,
         "signals": room.planned(run_id).spec.interaction.kind == "room",
         "stopped": room.error,
     }
@@ -226,7 +250,7 @@ async def live(room: Room, request: Request) -> Response:
     run_id = request.path_params["run"]
     since = request.headers.get("last-event-id") or request.query_params.get("since", "")
     generation, _, seq = since.partition(".")
-    known = (int(generation), int(seq)) if generation.isdecimal() and seq.isdecimal() else (0, 0)
+    known = (int(generation), int(seq)) if re.fullmatch(r"\d{1,9}\.\d{1,12}", since) else (0, 0)
     sight = await run_in_threadpool(room.sight, run_id, request.state.visitor)
     told: AsyncIterator[dict[str, str]] = events(room, run_id, sight, known)
     return EventSourceResponse(told, ping=15)
@@ -249,9 +273,12 @@ async def answer(room: Room, request: Request) -> Response:
 
     asked = await run_in_threadpool(room.asked, run_id, agent, key)
     if asked is None:
-        # A repeated request, or one from a second browser: what is on record stands.
-        if not await run_in_threadpool(room.answered, run_id, key):
-            raise HTTPException(409, "This question is not open: its time may be over. Nothing was taken.")
+        # A repeated request, or one from a second tab: what is on record stands.
+        entry = await run_in_threadpool(room.entry, run_id, key)
+        if entry is None or entry.finish_reason:
+            raise HTTPException(409, "This question is not open any more: its time was over. Nothing was taken.")
+        if given.get("text", entry.text).split() != entry.text.split():
+            raise HTTPException(409, "This question was answered already, with another text. This one was not taken.")
         return _sent(request, "already", "#now")
     try:
         text = _written(Form.of_json(asked.question["form"]), given)
@@ -311,7 +338,9 @@ def signal(room: Room, request: Request) -> Response:
     if wanted == "harm":
         text = " ".join(printable(given.get("text", "")).split())[:MOST_CHARACTERS]
         wanted = f"harm: {text or 'reported without words'}"
-    room.desk.want(run_id, request.state.visitor.seats[run_id], wanted)
+    if room.planned(run_id).spec.interaction.kind != "room" or standing(room.reader, run_id)[0] in CLOSED:
+        raise SpecError("This session takes nothing out of turn (any more).")
+    room.want(run_id, request.state.visitor.seats[run_id], wanted)
     return _sent(request, "wanted", "?wanted=1#now")
 
 

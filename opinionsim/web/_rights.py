@@ -43,6 +43,11 @@ def new_key() -> str:
     return secrets.token_urlsafe(32)
 
 
+def new_code() -> str:
+    """A secret that a person can write down: no letter looks like a digit, and no case matters."""
+    return "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(16))
+
+
 def hashed(key: str) -> str:
     """What is kept of a key: its SHA-256, since keys are random and long."""
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
@@ -65,6 +70,11 @@ class Visitor:
     owner: bool = False
     seats: Mapping[str, int] = field(default_factory=dict)
     watches: frozenset[str] = frozenset()
+
+    @property
+    def known(self) -> bool:
+        """Whether it is anybody that this server knows."""
+        return bool(self.owner or self.seats or self.watches)
 
     def roles(self, run_id: str) -> set[str]:
         """Its roles in the session of a run; outside of sessions with an empty `run_id`."""
@@ -94,6 +104,10 @@ class Keys:
         key = new_key()
         self._links[hashed(key)] = run_id
         return key
+
+    def owns(self, link: str) -> bool:
+        """Whether a link is the owner's, and has not been used."""
+        return self._links.get(hashed(link)) == ""
 
     def enter(self, link: str, cookie: str) -> str | None:
         """Take a link of the owner or an observer: its run, empty for the owner; None where the link is none, or used.

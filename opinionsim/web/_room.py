@@ -13,15 +13,15 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
 from opinionsim.errors import StoreError
-from opinionsim.schedules import CONSENT, MODERATOR
-from opinionsim.specification import consent_of, participant_names
+from opinionsim.schedules import CONSENT, SIGNAL
+from opinionsim.specification import consent_of, participant_names, seat_numbers
 from opinionsim.store import SeatRow, WaitRow
 from opinionsim.web._desk import Desk
-from opinionsim.web._rights import Keys, Visitor, hashed, invited, new_key
-from opinionsim.web._view import Sight
+from opinionsim.web._rights import Keys, Visitor, hashed, invited, new_code, new_key
+from opinionsim.web._view import CLOSED, Sight, standing
 
 if TYPE_CHECKING:
-    from opinionsim.llm import EntryKey
+    from opinionsim.llm import Entry, EntryKey
     from opinionsim.specification import Experiment, PlannedRun, SeatSpec
     from opinionsim.store import Store, StoreReader
 
@@ -68,6 +68,7 @@ class Room:
         self.store = store
         self.reader = reader
         self.desk = desk
+        desk.wanted = self.wanted
         self.withdrawing = withdrawing
         self.consent_text = consent_of(experiment)
         self.templates = Environment(
@@ -97,12 +98,7 @@ class Room:
 
     def seats(self, run_id: str) -> Mapping[int, SeatSpec]:
         """The seats of a session, by number in the cast."""
-        spec = self.planned(run_id).spec
-        roles = [role for role in dict.fromkeys((*spec.interaction.others, MODERATOR)) if role in spec.roles]
-        return {
-            member if isinstance(member, int) else spec.size + roles.index(member): seat
-            for member, seat in spec.seats.items()
-        }
+        return seat_numbers(self.planned(run_id).spec)
 
     def seat_name(self, run_id: str, agent: int) -> str:
         """The name of a seat."""
@@ -135,8 +131,7 @@ class Room:
                 "To invite people, the specification needs ethics: {consent: FILE}, the text to which they consent; "
                 "/static/consent.yaml is a template. Without one you can only try it yourself."
             )
-        if any(row.agent == agent for row in self._joined(run_id)):
-            raise StoreError("This seat is taken.")
+        self._require_free(run_id, agent)
         link = new_key()
         self.store.save_seat(SeatRow(run_id, agent, token=hashed(link)))
         return link
@@ -166,10 +161,27 @@ class Room:
         self._sit(SeatRow(run_id, agent, token=key, joined_at=time.time(), trial=True))
 
     def _sit(self, row: SeatRow) -> None:
-        if any(each.agent == row.agent for each in self._joined(row.run_id)):
-            raise StoreError("This seat is taken.")
+        self._require_free(row.run_id, row.agent)
         self.store.save_seat(row)
         self._begin_if_taken(row.run_id)
+
+    def _require_free(self, run_id: str, agent: int) -> None:
+        if standing(self.reader, run_id)[0] in CLOSED:
+            raise StoreError("This session is over.")
+        if any(row.agent == agent for row in self._joined(run_id)):
+            raise StoreError("This seat is taken.")
+
+    def want(self, run_id: str, agent: int, signal: str) -> None:
+        """Put on record what a person wants out of turn; the next signal turn of its seat takes it up."""
+        row = next(each for each in self._joined(run_id) if each.agent == agent)
+        if signal not in self.wanted(run_id, agent):
+            self.store.save_seat(replace(row, wants=(*row.wants, signal)))
+
+    def wanted(self, run_id: str, agent: int) -> tuple[str, ...]:
+        """What a person wants that no signal turn on record has taken up."""
+        wants = next((row.wants for row in self.store.seats(run_id) if row.agent == agent), ())
+        told = (entry for entry in self.store.entries(run_id) if (entry.agent, entry.act) == (agent, SIGNAL.name))
+        return wants[sum(len(entry.text.splitlines()) for entry in told) :]
 
     def owes_consent(self, run_id: str, agent: int) -> bool:
         """Whether the person at a seat has still to be asked for its consent; an owner who tries alone has not."""
@@ -183,13 +195,18 @@ class Room:
         StoreError
             If it has consented already: the code is shown once.
         """
-        row = next((each for each in self._joined(run_id) if each.agent == agent), None)
-        if row is None or row.consented_at is not None:
-            raise StoreError("You have consented already; the code was shown then, and is not kept.")
-        code = "-".join(new_key()[:4] for _ in range(4))
+        if not self.owes_consent(run_id, agent):
+            raise StoreError("You are not asked for your consent (any more); a code is shown once, and not kept.")
+        row = next(each for each in self._joined(run_id) if each.agent == agent)
+        code = new_code()
         self.store.save_seat(replace(row, consent=text_hash, consented_at=time.time(), withdrawal=hashed(code)))
         self._begin_if_taken(run_id)
-        return code
+        return "-".join(code[place : place + 4] for place in range(0, len(code), 4))
+
+    def decline(self, run_id: str, agent: int) -> None:
+        """Free the seat of a person that does not consent."""
+        if self.owes_consent(run_id, agent):
+            self.store.save_seat(SeatRow(run_id, agent))
 
     async def withdraw(self, code: str) -> None:
         """Withdraw what the person with a code wrote, and end its session for good.
@@ -199,7 +216,7 @@ class Room:
         StoreError
             If the code is nobody's.
         """
-        key = hashed(code)
+        key = hashed("".join(code.casefold().replace("-", " ").split()))
         row = next((each for each in self.reader.seats() if each.withdrawal == key), None)
         if row is None:
             raise StoreError("This is nobody's code; please check how it is written.")
@@ -212,7 +229,7 @@ class Room:
     def _begin_if_taken(self, run_id: str) -> None:
         """Let a session begin once all its seats are taken, and all people at them have consented."""
         ready = {row.agent for row in self._joined(run_id) if row.trial or row.consented_at is not None}
-        if ready >= set(self.seats(run_id)):
+        if standing(self.reader, run_id)[0] not in CLOSED and ready >= set(self.seats(run_id)):
             self.desk.open(run_id)
 
     # What pages show
@@ -227,6 +244,6 @@ class Room:
         open_ = [row for row in self.reader.waits(run_id) if row.agent == agent and row.question["act"] != CONSENT.name]
         return next((row for row in open_ if key in (None, (row.turn, row.part, row.attempt))), None)
 
-    def answered(self, run_id: str, key: EntryKey) -> bool:
-        """Whether the answer under a key is on record."""
-        return any(entry.key == key for entry in self.reader.entries(run_id))
+    def entry(self, run_id: str, key: EntryKey) -> Entry | None:
+        """What is on record under a key."""
+        return next((entry for entry in self.reader.entries(run_id) if entry.key == key), None)

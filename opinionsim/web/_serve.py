@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import webbrowser
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,7 +91,7 @@ def serve(
     from opinionsim.web._room import Room
 
     if host not in _LOOPBACK and (certificate is None or key is None):
-        raise SpecError(f"--host {host} is open to other machines, which needs --certificate and --key for TLS")
+        raise SpecError(f"--host {host} is open to other machines, which needs a certificate and its key for TLS")
     require_protocol(experiment)
     listening = _bound(host.strip("[]"), port)
     with ExitStack() as closing:
@@ -128,6 +128,8 @@ def serve(
         if browser:
             webbrowser.open(link)
         try:
-            uvicorn.Server(config).run(sockets=[listening])
+            # It ends by Ctrl-C, which is how a room is closed.
+            with suppress(KeyboardInterrupt):
+                uvicorn.Server(config).run(sockets=[listening])
         finally:
             background.call_soon(runner.stop)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from opinionsim.data import data_folder
 from opinionsim.errors import SpecError
 from opinionsim.specification import Experiment, apply_overrides, load_experiment
 
@@ -71,7 +72,7 @@ def settings(experiment: Experiment) -> list[Setting]:
             continue
         named = each.get("model")
         name = named.get("name") if isinstance(named, Mapping) else None
-        if name is not None or not path:
+        if named is None or name is not None:
             choices = tuple(dict.fromkeys([str(name or "scripted"), *models, "scripted"]))
             found.append(Setting(f"{path}model.name", f"{who}: model", choices[0], choices))
         texts = _TEXTS if path else {}
@@ -81,6 +82,13 @@ def settings(experiment: Experiment) -> list[Setting]:
             if key in each
         ]
     return found
+
+
+def _at(value: Any, keys: Iterable[str | int]) -> Any:
+    """The value at a key path."""
+    for key in keys:
+        value = value[key]
+    return value
 
 
 def changed(experiment: Experiment, given: Mapping[str, str]) -> Experiment:
@@ -107,11 +115,13 @@ def changed(experiment: Experiment, given: Mapping[str, str]) -> Experiment:
         else:
             overrides[each.path] = None
     source = experiment.source
-    return load_experiment(source.path or source.value, overrides)
+    # What was changed on the command line stays changed.
+    before = {".".join(map(str, keys)): _at(source.value, keys) for keys, _ in source.origins}
+    return load_experiment(source.path or source.value, {**before, **overrides})
 
 
 def saved(experiment: Experiment, name: str) -> Path:
-    """Write the specification into a new file of the current folder.
+    """Write the specification into a new file: beside its own, or in the current folder for one of the package.
 
     Parameters
     ----------
@@ -127,7 +137,9 @@ def saved(experiment: Experiment, name: str) -> Path:
     """
     if not _NAME.fullmatch(name):
         raise SpecError("The name must consist of letters, digits, - and _.")
-    path = Path(f"{name}.yaml")
+    own = experiment.source.path
+    folder = Path() if own is None or own.resolve().is_relative_to(data_folder("experiments").resolve()) else own.parent
+    path = folder / f"{name}.yaml"
     document = apply_overrides(experiment.source, {"name": name})
     text = yaml.safe_dump(document.value, sort_keys=False, allow_unicode=True, width=100)
     try:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from opinionsim.specification import PlannedRun
     from opinionsim.store import AgentRow, StoreReader, WaitRow
 
+#: States in which a session is over for good.
+CLOSED = ("complete", "withdrawn")
 #: Kinds of text that are between a person and the record, and stand in no dialogue.
 PRIVATE = frozenset(
     ("consent", "probe", "self-report", "questionnaire", "comment", "debriefing", "signal", "harm", "analysis")
@@ -102,6 +104,8 @@ class Sight:
     def sees(self, row: TurnRow) -> bool:
         """Whether the visitor sees a message."""
         # A moderator without a remark says nothing that a dialogue shows.
+        if row.kind == "harm":
+            return self._all
         if row.kind in PRIVATE or row.condition == "silent":
             return False
         everything = self._all or (self._looks_on and not self._public)
@@ -133,7 +137,7 @@ class Sight:
 def standing(reader: StoreReader, run_id: str) -> tuple[str, str]:
     """Status of a run, and the kind of evidence it is; both empty before the run is registered."""
     state = reader.states([run_id]).get(run_id)
-    return ("", "") if state is None else (state.status, state.evidence)
+    return ("", "") if state is None else (state.status, reader.evidence(run_id))
 
 
 def stamp(evidence: str) -> str:

@@ -137,7 +137,14 @@ def test_what_is_half_written_survives_a_reload_and_a_second_tab_doubles_nothing
             form={**held, "text": "From the first tab."},
             headers={"origin": served.address, "accept": "application/json"},
         )
-        assert answer.json() == {"sent": "already"}
+        assert answer.status == 409
+        assert "answered already, with another text" in answer.text()
+        again = page.request.post(
+            f"{page.url.partition('#')[0]}/answer",
+            form={**held, "text": "From the other tab."},
+            headers={"origin": served.address, "accept": "application/json"},
+        )
+        assert again.json() == {"sent": "already"}
         assert texts(tmp_path)[:1] == ["From the other tab."]
         assert "From the first tab." not in texts(tmp_path)
 
@@ -264,6 +271,7 @@ def test_somebody_who_looks_on_sees_it_live_and_can_do_nothing(browser: Any, ser
         page.get_by_role("button", name="Make a link for looking on").first.click()
         link = page.locator(".link code").inner_text()
         other.goto(link)
+        other.get_by_role("button", name="Come in").click()
         page.get_by_role("button", name="Try it yourself").first.click()
         my_turn(page)
         say(page, "For all to hear.")
@@ -309,3 +317,52 @@ def test_an_open_question_is_dragged_and_pasting_is_an_option(
         page.fill("#text", "one two three four five six seven eight nine ten eleven twelve thirteen")
         page.get_by_role("button", name="Send").click()
         page.wait_for_selector("#seat .status:text('at most 12')")
+
+
+def test_an_answer_that_comes_too_late_is_not_called_sent(
+    browser: Any, spec: Callable[..., Path], tmp_path: Path
+) -> None:
+    cast = [{"name": "Ada"}, {"name": "Ben"}, {"name": "Guest", "seat": {"timeout_s": 2}}]
+    path = spec(cast=cast, interaction={"kind": "room", "steps": 24, "analyze_every": 0}, roles={"moderator": {}})
+    with room(path, tmp_path) as server, looking(browser, server) as page:
+        sit_down(page, server)
+        my_turn(page)
+        assert "seconds" in page.locator(".time").inner_text()
+        held = page.locator("#answer").evaluate("form => Object.fromEntries(new FormData(form))")
+        page.wait_for_selector("#seat h2:text('Your seat is given up')")
+        late = page.request.post(
+            f"{page.url.partition('#')[0]}/answer",
+            form={**held, "text": "Late."},
+            headers={"origin": server.address, "accept": "application/json"},
+        )
+        assert (late.status, "time was over" in late.text()) == (409, True)
+        assert texts(tmp_path)[0] == ""
+
+
+def test_what_was_wanted_out_of_turn_survives_the_server(
+    browser: Any, spec: Callable[..., Path], tmp_path: Path
+) -> None:
+    path = spec()
+    with room(path, tmp_path) as first, looking(browser, first) as page:
+        sit_down(page, first)
+        my_turn(page)
+        page.locator(".wants summary").click()
+        page.fill("#harm", "This was unkind.")
+        page.get_by_role("button", name="Report it").click()
+        page.wait_for_selector("#seat .status:text('taken up')")
+        page.get_by_role("button", name="Pause").click()
+        page.wait_for_selector("#seat .status:text('taken up')")
+        first.kill()
+        with room(path, tmp_path, "--port", str(first.port)):
+            page.reload()
+            my_turn(page)
+            say(page, "After it all.")
+            page.wait_for_selector("#seat .question:text('The room waits for you')")
+            page.check("#answer [value='end']")
+            page.get_by_role("button", name="Send").click()
+            page.wait_for_selector("#lines :text('a person ended it')")
+            with sqlite3.connect(f"file:{next(tmp_path.glob('results/*.sqlite'))}?mode=ro", uri=True) as store:
+                asked = (
+                    "SELECT count(*) FROM turns JOIN texts USING (text_id) WHERE kind = 'harm' AND text LIKE '%unkind%'"
+                )
+                assert store.execute(asked).fetchone() == (1,)

@@ -109,16 +109,30 @@ def test_without_a_key_nothing_is_told(server: RoomServer, run: str, path: str, 
 
 @pytest.mark.parametrize("key", ["guessed", "..%2f..%2fetc%2fpasswd", "%00", "a" * 5000, "%ff%fe", "%F0%9F%90%8C"])
 def test_guessed_links_open_nothing(server: RoomServer, key: str) -> None:
-    answer = ask(server, f"/enter/{key}")
-    assert answer.status in (400, 404, 422)
-    assert "set-cookie" not in answer.headers
+    for method in ("GET", "HEAD", "POST"):
+        answer = ask(server, f"/enter/{key}", method=method, origin=server.address)
+        assert answer.status in ((400, 404, 422) if method == "POST" else (200, 404))
+    assert "sessions" not in answer.headers.get("location", "")
     assert "Traceback" not in answer.text
 
 
 def test_the_owners_link_works_once(server: RoomServer, owner: str) -> None:
-    answer = ask(server, server.link.removeprefix(server.address))
+    answer = ask(server, server.link.removeprefix(server.address), method="POST", origin=server.address)
     assert answer.status == 400
-    assert "set-cookie" not in answer.headers
+
+
+def test_a_cookie_that_nobody_gave_is_not_taken_over(server: RoomServer, owner: str) -> None:
+    page = ask(server, "/", cookie=owner).text
+    run = re.search(r"/sessions/\w+", page)
+    assert run is not None
+    made = _post(server, f"{run[0]}/invite", owner, "seat=none").text
+    link = re.search(r"http://\S+/enter/[\w-]+", made)
+    assert link is not None
+    entered = ask(server, link[0].removeprefix(server.address), method="POST", origin=server.address,
+                  cookie="opinionsim=chosen")  # fmt: skip
+    assert entered.status == 303
+    assert "opinionsim=chosen" not in entered.headers["set-cookie"]
+    assert ask(server, run[0], cookie="opinionsim=chosen").status == 401
 
 
 @pytest.mark.parametrize("path", ["/static/../_rights.py", "/static/..%2f_rights.py", "/static/%2e%2e/__init__.py",

@@ -43,22 +43,27 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
             owner.get_by_role("button", name="Make a link to Guest").click()
             link = owner.locator(".link code").inner_text()
             person.goto(link)
+            # A program that looks at the link does not use it up.
+            assert person.request.get(link).status == 200
+            person.get_by_role("button", name="Come in").click()
             accessible(person)
             for text in CONSENT.values():
                 assert (text in person.locator("main").inner_text()) == (text != CONSENT["debriefing"])
             # Without both boxes nobody takes part.
             run = person.url.removesuffix("/consent")
+            person.goto(f"{run}/debriefing")
+            assert person.url == f"{run}/consent"
             sent = person.request.post(f"{run}/consent", form={"agree": "yes"}, headers={"origin": server.address})
             assert sent.status == 400
             person.check("[name=age]")
             person.check("[name=check-0][value=people]")
             person.check("[name=agree]")
-            person.get_by_role("button", name="Take part").click()
+            person.get_by_role("button", name="Take part", exact=True).click()
             assert "answered rightly" in person.locator(".problem").inner_text()
             person.check("[name=age]")
             person.check("[name=check-0][value='language models']")
             person.check("[name=agree]")
-            person.get_by_role("button", name="Take part").click()
+            person.get_by_role("button", name="Take part", exact=True).click()
             code = person.locator(".code").inner_text()
             accessible(person)
             person.get_by_role("link", name="Go on to the session").click()
@@ -68,6 +73,7 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
             # A link opens a seat once: in another browser it opens nothing.
             with looking(browser, server) as thief:
                 thief.goto(link)
+                thief.get_by_role("button", name="Come in").click()
                 assert "not valid" in thief.locator(".notice").inner_text()
             person.goto(f"{run}/debriefing")
             assert CONSENT["debriefing"] in person.locator("main").inner_text()
@@ -77,7 +83,7 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
             person.fill("#code", "abcd-efgh-ijkl-mnop")
             person.get_by_role("button", name="Withdraw for good").click()
             assert "nobody's code" in person.locator(".problem").inner_text()
-            person.fill("#code", code)
+            person.fill("#code", code.upper().replace("-", ""))
             person.get_by_role("button", name="Withdraw for good").click()
             assert "deleted" in person.locator(".notice").inner_text()
             accessible(person)
@@ -142,3 +148,49 @@ def test_sensitive_topics_need_a_protocol(spec: Callable[..., Path], tmp_path: P
     assert not (tmp_path / "results").exists()
     with room(spec(topic=topic, ethics={"consent": "consent.yaml", "protocol": "2026-17"}), tmp_path) as server:
         assert server.link
+
+
+def test_who_declines_frees_the_seat_and_who_read_another_text_is_asked_again(
+    browser: Any, spec: Callable[..., Path], tmp_path: Path
+) -> None:
+    with room(_invited(tmp_path, spec), tmp_path) as server, looking(browser, server) as owner:
+        owner.goto(server.link)
+        owner.get_by_role("button", name="Make a link to Guest").click()
+        with looking(browser, server) as person:
+            person.goto(owner.locator(".link code").inner_text())
+            person.get_by_role("button", name="Come in").click()
+            sent = person.request.post(person.url, form={"agree": "yes", "age": "yes", "text": "another"},
+                                       headers={"origin": server.address})  # fmt: skip
+            assert (sent.status, "was changed" in sent.text()) == (400, True)
+            person.get_by_role("button", name="I do not want to take part").click()
+            assert "nothing of you is kept" in person.locator(".notice").inner_text()
+        owner.get_by_role("button", name="Make a link to Guest").click()
+        assert owner.locator(".link code").count() == 1
+
+
+def test_a_session_that_was_withdrawn_before_it_began_never_begins(
+    browser: Any, spec: Callable[..., Path], tmp_path: Path
+) -> None:
+    cast = [{"name": "Ada"}, {"name": "Guest", "seat": {}}, {"name": "Visitor", "seat": {}}]
+    path = _invited(tmp_path, spec, cast=cast, interaction={"kind": "room", "steps": 4, "analyze_every": 0},
+                    roles={"moderator": {}})  # fmt: skip
+    with room(path, tmp_path) as server, looking(browser, server) as owner, looking(browser, server) as person:
+        owner.goto(server.link)
+        owner.get_by_role("button", name="Make a link to Guest").click()
+        person.goto(owner.locator(".link code").inner_text())
+        person.get_by_role("button", name="Come in").click()
+        person.check("[name=age]")
+        person.check("[name=check-0][value='language models']")
+        person.check("[name=agree]")
+        person.get_by_role("button", name="Take part", exact=True).click()
+        code = person.locator(".code").inner_text()
+        person.goto(f"{server.address}/withdrawal")
+        person.fill("#code", code)
+        person.get_by_role("button", name="Withdraw for good").click()
+        assert "deleted" in person.locator(".notice").inner_text()
+        owner.goto(server.address)
+        owner.get_by_role("button", name="Make a link to Visitor").click()
+        assert "is over" in owner.locator(".notice").inner_text()
+    with room(path, tmp_path) as server, looking(browser, server) as owner:
+        owner.goto(server.link)
+        assert owner.locator(".state").inner_text() == "withdrawn"

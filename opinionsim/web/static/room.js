@@ -126,6 +126,7 @@ live.addEventListener("state", (event) => {
   const state = document.getElementById("state");
   if (state.textContent === event.data) return;
   state.textContent = event.data;
+  if (event.data.startsWith("withdrawn")) location.reload();
   part("seat");
 });
 live.addEventListener("lost", (event) => {
