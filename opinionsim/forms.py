@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from opinionsim.errors import SpecError
@@ -45,17 +45,14 @@ class Form:
 
     def as_json(self) -> dict[str, Any]:
         """The fields that differ from their defaults, as JSON values."""
-        plain = Form()
-        stated = {name: getattr(self, name) for name in self.__slots__ if getattr(self, name) != getattr(plain, name)}
+        stated = {name: value for name, value in asdict(self).items() if value != getattr(TEXT, name)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in stated.items()}
 
     @classmethod
     def of_json(cls, stated: Mapping[str, Any]) -> Form:
         """The form that :meth:`as_json` gave the fields of."""
-        fields: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in stated.items()
-        }
-        return cls(**fields)
+        found: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in stated.items()}
+        return cls(**found)
 
     def written(self, given: str | Sequence[str] | Mapping[str, str]) -> str:
         """The text that stands for an answer, as the act's `parse` reads it.

@@ -16,7 +16,7 @@ from opinionsim.cli._console import clean, counted, note, say, say_json, stderr
 from opinionsim.cli._options import Changes, Prompts, Slots, Spec, assignments, read_spec
 from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
 from opinionsim.cli._stores import read_results, row_of, spelled
-from opinionsim.errors import SpecError, packages
+from opinionsim.errors import SpecError
 from opinionsim.progress import attended, stop_requests
 
 if TYPE_CHECKING:
@@ -169,8 +169,9 @@ def room(
     if terminal:
         _at_terminal(experiment, url)
     else:
-        *_, web = packages("opinionsim room", "web", "starlette", "uvicorn", "opinionsim.web", kind=SpecError)
-        web.serve(experiment, url, port=port, browser=not no_browser)
+        from opinionsim.web import serve
+
+        serve(experiment, url, port=port, browser=not no_browser)
 
 
 def _at_terminal(experiment: Experiment, url: str) -> None:

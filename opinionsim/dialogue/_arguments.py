@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -194,14 +194,13 @@ def analyses(texts: Sequence[tuple[int, str]]) -> list[Analysis]:
             told = AnalysisText.model_validate_json(text)
         except ValidationError:
             continue
-        claims = {each.claim: each for each in told.argument_map}
         found.append(
             Analysis(
                 turn,
                 told.summary,
                 sections["a"].advance(told.points_of_agreement),
                 sections["q"].advance(told.open_questions),
-                sections["c"].advance([each.claim for each in told.argument_map], claims),
+                sections["c"].advance(told.argument_map),
                 told.fallacies,
             )
         )
@@ -218,37 +217,34 @@ class _Section:
 
     def __init__(self, letter: str) -> None:
         self._letter, self._given = letter, 0
-        self._last: dict[str, tuple[str, ArgumentClaim | None]] = {}
+        #: Items of the last analysis by the numbers of their ids.
+        self._last: dict[int, AnalysisItem] = {}
 
-    def advance(
-        self, texts: Sequence[str], claims: Mapping[str, ArgumentClaim] | None = None
-    ) -> tuple[AnalysisItem, ...]:
+    def advance(self, said: Sequence[str | ArgumentClaim]) -> tuple[AnalysisItem, ...]:
         """The items of the next analysis."""
-        ids, before = dict[int, str](), dict(self._last)
+        texts = [each if isinstance(each, str) else each.claim for each in said]
         # Equal texts first, so that no item takes the id of another that has not changed; then those most alike.
-        likeness = [
-            (-_likeness(text, old), place, each)
+        likeness = sorted(
+            (-_likeness(text, old.text), place, number)
             for place, text in enumerate(texts)
-            for each, (old, _) in before.items()
-        ]
-        for negative, place, each in sorted(likeness, key=lambda pair: (pair[0], pair[1], int(pair[2][1:]))):
-            if -negative >= _ALIKE and place not in ids and each not in ids.values():
-                ids[place] = each
-        items = []
-        for place, text in enumerate(texts):
-            claim = (claims or {}).get(text)
+            for number, old in self._last.items()
+        )
+        numbers = dict[int, int]()
+        for negative, place, number in likeness:
+            if -negative >= _ALIKE and place not in numbers and number not in numbers.values():
+                numbers[place] = number
+        before, self._last = self._last, {}
+        for place, (text, each) in enumerate(zip(texts, said, strict=True)):
+            claim = None if isinstance(each, str) else each
             change: Change = "new"
-            if place not in ids:
-                self._given += 1
-                ids[place] = f"{self._letter}{self._given}"
+            if place in numbers:
+                old = before.pop(numbers[place])
+                change = "kept" if (old.text, old.claim) == (text, claim) else "changed"
             else:
-                change = "kept" if before[ids[place]] == (text, claim) else "changed"
-            items.append(AnalysisItem(ids[place], text, change, claim))
-        gone = [
-            AnalysisItem(each, old, "gone", claim) for each, (old, claim) in before.items() if each not in ids.values()
-        ]
-        self._last = {item.id: (item.text, item.claim) for item in items}
-        return (*items, *gone)
+                self._given += 1
+            number = numbers.get(place, self._given)
+            self._last[number] = AnalysisItem(f"{self._letter}{number}", text, change, claim)
+        return (*self._last.values(), *(replace(item, change="gone") for item in before.values()))
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -152,14 +152,6 @@ def _speak(seen: Scene, draws: Draws) -> str:
     return " ".join(said)
 
 
-def _confirm(seen: Scene, draws: Draws) -> str:
-    return _pick("votes", draws)
-
-
-def _close(seen: Scene, draws: Draws) -> str:
-    return _pick("closing", draws)
-
-
 def _analyze(seen: Scene, draws: Draws) -> str:
     """An analysis as JSON, of sentences of the dialogue: what two have said, what is asked, stances with reasons."""
     bound = _MOST.search(seen.told)
@@ -197,8 +189,8 @@ DISCUSSION: Mapping[str, Callable[[Scene, Draws], str]] = MappingProxyType(
         "open": _open,
         "moderate-room": _moderate,
         "speak": _speak,
-        "confirm": _confirm,
-        "close": _close,
+        "confirm": lambda seen, draws: _pick("votes", draws),
+        "close": lambda seen, draws: _pick("closing", draws),
         "analyze": _analyze,
     }
 )

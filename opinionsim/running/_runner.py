@@ -18,13 +18,6 @@ from opinionsim.store import Store
 _LOOK_S = 0.02
 
 
-class Withdrawn(OpinionSimError):
-    """A person who takes part has withdrawn what it wrote."""
-
-    def __init__(self) -> None:
-        super().__init__("a person has withdrawn what it wrote")
-
-
 class Runner:
     """Carries out the runs of an experiment, on one event loop.
 
@@ -77,7 +70,7 @@ class Runner:
     async def _withdraw(self, run_id: str, agent: int) -> None:
         context = self._context
         if (simulation := context.playing.get(run_id)) is not None:
-            await simulation.end(Withdrawn())
+            await simulation.end(OpinionSimError("a person has withdrawn what it wrote"))
             while run_id not in context.errors and run_id not in context.complete:
                 await asyncio.sleep(_LOOK_S)
         # Not one of the threads of the sweep, which may be over.

@@ -77,22 +77,14 @@ def fields(connection: Connection, run_ids: Iterable[str]) -> dict[str, dict[str
 
 def waits(connection: Connection, run_id: str | None) -> list[WaitRow]:
     """Open questions to persons, of a run or of all, by key."""
-    table = _schema.waits
-    wanted = select(table) if run_id is None else select(table).where(table.c.run_id == run_id)
-    found = [
-        _schema.made(WaitRow, table, row, deadline=row.deadline) for row in _schema.stored_rows(connection, wanted)
-    ]
+    found = [_schema.made(WaitRow, _schema.waits, row) for row in _of_run(connection, _schema.waits, run_id)]
     return sorted(found, key=lambda row: (row.run_id, row.turn, row.part, row.attempt))
 
 
 def seats(connection: Connection, run_id: str | None) -> list[SeatRow]:
     """Who sits where, in a run or in all, by key."""
-    table = _schema.seats
-    wanted = select(table) if run_id is None else select(table).where(table.c.run_id == run_id)
-    found = [
-        _schema.made(SeatRow, table, row, trial=bool(row.trial)) for row in _schema.sealed(connection, table, wanted)
-    ]
-    return sorted(found, key=lambda row: (row.run_id, row.agent))
+    rows = _of_run(connection, _schema.seats, run_id, "run_id", "agent")
+    return [_schema.made(SeatRow, _schema.seats, row, trial=bool(row.trial)) for row in rows]
 
 
 def cells(connection: Connection, design: DesignRow) -> list[dict[str, Any]]:
@@ -150,10 +142,10 @@ def turn_of(row: Any) -> TurnRow:
     return _schema.made(TurnRow, _schema.turns, row, text=_schema.checked_text(row.text_id, row.text))
 
 
-def _of_run(connection: Connection, table: Table, run_id: str, *order: str) -> Iterator[Any]:
-    """The rows of a run in a table, in the order of some columns."""
-    statement = select(table).where(table.c.run_id == run_id).order_by(*(table.c[name] for name in order))
-    return _schema.sealed(connection, table, statement)
+def _of_run(connection: Connection, table: Table, run_id: str | None, *order: str) -> Iterator[Any]:
+    """The rows of a run, or of all, in a table, in the order of some columns."""
+    statement = select(table).order_by(*(table.c[name] for name in order))
+    return _schema.sealed(connection, table, statement if run_id is None else statement.where(table.c.run_id == run_id))
 
 
 def ties(connection: Connection, run_id: str) -> list[TieRow]:

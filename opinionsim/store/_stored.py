@@ -111,16 +111,14 @@ def row_of(table: Table, run_id: str, payer: str, number: int, content: Any, tex
     texts : Texts
         Takes in the texts and prompts it refers to.
     """
-    if isinstance(content, Question):
-        spelled = _schema.to_json(content.as_json(), "a question")
-        key = (run_id, content.turn, content.part, content.attempt)
-        return (*key, content.agent, spelled, content.asked_at, content.deadline)
     given: dict[str, Any] = {"run_id": run_id, "seq": number}
     if isinstance(content, Entry):
         if content.prompt is not None:
             texts.prompt(content.prompt)
         reasoning = texts.text(content.reasoning) if content.reasoning else None
         given |= {**content.key._asdict(), "entry": number, "experiment_id": payer, "reasoning_id": reasoning}
+    elif isinstance(content, Question):
+        given["question"] = content.as_json()
     elif isinstance(content, OpinionRow):
         probabilities = [_schema.to_nullable(probability) for probability in content.probabilities]
         given |= {"about": _schema.to_index(content.about), "probabilities": probabilities}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from inspect import iscoroutinefunction
 from pathlib import Path
+from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -19,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from opinionsim.errors import OpinionSimError
 from opinionsim.web import _pages
 from opinionsim.web._rights import COOKIE, hashed, new_key
-from opinionsim.web._room import NotFoundError, Room
+from opinionsim.web._room import Room
 
 #: Most bytes of a request: far more than any text that a person writes.
 MOST_BYTES = 1 << 20
@@ -36,7 +37,8 @@ _HEADERS = {
 }
 _HERE = Path(__file__).parent
 
-Page = Callable[[Room, Request], Awaitable[Response]]
+#: What answers: a coroutine function where it awaits something, otherwise run in a thread.
+Page = Callable[[Room, Request], Any]
 
 
 class _Guard:
@@ -95,13 +97,6 @@ class _Guard:
         return 403, "This was sent from another page than the room's own, and was not taken."
 
 
-def environment() -> Environment:
-    """The templates; every value is escaped."""
-    return Environment(
-        loader=PackageLoader("opinionsim.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-
-
 def application(room: Room, hosts: frozenset[str], scheme: str = "http") -> Starlette:
     """The application of a room.
 
@@ -114,11 +109,14 @@ def application(room: Room, hosts: frozenset[str], scheme: str = "http") -> Star
     scheme : str
         ``http`` or ``https``.
     """
-    room.templates = environment()
 
     def route(path: str, page: Page, *methods: str) -> Route:
         name = page.__name__
         return Route(path, _guarded(room, name, page, scheme), name=name, methods=list(methods or ("GET",)))
+
+    async def told(request: Request, error: Exception) -> Response:
+        status, problem = (error.status_code, error.detail) if isinstance(error, HTTPException) else (400, str(error))
+        return room.page("notice.html", status=status, title="Not possible", notice=problem)
 
     own = "/sessions/{run}"
     return Starlette(
@@ -141,7 +139,7 @@ def application(room: Room, hosts: frozenset[str], scheme: str = "http") -> Star
             Mount("/static", StaticFiles(directory=_HERE / "static"), name="static"),
         ],
         middleware=[Middleware(_Guard, hosts=hosts, scheme=scheme)],
-        exception_handlers={HTTPException: _told(room), OpinionSimError: _told(room)},
+        exception_handlers={HTTPException: told, OpinionSimError: told},
     )
 
 
@@ -157,7 +155,9 @@ def _guarded(room: Room, name: str, page: Page, scheme: str) -> Callable[[Reques
             signed = bool(visitor.owner or visitor.seats or visitor.watches)
             raise HTTPException(403 if signed else 401, _pages.NOT_YOURS if signed else _pages.SIGN_IN)
         request.state.visitor, request.state.key = visitor, hashed(given)
-        response = await page(room, request)
+        request.state.given = await _pages.fields(request) if request.method == "POST" else {}
+        waits = iscoroutinefunction(page)
+        response: Response = await (page(room, request) if waits else run_in_threadpool(page, room, request))
         if not cookie and name == "enter":
             response.set_cookie(
                 COOKIE, given, max_age=_COOKIE_S, httponly=True, samesite="lax", secure=scheme == "https"
@@ -165,16 +165,3 @@ def _guarded(room: Room, name: str, page: Page, scheme: str) -> Callable[[Reques
         return response
 
     return endpoint
-
-
-def _told(room: Room) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """What tells a problem on a page, in one sentence."""
-
-    async def tell(request: Request, error: Exception) -> Response:
-        status = (
-            error.status_code if isinstance(error, HTTPException) else 404 if isinstance(error, NotFoundError) else 400
-        )
-        problem = str(error.detail if isinstance(error, HTTPException) else error)
-        return room.page("notice.html", status=status, title="Not possible", notice=problem)
-
-    return tell

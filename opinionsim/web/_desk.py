@@ -13,11 +13,6 @@ from opinionsim.schedules import CONSENT
 Key = tuple[str, int, str, int]
 
 
-def key_of(question: Question) -> Key:
-    """The key under which an answer is kept."""
-    return question.run_id, question.turn, question.part, question.attempt
-
-
 class Desk:
     """Answers for all seats of a server with what people send; also says when a session may begin.
 
@@ -28,9 +23,9 @@ class Desk:
 
     def __init__(self) -> None:
         self._waiting: dict[Key, asyncio.Future[str]] = {}
-        self._wanted: dict[tuple[str, int], list[str]] = defaultdict(list)
-        self._open: set[str] = set()
-        self._opening: dict[str, asyncio.Event] = {}
+        #: What each seat wants, each thing once, in order.
+        self._wanted: dict[tuple[str, int], dict[str, None]] = defaultdict(dict)
+        self._open: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
     async def answer(self, question: Question) -> str:
         """What the person sends; to a signal, what it wants so far; asked for its consent, that it has given it."""
@@ -38,8 +33,8 @@ class Desk:
             # It was given before the session began, and is on record with the seat.
             return str(question.form.items[0])
         if question.form.kind == "signal":
-            return "\n".join(self._wanted.pop((question.run_id, question.agent), []))
-        key = key_of(question)
+            return "\n".join(self._wanted.pop((question.run_id, question.agent), ()))
+        key = question.run_id, question.turn, question.part, question.attempt
         self._waiting[key] = future = asyncio.get_running_loop().create_future()
         try:
             text: str = await future
@@ -49,8 +44,7 @@ class Desk:
 
     async def ready(self, run_id: str) -> None:
         """Wait until the session of a run may begin."""
-        if run_id not in self._open:
-            await self._opening.setdefault(run_id, asyncio.Event()).wait()
+        await self._open[run_id].wait()
 
     # From other threads
 
@@ -66,22 +60,10 @@ class Desk:
 
         return await asyncio.wrap_future(background.submit(hand_in()))
 
-    async def want(self, run_id: str, agent: int, signal: str) -> None:
+    def want(self, run_id: str, agent: int, signal: str) -> None:
         """Hand in what a person wants out of turn, which the next signal turn of its seat takes up."""
-
-        async def hand_in() -> None:
-            wanted = self._wanted[run_id, agent]
-            if signal not in wanted:
-                wanted.append(signal)
-
-        await asyncio.wrap_future(background.submit(hand_in()))
+        background.call_soon(lambda: self._wanted[run_id, agent].setdefault(signal))
 
     def open(self, run_id: str) -> None:
         """Let the session of a run begin."""
-
-        def let() -> None:
-            self._open.add(run_id)
-            if (event := self._opening.pop(run_id, None)) is not None:
-                event.set()
-
-        background.call_soon(let)
+        background.call_soon(lambda: self._open[run_id].set())

@@ -37,7 +37,7 @@ class _Viewer:
         found: list[dict[str, str]] = []
         if status and self._follower is None:
             self._follower = room.reader.follow(run_id, after=self._seq, generation=self._generation)
-            self._sight.know(room.agents(run_id))
+            self._sight.know(room.reader.agents(run_id))
             if self._sight.seat is not None:
                 self._sight.heed(room.reader.turns(run_id, self._sight.seat))
         events = [] if self._follower is None else self._follower.poll()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
+from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from opinionsim.dialogue import analyses
 from opinionsim.errors import OpinionSimError, SpecError, StoreError
@@ -21,9 +24,9 @@ from opinionsim.planning import plan
 from opinionsim.specification import Experiment, PlannedRun
 from opinionsim.store import TurnRow
 from opinionsim.web._live import events
-from opinionsim.web._room import NotFoundError, Room
+from opinionsim.web._room import Room
 from opinionsim.web._settings import changed, saved, settings as listed
-from opinionsim.web._view import Sight, as_csv, as_json, export, name_of, stamp, standing
+from opinionsim.web._view import Sight, as_csv, export, name_of, stamp, standing
 
 SIGN_IN = "Please open the link that you were sent; the owner's is printed where the room was started."
 NOT_YOURS = "This is not open to you."
@@ -43,26 +46,20 @@ _SIGNALS = ("analysis", "pause", "end", "harm")
 # -- coming in -----------------------------------------------------------------------------------------------
 
 
-async def enter(room: Room, request: Request) -> Response:
+def enter(room: Room, request: Request) -> Response:
     """Turn a link into a cookie: the owner's, an observer's, or one to a seat."""
     link, key = request.path_params["key"], request.state.key
     run_id = room.keys.enter(link, key)
     if run_id is None:
-        run_id = await run_in_threadpool(room.take, link, key)
+        run_id = room.take(link, key)
     return RedirectResponse(request.url_for("session", run=run_id) if run_id else request.url_for("home"), 303)
 
 
-async def home(room: Room, request: Request) -> Response:
-    """The sessions: all for the owner, else those that the visitor has to do with."""
-    visitor = request.state.visitor
-    return await run_in_threadpool(_sessions, room, visitor, {})
-
-
-def _sessions(room: Room, visitor: Any, links: Mapping[tuple[str, int | None], str]) -> Response:
-    """The page of sessions, with links that were made just now."""
-    listed = []
+def home(room: Room, request: Request, links: Mapping[tuple[str, int | None], str] = MappingProxyType({})) -> Response:
+    """The sessions: all for the owner, else those that the visitor has to do with; with links made just now."""
+    visitor, listed = request.state.visitor, []
     for number, (run_id, planned) in enumerate(sorted(room.runs.items(), key=lambda each: each[1].replicate), 1):
-        if not (visitor.owner or visitor.may("session", run_id)):
+        if not visitor.may("session", run_id):
             continue
         rows = {row.agent: row for row in room.reader.seats(run_id)}
         status, evidence = standing(room.reader, run_id)
@@ -85,67 +82,57 @@ def _sessions(room: Room, visitor: Any, links: Mapping[tuple[str, int | None], s
     return room.page("home.html", title=room.experiment.spec.name, sessions=listed, owner=visitor.owner)
 
 
-async def invite(room: Room, request: Request) -> Response:
+def invite(room: Room, request: Request) -> Response:
     """Make a link: to a seat, or for somebody who looks on."""
-    run_id, given = request.path_params["run"], await _fields(request)
+    run_id, given = request.path_params["run"], request.state.given
     room.planned(run_id)
     agent = None if given.get("seat") == "none" else _number(given, "seat")
-    if agent is None:
-        link = room.keys.link(run_id)
-    else:
-        link = await run_in_threadpool(room.invite, run_id, agent)
-    links = {(run_id, agent): str(request.url_for("enter", key=link))}
-    return await run_in_threadpool(_sessions, room, request.state.visitor, links)
+    link = room.keys.link(run_id) if agent is None else room.invite(run_id, agent)
+    return home(room, request, {(run_id, agent): str(request.url_for("enter", key=link))})
 
 
-async def sit(room: Room, request: Request) -> Response:
+def sit(room: Room, request: Request) -> Response:
     """Seat the owner, alone, to try a session."""
-    run_id, given = request.path_params["run"], await _fields(request)
-    await run_in_threadpool(room.sit, run_id, _number(given, "seat"), request.state.key)
+    run_id = request.path_params["run"]
+    room.sit(run_id, _number(request.state.given, "seat"), request.state.key)
     return RedirectResponse(request.url_for("session", run=run_id), 303)
 
 
-async def consent(room: Room, request: Request) -> Response:
+def consent(room: Room, request: Request) -> Response:
     """Ask the person at a seat for its consent and age; gives it the code by which it can withdraw."""
-    run_id, visitor = request.path_params["run"], request.state.visitor
-    text = room.consent_text
+    run_id, given, text = request.path_params["run"], request.state.given, room.consent_text
     if text is None:
-        raise NotFoundError("There is nothing to consent to here.")
+        raise HTTPException(404, "There is nothing to consent to here.")
     told = {"run_id": run_id, "title": f"{room.experiment.spec.name}: consent", "version": text.version}
     told |= {"parts": [getattr(text, name) for name in _CONSENT], "age": room.experiment.spec.ethics.age}
     told["checks"] = text.comprehension
     if request.method == "GET":
         return room.page("consent.html", problem="", **told)
-    given = await _fields(request)
     if given.get("age") != "yes" or given.get("agree") != "yes":
         problem = "To take part you must be old enough, and agree; otherwise simply close this page."
         return room.page("consent.html", status=400, problem=problem, **told)
     if any(given.get(f"check-{place}") != check.right for place, check in enumerate(text.comprehension)):
         problem = "Not all questions on the text were answered rightly; please read it again."
         return room.page("consent.html", status=400, problem=problem, **told)
-    code = await run_in_threadpool(room.consent, run_id, visitor.seats[run_id], text.hash)
+    code = room.consent(run_id, request.state.visitor.seats[run_id], text.hash)
     return room.page("consented.html", run_id=run_id, title="Your private code", code=code)
 
 
-async def debriefing(room: Room, request: Request) -> Response:
+def debriefing(room: Room, request: Request) -> Response:
     """What a person is told when it leaves, or when its session is over."""
     run_id = request.path_params["run"]
-
-    def page() -> Response:
-        planned = room.planned(run_id)
-        claim = room.experiment.resources.claim(planned.spec)
-        wrong = claim is not None and claim.accepted is not None and claim.framing != claim.accepted
-        return room.page(
-            "debriefing.html",
-            run_id=run_id,
-            title=f"{planned.spec.name}: about this study",
-            text="" if room.consent_text is None else room.consent_text.debriefing,
-            speakers=[row.name for row in room.agents(run_id) if row.evidence in ("model", "scripted")],
-            false_claim=claim.statement if wrong and claim is not None else "",
-            open=standing(room.reader, run_id)[0] in ("", "pending", "running"),
-        )
-
-    return await run_in_threadpool(page)
+    planned = room.planned(run_id)
+    claim = room.experiment.resources.claim(planned.spec)
+    wrong = claim is not None and claim.accepted is not None and claim.framing != claim.accepted
+    return room.page(
+        "debriefing.html",
+        run_id=run_id,
+        title=f"{planned.spec.name}: about this study",
+        text="" if room.consent_text is None else room.consent_text.debriefing,
+        speakers=[row.name for row in room.reader.agents(run_id) if row.evidence in ("model", "scripted")],
+        false_claim=claim.statement if wrong and claim is not None else "",
+        open=standing(room.reader, run_id)[0] in ("", "pending", "running"),
+    )
 
 
 async def withdrawal(room: Room, request: Request) -> Response:
@@ -154,9 +141,8 @@ async def withdrawal(room: Room, request: Request) -> Response:
     told = {"title": "Withdrawal", "problem": "", "done": False}
     told |= {"provider": text.provider if text else "", "contact": text.contact if text else ""}
     if request.method == "POST":
-        given = await _fields(request)
         try:
-            await room.withdraw(given.get("code", "").strip())
+            await room.withdraw(request.state.given.get("code", "").strip())
             told["done"] = True
         except StoreError as error:
             told["problem"] = str(error)
@@ -167,18 +153,12 @@ async def withdrawal(room: Room, request: Request) -> Response:
 # -- a session -----------------------------------------------------------------------------------------------
 
 
-async def session(room: Room, request: Request) -> Response:
+def session(room: Room, request: Request, problem: str = "") -> Response:
     """A session: its dialogue, the analysis beside it, and what the visitor is asked."""
     run_id, visitor = request.path_params["run"], request.state.visitor
-    room.planned(run_id)
-    if run_id in visitor.seats and await run_in_threadpool(room.owes_consent, run_id, visitor.seats[run_id]):
-        return RedirectResponse(request.url_for("consent", run=run_id), 303)
-    return await run_in_threadpool(_session, room, request)
-
-
-def _session(room: Room, request: Request, *, problem: str = "", kept: Mapping[str, str] | None = None) -> Response:
-    run_id, visitor = request.path_params["run"], request.state.visitor
     planned = room.planned(run_id)
+    if run_id in visitor.seats and room.owes_consent(run_id, visitor.seats[run_id]):
+        return RedirectResponse(request.url_for("consent", run=run_id), 303)
     status, evidence = standing(room.reader, run_id)
     began = room.reader.follow(run_id) if status else None
     known = 0 if began is None else max((event.seq for event in began.poll()), default=0)
@@ -196,14 +176,13 @@ def _session(room: Room, request: Request, *, problem: str = "", kept: Mapping[s
         since=f"{0 if began is None else began.state.generation}.{known}",
         analysed=analysed(turns),
         owner=visitor.owner,
-        **_asked(room, run_id, sight, problem, kept),
+        **_asked(room, request, sight, problem),
     )
 
 
-def _asked(
-    room: Room, run_id: str, sight: Sight, problem: str = "", kept: Mapping[str, str] | None = None
-) -> dict[str, Any]:
+def _asked(room: Room, request: Request, sight: Sight, problem: str = "") -> dict[str, Any]:
     """What the part of a page shows in which a person answers."""
+    run_id = request.path_params["run"]
     asked = None if sight.seat is None else room.asked(run_id, sight.seat)
     seat = None if sight.seat is None else room.seats(run_id)[sight.seat]
     left = None if asked is None or asked.deadline is None else asked.deadline - time.time()
@@ -223,39 +202,27 @@ def _asked(
         "typed": seat is not None and not seat.paste,
         "left_s": None if left is None else max(0, round(left)),
         "problem": problem or question.get("reason", ""),
-        "kept": kept or {},
+        "kept": request.state.given,
         "signals": room.planned(run_id).spec.interaction.kind == "room",
         "stopped": room.error,
     }
 
 
-async def seat(room: Room, request: Request) -> Response:
+def seat(room: Room, request: Request) -> Response:
     """The part of a session in which a person answers."""
     run_id = request.path_params["run"]
-
-    def part() -> Response:
-        sight = room.sight(run_id, request.state.visitor)
-        state = standing(room.reader, run_id)[0] or "pending"
-        return room.page("_seat.html", run_id=run_id, state=state, **_asked(room, run_id, sight))
-
-    return await run_in_threadpool(part)
+    sight = room.sight(run_id, request.state.visitor)
+    state = standing(room.reader, run_id)[0] or "pending"
+    return room.page("_seat.html", run_id=run_id, state=state, **_asked(room, request, sight))
 
 
-async def analysis(room: Room, request: Request) -> Response:
+def analysis(room: Room, request: Request) -> Response:
     """The part of a session that shows its analysis."""
-    run_id = request.path_params["run"]
-
-    def part() -> Response:
-        turns = room.reader.turns(run_id)
-        return room.page("_analysis.html", run_id=run_id, analysed=analysed(turns))
-
-    return await run_in_threadpool(part)
+    return room.page("_analysis.html", analysed=analysed(room.reader.turns(request.path_params["run"])))
 
 
 async def live(room: Room, request: Request) -> Response:
     """What happens in a session, as it happens."""
-    from sse_starlette import EventSourceResponse
-
     run_id = request.path_params["run"]
     since = request.headers.get("last-event-id") or request.query_params.get("since", "")
     generation, _, seq = since.partition(".")
@@ -270,46 +237,47 @@ async def live(room: Room, request: Request) -> Response:
 
 async def answer(room: Room, request: Request) -> Response:
     """Take an answer in, once; says that it is sent when it is on record."""
-    run_id, given = request.path_params["run"], await _fields(request)
+    run_id, given = request.path_params["run"], request.state.given
     agent = request.state.visitor.seats[run_id]
     key = EntryKey(_number(given, "turn"), given.get("part", ""), _number(given, "attempt"))
-    asked = await run_in_threadpool(room.asked, run_id, agent)
-    if asked is None or (asked.turn, asked.part, asked.attempt) != key:
+
+    async def refused(problem: str, status: int) -> Response:
+        """The problem, and on a page all that was filled in."""
+        if _wants_json(request):
+            return JSONResponse({"problem": problem}, status)
+        return await run_in_threadpool(session, room, request, problem)
+
+    asked = await run_in_threadpool(room.asked, run_id, agent, key)
+    if asked is None:
         # A repeated request, or one from a second browser: what is on record stands.
         if not await run_in_threadpool(room.answered, run_id, key):
             raise HTTPException(409, "This question is not open: its time may be over. Nothing was taken.")
-        return _sent(request, run_id, "already")
+        return _sent(request, "already", "#now")
     try:
         text = _written(Form.of_json(asked.question["form"]), given)
     except SpecError as error:
-        if _wants_json(request):
-            return _json({"problem": str(error)}, 400)
-        return await run_in_threadpool(_session, room, request, problem=str(error), kept=given)
+        return await refused(str(error), 400)
     until = time.monotonic() + _DURABLE_S
     # After a restart the question is on record before the run has come to it again.
-    while not (given_in := await room.desk.give((run_id, *key), text)) and not room.error and time.monotonic() < until:
+    while not (taken := await room.desk.give((run_id, *key), text)) and not room.error and time.monotonic() < until:
         await asyncio.sleep(_LOOK_S)
-    if not given_in:
-        problem = (
-            "The session is not being carried out at the moment, so nothing was taken. Please send it again later."
+    if not taken:
+        return await refused(
+            "The session is not being carried out at the moment, so nothing was taken. Please send it again later.", 503
         )
-        if _wants_json(request):
-            return _json({"problem": problem}, 503)
-        return await run_in_threadpool(_session, room, request, problem=problem, kept=given)
     # The question ends in the transaction that stores the answer.
-    while (now := await run_in_threadpool(room.asked, run_id, agent)) is not None and (
-        (now.turn, now.part, now.attempt) == key
-    ):
+    while await run_in_threadpool(room.asked, run_id, agent, key) is not None:
         if time.monotonic() > until:
             raise HTTPException(503, "It was taken, and cannot be put on record yet; please look again in a minute.")
         await asyncio.sleep(_LOOK_S)
-    return _sent(request, run_id, "sent")
+    return _sent(request, "sent", "#now")
 
 
-def _sent(request: Request, run_id: str, what: str) -> Response:
+def _sent(request: Request, what: str, place: str) -> Response:
+    """That something was taken in; on a page, at a place of it."""
     if _wants_json(request):
-        return _json({"sent": what})
-    return RedirectResponse(f"{request.url_for('session', run=run_id)}#now", 303)
+        return JSONResponse({"sent": what})
+    return RedirectResponse(f"{request.url_for('session', run=request.path_params['run'])}{place}", 303)
 
 
 def _written(form: Form, given: Mapping[str, str]) -> str:
@@ -334,69 +302,57 @@ def _written(form: Form, given: Mapping[str, str]) -> str:
     return form.written(text)
 
 
-async def signal(room: Room, request: Request) -> Response:
+def signal(room: Room, request: Request) -> Response:
     """Take in what a person wants out of turn; the next step takes it up."""
-    run_id, given = request.path_params["run"], await _fields(request)
+    run_id, given = request.path_params["run"], request.state.given
     wanted = given.get("want", "")
     if wanted not in _SIGNALS:
         raise SpecError(f"What is wanted must be one of: {', '.join(_SIGNALS)}.")
     if wanted == "harm":
         text = " ".join(printable(given.get("text", "")).split())[:MOST_CHARACTERS]
         wanted = f"harm: {text or 'reported without words'}"
-    await room.desk.want(run_id, request.state.visitor.seats[run_id], wanted)
-    if _wants_json(request):
-        return _json({"sent": "wanted"})
-    return RedirectResponse(f"{request.url_for('session', run=run_id)}?wanted=1#now", 303)
+    room.desk.want(run_id, request.state.visitor.seats[run_id], wanted)
+    return _sent(request, "wanted", "?wanted=1#now")
 
 
 # -- what the owner takes away -------------------------------------------------------------------------------
 
 
-async def download(room: Room, request: Request) -> Response:
+def download(room: Room, request: Request) -> Response:
     """A session as a file: JSON, CSV or HTML."""
-    run_id, form = request.path_params["run"], request.path_params["form"]
-
-    def made() -> Response:
-        planned, reader = room.planned(run_id), room.reader
-        status, evidence = standing(reader, run_id)
-        agents, turns = (reader.agents(run_id), reader.turns(run_id)) if status else ([], [])
-        content = export(planned, agents, turns, evidence)
-        if form == "json":
-            found = Response(as_json(content), media_type="application/json")
-        elif form == "csv":
-            found = Response(as_csv(content), media_type="text/csv; charset=utf-8")
-        elif form == "html":
-            lines = [room.sight(run_id, request.state.visitor).line(row) for row in turns]
-            title = f"{planned.spec.name}: session {planned.replicate + 1}"
-            found = room.page("download.html", title=title, lines=lines, evidence=stamp(evidence), state=status)
-        else:
-            raise NotFoundError("A session is downloaded as json, csv or html.")
-        name = f"{planned.spec.name}-{planned.replicate + 1}.{form}"
-        found.headers["content-disposition"] = f'attachment; filename="{name}"'
-        return found
-
-    return await run_in_threadpool(made)
+    run_id, form, reader = request.path_params["run"], request.path_params["form"], room.reader
+    planned, (status, evidence) = room.planned(run_id), standing(reader, run_id)
+    agents, turns = reader.agents(run_id), reader.turns(run_id)
+    content = export(planned, agents, turns, evidence)
+    if form == "json":
+        found = Response(json.dumps(content, ensure_ascii=False, indent=1), media_type="application/json")
+    elif form == "csv":
+        found = Response(as_csv(content), media_type="text/csv; charset=utf-8")
+    elif form == "html":
+        lines = [room.sight(run_id, request.state.visitor).line(row) for row in turns]
+        title = f"{planned.spec.name}: session {planned.replicate + 1}"
+        found = room.page("download.html", title=title, lines=lines, evidence=stamp(evidence), state=status)
+    else:
+        raise HTTPException(404, "A session is downloaded as json, csv or html.")
+    name = f"{planned.spec.name}-{planned.replicate + 1}.{form}"
+    found.headers["content-disposition"] = f'attachment; filename="{name}"'
+    return found
 
 
-async def settings(room: Room, request: Request) -> Response:
+def settings(room: Room, request: Request) -> Response:
     """The form that changes the specification: what it would take, and a new file."""
-    given = await _fields(request) if request.method == "POST" else {}
-
-    def page() -> Response:
-        told: dict[str, Any] = {"problem": "", "saved": "", "forecast": ""}
-        try:
-            if given:
-                altered = changed(room.experiment, given)
-                told["forecast"] = _takes(altered)
-                if given.get("do") == "save":
-                    told["saved"] = str(saved(altered, given.get("name", "")))
-        except SpecError as error:
-            told["problem"] = str(error)
-        fields = listed(room.experiment)
-        status = 400 if told["problem"] else 200
-        return room.page("settings.html", status=status, title="Settings", settings=fields, kept=given, **told)
-
-    return await run_in_threadpool(page)
+    given = request.state.given
+    told: dict[str, Any] = {"problem": "", "saved": "", "forecast": ""}
+    try:
+        if given:
+            altered = changed(room.experiment, given)
+            told["forecast"] = _takes(altered)
+            if given.get("do") == "save":
+                told["saved"] = str(saved(altered, given.get("name", "")))
+    except SpecError as error:
+        told["problem"] = str(error)
+    fields, status = listed(room.experiment), 400 if told["problem"] else 200
+    return room.page("settings.html", status=status, title="Settings", settings=fields, kept=given, **told)
 
 
 def _takes(experiment: Experiment) -> str:
@@ -426,7 +382,7 @@ def analysed(turns: Sequence[TurnRow]) -> dict[str, Any] | None:
 # -- requests ------------------------------------------------------------------------------------------------
 
 
-async def _fields(request: Request) -> dict[str, str]:
+async def fields(request: Request) -> dict[str, str]:
     """The fields of a form that was sent.
 
     Raises
@@ -452,9 +408,3 @@ def _number(given: Mapping[str, str], name: str) -> int:
 
 def _wants_json(request: Request) -> bool:
     return "application/json" in request.headers.get("accept", "")
-
-
-def _json(content: Mapping[str, Any], status: int = 200) -> Response:
-    from starlette.responses import JSONResponse
-
-    return JSONResponse(content, status)

@@ -54,8 +54,6 @@ class Visitor:
 
     Attributes
     ----------
-    key : str
-        Hash of the cookie; empty where there is none.
     owner : bool
         Whether it is the owner.
     seats : mapping of str to int
@@ -64,7 +62,6 @@ class Visitor:
         Runs whose sessions it may look at.
     """
 
-    key: str = ""
     owner: bool = False
     seats: Mapping[str, int] = field(default_factory=dict)
     watches: frozenset[str] = frozenset()
@@ -120,7 +117,7 @@ class Keys:
         key = hashed(cookie)
         taken = {row.run_id: row.agent for row in seats if row.token == key and row.joined_at is not None}
         known = self._known.get(key, set())
-        return Visitor(key, "" in known, taken, frozenset(known - {""}))
+        return Visitor("" in known, taken, frozenset(known - {""}))
 
 
 def invited(link: str, seats: Sequence[SeatRow]) -> SeatRow:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.errors import OpinionSimError, StoreError
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse
+
+from opinionsim.errors import StoreError
 from opinionsim.schedules import CONSENT, MODERATOR
 from opinionsim.specification import consent_of, participant_names
 from opinionsim.store import SeatRow, WaitRow
@@ -17,16 +21,9 @@ from opinionsim.web._rights import Keys, Visitor, hashed, invited, new_key
 from opinionsim.web._view import Sight
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-    from starlette.responses import HTMLResponse
-
     from opinionsim.llm import EntryKey
     from opinionsim.specification import Experiment, PlannedRun, SeatSpec
-    from opinionsim.store import AgentRow, Store, StoreReader
-
-
-class NotFoundError(OpinionSimError):
-    """There is no such session."""
+    from opinionsim.store import Store, StoreReader
 
 
 class Room:
@@ -52,14 +49,12 @@ class Room:
     keys : Keys
         Links and cookies.
     templates : Environment
-        The templates of its pages; set by the application.
+        The templates of its pages; every value is escaped.
     consent_text : Consent or None
         The text to which people consent.
     error : str
         Why the experiment is not being carried out any more; empty as long as it is.
     """
-
-    templates: Environment
 
     def __init__(
         self,
@@ -75,6 +70,9 @@ class Room:
         self.desk = desk
         self.withdrawing = withdrawing
         self.consent_text = consent_of(experiment)
+        self.templates = Environment(
+            loader=PackageLoader("opinionsim.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        )
         self.keys = Keys()
         self.error = ""
         for run_id in self.runs:
@@ -90,11 +88,11 @@ class Room:
 
         Raises
         ------
-        NotFoundError
+        HTTPException
             If there is none.
         """
         if run_id not in self.runs:
-            raise NotFoundError("There is no such session.")
+            raise HTTPException(404, "There is no such session.")
         return self.runs[run_id]
 
     def seats(self, run_id: str) -> Mapping[int, SeatSpec]:
@@ -114,8 +112,6 @@ class Room:
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """A page made from a template."""
-        from starlette.responses import HTMLResponse
-
         return HTMLResponse(self.templates.get_template(template).render(room=self, **values), status)
 
     # Who is known
@@ -133,7 +129,7 @@ class Room:
             If the seat is taken.
         """
         if agent not in self.seats(run_id):
-            raise NotFoundError("There is no such seat.")
+            raise HTTPException(404, "There is no such seat.")
         if self.consent_text is None:
             raise StoreError(
                 "To invite people, the specification needs ethics: {consent: FILE}, the text to which they consent; "
@@ -221,19 +217,15 @@ class Room:
 
     # What pages show
 
-    def agents(self, run_id: str) -> Sequence[AgentRow]:
-        """The cast of a run as it is on record; empty before it has begun."""
-        return self.reader.agents(run_id)
-
     def sight(self, run_id: str, visitor: Visitor) -> Sight:
         """What a visitor sees of a session."""
-        return Sight(self.planned(run_id), self.agents(run_id), visitor)
+        return Sight(self.planned(run_id), self.reader.agents(run_id), visitor)
 
-    def asked(self, run_id: str, agent: int) -> WaitRow | None:
-        """What the person at a seat is asked now; None where it has nothing to answer."""
-        waits = self.reader.waits(run_id)
+    def asked(self, run_id: str, agent: int, key: EntryKey | None = None) -> WaitRow | None:
+        """What the person at a seat is asked now, or under a key; None where it has nothing to answer."""
         # The desk knows of the consent, which was given before the session began.
-        return next((row for row in waits if row.agent == agent and row.question["act"] != CONSENT.name), None)
+        open_ = [row for row in self.reader.waits(run_id) if row.agent == agent and row.question["act"] != CONSENT.name]
+        return next((row for row in open_ if key in (None, (row.turn, row.part, row.attempt))), None)
 
     def answered(self, run_id: str, key: EntryKey) -> bool:
         """Whether the answer under a key is on record."""

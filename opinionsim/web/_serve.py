@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import socket
-import threading
 import webbrowser
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, packages
 from opinionsim.web._desk import Desk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Future
 
+    from opinionsim.running import Summary
     from opinionsim.specification import Experiment
 
 #: Names of this machine that no other machine can use.
@@ -81,19 +82,12 @@ def serve(
     StoreError
         If the store cannot be opened, or another process writes it.
     """
-    try:
-        import sse_starlette  # noqa: F401
-        import uvicorn
-
-        from opinionsim.web._app import application
-    except ModuleNotFoundError as error:
-        if str(error.name).startswith("opinionsim"):
-            raise
-        raise SpecError(f'the room needs {error.name}: pip install "opinionsim[web]"') from None
+    uvicorn, *_ = packages("opinionsim room", "web", "uvicorn", "starlette", "sse_starlette", kind=SpecError)
     from opinionsim import background
     from opinionsim.running import under_way
     from opinionsim.specification import require_protocol
     from opinionsim.store import open_store
+    from opinionsim.web._app import application
     from opinionsim.web._room import Room
 
     if host not in _LOOPBACK and (certificate is None or key is None):
@@ -108,19 +102,16 @@ def serve(
         room = Room(experiment, runner.store, reader, desk, runner.withdraw)
         number = listening.getsockname()[1]
         names = _LOOPBACK if host in _LOOPBACK else (host,)
-        hosts = frozenset(f"{name}:{number}" for name in names) | (
-            frozenset(names) if number in (80, 443) else frozenset()
-        )
+        ports = (f":{number}", *([""] if number in (80, 443) else []))
+        hosts = frozenset(name + port for name in names for port in ports)
         scheme = "http" if certificate is None else "https"
         address = f"{scheme}://{host}:{number}"
 
-        def ended() -> None:
-            try:
-                future.result()
-            except Exception as error:
+        def ended(future: Future[Summary]) -> None:
+            if not future.cancelled() and (error := future.exception()) is not None:
                 room.error = str(error)
 
-        threading.Thread(target=ended, name="opinionsim-room", daemon=True).start()
+        future.add_done_callback(ended)
         app = application(room, hosts, scheme)
         config = uvicorn.Config(
             app,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,23 +51,10 @@ class Setting:
     long: bool = False
 
 
-def _models(value: Any) -> Iterator[str]:
-    """Names of chat models that a document mentions."""
-    if isinstance(value, Mapping):
-        for key, each in value.items():
-            named = each.get("name") if key == "model" and isinstance(each, Mapping) else None
-            if isinstance(named, str):
-                yield named
-            yield from _models(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _models(each)
-
-
 def settings(experiment: Experiment) -> list[Setting]:
     """The fields of the form, as the specification has them."""
     document = experiment.source.value
-    models = tuple(dict.fromkeys([*_models(document), "scripted"]))
+    models = [model.name for cell in experiment.cells for model in cell.spec.chat_models]
     interaction = experiment.spec.interaction
     found = [
         Setting(f"interaction.{name}", label, "" if (value := getattr(interaction, name)) is None else str(value))
@@ -85,7 +72,8 @@ def settings(experiment: Experiment) -> list[Setting]:
         named = each.get("model")
         name = named.get("name") if isinstance(named, Mapping) else None
         if name is not None or not path:
-            found.append(Setting(f"{path}model.name", f"{who}: model", str(name or "scripted"), models))
+            choices = tuple(dict.fromkeys([str(name or "scripted"), *models, "scripted"]))
+            found.append(Setting(f"{path}model.name", f"{who}: model", choices[0], choices))
         texts = _TEXTS if path else {}
         found += [
             Setting(path + key, f"{who}: {label.lower()}", each[key], (), True)

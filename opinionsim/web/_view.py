@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -37,12 +36,10 @@ class Line:
 
     Attributes
     ----------
-    turn, step : int
-        Its turn and step.
+    turn : int
+        Its turn.
     name, role, model : str
         Who said it: name, role and model, which is empty for a person.
-    evidence : str
-        What it is evidence of.
     kind, text : str
         Kind of text, and the text.
     wordless : str
@@ -54,11 +51,9 @@ class Line:
     """
 
     turn: int
-    step: int
     name: str
     role: str
     model: str
-    evidence: str
     kind: str
     text: str
     wordless: str
@@ -119,11 +114,9 @@ class Sight:
         name, role, model = ("", "", "") if who is None else (who.name, who.role, who.model)
         return Line(
             turn=row.turn,
-            step=row.step,
             name=name or f"Agent {row.agent}",
             role="" if role in (PARTICIPANT, name.casefold()) else role,
             model=model if who is None or who.evidence != "human" else "",
-            evidence="" if who is None else who.evidence,
             kind=row.kind,
             text="" if wordless else row.text,
             wordless=wordless,
@@ -158,11 +151,6 @@ def export(planned: PlannedRun, agents: Sequence[AgentRow], turns: Sequence[Turn
         "agents": [asdict(row) for row in agents],
         "turns": [asdict(row) for row in turns],
     }
-
-
-def as_json(session: Mapping[str, Any]) -> str:
-    """A session as JSON text."""
-    return json.dumps(session, ensure_ascii=False, indent=1)
 
 
 def as_csv(session: Mapping[str, Any]) -> str:

@@ -12,9 +12,9 @@ from opinionsim.web._rights import RIGHTS, Keys, Visitor, hashed, invited
 
 OWN, FOREIGN = "run-1", "run-2"
 VISITORS = {
-    "owner": Visitor("k", owner=True),
-    "seat": Visitor("k", seats={OWN: 2}),
-    "observer": Visitor("k", watches=frozenset({OWN})),
+    "owner": Visitor(owner=True),
+    "seat": Visitor(seats={OWN: 2}),
+    "observer": Visitor(watches=frozenset({OWN})),
     "anybody": Visitor(),
 }
 
