@@ -17,6 +17,7 @@ import pytest
 from sqlalchemy import Table, Text
 
 from opinionsim.errors import DamagedError, StoreError
+from opinionsim.llm import Question
 from opinionsim.store import FRAMES, EdgeRow, PointRow, SeatRow, Store, TieRow, follow, load, open_store
 from tests.support.editing import SEALED, seal
 from tests.support.rows import (
@@ -30,7 +31,6 @@ from tests.support.rows import (
     run_row,
     turn_row,
 )
-from tests.support.store_seats import ASKED
 
 pytestmark = pytest.mark.long
 
@@ -56,7 +56,7 @@ def path(tmp_path: Path) -> Path:
             ties=[TieRow(1, 0, 1, 1, 0)],
             opinions=[opinion_row(0), opinion_row(2, about=1)],
         )
-        asyncio.run(record.wait_for(ASKED))
+        asyncio.run(record.wait_for(Question("r1", 3, 1, 2, "rank", "reply", 0, "Which?", asked_at=1.0, timeout_s=2.0)))
         store.finish("r1", record.epoch, "complete")
         store.save_seat(SeatRow("r1", 0, "t", 1.0, "Ann", "c", 2.0, "w", True))
         store.save_points([PointRow("p1", 0, {"bias": 0.5}, 7, True, "")], {"p1": {"model": "voter"}})
