@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -92,7 +93,7 @@ class Form:
         return self.written(line)
 
     def _ranking(self, places: Sequence[str]) -> str:
-        if len(places) != len(self.items) or not all(place.isascii() and place.isdigit() for place in places):
+        if len(places) != len(self.items) or not all(re.fullmatch("[0-9]{1,3}", place) for place in places):
             raise SpecError(f"give each of {', '.join(self.items)} a place, 1 for the best")
         groups: dict[int, list[str]] = {}
         for item, place in zip(self.items, places, strict=True):

@@ -65,10 +65,13 @@ class LocalExecutor:
         await together(self._side_by_side(rest), *(self._alone(each) for each in pending if each.planned.spec.seats))
 
     async def _alone(self, pending: Pending) -> None:
-        if await self._context.taken(pending.run_id):
-            await self._side_by_side([pending])
+        context, run_id = self._context, pending.run_id
+        if not await context.taken(run_id):
+            context.settle(run_id, STOPPED)
+        elif (state := (await context.in_opening(context.store.states, [run_id]))[run_id]).status == "withdrawn":
+            context.settle(run_id, f"run {run_id}: {state.error}")
         else:
-            self._context.settle(pending.run_id, STOPPED)
+            await self._side_by_side([pending])
 
     async def _side_by_side(self, pending: list[Pending]) -> None:
         while pending:

@@ -19,8 +19,8 @@ from opinionsim.schedules._room_acts import Guideline
 from opinionsim.schedules._turns import ActSpec, External, Outcomes, Ref, Turn, named
 
 #: Names of messages from outside: who takes part, and what a moderator is told of the rules.
-_DECLARE, _DEBRIEFING = "may-end", "debriefing"
-_NEXT, _LAST, _ENDED = "next-{}", "last-{}", "ended-{}"
+_DECLARE, _REFUSED, _DEBRIEFING = "may-end", "not-ended", "debriefing"
+_NEXT, _LAST, _CLOCK, _ENDED = "next-{}", "last-{}", "turn-{}", "ended-{}"
 #: Characters of a token, as a window of a number of tokens counts them.
 _CHARACTERS_A_TOKEN = 4
 
@@ -152,13 +152,20 @@ class RoomInteraction(Interaction):
     def externals(self, setting: Setting) -> Mapping[str, Message | str]:
         """Notes to those who take part, on names and on the rules; how the room can end; and the debriefing."""
         names = self.names(setting)
-        found = {_DECLARE: "You may declare a resolution or a deadlock in this turn."}
+        found = {
+            _DECLARE: "You may declare a resolution or a deadlock in this turn: in the place of the line that begins "
+            'with "Next:", write one that begins with "Resolution:" or "Deadlock:" and says in one sentence what it '
+            "consists in. The speakers are then asked whether they agree.",
+            _REFUSED: "Not all speakers agreed that the discussion has come to its end. Another end can be "
+            "declared once there have been as many turns as there are speakers.",
+        }
         for reader in (None, *names):
             told = [f"- {name}{' (you)' if agent == reader else ''}" for agent, name in names.items()]
             found[_speakers(reader)] = "\n".join(["These take part in the discussion:", *told])
         for agent, name in names.items():
-            found[_NEXT.format(agent)] = f"{name} is next by the rules of the room."
+            found[_NEXT.format(agent)] = f"{name} is next by the rules of the room, so that all are heard in time."
             found[_LAST.format(agent)] = f"{name} has just spoken and cannot be next."
+        found |= {_CLOCK.format(n): f"Turn {n} of at most {self.steps} comes next." for n in range(1, self.steps + 1)}
         found |= {_ENDED.format(each): each for each in ENDINGS}
         return found | ({} if self.debriefing is None else {_DEBRIEFING: self.debriefing})
 
@@ -239,7 +246,7 @@ class _Course:
 
     def _said(self, step: int, agent: int, act: ActSpec, *notes: Ref) -> _Flow:
         """A turn whose message all receive, where there is one; returns it."""
-        reads = [*notes, *self._shown(agent)]
+        reads = [*self._shown(agent), *notes]
         self._read[agent] = len(self._dialogue)
         message = yield from self._heard(step, agent, act, reads)
         if message.passed_on:
@@ -337,7 +344,8 @@ class _Course:
             last = [] if settled or self._floor.latest is None else [_LAST.format(self._floor.latest)]
             # Once in as many turns as there are speakers: votes are no way to fill a room.
             may_end = self._floor.spoken - self._declared >= self._setting.size
-            notes = [*settled, *last, *([_DECLARE] if may_end else [])]
+            refused = [_REFUSED] if self._declared and not may_end else []
+            notes = [_CLOCK.format(step), *settled, *last, *refused, *([_DECLARE] if may_end else [])]
             message = yield from self._said(step, self._moderator, acts.MODERATE, *map(External, notes))
             move = message.decision if isinstance(message.decision, Move) else Move()
             proposed = speaker_called(move.speaker, self._names)

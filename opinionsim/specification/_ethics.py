@@ -28,8 +28,8 @@ class EthicsSpec(DocumentModel):
     """What people at seats are told and asked before they take part. It is no approval by itself."""
 
     consent: str | None = Field(None, min_length=1)
-    """Path of the file to which people consent, as `experiments/consent.yaml` shows; null lets only its owner try the
-    experiment, alone."""
+    """Path of the file to which people consent, made from the template that a room serves as `/static/consent.yaml`;
+    null lets only its owner try the experiment, alone."""
     protocol: str | None = Field(None, min_length=1, max_length=200)
     """Number of the protocol under which an ethics board has approved it; sensitive topics need one."""
     age: int = Field(18, ge=0, le=120)

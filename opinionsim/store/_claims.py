@@ -55,11 +55,11 @@ class Claims:
         Raises
         ------
         StoreError
-            If the run is not registered.
+            If the run is not registered, or withdrawn.
         """
         run = _locked(connection, [run_id]).get(run_id)
-        if run is None:
-            raise StoreError(f"run {run_id} is not registered in {self._url}")
+        if run is None or run.status == "withdrawn":
+            raise StoreError(f"run {run_id} is {'not registered' if run is None else 'withdrawn'} in {self._url}")
         if (run.status == "complete") != complete or (run.owner != owner and self._is_elsewhere(connection, run)):
             return None
         if self._heartbeat is not None:

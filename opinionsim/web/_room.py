@@ -133,7 +133,7 @@ class Room:
         if self.consent_text is None:
             raise StoreError(
                 "To invite people, the specification needs ethics: {consent: FILE}, the text to which they consent; "
-                "without one you can only try it yourself."
+                "/static/consent.yaml is a template. Without one you can only try it yourself."
             )
         if any(row.agent == agent for row in self._joined(run_id)):
             raise StoreError("This seat is taken.")
