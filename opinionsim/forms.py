@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -45,13 +46,14 @@ class Form:
 
     def as_json(self) -> dict[str, Any]:
         """The fields that differ from their defaults, as JSON values."""
-        return {name: value for name, value in asdict(self).items() if value != getattr(TEXT, name)}
+        stated = {name: value for name, value in asdict(self).items() if value != getattr(TEXT, name)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in stated.items()}
 
     @classmethod
     def of_json(cls, stated: Mapping[str, Any]) -> Form:
         """The form that :meth:`as_json` gave the fields of."""
-        fields: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in stated.items()}
-        return cls(**fields)
+        found: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in stated.items()}
+        return cls(**found)
 
     def written(self, given: str | Sequence[str] | Mapping[str, str]) -> str:
         """The text that stands for an answer, as the act's `parse` reads it.
@@ -91,9 +93,7 @@ class Form:
         return self.written(line)
 
     def _ranking(self, places: Sequence[str]) -> str:
-        if len(places) != len(self.items) or not all(
-            place.isascii() and place.isdigit() and len(place) < 4 for place in places
-        ):
+        if len(places) != len(self.items) or not all(re.fullmatch("[0-9]{1,3}", place) for place in places):
             raise SpecError(f"give each of {', '.join(self.items)} a place, 1 for the best")
         groups: dict[int, list[str]] = {}
         for item, place in zip(self.items, places, strict=True):

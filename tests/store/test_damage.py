@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 import sqlite3
@@ -16,6 +17,7 @@ import pytest
 from sqlalchemy import Table, Text
 
 from opinionsim.errors import DamagedError, StoreError
+from opinionsim.llm import Question
 from opinionsim.store import FRAMES, EdgeRow, PointRow, SeatRow, Store, TieRow, follow, load, open_store
 from tests.support.editing import SEALED, seal
 from tests.support.rows import (
@@ -54,6 +56,7 @@ def path(tmp_path: Path) -> Path:
             ties=[TieRow(1, 0, 1, 1, 0)],
             opinions=[opinion_row(0), opinion_row(2, about=1)],
         )
+        asyncio.run(record.wait_for(Question("r1", 3, 1, 2, "rank", "reply", 0, "Which?", asked_at=1.0, timeout_s=2.0)))
         store.finish("r1", record.epoch, "complete")
         store.save_seat(SeatRow("r1", 0, "t", 1.0, "Ann", "c", 2.0, "w", True))
         store.save_points([PointRow("p1", 0, {"bias": 0.5}, 7, True, "")], {"p1": {"model": "voter"}})
@@ -73,6 +76,7 @@ def _read(store: Store) -> Iterator[object]:
     yield store.spending()
     yield store.instruments()
     yield store.seats("r1")
+    yield store.waits("r1")
     yield list(store.points(["p1"]))
     yield store.point_keys(["p1"])
     for of_run in (store.agents, store.edges, store.ties, store.turns, store.opinions, store.entries, store.calls):
