@@ -329,7 +329,7 @@ def test_an_answer_that_comes_too_late_is_not_called_sent(
         my_turn(page)
         assert "seconds" in page.locator(".time").inner_text()
         held = page.locator("#answer").evaluate("form => Object.fromEntries(new FormData(form))")
-        page.wait_for_selector("#seat h2:text('Your seat is given up')")
+        page.wait_for_selector("#seat :text('ran out of time')")
         late = page.request.post(
             f"{page.url.partition('#')[0]}/answer",
             form={**held, "text": "Late."},

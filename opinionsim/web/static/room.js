@@ -82,14 +82,15 @@ async function send(event) {
   say("Sending ...");
   try {
     const answer = await fetch(form.action, { method: "POST", body: given, headers: { accept: "application/json" } });
-    const told = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
+    const content = await answer.text();
+    const told = answer.headers.get("content-type")?.includes("json") ? JSON.parse(content) : {};
     if (answer.ok && form.id === "answer") {
       localStorage.removeItem(`draft.${form.dataset.draft}`);
       say(told.sent === "already" ? "This was sent already." : "Sent, and on record.");
       return;
     }
-    const page = told.problem ?? new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".notice")?.textContent;
-    say(answer.ok ? "Noted; it is taken up with the next step." : page ?? "It was not taken.");
+    const notice = new DOMParser().parseFromString(content, "text/html").querySelector(".notice")?.textContent;
+    say(answer.ok ? "Noted; it is taken up with the next step." : told.problem ?? notice ?? "It was not taken.");
   } catch {
     say("The connection is lost; nothing was sent. Your text stays here: please send it again.");
   }
