@@ -258,14 +258,6 @@ class PersonaActor:
         if spec.memory == "keep":
             self.memory = await memory.remember(spec, received, reply, ask)
 
-    @classmethod
-    def seated(
-        cls, agent: int, prompts: AgentPrompts, acts: Mapping[str, ActSpec], invitation: str, role: str = PARTICIPANT
-    ) -> PersonaActor:
-        """One that puts questions to a person: without persona and memory, after an invitation if there is one."""
-        start = EMPTY_PROMPT.then(ChatMessage("user", invitation)) if invitation else EMPTY_PROMPT
-        return cls(agent, prompts, new_memory("none", prompts, start=start), acts, role)
-
     def message(self, turn: Turn, reply: Reply) -> Message:
         """The message made of a reply, which others may read."""
         text, condition, decision = reply
@@ -325,10 +317,10 @@ async def _judged(selector: AskingSelector, texts: Sequence[str], ask: Callable[
     return 0 if told.decision is None else int(told.decision)
 
 
-def _start(prompts: AgentPrompts) -> Prompt:
-    """The beginning of every prompt of an agent: its system message, or nothing."""
-    system = prompts.system()
-    return EMPTY_PROMPT if system is None else EMPTY_PROMPT.then(system)
+def _start(prompts: AgentPrompts, invitation: str | None) -> Prompt:
+    """The beginning of every prompt: an agent's system message or a person's invitation; or nothing."""
+    first = prompts.system() if invitation is None else ChatMessage("user", invitation)
+    return EMPTY_PROMPT if first is None or not first.content else EMPTY_PROMPT.then(first)
 
 
 def _occasions(schedule: AnySchedule) -> tuple[bool, bool]:
@@ -405,13 +397,12 @@ def persona_actors(
             brief=direction.brief,
             **cognition.conditions,
         )
-        if direction.invitation is not None:
-            actors.append(PersonaActor.seated(agent, prompts, direction.acts(schedule.acts), direction.invitation))
-            continue
-        leads, start = agent == leader, _start(prompts)
-        memory = new_memory(
-            cognition.memory, prompts, cognition.token_budget, leads=leads, start=start, options=cognition.options
-        )
+        leads, start = agent == leader, _start(prompts, direction.invitation)
+        memory = new_memory("none", prompts, start=start)
+        if direction.invitation is None:
+            memory = new_memory(
+                cognition.memory, prompts, cognition.token_budget, leads=leads, start=start, options=cognition.options
+            )
         actors.append(PersonaActor(agent, prompts, memory, direction.acts(schedule.acts)))
     return actors
 
@@ -483,10 +474,7 @@ def other_actors(
             brief=direction.brief,
             **told,
         )
-        if direction.invitation is not None:
-            own = direction.acts(schedule.acts)
-            actors.append(PersonaActor.seated(agent, prompts, own, direction.invitation, role))
-            continue
-        blank = new_memory(memory, prompts, start=_start(prompts))
+        kept = memory if direction.invitation is None else "none"
+        blank = new_memory(kept, prompts, start=_start(prompts, direction.invitation))
         actors.append(PersonaActor(agent, prompts, blank, direction.acts(schedule.acts), role))
     return actors

@@ -15,22 +15,10 @@ from opinionsim.store import SeatRow
 #: on, each in that session alone; anybody. A route that is not listed is refused.
 RIGHTS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        "static": frozenset({"anybody"}),
-        "enter": frozenset({"anybody"}),
-        "home": frozenset({"anybody"}),
-        "withdrawal": frozenset({"anybody"}),
-        "session": frozenset({"owner", "seat", "observer"}),
-        "live": frozenset({"owner", "seat", "observer"}),
-        "analysis": frozenset({"owner", "seat", "observer"}),
-        "seat": frozenset({"seat"}),
-        "consent": frozenset({"seat"}),
-        "answer": frozenset({"seat"}),
-        "signal": frozenset({"seat"}),
-        "debriefing": frozenset({"seat"}),
-        "invite": frozenset({"owner"}),
-        "sit": frozenset({"owner"}),
-        "download": frozenset({"owner"}),
-        "settings": frozenset({"owner"}),
+        **dict.fromkeys(("static", "enter", "home", "withdrawal"), frozenset({"anybody"})),
+        **dict.fromkeys(("session", "live", "analysis"), frozenset({"owner", "seat", "observer"})),
+        **dict.fromkeys(("seat", "consent", "answer", "signal", "debriefing"), frozenset({"seat"})),
+        **dict.fromkeys(("invite", "sit", "download", "settings"), frozenset({"owner"})),
     }
 )
 
