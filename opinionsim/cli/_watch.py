@@ -37,14 +37,8 @@ _MANY, _OTHERS = 40, 17
 _FEW = 3
 #: Places of the widest bar; columns of the longest name of an agent, and of what stands beside a sparkline.
 _BAR, _NAME, _BESIDE = 40, 16, 36
-_STYLES = {
-    "complete": "green",
-    "incomplete": "red",
-    "withdrawn": "dim",
-    "under way": "cyan",
-    "cut off": "yellow",
-    "pending": "dim",
-}
+#: Colours of states; the others are dim.
+_STYLES = {"complete": "green", "incomplete": "red", "under way": "cyan", "cut off": "yellow"}
 #: Opinions and their colours, from the low end of the scale to the high one.
 _LEVELS = tuple(zip("▁▂▃▄▅▆▇█", ("blue", "blue", "cyan", "white", "white", "yellow", "red", "red"), strict=True))
 
@@ -191,7 +185,7 @@ def _duration(seconds: float) -> str:
 def _counts(seen: Seen) -> Text:
     """Number of runs, in all and by state."""
     total = sum(seen.counts.values())
-    told = [Text(f"{seen.counts[name]:,} {name}", _STYLES[name]) for name in STATES if seen.counts.get(name)]
+    told = [Text(f"{seen.counts[name]:,} {name}", _STYLES.get(name, "dim")) for name in STATES if seen.counts.get(name)]
     return Text(f"{total:,} {'run' if total == 1 else 'runs'}: ") + Text(", ").join(told)
 
 

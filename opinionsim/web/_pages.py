@@ -108,27 +108,23 @@ def consent(room: Room, request: Request) -> Response:
     run_id, given, text = request.path_params["run"], request.state.given, room.consent_text
     if text is None:
         raise HTTPException(404, "There is nothing to consent to here.")
-    told = {"run_id": run_id, "title": f"{room.experiment.spec.name}: consent", "version": text.version}
-    told |= {
-        "parts": [(name.capitalize(), getattr(text, name)) for name in _CONSENT],
-        "age": room.experiment.spec.ethics.age,
-    }
-    told["checks"] = text.comprehension
-    told["hash"] = text.hash
+
+    def page(problem: str = "") -> Response:
+        parts = [(name.capitalize(), getattr(text, name)) for name in _CONSENT]
+        title, status = f"{room.experiment.spec.name}: consent", 400 if problem else 200
+        return room.page("consent.html", status=status, run_id=run_id, title=title, parts=parts, problem=problem)
+
     if request.method == "GET":
-        return room.page("consent.html", problem="", **told)
+        return page()
     if given.get("want") == "decline":
         room.decline(run_id, request.state.visitor.seats[run_id])
         return room.page("notice.html", title="Thank you", notice="You do not take part; nothing of you is kept.")
     if given.get("text") != text.hash:
-        problem = "This text was changed after you opened it; please read it as it is now."
-        return room.page("consent.html", status=400, problem=problem, **told)
+        return page("This text was changed after you opened it; please read it as it is now.")
     if given.get("age") != "yes" or given.get("agree") != "yes":
-        problem = "To take part you must be old enough, and agree; otherwise simply close this page."
-        return room.page("consent.html", status=400, problem=problem, **told)
+        return page("To take part you must be old enough, and agree; otherwise simply close this page.")
     if any(given.get(f"check-{place}") != check.right for place, check in enumerate(text.comprehension)):
-        problem = "Not all questions on the text were answered rightly; please read it again."
-        return room.page("consent.html", status=400, problem=problem, **told)
+        return page("Not all questions on the text were answered rightly; please read it again.")
     code = room.consent(run_id, request.state.visitor.seats[run_id], text.hash)
     return room.page("consented.html", run_id=run_id, title="Your private code", code=code)
 
@@ -145,7 +141,6 @@ def debriefing(room: Room, request: Request) -> Response:
         "debriefing.html",
         run_id=run_id,
         title=f"{planned.spec.name}: about this study",
-        text="" if room.consent_text is None else room.consent_text.debriefing,
         speakers=[row.name for row in room.reader.agents(run_id) if row.evidence in ("model", "scripted")],
         false_claim=claim.statement if wrong and claim is not None else "",
         open=standing(room.reader, run_id)[0] in ("", "pending", "running"),
@@ -154,17 +149,14 @@ def debriefing(room: Room, request: Request) -> Response:
 
 async def withdrawal(room: Room, request: Request) -> Response:
     """Withdraw what a person wrote, by its private code."""
-    text = room.consent_text
-    told = {"title": "Withdrawal", "problem": "", "done": False}
-    told |= {"provider": text.provider if text else "", "contact": text.contact if text else ""}
-    if request.method == "POST":
+    problem, done = "", request.method == "POST"
+    if done:
         try:
             await room.withdraw(request.state.given.get("code", "").strip())
-            told["done"] = True
         except StoreError as error:
-            told["problem"] = str(error)
+            problem, done = str(error), False
             await asyncio.sleep(_GUESS_S)
-    return room.page("withdrawal.html", status=400 if told["problem"] else 200, **told)
+    return room.page("withdrawal.html", status=400 if problem else 200, title="Withdrawal", problem=problem, done=done)
 
 
 # -- a session -----------------------------------------------------------------------------------------------
