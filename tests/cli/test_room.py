@@ -68,7 +68,7 @@ def test_the_same_command_goes_on_where_the_input_ended(invoke: Invoke, room: Pa
     assert invoke("room", room, "--terminal", "--store", "s.sqlite", text="".join(lines[5:])).exit_code == 0
     assert invoke("room", room, "--terminal", "--store", "s.sqlite", text=LINES).exit_code == 0
     assert set(osim.load("s.sqlite").runs["status"]) == {"trial"}
-    assert "all sessions are complete" in invoke("room", room, "--terminal", "--store", "s.sqlite").stderr
+    assert "all sessions are over" in invoke("room", room, "--terminal", "--store", "s.sqlite").stderr
     assert "waiting" not in invoke("status", "s.sqlite").stdout
 
 
