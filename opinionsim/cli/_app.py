@@ -49,10 +49,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "_deliberate:consensus",
             "Carry out a session that looks for a consensus and print it: consensus SPEC.",
         ),
-        "room": (
-            "_deliberate:room",
-            "Take part in an experiment that has a seat: a page in the browser, or --terminal.",
-        ),
+        "room": ("_deliberate:room", "Take part in an experiment that has a seat, on a page or at the --terminal."),
         "surveys": (
             "_surveys:surveys",
             "Ask respondents of a survey what they have answered already, and compare: surveys validate SURVEY.",

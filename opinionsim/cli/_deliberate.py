@@ -161,29 +161,26 @@ def room(
     port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65_535, help="Port; 0 takes a free one.")] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the link and open no browser.")] = False,
 ) -> None:
-    """Take part in an experiment that has a seat: a page in the browser, or --terminal."""
+    """Take part in an experiment that has a seat, on a page or at the --terminal."""
     experiment = read_spec(spec, changes, prompts)
     url = f"sqlite:///results/{experiment.spec.name}-room.sqlite" if store is None else store
     if not any(cell.spec.seats for cell in experiment.cells):
         raise SpecError(f"{experiment.spec.name} has no seat for a person; give a member of its cast `seat: {{}}`")
     if terminal:
-        _at_terminal(experiment, url)
-    else:
-        from opinionsim.web import serve
+        return _at_terminal(experiment, url)
+    from opinionsim.web import serve
 
-        serve(experiment, url, port=port, browser=not no_browser)
+    serve(experiment, url, port=port, browser=not no_browser)
 
 
 def _at_terminal(experiment: Experiment, url: str) -> None:
     """Carry out the first replicate that is not over, as a trial of the person at the terminal, in all its seats."""
     from opinionsim import background
-    from opinionsim.assembly import LoadedParts
     from opinionsim.running import under_way
     from opinionsim.specification import require_protocol, seat_numbers
     from opinionsim.store import SeatRow, open_store
 
     require_protocol(experiment)
-    loaded = LoadedParts(experiment, people=_Terminal())
     with open_store(url) as opened:
         over = {run_id for run_id, state in opened.states().items() if state.status in ("complete", "withdrawn")}
         left = [each for each in experiment.runs if each.spec.seats and each.run_id not in over]
@@ -191,7 +188,7 @@ def _at_terminal(experiment: Experiment, url: str) -> None:
             return note(f"all sessions are over; see: opinionsim show {url}")
         for agent in seat_numbers(left[0].spec):
             opened.save_seat(SeatRow(left[0].run_id, agent, trial=True))
-    context = under_way(experiment, url, only=[left[0].run_id], loaded=loaded)
+    context = under_way(experiment, url, only=[left[0].run_id], people=_Terminal())
     with stop_requests("stopping; the same command goes on from here") as stopping, context as (runner, future):
         summary = attended(future, lambda: background.call_soon(runner.stop) if stopping() else None)
     report(url, summary)

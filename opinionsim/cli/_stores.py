@@ -172,10 +172,8 @@ def note_standing(opened: StoreReader, run_id: str, row: int) -> None:
             note(f"run {row} is under way; {far} are on record")
         case "cut off":
             note(f"run {row} was cut off after {far}; `opinionsim run` goes on with it")
-        case "withdrawn":
-            note(f"run {row} is withdrawn{error}, and everything that came after its first text")
-        case "incomplete":
-            note(f"run {row} is incomplete, after {far}{error}")
+        case "incomplete" | "withdrawn":
+            note(f"run {row} is {state.status}, after {far}{error}")
         case _ if error:
             note(f"run {row} is complete{error}")
 

@@ -6,21 +6,22 @@ import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from opinionsim.errors import StoreError
 from opinionsim.store import SeatRow
 
 #: Roles that may use a route, by its name: the owner of the experiment; somebody at a seat of a session, or who looks
 #: on, each in that session alone; anybody. A route that is not listed is refused.
-RIGHTS: Mapping[str, frozenset[str]] = MappingProxyType(
-    {
-        **dict.fromkeys(("static", "enter", "home", "withdrawal"), frozenset({"anybody"})),
-        **dict.fromkeys(("session", "live", "analysis"), frozenset({"owner", "seat", "observer"})),
-        **dict.fromkeys(("seat", "consent", "answer", "signal", "debriefing"), frozenset({"seat"})),
-        **dict.fromkeys(("invite", "sit", "download", "settings"), frozenset({"owner"})),
-    }
-)
+RIGHTS: Mapping[str, frozenset[str]] = {
+    route: frozenset(roles.split())
+    for roles, routes in {
+        "anybody": "static enter home withdrawal",
+        "owner seat observer": "session live analysis",
+        "seat": "seat consent answer signal debriefing",
+        "owner": "invite sit download settings",
+    }.items()
+    for route in routes.split()
+}
 
 #: Name of the cookie of a visitor.
 COOKIE = "opinionsim"

@@ -52,7 +52,7 @@ def test_a_session_at_the_terminal(invoke: Invoke, room: Path) -> None:
     own = results.turns[results.turns["agent"] == 1].set_index("act")["message"]
     assert own["state"] == "Leave it\nas it is."
     assert own["self-report"] == "slightly negative"
-    assert sorted(results.runs["status"]) == ["complete", "pending"]
+    assert sorted(results.runs["status"]) == ["pending", "trial"]
     assert set(results.runs["evidence"]) == {"mixed"}
 
 
@@ -67,8 +67,8 @@ def test_the_same_command_goes_on_where_the_input_ended(invoke: Invoke, room: Pa
     assert "1 run waiting for the answer of a person" in invoke("status", "s.sqlite").stdout
     assert invoke("room", room, "--terminal", "--store", "s.sqlite", text="".join(lines[5:])).exit_code == 0
     assert invoke("room", room, "--terminal", "--store", "s.sqlite", text=LINES).exit_code == 0
-    assert set(osim.load("s.sqlite").runs["status"]) == {"complete"}
-    assert "all sessions are complete" in invoke("room", room, "--terminal", "--store", "s.sqlite").stderr
+    assert set(osim.load("s.sqlite").runs["status"]) == {"trial"}
+    assert "all sessions are over" in invoke("room", room, "--terminal", "--store", "s.sqlite").stderr
     assert "waiting" not in invoke("status", "s.sqlite").stdout
 
 
