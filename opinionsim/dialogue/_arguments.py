@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
 from opinionsim.errors import Rejected
 from opinionsim.messages import Message, Said
@@ -32,7 +32,7 @@ class Counterargument(_Part):
     """What is said against a claim."""
 
     counterargument: _Words
-    rebuttal: _Words | None = None
+    rebuttal: Annotated[_Words | None, BeforeValidator(lambda text: text or None)] = None
 
 
 class ArgumentClaim(_Part):

@@ -156,8 +156,8 @@ class RoomInteraction(Interaction):
             _DECLARE: "You may declare a resolution or a deadlock in this turn: in the place of the line that begins "
             'with "Next:", write one that begins with "Resolution:" or "Deadlock:" and says in one sentence what it '
             "consists in. The speakers are then asked whether they agree.",
-            _REFUSED: "Not all speakers agreed that the discussion has come to its end. Another end can be "
-            "declared once there have been as many turns as there are speakers.",
+            _REFUSED: "Somebody said no to the end that was declared last. Another one can be declared once "
+            f"there have been {setting.size} turns since that vote.",
         }
         for reader in (None, *names):
             told = [f"- {name}{' (you)' if agent == reader else ''}" for agent, name in names.items()]
@@ -365,11 +365,9 @@ class _Course:
         for speaker in self._floor.speakers:
             turns.append((yield from self._turn(step, speaker, acts.CONFIRM, self._shown(speaker))))
         votes = yield turns
-        said = [vote.decision for vote in votes if isinstance(vote.decision, bool)]
-        if said and all(said):
-            return True
         self._dialogue += [vote for vote in votes if vote.passed_on]
-        return False
+        said = [vote.decision for vote in votes if isinstance(vote.decision, bool)]
+        return bool(said) and all(said)
 
     def _analyze(self, step: int) -> _Flow:
         """An analysis of the whole dialogue, unless nothing was said since the last one."""
