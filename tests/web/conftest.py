@@ -12,9 +12,9 @@ import yaml
 from tests.support.rooms import RoomServer, chromium, room
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Debian's Chromium."""
+    """Debian's Chromium; for one module, since Playwright keeps a loop running that other tests would find."""
     with chromium() as found:
         yield found
 
