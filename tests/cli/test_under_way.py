@@ -163,7 +163,7 @@ def test_status_lists_each_design_and_sums_what_was_paid(invoke: Invoke, designs
     assert found["designs"] == [
         {
             "design": number, "run_last": number == 2, "runs": 4, "complete": 4, "incomplete": 0, "under_way": 0,
-            "cut_off": 0, "pending": 0, "being_coded": 0,
+            "withdrawn": 0, "cut_off": 0, "pending": 0, "being_coded": 0,
         }
         for number in (1, 2)
     ]  # fmt: skip
