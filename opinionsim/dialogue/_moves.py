@@ -112,7 +112,7 @@ def speaker_called(name: str, names: Mapping[int, str]) -> int | None:
     spelled, wanted = {agent: each.casefold() for agent, each in names.items()}, name.casefold().strip()
     exact = [agent for agent, each in spelled.items() if each == wanted]
     inside = [agent for agent, each in spelled.items() if re.search(rf"(?<!\w){re.escape(each)}(?!\w)", wanted)]
-    # Of "Ann" and "Ann Lee" in one phrase the longer name is meant.
+    # The longest name in a phrase is meant: "Ann Lee", not "Ann".
     longest = [one for one in inside if not any(one != two and spelled[one] in spelled[two] for two in inside)]
     found = exact or longest
     return found[0] if len(found) == 1 else None

@@ -114,7 +114,7 @@ def cast_of(spec: ExperimentSpec, population: Population, models: Callable[[], t
         directions = (Direction(brief),) * len(population)
         assigned = models()
     # A moderator comes last: it acts around a schedule that has its own roles.
-    roles = [role for role in dict.fromkeys((*spec.interaction.others, MODERATOR)) if role in spec.roles]
+    roles = _roles(spec)
     others = {role: _of_role(role, spec.roles[role]) for role in roles}
     for role in roles:
         own = spec.roles[role]
@@ -161,9 +161,14 @@ def cast_personas(spec: ExperimentSpec, drawn: Callable[[int, MemberSpec], Perso
     )
 
 
+def _roles(spec: ExperimentSpec) -> list[str]:
+    """Roles beside the participants, in the order of the cast."""
+    return [role for role in dict.fromkeys((*spec.interaction.others, MODERATOR)) if role in spec.roles]
+
+
 def seat_numbers(spec: ExperimentSpec) -> dict[int, SeatSpec]:
     """The seats of a run, by number in its cast."""
-    roles = [role for role in dict.fromkeys((*spec.interaction.others, MODERATOR)) if role in spec.roles]
+    roles = _roles(spec)
     return {
         member if isinstance(member, int) else spec.size + roles.index(member): seat
         for member, seat in spec.seats.items()

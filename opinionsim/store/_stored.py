@@ -77,7 +77,7 @@ def _cell(run: ExperimentRun) -> dict[str, Any]:
 def save_seat(connection: Connection, seat: SeatRow) -> None:
     """Insert or replace a seat, unless somebody else has taken it."""
     table, row = _schema.seats, _schema.sealed_row(_schema.seats, seat)
-    # Of two who come at a time, the second waits here for the first.
+    # The insertion makes a second taker of the same seat wait for the first.
     _schema.insert_new(connection, table, [row])
     own = select(table).where(table.c.run_id == seat.run_id, table.c.agent == seat.agent).with_for_update()
     (known,) = _schema.sealed(connection, table, own)

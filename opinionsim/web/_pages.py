@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from opinionsim.dialogue import analyses
-from opinionsim.errors import OpinionSimError, SpecError, StoreError
+from opinionsim.errors import SpecError, StoreError
 from opinionsim.forms import Form
 from opinionsim.llm import EntryKey
 from opinionsim.messages import printable
@@ -413,9 +413,7 @@ async def fields(request: Request) -> dict[str, str]:
     """
     try:
         form = await request.form(max_files=0, max_fields=500)
-    except (HTTPException, OpinionSimError):
-        raise
-    except Exception:
+    except ValueError:
         raise HTTPException(400, "What was sent cannot be read.") from None
     return {name: value for name, value in form.items() if isinstance(value, str)}
 

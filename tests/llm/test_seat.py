@@ -331,7 +331,7 @@ def test_what_vacates_a_seat_is_the_same_after_a_kill_at_any_entry() -> None:
         assert several(resumed, range(5)) == expected
         assert [(record.key, record.finish_reason) for record in resumed.journal.records] == keys
         assert resumed.person.turns == [0, 1][length:]
-        # Whoever carries it out without a time limit finds on record that nobody is there.
+        # The record says that nobody is there, also to a run without a time limit.
         if length >= 2:
             assert several(Table(journal=resumed.journal), range(7)) == [SILENT] * 7
 
