@@ -62,6 +62,10 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Print where the runs of each experiment stand, what they have used, and why some are not complete.",
         ),
         "watch": ("_watch:watch", "Watch an experiment while it is being run, here or elsewhere, until it is over."),
+        "view": (
+            "_view:view",
+            "Look at the experiments of a store in a browser, while they are carried out or later.",
+        ),
         "show": ("_reading:show", "Print what was said in a run, who read what, and how each text was coded."),
         "table": (
             "_outputs:table",

@@ -15,9 +15,10 @@ from typer.core import TyperGroup
 from opinionsim.cli._console import clean, counted, note, say, say_json, stderr
 from opinionsim.cli._options import Changes, Prompts, Slots, Spec, assignments, read_spec
 from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
-from opinionsim.cli._stores import read_results, row_of, spelled
+from opinionsim.cli._stores import read_results
 from opinionsim.errors import SpecError
 from opinionsim.progress import attended, stop_requests
+from opinionsim.watching import row_of, spelled
 
 if TYPE_CHECKING:
     import pandas as pd

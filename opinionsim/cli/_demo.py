@@ -9,7 +9,7 @@ import typer
 
 from opinionsim.cli._console import note, say
 from opinionsim.cli._run import carry_out
-from opinionsim.cli._stores import spelled
+from opinionsim.watching import spelled
 
 if TYPE_CHECKING:
     from opinionsim.store import Results

@@ -13,9 +13,10 @@ from opinionsim.cli._console import note, records, say, say_json
 from opinionsim.cli._export import FileKind, write_export, write_frame
 from opinionsim.cli._figures import Figures, check_arguments, check_numbers, draw, numbers
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, Tables, assignments, own_modules
-from opinionsim.cli._stores import models_of, note_standing, read_results, row_of, several_answered
+from opinionsim.cli._stores import models_of, note_standing, read_results, several_answered
 from opinionsim.cli._sweeps import say_frame
 from opinionsim.errors import SpecError
+from opinionsim.watching import row_of
 
 if TYPE_CHECKING:
     from opinionsim.store import Results

@@ -9,8 +9,9 @@ import typer
 
 from opinionsim.cli._console import note, say, say_json
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, own_modules
-from opinionsim.cli._stores import cells_of, design_of, note_standing, read_results, row_of
+from opinionsim.cli._stores import design_of, note_standing, read_results
 from opinionsim.errors import SpecError
+from opinionsim.watching import cells_of, row_of
 
 if TYPE_CHECKING:
     from opinionsim.llm import Entry

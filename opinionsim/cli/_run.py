@@ -11,9 +11,9 @@ import typer
 
 from opinionsim.cli._console import counted, note
 from opinionsim.cli._options import Changes, Prompts, Slots, Spec, read_spec
-from opinionsim.cli._stores import reasons, spelled
 from opinionsim.errors import SpecError
 from opinionsim.progress import attended, shown, stop_requests
+from opinionsim.watching import reasons, spelled
 
 if TYPE_CHECKING:
     from opinionsim.assembly import LoadedParts

@@ -9,22 +9,21 @@ import typer
 
 from opinionsim.cli._console import aligned, counted, say, say_json
 from opinionsim.cli._options import AsJson, StorePath
-from opinionsim.cli._stores import (
+from opinionsim.cli._stores import how_far, models_of, reason_lines, several_answered
+from opinionsim.errors import DamagedError
+from opinionsim.watching import (
     STATES,
     Replies,
     cells_of,
+    count_points,
     count_states,
-    how_far,
-    models_of,
-    reason_lines,
+    points_of,
     reasons,
     replies_of,
-    several_answered,
     spelled,
     state_of,
     states_of,
 )
-from opinionsim.errors import DamagedError
 
 if TYPE_CHECKING:
     from opinionsim.store import DesignRow, Paid, RunState, Store
@@ -96,7 +95,7 @@ def _standing(
         **(_swept(opened, designs) or _counts(run_ids, states, alive)),
         "errors": {run_id: states[run_id].error for run_id in run_ids if run_id in states and states[run_id].error}
         | {run_id: f"run {run_id}: {DamagedError(missing[run_id])}" for run_id in run_ids if run_id in missing}
-        | {f"{row.point_id}/{row.replicate}": row.error for row in opened.failed_points(_point_ids(designs))},
+        | {f"{row.point_id}/{row.replicate}": row.error for row in opened.failed_points(points_of(designs))},
         **{name: getattr(paid, attribute, 0) for name, attribute in _USED.items()},
         "asking_a_person": len({wait.run_id for wait in opened.waits()} & set(run_ids)),
         "calls_left_behind": lost.get(experiment.experiment_id, 0),
@@ -123,26 +122,13 @@ def _counts(run_ids: Sequence[str], states: Mapping[str, RunState], alive: Colle
     return {"runs": len(run_ids), **counted, "being_coded": coding}
 
 
-def _point_ids(designs: Sequence[DesignRow]) -> dict[str, int]:
-    """Points of the classic sweeps among designs, with the replicates that are asked for."""
-    wanted: dict[str, int] = {}
-    for design in designs:
-        for point_id, _ in design.manifest.get("points", ()):
-            wanted[point_id] = max(wanted.get(point_id, 0), int(design.spec["replicates"]))
-    return wanted
-
-
 def _swept(opened: Store, designs: Sequence[DesignRow]) -> dict[str, int]:
     """Numbers of the runs of classic sweeps, as :func:`_counts` gives those of others; empty where there is none."""
-    wanted = _point_ids(designs)
-    if not wanted:
+    counted = count_points(opened, designs)
+    if not counted:
         return {}
-    found = opened.point_counts(wanted)
-    done, failed = (sum(each[place] for each in found.values()) for place in (0, 1))
-    # Runs of more replicates than the last invocation asked for are there too.
-    total = sum(max(number, sum(found.get(point_id, (0,)))) for point_id, number in wanted.items())
-    counted = {"complete": done, "incomplete": failed, "pending": total - done - failed}
-    return {"runs": total, **dict.fromkeys(("under_way", "cut_off", "withdrawn", "being_coded"), 0), **counted}
+    others = dict.fromkeys(("under_way", "cut_off", "withdrawn", "being_coded"), 0)
+    return {"runs": sum(counted.values()), **others, **counted}
 
 
 # -- the table -----------------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from opinionsim.cli._console import aligned, counted, note, say, say_json
-from opinionsim.cli._stores import spelled
 from opinionsim.errors import SpecError
 from opinionsim.progress import shown, stop_requests
+from opinionsim.watching import spelled
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,9 +19,9 @@ from rich.text import Text
 
 from opinionsim.cli._console import clean, note, say
 from opinionsim.cli._options import ExperimentName, StorePath
-from opinionsim.cli._stores import STATES, reason_lines
-from opinionsim.cli._watch_state import Line, OpenRun, Seen, Trajectory, Watcher
+from opinionsim.cli._stores import reason_lines
 from opinionsim.errors import StoreError
+from opinionsim.watching import STATES, Line, OpenRun, Seen, Trajectory, Watcher
 
 #: Seconds between looks at the store, and between lines where nothing can be drawn.
 _LOOK_S, _TELL_S = 1.0, 10.0

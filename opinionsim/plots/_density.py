@@ -14,9 +14,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._events import Mark, draw_marks
+from opinionsim.plots._events import draw_marks
 from opinionsim.plots._over_time import Bins, Source, Trajectory, TrajectorySet, bins_of, stacked, trajectories_of
 from opinionsim.plots._style import SHARES, colour_bar, name_outer, new_panels, opinion_ticks
+from opinionsim.store import Mark
 
 
 @dataclass(frozen=True, eq=False)

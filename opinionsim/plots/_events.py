@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from textwrap import shorten
-from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 
 from opinionsim.plots._style import INK
+from opinionsim.store import Mark
 
 #: Most characters of the label of a mark.
 _LABEL = 36
-
-
-class Mark(NamedTuple):
-    """An event of a run: the step at which it begins, and its name."""
-
-    step: int
-    label: str
-
-
-def marks_of(run: Mapping[Any, Any]) -> tuple[Mark, ...]:
-    """The events in a row of the frame ``runs``, in the order of the specification; none without the column."""
-    told = run.get("event_steps")
-    found = []
-    for event in told.split("; ") if isinstance(told, str) and told else ():
-        label, _, step = event.rpartition(" at ")
-        found.append(Mark(int(step), label))
-    return tuple(found)
 
 
 def draw_marks(ax: Axes, marks: Iterable[Mark]) -> None:

@@ -15,7 +15,6 @@ from opinionsim.errors import SpecError, whole_number
 from opinionsim.evidence import evidence_statement, played_by, validation_statement
 from opinionsim.networks import Network
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._events import Mark, marks_of
 from opinionsim.plots._inputs import (
     HasFrames,
     check_columns,
@@ -34,6 +33,7 @@ from opinionsim.plots._inputs import (
     topic_titles,
 )
 from opinionsim.plots._style import point_name
+from opinionsim.store import Mark, marks_of
 
 #: Sources of figures over time.
 Source = HasFrames | Trajectories | Sequence[Trajectories] | Mapping[str, Trajectories]

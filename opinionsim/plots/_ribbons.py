@@ -13,9 +13,10 @@ from matplotlib.axes import Axes
 
 from opinionsim import metrics
 from opinionsim.errors import SpecError
-from opinionsim.plots._events import Mark, draw_marks
+from opinionsim.plots._events import draw_marks
 from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, stacked, trajectories_of
 from opinionsim.plots._style import LINES, legend_beside, model_colours, new_axes, set_heading, time_axis
+from opinionsim.store import Mark
 
 #: Characters a line of the legend may have.
 _NAME_WIDTH = 30

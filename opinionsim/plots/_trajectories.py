@@ -15,7 +15,7 @@ from opinionsim.classic import Trajectories
 from opinionsim.errors import SpecError
 from opinionsim.evidence import evidence_statement, played_by, validation_statement
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._events import Mark, draw_marks, marks_of
+from opinionsim.plots._events import draw_marks
 from opinionsim.plots._inputs import (
     HasFrames,
     describe,
@@ -40,6 +40,7 @@ from opinionsim.plots._style import (
     set_heading,
     time_axis,
 )
+from opinionsim.store import Mark, marks_of
 
 #: Vertical distance between agents of equal opinion, in scale units (Chuang et al. 2023, figures 4-6; A15).
 _JITTER = 0.03

@@ -11,13 +11,16 @@ from opinionsim.lazy import on_first_use
 from opinionsim.store._rows import (
     SUMMARY as SUMMARY,
     AgentRow as AgentRow,
+    Columns as Columns,
     DesignRow as DesignRow,
     EdgeRow as EdgeRow,
     ExperimentRun as ExperimentRun,
     InstrumentRow as InstrumentRow,
+    Mark as Mark,
     OpinionRow as OpinionRow,
     Paid as Paid,
     PointRow as PointRow,
+    Progress as Progress,
     RunRow as RunRow,
     RunState as RunState,
     SeatRow as SeatRow,
@@ -25,6 +28,7 @@ from opinionsim.store._rows import (
     TieRow as TieRow,
     TurnRow as TurnRow,
     WaitRow as WaitRow,
+    marks_of as marks_of,
 )
 
 if TYPE_CHECKING:

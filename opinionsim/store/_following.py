@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import Connection, select
 
 from opinionsim.errors import DamagedError, StoreError
-from opinionsim.store import _counts, _queries, _schema
-from opinionsim.store._rows import OpinionRow, RunState, TieRow, TurnRow
+from opinionsim.store import _queries, _schema
+from opinionsim.store._rows import Columns, OpinionRow, RunState, TieRow, TurnRow
 
 if TYPE_CHECKING:
     from opinionsim.store._reader import StoreReader
@@ -63,7 +64,7 @@ class Follower:
         self._store = store
         self.run_id = run_id
         with store.reading() as connection:
-            self.state, last = self._look(connection)
+            self.state, last = look(connection, self.run_id)
         if after > 0 and generation is not None and generation != self.state.generation:
             # The run was begun anew since: the known rows are of another generation.
             after = 0
@@ -86,7 +87,7 @@ class Follower:
             If the store cannot be read, or a row is damaged or missing.
         """
         with self._store.reading() as connection:
-            self.state, last = self._look(connection)
+            self.state, last = look(connection, self.run_id)
             if self.state.generation != self._generation:
                 self._generation, self.seq = self.state.generation, 0
             rows = sorted(_rows(connection, self.run_id, self.seq), key=lambda each: each[0])
@@ -102,13 +103,34 @@ class Follower:
             raise DamagedError(f"run {self.run_id} has fewer rows than were read: its store was replaced by another")
         return events
 
-    def _look(self, connection: Connection) -> tuple[RunState, int]:
-        """State of the run, and the last number of its rows."""
-        states = _queries.states(connection, [self.run_id])
-        if self.run_id not in states:
-            raise StoreError(f"the store {self._store.url} has no run {self.run_id!r}")
-        counts = _counts.stored(connection, [self.run_id]).get(self.run_id, _counts.Counts())
-        return states[self.run_id], counts.of(*_schema.NUMBERED)
+
+def columns(connection: Connection, run_id: str, after: int, generation: int | None) -> Columns:
+    """What is known of a run beyond a number, without its texts; see :meth:`StoreReader.columns`."""
+    state, last = look(connection, run_id)
+    after = after if generation in (None, state.generation) else 0
+    if not 0 <= after <= last:
+        raise StoreError(f"run {run_id} has no row {after} to go on after; valid: 0 to {last}")
+    found = {}
+    for table, order in ((_schema.turns, "turn"), (_schema.ties, "change"), (_schema.opinions, "turn")):
+        new = select(table).where(table.c.run_id == run_id, table.c.seq > after)
+        found[table] = sorted(_schema.sealed(connection, table, new), key=attrgetter(order, "seq"))
+    if sum(map(len, found.values())) != last - after:
+        raise DamagedError(f"a row of run {run_id} after row {after} is missing")
+    return Columns(state, last, found[_schema.turns], found[_schema.ties], found[_schema.opinions])
+
+
+def look(connection: Connection, run_id: str) -> tuple[RunState, int]:
+    """State of a run, and the last number of its rows.
+
+    Raises
+    ------
+    StoreError
+        If there is no such run.
+    """
+    states = _queries.states(connection, [run_id])
+    if run_id not in states:
+        raise StoreError(f"the store has no run {run_id!r}")
+    return states[run_id], _queries.progress(connection, [run_id])[run_id].seq
 
 
 def _rows(connection: Connection, run_id: str, after: int) -> Iterator[tuple[int, TurnRow | OpinionRow | TieRow]]:

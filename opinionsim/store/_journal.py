@@ -45,8 +45,8 @@ def texts_of(row: Any) -> tuple[str, str]:
     return text, "" if row.reasoning_id is None else _schema.checked_text(row.reasoning_id, row.thought)
 
 
-def stored_entries(connection: Connection, run_id: str) -> list[Entry]:
-    """Entries of a run sorted by key, without prompts.
+def stored_entries(connection: Connection, run_id: str, turn: int | None = None) -> list[Entry]:
+    """Entries of a run, or of one of its turns, sorted by key, without prompts.
 
     Raises
     ------
@@ -55,7 +55,8 @@ def stored_entries(connection: Connection, run_id: str) -> list[Entry]:
     """
     entry = _schema.journal
     _counts.require_whole(connection, [run_id], [entry])
-    rows = _schema.sealed(connection, entry, with_texts().where(entry.c.run_id == run_id))
+    statement = with_texts().where(entry.c.run_id == run_id)
+    rows = _schema.sealed(connection, entry, statement if turn is None else statement.where(entry.c.turn == turn))
     # Sorted here, because databases order texts differently.
     return sorted((_entry(row) for row in rows), key=lambda each: each.key)
 

@@ -24,6 +24,7 @@ from opinionsim.store._rows import (
     InstrumentRow,
     OpinionRow,
     Paid,
+    Progress,
     RunState,
     SeatRow,
     TieRow,
@@ -75,6 +76,11 @@ def fields(connection: Connection, run_ids: Iterable[str]) -> dict[str, dict[str
     return {row.run_id: _schema.read_json(table, row, "fields") for row in found}
 
 
+def registered(connection: Connection, run_ids: Iterable[str]) -> dict[str, Any]:
+    """The rows of runs by run id, with the columns of their table."""
+    return {row.run_id: row for row in _schema.of_runs(connection, _schema.runs, run_ids)}
+
+
 def evidence(connection: Connection, run_id: str) -> str:
     """What the texts of a run are evidence of."""
     return str(connection.scalar(select(_schema.runs.c.evidence).where(_schema.runs.c.run_id == run_id)) or "")
@@ -95,7 +101,7 @@ def seats(connection: Connection, run_id: str | None) -> list[SeatRow]:
 def cells(connection: Connection, design: DesignRow) -> list[dict[str, Any]]:
     """One row a cell and replicate, in the order of the design; columns by name, in the order of the frame."""
     run_ids = [run.run_id for run in design.runs]
-    stored = {row.run_id: row for row in _schema.of_runs(connection, _schema.runs, run_ids)}
+    stored = registered(connection, run_ids)
     known = {row.instrument_id: row for row in instruments(connection)}
     tried = {row.run_id for row in seats(connection, None) if row.trial}
     found = []
@@ -133,13 +139,21 @@ def _row(experiment: str, cell: ExperimentRun, run: Any, stance: InstrumentRow |
     }
 
 
-def turns(connection: Connection, run_id: str, agent: int | None = None) -> list[TurnRow]:
-    """The stored turns of a run, or of one of its agents, by index."""
+def turns(
+    connection: Connection, run_id: str, agent: int | None = None, only: Iterable[int] | None = None
+) -> list[TurnRow]:
+    """The stored turns of a run, of one of its agents, or some by their indices, by index."""
     table = _schema.turns
     statement = _schema.with_text(table).where(table.c.run_id == run_id).order_by(table.c.turn)
     if agent is not None:
         statement = statement.where(table.c.agent == agent)
-    return [turn_of(row) for row in _schema.sealed(connection, table, statement)]
+    some = [statement] if only is None else [statement.where(table.c.turn.in_(each)) for each in _schema.chunks(only)]
+    return [turn_of(row) for each in some for row in _schema.sealed(connection, table, each)]
+
+
+def said(connection: Connection, run_ids: Iterable[str]) -> Iterator[Any]:
+    """Rows of the turns of runs with column `text`, which is not compared with its identity."""
+    return _schema.of_runs(connection, _schema.turns, run_ids, _schema.with_text(_schema.turns))
 
 
 def turn_of(row: Any) -> TurnRow:
@@ -171,12 +185,23 @@ def edges(connection: Connection, run_id: str) -> list[EdgeRow]:
 
 def agents(connection: Connection, run_id: str) -> list[AgentRow]:
     """The agents of a run, by index."""
-    return [_schema.made(AgentRow, _schema.agents, row) for row in _of_run(connection, _schema.agents, run_id, "agent")]
+    return casts(connection, [run_id]).get(run_id, [])
 
 
-def opinions(connection: Connection, run_id: str) -> list[OpinionRow]:
-    """The opinions of instruments on the turns of a run, in the order they became known."""
-    return [opinion_of(row) for row in _of_run(connection, _schema.opinions, run_id, "seq")]
+def casts(connection: Connection, run_ids: Iterable[str]) -> dict[str, list[AgentRow]]:
+    """The agents of runs, by run id and index; runs that have none on record are absent."""
+    found: dict[str, list[AgentRow]] = {}
+    for row in _schema.of_runs(connection, _schema.agents, run_ids):
+        found.setdefault(row.run_id, []).append(_schema.made(AgentRow, _schema.agents, row))
+    return {run_id: sorted(cast, key=lambda row: row.agent) for run_id, cast in found.items()}
+
+
+def opinions(connection: Connection, run_id: str, only: Iterable[int] | None = None) -> list[OpinionRow]:
+    """The opinions of instruments on all or some turns of a run, in the order they became known."""
+    table = _schema.opinions
+    statement = select(table).where(table.c.run_id == run_id).order_by(table.c.seq)
+    some = [statement] if only is None else [statement.where(table.c.turn.in_(each)) for each in _schema.chunks(only)]
+    return [opinion_of(row) for each in some for row in _schema.sealed(connection, table, each)]
 
 
 def opinion_of(row: Any) -> OpinionRow:
@@ -196,10 +221,20 @@ def models(connection: Connection, run_ids: Iterable[str]) -> dict[str, set[tupl
     return found
 
 
+def progress(connection: Connection, run_ids: Iterable[str]) -> dict[str, Progress]:
+    """How far runs are on record, by run id."""
+    wanted = list(run_ids)
+    known, nothing = _counts.stored(connection, wanted), _counts.Counts()
+    found = {run_id: known.get(run_id, nothing) for run_id in wanted}
+    return {
+        run_id: Progress(counts.of(*_schema.NUMBERED), sum(counts.paid.values(), Paid()))
+        for run_id, counts in found.items()
+    }
+
+
 def usage(connection: Connection, run_ids: Iterable[str]) -> Paid:
     """Usage of the stored calls of runs."""
-    found = _counts.stored(connection, run_ids).values()
-    return sum((paid for counts in found for paid in counts.paid.values()), Paid())
+    return sum((each.paid for each in progress(connection, run_ids).values()), Paid())
 
 
 def spending(connection: Connection) -> dict[str, Paid]:

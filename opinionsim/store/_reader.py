@@ -18,12 +18,14 @@ from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._journal import stored_entries
 from opinionsim.store._rows import (
     AgentRow,
+    Columns,
     DesignRow,
     EdgeRow,
     InstrumentRow,
     OpinionRow,
     Paid,
     PointRow,
+    Progress,
     RunState,
     SeatRow,
     TieRow,
@@ -65,6 +67,12 @@ class StoreReader:
         with as_store_error(f"cannot read the store {self.url}"), self._database.reading.connect() as connection:
             self._database.present()
             yield connection
+
+    @contextmanager
+    def moment(self) -> Iterator[StoreReader]:
+        """A reader of this store all of whose methods read the same state, as long as the block lasts."""
+        with self.reading() as connection:
+            yield _Moment(self._database, connection)
 
     def _read(
         self, question: Callable[Concatenate[Connection, _P], _T], *arguments: _P.args, **options: _P.kwargs
@@ -128,6 +136,10 @@ class StoreReader:
         with self.reading() as connection:
             alive = {owner for owner in set(held.values()) if _workers.lives(connection, owner)}
         return {run_id for run_id, owner in held.items() if owner in alive}
+
+    def registered(self, run_ids: Iterable[str]) -> dict[str, Any]:
+        """The rows of runs by run id, with the columns of their table; runs that are not registered are absent."""
+        return self._read(_queries.registered, run_ids)
 
     def evidence(self, run_id: str) -> str:
         """What the texts of a run are evidence of; empty for a run that is not registered."""
@@ -203,6 +215,37 @@ class StoreReader:
 
     # What a run has led to
 
+    def progress(self, run_ids: Iterable[str]) -> dict[str, Progress]:
+        """How far each of some runs is on record, by run id."""
+        return self._read(_queries.progress, run_ids)
+
+    def columns(self, run_id: str, *, after: int = 0, generation: int | None = None) -> Columns:
+        """What is known of a run, without its texts: of a long run, a fraction of all.
+
+        Parameters
+        ----------
+        run_id : str
+            A registered run.
+        after : int
+            Number of the last row that is known already.
+        generation : int, optional
+            The generation of that number: where the run was begun anew since, all rows are read.
+
+        Raises
+        ------
+        StoreError
+            If there is no such run, or no row of that number yet, or a row is damaged or missing.
+        """
+        return self._read(_following.columns, run_id, after, generation)
+
+    def said(self, run_ids: Iterable[str]) -> Iterator[Any]:
+        """Rows of the turns of runs, with column `text`, for a search; what is shown of them is read by :meth:`turns`.
+
+        A text is not compared with its identity, which would take longer than the search.
+        """
+        with self.reading() as connection:
+            yield from _queries.said(connection, run_ids)
+
     def follow(self, run_id: str, *, after: int = 0, generation: int | None = None) -> _following.Follower:
         """A reader of the rows of a run, as they become known.
 
@@ -223,9 +266,9 @@ class StoreReader:
         """
         return _following.Follower(self, run_id, after, generation)
 
-    def entries(self, run_id: str) -> list[Entry]:
-        """All entries of a run's journal sorted by key, without prompts: what a replay needs."""
-        return self._read(stored_entries, run_id)
+    def entries(self, run_id: str, turn: int | None = None) -> list[Entry]:
+        """The entries of a run's journal, or of one turn, sorted by key, without prompts: what a replay needs."""
+        return self._read(stored_entries, run_id, turn)
 
     def calls(self, run_id: str) -> list[Entry]:
         """The entries of a run's journal that are replies of models, as :meth:`entries` gives them."""
@@ -235,6 +278,10 @@ class StoreReader:
         """The agents of a run, by index."""
         return self._read(_queries.agents, run_id)
 
+    def casts(self, run_ids: Iterable[str]) -> dict[str, list[AgentRow]]:
+        """The agents of runs, by run id and index; runs that have none on record are absent."""
+        return self._read(_queries.casts, run_ids)
+
     def edges(self, run_id: str) -> list[EdgeRow]:
         """The ties a run began with, sorted."""
         return self._read(_queries.edges, run_id)
@@ -243,13 +290,13 @@ class StoreReader:
         """The ties that moved in a run, in order."""
         return self._read(_queries.ties, run_id)
 
-    def turns(self, run_id: str, agent: int | None = None) -> list[TurnRow]:
-        """The stored turns of a run, or of one of its agents, by index."""
-        return self._read(_queries.turns, run_id, agent)
+    def turns(self, run_id: str, agent: int | None = None, *, only: Iterable[int] | None = None) -> list[TurnRow]:
+        """The stored turns of a run, of one of its agents, or `only` some by their indices, by index."""
+        return self._read(_queries.turns, run_id, agent, only)
 
-    def opinions(self, run_id: str) -> list[OpinionRow]:
-        """The opinions of instruments on the turns of a run, in the order they became known."""
-        return self._read(_queries.opinions, run_id)
+    def opinions(self, run_id: str, *, only: Iterable[int] | None = None) -> list[OpinionRow]:
+        """The opinions of instruments on the turns of a run, or `only` some, in the order they became known."""
+        return self._read(_queries.opinions, run_id, only)
 
     # Instruments
 
@@ -361,3 +408,17 @@ class StoreReader:
             If one is damaged or missing.
         """
         return self._read(_queries.prompts, run_id, part)
+
+
+class _Moment(StoreReader):
+    """The read methods inside one transaction."""
+
+    def __init__(self, database: Database, connection: Connection) -> None:
+        super().__init__(database)
+        self._connection = connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """The connection of the transaction."""
+        with as_store_error(f"cannot read the store {self.url}"):
+            yield self._connection

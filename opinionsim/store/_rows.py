@@ -261,6 +261,30 @@ class TurnRow:
     condition: Condition = "answered"
 
 
+class Progress(NamedTuple):
+    """How far a run is on record."""
+
+    seq: int
+    """Number of its last turn, tie or opinion; 0 before the first."""
+    paid: Paid
+    """Usage of its calls."""
+
+
+class Columns(NamedTuple):
+    """What is known of a run without its texts: rows of the store's tables, with the columns of these."""
+
+    state: RunState
+    """Its state."""
+    seq: int
+    """Number of the last row."""
+    turns: list[Any]
+    """Turns, by index."""
+    ties: list[Any]
+    """Ties that moved, in order."""
+    opinions: list[Any]
+    """Opinions, in the order of their turns; `about` is -1 for none, `value` None for no answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpinionRow:
     """The opinion that an instrument reads from the text of one turn.
@@ -413,3 +437,20 @@ class SeatRow:
     withdrawal: str | None = None
     trial: bool = False
     wants: tuple[str, ...] = ()
+
+
+class Mark(NamedTuple):
+    """An event of a run: the step at which it begins, and its name."""
+
+    step: int
+    label: str
+
+
+def marks_of(run: Mapping[Any, Any]) -> tuple[Mark, ...]:
+    """The events in a row of the frame ``runs``, in the order of the specification; none without the column."""
+    told = run.get("event_steps")
+    found = []
+    for event in told.split("; ") if isinstance(told, str) and told else ():
+        label, _, step = event.rpartition(" at ")
+        found.append(Mark(int(step), label))
+    return tuple(found)

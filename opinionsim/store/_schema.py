@@ -36,6 +36,7 @@ from opinionsim.errors import DamagedError, StoreError
 from opinionsim.messages import text_id
 
 _T = TypeVar("_T")
+_Name = TypeVar("_Name", str, int)
 
 #: Prefix of the JSON spelling of a text that databases cannot hold as it is.
 _ESCAPE = "\x1bjson:"
@@ -547,7 +548,7 @@ def _json_value(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def chunks(keys: Iterable[str]) -> Iterator[list[str]]:
+def chunks(keys: Iterable[_Name]) -> Iterator[list[_Name]]:
     """Distinct keys, sorted, in portions that fit one IN list."""
     ordered = sorted(set(keys))
     for start in range(0, len(ordered), _IN_LIST):

@@ -1,4 +1,4 @@
-"""Pages in a browser: the room, where people sit among models. Needs the extra ``web``."""
+"""Pages in a browser: the room, where people sit among models, and the viewer of a store. Needs the extra ``web``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.web._desk import Desk as Desk
-    from opinionsim.web._serve import serve as serve
+    from opinionsim.web._serve import serve as serve, view as view
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -23,9 +23,6 @@ RIGHTS: Mapping[str, frozenset[str]] = {
     for route in routes.split()
 }
 
-#: Name of the cookie of a visitor.
-COOKIE = "opinionsim"
-
 
 def new_key() -> str:
     """A secret that cannot be guessed, for a link or a cookie."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
@@ -17,6 +16,7 @@ from opinionsim.schedules import CONSENT, SIGNAL
 from opinionsim.specification import consent_of, participant_names, seat_numbers
 from opinionsim.store import SeatRow, WaitRow
 from opinionsim.web._desk import Desk
+from opinionsim.web._guard import templates
 from opinionsim.web._rights import Keys, Visitor, hashed, invited, new_code, new_key
 from opinionsim.web._view import CLOSED, Sight, standing
 
@@ -71,9 +71,7 @@ class Room:
         desk.wanted = self.wanted
         self.withdrawing = withdrawing
         self.consent_text = consent_of(experiment)
-        self.templates = Environment(
-            loader=PackageLoader("opinionsim.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-        )
+        self.templates = templates()
         self.keys = Keys()
         self.error = ""
         for run_id in self.runs:

@@ -1,12 +1,13 @@
-"""Serving a room: the experiment on the package's loop, the pages on the server's."""
+"""Serving pages on this machine: those of a room, whose experiment is carried out beside them, and of the viewer."""
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import webbrowser
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import SpecError, packages
 from opinionsim.web._desk import Desk
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from opinionsim.running import Summary
     from opinionsim.specification import Experiment
 
+#: Packages of the extra ``web``.
+_PACKAGES = ("uvicorn", "starlette", "sse_starlette")
+#: Port of the viewer where none is given.
+VIEWER_PORT = 8710
 #: Names of this machine that no other machine can use.
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -43,6 +48,51 @@ def _bound(host: str, port: int) -> socket.socket:
             "a free one chosen"
         ) from None
     return listening
+
+
+class _Served:
+    """A socket that listens, and the addresses under which it is reached.
+
+    Parameters
+    ----------
+    host : str
+        Name or address of this machine.
+    port : int
+        Port; 0 takes a free one.
+    scheme : str
+        ``http`` or ``https``.
+
+    Attributes
+    ----------
+    hosts : frozenset of str
+        Names, with ports, under which it is reached.
+    address : str
+        Scheme, host and port.
+    """
+
+    def __init__(self, host: str, port: int, scheme: str = "http") -> None:
+        self._socket = _bound(host.strip("[]"), port)
+        number = self._socket.getsockname()[1]
+        names = _LOOPBACK if host in _LOOPBACK else (host,)
+        ports = (f":{number}", *([""] if number in (80, 443) else []))
+        self.hosts = frozenset(name + port for name in names for port in ports)
+        self.address = f"{scheme}://{host}:{number}"
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._socket.close()
+
+    def run(self, app: Any, link: str | None, **options: Any) -> None:
+        """Serve an application until Ctrl-C, which is how pages are closed; open `link` in a browser."""
+        import uvicorn
+
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=2, **options
+        )
+        if link is not None:
+            webbrowser.open(link)
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[self._socket])
 
 
 def serve(
@@ -82,7 +132,7 @@ def serve(
     StoreError
         If the store cannot be opened, or another process writes it.
     """
-    uvicorn, *_ = packages("opinionsim room", "web", "uvicorn", "starlette", "sse_starlette", kind=SpecError)
+    packages("opinionsim room", "web", *_PACKAGES, kind=SpecError)
     from opinionsim import background
     from opinionsim.running import under_way
     from opinionsim.specification import require_protocol
@@ -93,43 +143,73 @@ def serve(
     if host not in _LOOPBACK and (certificate is None or key is None):
         raise SpecError(f"--host {host} is open to other machines, which needs a certificate and its key for TLS")
     require_protocol(experiment)
-    listening = _bound(host.strip("[]"), port)
+    scheme = "http" if certificate is None else "https"
     with ExitStack() as closing:
-        closing.callback(listening.close)
+        served = closing.enter_context(contextlib.closing(_Served(host, port, scheme)))
         desk = Desk()
         runner, future = closing.enter_context(under_way(experiment, store, people=desk, ready=desk.ready))
         reader = closing.enter_context(open_store(store, write=False))
         room = Room(experiment, runner.store, reader, desk, runner.withdraw)
-        number = listening.getsockname()[1]
-        names = _LOOPBACK if host in _LOOPBACK else (host,)
-        ports = (f":{number}", *([""] if number in (80, 443) else []))
-        hosts = frozenset(name + port for name in names for port in ports)
-        scheme = "http" if certificate is None else "https"
-        address = f"{scheme}://{host}:{number}"
 
         def ended(future: Future[Summary]) -> None:
             if not future.cancelled() and (error := future.exception()) is not None:
                 room.error = str(error)
 
         future.add_done_callback(ended)
-        app = application(room, hosts, scheme)
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            ssl_certfile=certificate,
-            ssl_keyfile=key,
-            timeout_graceful_shutdown=2,
-        )
-        link = f"{address}/enter/{room.keys.link()}"
-        told(f"The room is open at {address}; sign in with this link, which works once:\n  {link}")
+        app = application(room, served.hosts, scheme)
+        link = f"{served.address}/enter/{room.keys.link()}"
+        told(f"The room is open at {served.address}; sign in with this link, which works once:\n  {link}")
         told("Ctrl-C closes it; the same command opens it again, and every session goes on from where it was.")
-        if browser:
-            webbrowser.open(link)
         try:
-            # It ends by Ctrl-C, which is how a room is closed.
-            with suppress(KeyboardInterrupt):
-                uvicorn.Server(config).run(sockets=[listening])
+            served.run(app, link if browser else None, ssl_certfile=certificate, ssl_keyfile=key)
         finally:
             background.call_soon(runner.stop)
+
+
+def view(
+    store: str,
+    experiment: str | None = None,
+    *,
+    port: int | None = None,
+    browser: bool = True,
+    told: Callable[[str], None] = print,
+) -> None:
+    """Show the experiments of a store in a browser, until it is stopped.
+
+    Parameters
+    ----------
+    store : str
+        Address of a store, which is only read, and may be written meanwhile.
+    experiment : str, optional
+        Name or identity of the experiment that is shown first; default all of them.
+    port : int, optional
+        Port; default :data:`VIEWER_PORT`, or a free one where that is taken.
+    browser : bool
+        Whether a browser is opened.
+    told : callable
+        Is told the link, and what happens.
+
+    Raises
+    ------
+    SpecError
+        If the extra ``web`` is missing, or the port is in use.
+    StoreError
+        If the store cannot be read, or has no such experiment.
+    """
+    packages("opinionsim view", "web", *_PACKAGES, kind=SpecError)
+    from opinionsim.web._viewer import Viewer, application
+
+    with contextlib.closing(Viewer(store)) as viewer:
+        place = "" if experiment is None else f"#/experiment/{viewer.experiment(experiment)}"
+        try:
+            served = _Served(_LOOPBACK[0], VIEWER_PORT if port is None else port)
+        except SpecError:
+            if port is not None:
+                raise
+            served = _Served(_LOOPBACK[0], 0)
+            told(f"Port {VIEWER_PORT} is taken, so another one was chosen.")
+        with contextlib.closing(served):
+            link = f"{served.address}/enter/{viewer.keys.link()}{place}"
+            told(f"The store is shown at {served.address}; open it with this link, which works once:\n  {link}")
+            told("Ctrl-C ends it. Nothing in the store is changed.")
+            served.run(application(viewer, served.hosts), link if browser else None)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from opinionsim.cli._stores import (
+from opinionsim.errors import StoreError
+from opinionsim.schedules import PARTICIPANT
+from opinionsim.store import DesignRow, ExperimentRun, Paid, open_store
+from opinionsim.watching._runs import (
     Reason,
     Replies,
     cells_of,
@@ -20,11 +22,10 @@ from opinionsim.cli._stores import (
     state_of,
     states_of,
 )
-from opinionsim.errors import StoreError
-from opinionsim.store import DesignRow, ExperimentRun, OpinionRow, Paid, TurnRow, open_store
+from opinionsim.watching._values import values_by_step
 
 if TYPE_CHECKING:
-    from opinionsim.store import RunState, Store
+    from opinionsim.store import RunState, StoreReader
 
 #: Seconds over which calls are counted for their rate, and least time before a rate is given.
 _MINUTE_S, _LEAST_S = 60.0, 2.0
@@ -100,7 +101,7 @@ class Watcher:
 
     def __init__(self, url: str, experiment: str | None = None, run: str | None = None) -> None:
         self._url, self._experiment, self._run = url, experiment, run
-        self._gathering: Gathering | None = None
+        self._shown: ExperimentRun | None = None
 
     def look(self) -> Seen:
         """The experiment as it is now.
@@ -124,112 +125,90 @@ class Watcher:
                     f"the store {spelled(self._url)} has no experiment {self._experiment!r}; it holds {names}"
                 )
             own = [row for row in chosen if row.experiment_id == chosen[-1].experiment_id]
-            return self._look(store, own[-1], len(own))
+            with store.moment() as moment:
+                seen, several = look(moment, own[-1]), len(own) > 1
+                name = seen.experiment + (f", design {own[-1].design} of {len(own)}" if several else "")
+                return replace(seen, experiment=name, trajectory=self._trajectory(moment, own[-1], seen.open))
 
-    def _look(self, store: Store, design: DesignRow, designs: int) -> Seen:
-        states, now = states_of(store, design), time.time()
-        alive = store.under_way(states)
-        replies = {run_id: Replies() for run_id in states} | replies_of(store, states, now - _MINUTE_S)
-        calls = {run_id: own.number for run_id, own in replies.items()}
-        # A complete run needs no more calls than it has; any other run needs the expected calls, if these are more.
-        needed = {
-            run_id: calls[run_id] if state.status == "complete" else max(state.expected or 0, calls[run_id])
-            for run_id, state in states.items()
-        }
-        # Incomplete runs are tried again by the next invocation, not by this one.
-        awaited = [run_id for run_id, state in states.items() if state.status in ("pending", "running")]
-        to_come = sum(needed[run_id] - calls[run_id] for run_id in awaited)
-        counted_s = now - min((own.recent_from for own in replies.values() if own.recent_from is not None), default=now)
-        recent = sum(own.recent for own in replies.values())
-        rate = recent / counted_s if alive and counted_s >= _LEAST_S else None
-        waited = [_since(own.last_at, now) for own in replies.values() if own.last_at is not None]
-        open_runs = _open_runs(cells_of(design), states, alive, replies, now)
-        return Seen(
-            at=now,
-            store=spelled(self._url),
-            experiment=design.name + (f", design {design.design} of {designs}" if designs > 1 else ""),
-            counts=count_states(states, alive),
-            open=open_runs,
-            calls=sum(calls.values()),
-            expected=0 if any(state.expected is None for state in states.values()) else sum(needed.values()),
-            rate=rate,
-            left_s=to_come / rate if rate and to_come else None,
-            paid=_paid(store, design),
-            reasons=tuple(reasons(state.error for state in states.values() if state.error)),
-            doing=tuple(store.doing()),
-            last_reply_s=min(waited, default=None),
-            trajectory=self._trajectory(store, design, states, open_runs),
-        )
-
-    def _trajectory(
-        self, store: Store, design: DesignRow, states: Mapping[str, RunState], open_runs: Sequence[OpenRun]
-    ) -> Trajectory | None:
+    def _trajectory(self, store: StoreReader, design: DesignRow, open_runs: Sequence[OpenRun]) -> Trajectory | None:
         """Opinions of the run asked for; else of the run shown before until it ends, then of the first under way."""
         cells = cells_of(design)
         if self._run is not None:
-            row = row_of(design.name, [cell.run_id for cell in cells], self._run)
-        else:
-            shown = [row for row, cell in enumerate(cells) if self._gathering and cell == self._gathering.cell]
-            going_on = [run.row for run in open_runs if run.state != "cut off"]
-            begun = [row for row, cell in enumerate(cells) if states[cell.run_id].status != "pending"]
-            still = [row for row in shown if row in going_on]
-            candidates = [*still, *going_on, *shown, *(run.row for run in open_runs), *begun]
-            if not candidates:
-                return None
-            row = candidates[0]
-        if self._gathering is None or self._gathering.cell != cells[row]:
-            self._gathering = Gathering(cells[row])
-        return self._gathering.look(store, row)
+            return trajectory(store, cells, row_of(design.name, [cell.run_id for cell in cells], self._run))
+        shown = [row for row, cell in enumerate(cells) if cell == self._shown]
+        going_on = [run.row for run in open_runs if run.state != "cut off"]
+        states = store.states([cell.run_id for cell in cells])
+        begun = [row for row, cell in enumerate(cells) if states[cell.run_id].status != "pending"]
+        still = [row for row in shown if row in going_on]
+        candidates = [*still, *going_on, *shown, *(run.row for run in open_runs), *begun]
+        if not candidates:
+            return None
+        self._shown = cells[candidates[0]]
+        return trajectory(store, cells, candidates[0])
 
 
-class Gathering:
-    """Follows a run and keeps the opinions of each agent by its instrument of stance, or else its first instrument."""
+def look(store: StoreReader, design: DesignRow) -> Seen:
+    """A design of an experiment as it is now, without a trajectory.
 
-    def __init__(self, cell: ExperimentRun) -> None:
-        self.cell = cell
-        self._instrument_id = cell.instrument_id or next(iter(cell.instruments), "")
-        #: Rows of the run that are known, and how often it had been begun anew by then.
-        self._seq = self._generation = 0
-        #: Agent and step by turn.
-        self._sites: dict[int, tuple[int, int]] = {}
-        #: Opinion by agent, step and turn.
-        self._values: dict[tuple[int, int, int], float] = {}
-
-    def look(self, store: Store, row: int) -> Trajectory:
-        """The opinions on record by now, of the run with the number `row`."""
-        follower = store.follow(self.cell.run_id, after=self._seq, generation=self._generation)
-        events = follower.poll()
-        if follower.state.generation != self._generation:
-            self._sites, self._values = {}, {}
-        self._seq, self._generation = follower.seq, follower.state.generation
-        for event in events:
-            found = event.row
-            if isinstance(found, TurnRow):
-                self._sites[found.turn] = (found.agent, found.step)
-            elif isinstance(found, OpinionRow) and (found.instrument_id, found.about) == (self._instrument_id, None):
-                # An opinion comes after its turn.
-                self._values[(*self._sites[found.turn], found.turn)] = found.value
-        agents = [each for each in store.agents(self.cell.run_id) if each.role == "participant"]
-        instrument = {each.instrument_id: each for each in store.instruments()}.get(self._instrument_id)
-        if instrument is None or not agents:
-            return Trajectory(row)
-        steps = [step for _, step in self._sites.values()]
-        first, last = min(steps, default=1), max(steps, default=0)
-        by_step: dict[int, dict[int, float]] = {agent.agent: {} for agent in agents}
-        for (agent, step, _), value in sorted(self._values.items()):
-            if agent in by_step and not math.isnan(value):
-                by_step[agent][step] = value
-        lines = []
-        for each in agents:
-            values = [math.nan]
-            for step in range(first, last + 1):
-                values.append(by_step[each.agent].get(step, values[-1]))
-            lines.append(Line(each.name, each.assigned_opinion, tuple(values[1:])))
-        what = f"{instrument.variable} by {instrument.classifier} ({' + '.join(sorted({a.evidence for a in agents}))})"
-        return Trajectory(row, what, min(instrument.points), max(instrument.points), first, last, tuple(lines))
+    Raises
+    ------
+    StoreError
+    If a run is not registered.
+    """
+    states, now = states_of(store, design), time.time()
+    alive = store.under_way(states)
+    replies = {run_id: Replies() for run_id in states} | replies_of(store, states, now - _MINUTE_S)
+    calls = {run_id: own.number for run_id, own in replies.items()}
+    # A complete run needs no more calls than it has; any other run needs the expected calls, if these are more.
+    needed = {
+        run_id: calls[run_id] if state.status == "complete" else max(state.expected or 0, calls[run_id])
+        for run_id, state in states.items()
+    }
+    # Incomplete runs are tried again by the next invocation, not by this one.
+    awaited = [run_id for run_id, state in states.items() if state.status in ("pending", "running")]
+    to_come = sum(needed[run_id] - calls[run_id] for run_id in awaited)
+    counted_s = now - min((own.recent_from for own in replies.values() if own.recent_from is not None), default=now)
+    recent = sum(own.recent for own in replies.values())
+    rate = recent / counted_s if alive and counted_s >= _LEAST_S else None
+    waited = [_since(own.last_at, now) for own in replies.values() if own.last_at is not None]
+    open_runs = _open_runs(cells_of(design), states, alive, replies, now)
+    return Seen(
+        at=now,
+        store=spelled(store.url),
+        experiment=design.name,
+        counts=count_states(states, alive),
+        open=open_runs,
+        calls=sum(calls.values()),
+        expected=0 if any(state.expected is None for state in states.values()) else sum(needed.values()),
+        rate=rate,
+        left_s=to_come / rate if rate and to_come else None,
+        paid=_paid(store, design),
+        reasons=tuple(reasons(state.error for state in states.values() if state.error)),
+        doing=tuple(store.doing()),
+        last_reply_s=min(waited, default=None),
+    )
 
 
-def _paid(store: Store, design: DesignRow) -> dict[str, tuple[float, float | None]]:
+def trajectory(store: StoreReader, cells: Sequence[ExperimentRun], row: int) -> Trajectory:
+    """The opinions on record of a run by its instrument of stance, or else its first one, from texts of any kind."""
+    cell = cells[row]
+    instrument_id = cell.instrument_id or next(iter(cell.instruments), "")
+    instrument = {each.instrument_id: each for each in store.instruments()}.get(instrument_id)
+    agents = [each for each in store.agents(cell.run_id) if each.role == PARTICIPANT]
+    if instrument is None or not agents:
+        return Trajectory(row)
+    columns = store.columns(cell.run_id)
+    steps = [turn.step for turn in columns.turns]
+    first, last = min(steps, default=1), max(steps, default=0)
+    values = values_by_step(columns, len(agents), last, instrument_id, cut_off=True)[:, first : last + 1]
+    lines = [
+        Line(each.name, each.assigned_opinion, tuple(own)) for each, own in zip(agents, values.tolist(), strict=True)
+    ]
+    what = f"{instrument.variable} by {instrument.classifier} ({' + '.join(sorted({a.evidence for a in agents}))})"
+    return Trajectory(row, what, min(instrument.points), max(instrument.points), first, last, tuple(lines))
+
+
+def _paid(store: StoreReader, design: DesignRow) -> dict[str, tuple[float, float | None]]:
     """Usage of an experiment, with forgotten calls, and the limits of its budget."""
     paid = store.spending().get(design.experiment_id, Paid())
     budget = dict(design.spec.get("execution") or {}).get("budget") or {}

@@ -1,0 +1,49 @@
+"""Experiments and runs as they are watched: read from the store alone, while they are carried out or later.
+
+For the command line as objects, and for pages as mappings of JSON values.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opinionsim.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from opinionsim.watching._deliberation import deliberation as deliberation
+    from opinionsim.watching._experiments import (
+        Line as Line,
+        OpenRun as OpenRun,
+        Seen as Seen,
+        Trajectory as Trajectory,
+        Watcher as Watcher,
+    )
+    from opinionsim.watching._lines import run_turn as run_turn, run_turns as run_turns
+    from opinionsim.watching._metrics import colours as colours, run_metric as run_metric
+    from opinionsim.watching._overview import experiment as experiment, experiments as experiments
+    from opinionsim.watching._places import AbsentError as AbsentError
+    from opinionsim.watching._record import (
+        Standing as Standing,
+        run_agent as run_agent,
+        run_record as run_record,
+        standing as standing,
+    )
+    from opinionsim.watching._runs import (
+        STATES as STATES,
+        Reason as Reason,
+        Replies as Replies,
+        cells_of as cells_of,
+        count_points as count_points,
+        count_states as count_states,
+        points_of as points_of,
+        reasons as reasons,
+        replies_of as replies_of,
+        row_of as row_of,
+        spelled as spelled,
+        state_of as state_of,
+        states_of as states_of,
+    )
+    from opinionsim.watching._search import Wanted as Wanted, search as search
+    from opinionsim.watching._values import values_by_step as values_by_step
+
+__getattr__, __dir__ = on_first_use(__name__)

@@ -1,0 +1,192 @@
+"""Runs of a store at one moment: their states, what has arrived of them, and why some are not complete."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from opinionsim.errors import SpecError, StoreError
+
+if TYPE_CHECKING:
+    from opinionsim.store import DesignRow, ExperimentRun, RunState, StoreReader
+
+#: States of a run, in the order of output: a run marked as running is under way or was cut off.
+STATES = ("complete", "incomplete", "withdrawn", "under way", "cut off", "pending")
+#: Most digits of a row number; a longer number is taken for the beginning of an id.
+_ROW_DIGITS = 7
+#: Runs that one query names; below the limit of every database.
+_PORTION = 500
+#: Beginning of an error: the place in the run.
+_PLACE = re.compile(r"run [0-9a-f]+(?:(?:, step -?\d+)?, turn \d+, agent \d+ \([\w-]+\))?: ")
+#: Details in which errors of one cause differ: digests of prompts, agents and acts.
+_PARTICULAR = re.compile(r"prompt [0-9a-f]+|agent \d+|act '[\w-]+'")
+
+
+def spelled(url: str) -> str:
+    """A store's address as a user would type it, without its password."""
+    from opinionsim.store import shown
+
+    address = shown(url)
+    path = address.removeprefix("sqlite:///")
+    return shlex.quote(path if path.endswith((".sqlite", ".sqlite3", ".db")) else address)
+
+
+def states_of(opened: StoreReader, design: DesignRow) -> dict[str, RunState]:
+    """The states of the runs of a design.
+
+    Raises
+    ------
+    StoreError
+        If a run is not registered.
+    """
+    run_ids = sorted({run.run_id for run in design.runs})
+    states = opened.states(run_ids)
+    for run_id in run_ids:
+        if run_id not in states:
+            raise StoreError(f"the store is damaged: run {run_id} of {design.name} is missing")
+    return states
+
+
+def cells_of(design: DesignRow) -> list[ExperimentRun]:
+    """Cells and replicates of a design in the order of the rows of ``Results.runs``, whose numbers name runs."""
+    return sorted(design.runs, key=lambda each: (each.cell, each.replicate, each.run_id, each.instrument_id or ""))
+
+
+def row_of(name: str, run_ids: Sequence[str], run: str) -> int:
+    """The row that a number or the beginning of an id names.
+
+    Parameters
+    ----------
+    name : str
+        Name of the experiment, for messages.
+    run_ids : sequence of str
+        Run id of each row; a run that is measured in several ways has several rows.
+    run : str
+        Value of the option ``--run``.
+
+    Raises
+    ------
+    SpecError
+        If it names no run, or several.
+    """
+    if not run_ids:
+        raise SpecError(f"--run {run}: the experiment {name!r} has no runs on record")
+    last = len(run_ids) - 1
+    if run.isdecimal() and len(run) <= _ROW_DIGITS:
+        if int(run) <= last:
+            return int(run)
+        raise SpecError(f"--run {run}: there is no such run; valid: 0 to {last}, or a run id")
+    found = [row for row, run_id in enumerate(run_ids) if run and run_id.startswith(run)]
+    n_runs = len({run_ids[row] for row in found})
+    if n_runs != 1:
+        raise SpecError(
+            f"--run {run}: {n_runs or 'no'} runs have such an id; give a number from 0 to {last} or the beginning of "
+            "one id (see: opinionsim status STORE --runs)"
+        )
+    return found[0]
+
+
+def state_of(run_id: str, state: RunState, alive: Collection[str]) -> str:
+    """The state of a run, one of :data:`STATES`; `alive` has the runs that a process is carrying out or measuring."""
+    if state.status != "running":
+        return state.status
+    return "under way" if run_id in alive else "cut off"
+
+
+def count_states(states: Mapping[str, RunState], alive: Collection[str]) -> dict[str, int]:
+    """Number of runs in each of :data:`STATES`."""
+    found = dict.fromkeys(STATES, 0)
+    for run_id, state in states.items():
+        found[state_of(run_id, state, alive)] += 1
+    return found
+
+
+def points_of(designs: Iterable[DesignRow]) -> dict[str, int]:
+    """Points of the classic sweeps among designs, with the replicates that are asked for."""
+    wanted: dict[str, int] = {}
+    for design in designs:
+        for point_id, _ in design.manifest.get("points", ()):
+            wanted[point_id] = max(wanted.get(point_id, 0), int(design.spec["replicates"]))
+    return wanted
+
+
+def count_points(opened: StoreReader, designs: Iterable[DesignRow]) -> dict[str, int]:
+    """Number of runs of the classic sweeps among designs by state; empty where there is none."""
+    wanted = points_of(designs)
+    if not wanted:
+        return {}
+    found = opened.point_counts(wanted)
+    done, failed = (sum(each[place] for each in found.values()) for place in (0, 1))
+    # Runs of more replicates than the last invocation asked for are there too.
+    total = sum(max(number, sum(found.get(point_id, (0,)))) for point_id, number in wanted.items())
+    return {"complete": done, "incomplete": failed, "pending": total - done - failed}
+
+
+class Replies(NamedTuple):
+    """Replies of models on record for a run."""
+
+    number: int = 0
+    """Number of replies, rejected ones included."""
+    last_at: float | None = None
+    """Unix time at which the last one arrived."""
+    recent: int = 0
+    """Number of replies that arrived after `since`."""
+    recent_from: float | None = None
+    """Unix time at which the first of these arrived."""
+
+
+def replies_of(opened: StoreReader, run_ids: Iterable[str], since: float = math.inf) -> dict[str, Replies]:
+    """Replies on record by run; runs without any are absent.
+
+    Parameters
+    ----------
+    opened : StoreReader
+        An open store.
+    run_ids : iterable of str
+        The runs.
+    since : float
+        Unix time after which a reply counts as recent.
+    """
+    from sqlalchemy import bindparam, text
+
+    statement = text(
+        "SELECT run_id, COUNT(*), MAX(arrived_at), SUM(CASE WHEN arrived_at > :since THEN 1 ELSE 0 END), "
+        "MIN(CASE WHEN arrived_at > :since THEN arrived_at END) "
+        "FROM journal WHERE source = 'model' AND run_id IN :runs GROUP BY run_id"
+    ).bindparams(bindparam("runs", expanding=True))
+    wanted = list(run_ids)
+    found = {}
+    with opened.reading() as connection:
+        for start in range(0, len(wanted), _PORTION):
+            some = wanted[start : start + _PORTION]
+            for run_id, number, last_at, recent, first in connection.execute(statement, {"since": since, "runs": some}):
+                found[run_id] = Replies(number, last_at, int(recent), first)
+    return found
+
+
+class Reason(NamedTuple):
+    """A cause of errors."""
+
+    runs: int
+    """Number of runs with this cause."""
+    error: str
+    """The error of one of them."""
+    alike: bool
+    """Whether all of them have that same error."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.runs:,} {'run' if self.runs == 1 else 'runs'}{':' if self.alike else ', for instance'} {self.error}"
+        )
+
+
+def reasons(errors: Iterable[str]) -> list[Reason]:
+    """Causes of errors, the most frequent first; `errors` has one error a run."""
+    causes: dict[str, list[str]] = {}
+    for error in errors:
+        causes.setdefault(_PARTICULAR.sub("", _PLACE.sub("", error, count=1)), []).append(error)
+    found = [Reason(len(alike), alike[0], len(set(alike)) == 1) for alike in causes.values()]
+    return sorted(found, key=lambda reason: reason.runs, reverse=True)

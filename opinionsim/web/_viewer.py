@@ -1,0 +1,372 @@
+"""The viewer: what a store holds, as JSON for one page that draws it; it only reads."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
+
+from sse_starlette import EventSourceResponse
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from opinionsim import watching
+from opinionsim.errors import OpinionSimError, SpecError, StoreError
+from opinionsim.store import Store, StoreReader, open_store
+from opinionsim.web._guard import Guard, cookie_name, set_cookie, static, templates
+from opinionsim.web._rights import Keys, hashed, new_key
+
+#: Seconds for which viewers share an answer, at least and at most; in between as many times as long as it took.
+_SHARED_S, _LONGEST_S, _REST = 0.3, 10.0, 10
+#: Answers that are kept.
+_KEPT = 32
+#: Seconds between two looks at a run: after a change, while nothing changes, and of a run that is over.
+_OFTEN_S, _SELDOM_S, _OVER_S = 0.4, 1.0, 5.0
+#: Most digits of a number, and most characters of a text, in an address.
+_DIGITS, _CHARACTERS = 9, 1000
+_SIGN_IN = "Please open the link that was printed where the viewer was started; it works once."
+
+#: An answer of the viewer: from an open store and a request, which holds the path and the query.
+Answer = Callable[[StoreReader, Request], Mapping[str, Any]]
+
+
+class Viewer:
+    """A store that is shown, and what viewers of it share.
+
+    Parameters
+    ----------
+    url : str
+        Address of the store.
+
+    Attributes
+    ----------
+    keys : Keys
+        The link and the cookies.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be read.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.keys = Keys()
+        self.colours: dict[Any, float | None] = {}
+        self._opening = threading.Lock()
+        self._store: Store | None = open_store(url, write=False)
+        self._shared: OrderedDict[Any, _Shared] = OrderedDict()
+
+    def close(self) -> None:
+        """Close the store."""
+        with self._opening:
+            if self._store is not None:
+                self._store.close()
+            self._store = None
+
+    def experiment(self, name: str) -> str:
+        """Identity of an experiment.
+
+        Raises
+        ------
+        StoreError
+            If there is none of this name.
+        """
+        return str(self.asked(lambda reader: watching.experiment(reader, name))["id"])
+
+    def asked(self, question: Callable[[StoreReader], Any]) -> Any:
+        """The answer of the store to a question.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be read; it is opened anew for the next question.
+        """
+        with self._opening:
+            self._store = self._store or open_store(self._url, write=False)
+            store = self._store
+        try:
+            return question(store)
+        except watching.AbsentError:
+            raise
+        except StoreError:
+            self.close()
+            raise
+
+    def shared(self, key: Any, question: Callable[[StoreReader], Any], least_s: float = _SHARED_S) -> Any:
+        """The answer to a question that other viewers may ask at the same time.
+
+        Parameters
+        ----------
+        key : hashable
+            What tells the question from others.
+        question : callable
+            As for :meth:`asked`.
+        least_s : float
+            Seconds for which an answer is shared, at least.
+        """
+        with self._opening:
+            entry = self._shared.setdefault(key, _Shared())
+            self._shared.move_to_end(key)
+            while len(self._shared) > _KEPT:
+                self._shared.popitem(last=False)
+        with entry.lock:
+            began = time.monotonic()
+            if began >= entry.until:
+                entry.answer = self.asked(question)
+                ended = time.monotonic()
+                entry.until = ended + max(least_s, min(_REST * (ended - began), _LONGEST_S))
+            return entry.answer
+
+    def standing(self, run_id: str) -> watching.Standing:
+        """How far a run is on record."""
+        found: watching.Standing = self.shared(("standing", run_id), lambda reader: watching.standing(reader, run_id))
+        return found
+
+
+class _Shared:
+    """An answer, and until when it holds."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.until = 0.0
+        self.answer: Any = None
+
+
+def application(viewer: Viewer, hosts: frozenset[str]) -> Starlette:
+    """The application of the viewer.
+
+    Parameters
+    ----------
+    viewer : Viewer
+        The store that is shown.
+    hosts : frozenset of str
+        Names, with ports, under which the server may be reached.
+    """
+    pages = templates()
+
+    def page(template: str, status: int = 200, **values: Any) -> Response:
+        content = pages.get_template(template).render(**values)
+        return Response(content, status, media_type="text/html; charset=utf-8")
+
+    def may(request: Request) -> bool:
+        return viewer.keys.visitor(request.cookies.get(cookie_name(request), ""), []).owner
+
+    def owned(endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+        """An endpoint that the owner alone may use."""
+
+        async def checked(request: Request) -> Response:
+            if not may(request):
+                raise HTTPException(401, _SIGN_IN)
+            return await endpoint(request)
+
+        return checked
+
+    def data(path: str, answer: Answer, of_run: bool = False) -> Route:
+        """A route that answers with JSON; one of a run is shared as long as nothing is added to the run."""
+
+        def told(request: Request) -> bytes:
+            address = str(request.url.path), request.url.query
+            if of_run:
+                standing = viewer.standing(request.path_params["run"])
+                return bytes(
+                    viewer.shared((*address, standing), lambda reader: _json(answer(reader, request)), _LONGEST_S)
+                )
+            return bytes(viewer.shared(address, lambda reader: _json(answer(reader, request))))
+
+        async def endpoint(request: Request) -> Response:
+            return Response(await run_in_threadpool(told, request), media_type="application/json")
+
+        return Route(f"/data{path}", owned(endpoint))
+
+    async def home(request: Request) -> Response:
+        return page("view.html", title="opinionsim")
+
+    async def enter(request: Request) -> Response:
+        response = RedirectResponse("/", 303)
+        if request.method == "GET" and not may(request):
+            # Programs that look at a link ahead of a person ask for its head.
+            key = new_key()
+            if viewer.keys.enter(request.path_params["key"], hashed(key)) is None:
+                raise HTTPException(404, f"This link is not valid, or it has been used already. {_SIGN_IN}")
+            set_cookie(response, request, key)
+        return response
+
+    async def live(request: Request) -> Response:
+        return EventSourceResponse(_changes(viewer, request.path_params["run"], request), ping=15)
+
+    def failed(request: Request, error: Exception) -> Response:
+        status, problem = _problem(error)
+        if request.url.path.startswith(("/data", "/live")):
+            return Response(_json({"problem": problem}), status, media_type="application/json")
+        return page("notice.html", status, title="Not possible", notice=problem)
+
+    def colours(reader: StoreReader, request: Request) -> Mapping[str, Any]:
+        name, metric = request.path_params["experiment"], _text(request, "metric") or ""
+        return watching.colours(reader, name, metric, design=_number(request, "design"), known=viewer.colours)
+
+    run = "/runs/{run}"
+    return Starlette(
+        routes=[
+            Route("/", owned(home)),
+            Route("/enter/{key}", enter),
+            data("/experiments", lambda reader, request: watching.experiments(reader)),
+            data("/experiments/{experiment}", _experiment),
+            data("/experiments/{experiment}/colours", colours),
+            data("/search", _search),
+            data(run, _run, of_run=True),
+            data(f"{run}/turns", _turns, of_run=True),
+            data(f"{run}/turns/{{turn}}", _turn, of_run=True),
+            data(f"{run}/agents/{{agent}}", _agent, of_run=True),
+            data(f"{run}/metrics", _metric, of_run=True),
+            data(f"{run}/deliberation", _deliberation, of_run=True),
+            Route("/live/{run}", owned(live)),
+            static(),
+        ],
+        middleware=[Middleware(Guard, hosts=hosts, scheme="http")],
+        exception_handlers={HTTPException: failed, OpinionSimError: failed, Exception: failed},
+    )
+
+
+async def _changes(viewer: Viewer, run_id: str, request: Request) -> AsyncIterator[dict[str, str]]:
+    """Tell a viewer that something has been added to a run, until it goes away."""
+    last = request.query_params.get("since", "")
+    state, pause = None, _OFTEN_S
+    while True:
+        try:
+            found = await run_in_threadpool(viewer.standing, run_id)
+        except OpinionSimError as error:
+            yield {"event": "lost", "data": json.dumps({"problem": _problem(error)[1]})}
+            return
+        known = f"{found.generation}.{found.seq}"
+        if (known, found.state) == (last, state):
+            pause = min(1.5 * pause, _OVER_S if found.state in _ENDED else _SELDOM_S)
+        else:
+            last, state, pause = known, found.state, _OFTEN_S
+            yield {"event": "change", "id": known, "data": json.dumps(found._asdict())}
+        await asyncio.sleep(pause)
+
+
+#: States in which nothing more is added as a rule.
+_ENDED = ("complete", "trial", "withdrawn", "incomplete")
+
+
+def _problem(error: Exception) -> tuple[int, str]:
+    """Status and sentence of an error."""
+    if isinstance(error, HTTPException):
+        return error.status_code, error.detail
+    if isinstance(error, OpinionSimError):
+        kinds = ((watching.AbsentError, 404), (StoreError, 503))
+        return next((status for kind, status in kinds if isinstance(error, kind)), 400), str(error)
+    return 500, f"This could not be answered ({type(error).__name__}); please report it."
+
+
+def _json(content: Mapping[str, Any]) -> bytes:
+    """JSON in ASCII, for texts may hold characters that no encoding has."""
+    return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
+
+
+# -- answers -------------------------------------------------------------------------------------------------
+
+
+def _experiment(reader: StoreReader, request: Request) -> Mapping[str, Any]:
+    return watching.experiment(reader, request.path_params["experiment"], design=_number(request, "design"))
+
+
+def _search(reader: StoreReader, request: Request) -> Mapping[str, Any]:
+    given = {name: _text(request, name) or "" for name in ("cell", "agent", "act", "condition")}
+    wanted = watching.Wanted(_text(request, "q") or "", **given)
+    start, design = _number(request, "from") or 0, _number(request, "design")
+    return watching.search(reader, _text(request, "experiment") or "", wanted, design=design, start=start)
+
+
+def _run(reader: StoreReader, request: Request) -> Mapping[str, Any]:
+    since, instrument = _text(request, "since") or "", _text(request, "instrument")
+    return watching.run_record(reader, request.path_params["run"], since=since, instrument=instrument)
+
+
+def _turns(reader: StoreReader, request: Request) -> Mapping[str, Any]:
+    order, count = _text(request, "order"), _number(request, "count")
+    if order not in (None, "change"):
+        raise SpecError("order must be change, or left out for the order of turns.")
+    return watching.run_turns(
+        reader,
+        request.path_params["run"],
+        start=_number(request, "from") or 0,
+        count=50 if count is None else count,
+        agent=_number(request, "agent"),
+        by_change=order == "change",
+        **_measured(request),
+    )
+
+
+def _turn(reader: StoreReader, request: Request) -> Mapping[str, Any]:
+    return watching.run_turn(reader, request.path_params["run"], _placed(request, "turn"))
+
+
+def _agent(reader: StoreReader, request: Request) -> Mapping[str, Any]:
+    return watching.run_agent(reader, request.path_params["run"], _placed(request, "agent"))
+
+
+def _metric(reader: StoreReader, request: Request) -> Mapping[str, Any]:
+    return watching.run_metric(reader, request.path_params["run"], _text(request, "name") or "", **_measured(request))
+
+
+def _deliberation(reader: StoreReader, request: Request) -> Mapping[str, Any]:
+    return watching.deliberation(reader, request.path_params["run"])
+
+
+# -- addresses -----------------------------------------------------------------------------------------------
+
+
+def _measured(request: Request) -> dict[str, str | None]:
+    """The instrument and the kind of text that an address names."""
+    return {name: _text(request, name) for name in ("instrument", "kind")}
+
+
+def _text(request: Request, name: str) -> str | None:
+    """A text of the query; None for none.
+
+    Raises
+    ------
+    SpecError
+        If it is too long.
+    """
+    value = request.query_params.get(name) or None
+    if value is not None and len(value) > _CHARACTERS:
+        raise SpecError(f"{name} has {len(value):,} characters; at most {_CHARACTERS:,} are possible.")
+    return value
+
+
+def _number(request: Request, name: str) -> int | None:
+    """A number of the query; None for none."""
+    value = request.query_params.get(name)
+    return None if not value else _whole(name, value)
+
+
+def _placed(request: Request, name: str) -> int:
+    """A number of the path."""
+    return _whole(name, request.path_params[name])
+
+
+def _whole(name: str, value: str) -> int:
+    """A whole number as an address spells it.
+
+    Raises
+    ------
+    SpecError
+        If it is none, or too large.
+    """
+    if not re.fullmatch(rf"[0-9]{{1,{_DIGITS}}}", value):
+        raise SpecError(f"{name} must be a whole number from 0, of at most {_DIGITS} digits; got {value[:40]!r}.")
+    return int(value)
