@@ -1,6 +1,6 @@
 // The figures of a run, drawn by hand: lines once to a layer of their own, and for each frame what moves.
 
-import { el, numbers, signed, table, whole } from "./parts.js";
+import { counted, el, numbers, signed, table, whole } from "./parts.js";
 import { layout } from "./opinions.js";
 
 const LEFT = 62, RIGHT = 12, TOP = 14, BOTTOM = 24, ROW = 13;
@@ -9,6 +9,7 @@ const MARKS = { refused: "×", empty: "○", truncated: "¬", skipped: "–" };
 const WORDS = { refused: "refused", empty: "empty", truncated: "cut off", skipped: "skipped" };
 // Most cells of a table of numbers, and most agents whose lines have their full width.
 const CELLS = 2000, FULL = 40;
+const AGAINST = "#d55e00";
 
 function inks() {
   const style = getComputedStyle(document.documentElement);
@@ -16,32 +17,47 @@ function inks() {
   return { ink: read("ink"), soft: read("soft"), line: read("line"), tie: read("tie"), card: read("card"), accent: read("accent") };
 }
 
-function figure(name, kind, { paint, words, rows }) {
-  const canvas = el("canvas", { role: "img" }), told = numbers(`Numbers: ${name.toLowerCase()}`, rows);
+// A canvas with a caption and its numbers. `still` is drawn to a layer of its own, and again only when the run, the size
+// or the colours have changed; `paint` is drawn over it for every frame, given what `still` has returned.
+function figure(run, name, kind, { still = () => {}, paint, words, rows }) {
+  const canvas = el("canvas", { role: "img" }), layer = el("canvas"), told = numbers(`Numbers: ${name.toLowerCase()}`, rows);
   const box = el("figure", { class: kind }, el("figcaption", {}, name), canvas, told.box);
+  let drawn = "", plot = null;
   const draw = () => {
     const ratio = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
     if (!width) return;
-    const size = [Math.round(width * ratio), Math.round(height * ratio)];
-    if (canvas.width !== size[0] || canvas.height !== size[1]) [canvas.width, canvas.height] = size;
-    const pen = canvas.getContext("2d");
-    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.clearRect(0, 0, width, height);
-    pen.font = "11px system-ui, sans-serif";
-    paint(pen, width, height, inks(), ratio);
+    const ink = inks(), now = [width, height, ratio, ink.ink, run.version, run.metric?.name].join();
+    if (drawn !== now) plot = still(fresh(layer, width, height, ratio), width, height, ink);
+    drawn = now;
+    const pen = fresh(canvas, width, height, ratio);
+    if (layer.width === canvas.width) pen.drawImage(layer, 0, 0, width, height);
+    paint(pen, width, height, ink, plot);
     canvas.setAttribute("aria-label", words());
     told.change();
   };
   new ResizeObserver(draw).observe(canvas);
-  return { box, canvas, draw };
+  return { box, canvas, draw, plot: () => plot };
+}
+
+function fresh(canvas, width, height, ratio) {
+  const size = [Math.round(width * ratio), Math.round(height * ratio)], pen = canvas.getContext("2d");
+  if (canvas.width !== size[0] || canvas.height !== size[1]) [canvas.width, canvas.height] = size;
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  pen.font = "11px system-ui, sans-serif";
+  return pen;
 }
 
 function path(pen, points, colour, width = 1, dash = []) {
+  paths(pen, [points], colour, width, dash);
+}
+
+function paths(pen, lines, colour, width = 1, dash = []) {
   pen.setLineDash(dash);
   pen.strokeStyle = colour;
   pen.lineWidth = width;
   pen.beginPath();
-  points.forEach(([x, y], place) => (place ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+  for (const points of lines) points.forEach(([x, y], place) => (place ? pen.lineTo(x, y) : pen.moveTo(x, y)));
   pen.stroke();
   pen.setLineDash([]);
 }
@@ -147,31 +163,20 @@ function summary(run, step) {
 }
 
 export function trajectories(run, view) {
-  let layer = null, drawn = "", plot = null;
   const marks = () => marked(run).map(([condition, turns]) => `${turns.length} ${WORDS[condition]}`).join(", ");
-  const made = figure("Opinions over the steps", "paths", {
+  const made = figure(run, "Opinions over the steps", "paths", {
     words: () => `Opinions of ${run.n} agents over steps 0 to ${run.last}. ${summary(run, view.step)} ${marks()}`,
     rows: () => {
-      const fit = Math.max(3, Math.floor(CELLS / Math.max(run.n, 1))), from = Math.max(0, view.step - (fit >> 1));
-      const steps = Array.from({ length: Math.min(fit, run.last + 1) }, (_, place) =>
-        place + Math.max(0, Math.min(from, run.last + 1 - fit)));
+      const fit = Math.max(3, Math.floor(CELLS / Math.max(run.n, 1))), steps = run.steps(view.step, fit);
       const part = steps.length <= run.last ? `; steps ${steps[0]} to ${steps.at(-1)}, around the scrubber` : "";
       const cell = (agent, step) => signed(run.values[agent][step]) + (run.measured[agent].has(step) ? "*" : "");
       return table(`Opinion of each agent by step, * where measured${part}`, ["agent", "assigned", ...steps],
-        run.values.map((_, agent) => [run.name(agent), signed(run.assigned[agent]), ...steps.map((step) => cell(agent, step))]));
+        run.values.map((_, agent) =>
+          [run.name(agent), signed(run.assigned[agent]), ...steps.map((step) => cell(agent, step))]));
     },
-    paint: (pen, width, height, ink, ratio) => {
-      const now = [width, height, ratio, ink.ink, run.version].join();
-      if (drawn !== now) {
-        layer = el("canvas", { width: Math.round(width * ratio), height: Math.round(height * ratio) });
-        const own = layer.getContext("2d");
-        own.scale(ratio, ratio);
-        own.font = pen.font;
-        plot = drawLines(own, width, height, run, ink, marked(run));
-        drawn = now;
-      }
-      pen.drawImage(layer, 0, 0, width, height);
-      const at = plot.x(Math.min(view.step, run.span));
+    still: (pen, width, height, ink) => drawLines(pen, width, height, run, ink, marked(run)),
+    paint: (pen, width, height, ink, plot) => {
+      const at = plot.x(view.step);
       path(pen, [[at, TOP], [at, plot.floor]], ink.accent, 1.5);
       run.values.forEach((row, agent) => {
         const value = row[view.step];
@@ -179,7 +184,7 @@ export function trajectories(run, view) {
       });
     },
   });
-  made.canvas.addEventListener("click", (event) => view.jump(plot.step(event.offsetX)));
+  made.canvas.addEventListener("click", (event) => view.jump(made.plot().step(event.offsetX)));
   return made;
 }
 
@@ -187,7 +192,7 @@ export function trajectories(run, view) {
 
 export function distribution(run, view) {
   const range = (bin) => (run.bins === run.instrument?.points ? signed(bin.middle) : `about ${signed(bin.middle)}`);
-  return figure("Distribution at this step", "bars", {
+  return figure(run, "Distribution at this step", "bars", {
     words: () => `Numbers of agents by opinion. ${summary(run, view.step)}`,
     rows: () => table(`Numbers of agents by opinion at step ${view.step}`, ["opinion", "measured", "assigned only"],
       run.distribution(view.step).map((bin) => [range(bin), bin.measured, bin.assigned])),
@@ -215,60 +220,63 @@ export function distribution(run, view) {
 export function network(run, view) {
   let places = null, ties = [], known = "";
   const complete = () => !run.edges.length && !run.ties.length && run.about?.network === "complete";
+  const hidden = () => complete() && run.n > 12;
   const refresh = () => {
     const now = `${run.generation} ${run.n} ${run.edges.length}`;
     if (known !== now) places = layout(run.n, run.network(0));
     known = now;
     ties = run.network(view.step);
-    if (!complete() || run.n > 12) return;
+    if (!complete() || hidden()) return;
     for (let one = 0; one < run.n; one++) for (let other = 0; other < one; other++) ties.push([other, one, 1]);
   };
-  const told = () => (complete() && run.n > 12 ? "Everybody can hear everybody: ties are not drawn." : `${ties.length} ties.`);
-  const spot = (width, height) => {
-    const room = Math.min(width, height) / 2 - 16;
-    return ([x, y]) => [width / 2 + room * x, height / 2 + room * y];
-  };
-  return figure("Network at this step", "net", {
-    words: () => `Network of ${run.n} agents, coloured by opinion. ${told()} ${summary(run, view.step)}`,
-    rows: () => table(`${told()} Step ${view.step}${ties.length > CELLS ? `; the first ${CELLS} ties` : ""}`, ["from", "to", "weight"],
+  const told = () => (hidden() ? "Everybody can hear everybody: ties are not drawn" : counted(ties.length, "tie on record", "ties on record"));
+  return figure(run, "Network at this step", "net", {
+    words: () => `Network of ${run.n} agents, coloured by opinion. ${told()}. ${summary(run, view.step)}`,
+    rows: () => table(`${told()}, step ${view.step}${ties.length > CELLS ? `; the first ${CELLS} ties` : ""}`, ["from", "to", "weight"],
       ties.slice(0, CELLS).map(([source, target, weight]) => [run.name(source), run.name(target), signed(weight)])),
     paint: (pen, width, height, ink) => {
       refresh();
-      const at = spot(width, height), size = Math.max(2, Math.min(9, 90 / Math.sqrt(Math.max(run.n, 1)) / 2.5));
+      const room = Math.min(width, height) / 2 - 16, size = Math.max(2, Math.min(9, 36 / Math.sqrt(Math.max(run.n, 1))));
+      const spots = places.map(([x, y]) => [width / 2 + room * x, height / 2 + room * y]);
+      const lines = (kept) => ties.filter(kept).map(([source, target]) => [spots[source], spots[target]]);
       pen.globalAlpha = ties.length > 2000 ? 0.4 : 1;
-      for (const [source, target, weight] of ties) {
-        const [[x, y], [u, v]] = [at(places[source]), at(places[target])], far = Math.hypot(u - x, v - y) || 1;
-        const colour = weight < 0 ? "#d55e00" : ink.tie;
-        path(pen, [[x, y], [u, v]], colour, 1, weight < 0 ? [4, 3] : []);
-        if (!run.directed) continue;
-        const [a, b] = [(u - x) / far, (v - y) / far], [tx, ty] = [u - a * size, v - b * size];
-        path(pen, [[tx - 5 * a - 3 * b, ty - 5 * b + 3 * a], [tx, ty], [tx - 5 * a + 3 * b, ty - 5 * b - 3 * a]], ink.soft);
-      }
+      paths(pen, lines((tie) => tie[2] >= 0), ink.tie);
+      paths(pen, lines((tie) => tie[2] < 0), AGAINST, 1, [4, 3]);
+      if (run.directed) paths(pen, lines(() => true).map((line) => head(line, size)), ink.soft);
       pen.globalAlpha = 1;
-      places.forEach((place, agent) => {
-        const value = run.values[agent]?.[view.step], held = run.assigned[agent], [x, y] = at(place);
+      spots.forEach(([x, y], agent) => {
+        const value = run.values[agent][view.step], held = run.assigned[agent], none = Number.isNaN(held);
         if (!Number.isNaN(value)) dot(pen, x, y, size, run.colour(value), ink.soft, 0.6);
-        else dot(pen, x, y, size, ink.card, Number.isNaN(held) ? ink.soft : run.colour(held), Number.isNaN(held) ? 1 : 2.4);
+        else dot(pen, x, y, size, ink.card, none ? ink.soft : run.colour(held), none ? 1 : 2.4);
       });
-      if (complete() && run.n > 12) print(pen, "everybody can hear everybody: ties not drawn", width / 2, height - 3, ink.soft, "center");
+      if (!ties.length) print(pen, told(), width / 2, height / 2, ink.soft, "center");
     },
   });
 }
 
+// The head of an arrow, at the rim of the agent that hears.
+function head([[x, y], [u, v]], size) {
+  const far = Math.hypot(u - x, v - y) || 1, a = (u - x) / far, b = (v - y) / far, tip = [u - a * size, v - b * size];
+  return [[tip[0] - 5 * a - 3 * b, tip[1] - 5 * b + 3 * a], tip, [tip[0] - 5 * a + 3 * b, tip[1] - 5 * b - 3 * a]];
+}
+
 export function metric(run, view) {
   const values = () => run.metric?.values ?? [];
-  return figure("Metric by step", "metric", {
+  return figure(run, "Metric by step", "metric", {
     words: () => `${run.metric?.name ?? "No metric"} by step: ${signed(values()[view.step], 3)} at step ${view.step}.`,
     rows: () => table(`${run.metric?.name ?? "metric"} by step`, ["step", "value"],
       values().map((value, step) => [step, signed(value, 4)])),
-    paint: (pen, width, height, ink) => {
+    still: (pen, width, height, ink) => {
       const known = values().filter((value) => value !== null);
       if (!known.length) return print(pen, "no metric can be computed yet", LEFT, height / 2, ink.soft);
-      const ends = known.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [0, 0]);
-      const [low, high] = ends[0] === ends[1] ? [0, 1] : ends;
-      const plot = axes(pen, width, height, ink, { last: run.span, low, high, values: ticks(low, high, 3) });
-      const points = values().flatMap((value, step) => (value === null ? [] : [[plot.x(step), plot.y(value)]]));
-      path(pen, points, ink.accent, 1.6);
+      const [low, high] = known.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [0, 0]);
+      const top = high > low ? high : 1, marks = ticks(low, top, 3);
+      const plot = axes(pen, width, height, ink, { last: run.span, low, high: top, values: marks });
+      path(pen, values().flatMap((value, step) => (value === null ? [] : [[plot.x(step), plot.y(value)]])), ink.accent, 1.6);
+      return plot;
+    },
+    paint: (pen, width, height, ink, plot) => {
+      if (!plot) return;
       const at = plot.x(view.step), value = values()[view.step];
       path(pen, [[at, TOP], [at, plot.floor]], ink.accent, 1);
       if (value != null) dot(pen, at, plot.y(value), 3.5, ink.accent, ink.card);

@@ -125,6 +125,12 @@ export class Run {
     return Math.min(19, Math.max(0, Math.floor((20 * (value - this.low)) / (this.high - this.low))));
   }
 
+  // So many steps around one, as far as the run has come.
+  steps(around, count) {
+    const fit = Math.min(count, this.last + 1), from = Math.max(0, Math.min(around - (fit >> 1), this.last + 1 - fit));
+    return Array.from({ length: fit }, (_, place) => from + place);
+  }
+
   // Numbers of agents in each bin at a step: measured ones, and those that have an assigned opinion alone.
   distribution(step) {
     const found = this.bins.map((middle) => ({ middle, measured: 0, assigned: 0 }));
@@ -174,12 +180,11 @@ export function layout(n, ties) {
 }
 
 function spring(places, ties, ideal, most) {
-  const moves = places.map(([x, y]) => [-0.05 * x, -0.05 * y]);
+  const moves = places.map(([x, y]) => [-x, -y]);
   const push = (one, other, strength) => {
     const dx = places[one][0] - places[other][0], dy = places[one][1] - places[other][1];
     const far = Math.hypot(dx, dy) || 1e-3, force = strength(far) / far;
-    moves[one][0] += dx * force, moves[one][1] += dy * force;
-    moves[other][0] -= dx * force, moves[other][1] -= dy * force;
+    for (const [each, way] of [[moves[one], force], [moves[other], -force]]) each[0] += dx * way, each[1] += dy * way;
   };
   for (let one = 0; one < places.length; one++) {
     for (let other = 0; other < one; other++) push(one, other, (far) => ideal ** 2 / far);

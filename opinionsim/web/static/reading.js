@@ -3,7 +3,7 @@
 import { ask, record } from "./source.js";
 import { choice, counted, el, fill, go, head, link, signed, table, terms, text, titled, whole } from "./parts.js";
 
-const PAGE = 50;
+const PAGE = 50, FEW = 8;
 const WORDLESS = {
   empty: "said nothing", refused: "refused", skipped: "was not asked, since nothing was left to read",
   silent: "made no remark", truncated: "The text was cut off here.",
@@ -39,8 +39,8 @@ function paging({ from, total }, shown, parts, given) {
 const spoken = (line) => [line.text && text(line.text),
   line.condition !== "answered" && el("p", { class: "wordless" }, WORDLESS[line.condition] ?? line.condition)];
 
-function coded(run, line) {
-  return line.codes.map((code) => {
+function coded(run, line, all = false) {
+  return line.codes.filter((code) => all || code.about === null).map((code) => {
     const known = run.instruments?.find((each) => each.id === code.instrument);
     const label = code.value === null ? "no opinion found" : known?.labels[known.points.indexOf(code.value)];
     const sure = code.value !== null && code.probabilities?.length && ` (${signed(100 * Math.max(...code.probabilities), 0)} %)`;
@@ -63,7 +63,7 @@ function turnCard(run, line, read, more = false) {
   return el("li", { class: `line ${line.kind}` },
     el("p", { class: "who" }, `step ${line.step}, ${line.act} `, line.change && el("strong", { class: "chip" }, change), " ",
       more || turnLink(id, line.turn, `turn ${line.turn}: prompts, replies, cost`)),
-    received(id, line, read), spoken(line), el("p", {}, coded(run, line)));
+    received(id, line, read), spoken(line), el("p", {}, coded(run, line, more)));
 }
 
 export async function agentView(place, [id, agent], given, signal) {
@@ -129,11 +129,12 @@ export async function dialogueView(place, [id], given, signal) {
 }
 
 function dialogueLine(run, line, read) {
-  const heard = line.reads.map((ref) => `${read[ref]?.name || "a stranger"} (${read[ref]?.agent == null ? ref : `turn ${ref}`})`);
+  const heard = line.reads.map((ref) => (read[ref]?.agent == null ? read[ref]?.name ?? ref : `${read[ref].name} (turn ${ref})`));
+  const others = heard.length > FEW ? `${heard.slice(0, FEW).join(", ")} and ${heard.length - FEW} more` : heard.join(", ");
   return el("li", { class: `line ${line.kind}` },
     el("p", { class: "who" }, el("strong", {}, link(run.named(line.agent), ["run", run.run_id, "agent", line.agent])),
       ` ${line.act} `, turnLink(run.run_id, line.turn), " ", coded(run, line)),
-    heard.length > 0 && small(`has read ${heard.join(", ")}`),
+    heard.length > 0 && small(`has read ${others}`),
     line.kind === "analysis" ? el("p", { class: "wordless" }, "an analysis, which stands beside the dialogue") : spoken(line));
 }
 
@@ -184,7 +185,7 @@ export async function searchView(place, _, given, signal) {
   fill(place,
     el("nav", { class: "ways", "aria-label": "Experiment" }, link("the experiment", ["experiment", given.experiment], { design: given.design })),
     el("form", { class: "choices", submit: (event) => (event.preventDefault(), search()) }, field, el("button", {}, "Search"),
-      filter("Condition", "cell", plain(found.cells)), filter("Agent", "agent", found.agents.map((each) => [each.agent, each.name])),
+      filter("Condition", "cell", plain(found.cells)), filter("Agent", "agent", plain(found.agents)),
       filter("Act", "act", plain(found.acts)), filter("Reply", "condition", plain(found.conditions))),
     el("ol", { class: "lines" }, found.hits.map(hitCard)), paging(found, found.hits.length, ["search"], given));
 }

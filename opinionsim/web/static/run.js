@@ -40,7 +40,7 @@ function panel(run, view, given, beside, signal, extend) {
   view.draw.push(...made.map((each) => each.draw));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => made.forEach((each) => each.draw()), { signal });
   const told = () => {
-    state.textContent = [run.state, run.error, run.held].filter(Boolean).join(": ");
+    state.textContent = [run.state, run.error].filter(Boolean).join(": ");
     fill(facts, described(run));
     cast.change();
     measure(run, given, metrics, made[2], signal);
@@ -49,7 +49,7 @@ function panel(run, view, given, beside, signal, extend) {
   watch(run, given, signal, () => (told(), extend()));
   const key = "Rings, dotted lines and hollow bars are assigned opinions, which nobody measured. A line has the colour of the " +
     "opinion its agent was assigned: red below the middle of the scale, grey at it, blue above.";
-  made[2].box.prepend(metrics);
+  made[2].canvas.before(metrics);
   return el("section", { class: beside ? "" : "solo" }, el("h2", { dir: "auto" }, beside ? titled(run) : "Opinions", " ", state), facts,
     made.map((each) => each.box), el("p", { class: "small" }, key), cast.box);
 }
@@ -69,7 +69,7 @@ function described({ about, instrument, kind, events }) {
 // The metric that is chosen, by step; asked for again when there is more of the run.
 async function measure(run, given, place, shown, signal) {
   if (!run.instrument) return;
-  const number = (run.asked = (run.asked ?? 0) + 1), name = run.metricName ?? given.metric;
+  const number = (run.asked = (run.asked ?? 0) + 1), name = run.metricName ?? given.metric ?? "bias";
   try {
     const asked = { instrument: run.instrument.id, kind: run.kind, name };
     const found = await ask(`runs/${run.run_id}/metrics`, asked, signal);

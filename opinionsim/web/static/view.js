@@ -7,7 +7,7 @@ import { agentView, dialogueView, searchView, turnView } from "./reading.js";
 import { runView } from "./run.js";
 
 const VIEWS = [
-  [/^$/, experimentsView], [/^experiment\/(\d+)$/, experimentView], [/^run\/(\w+)$/, runView],
+  [/^$/, experimentsView], [/^experiment\/(\w+)$/, experimentView], [/^run\/(\w+)$/, runView],
   [/^run\/(\w+)\/agent\/(\d+)$/, agentView], [/^run\/(\w+)\/turn\/(\d+)$/, turnView],
   [/^run\/(\w+)\/dialogue$/, dialogueView], [/^search$/, searchView],
 ];
