@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from opinionsim.cli._options import ExperimentName, StorePath
+from opinionsim.cli._console import note, say
+from opinionsim.cli._options import DesignNumber, ExperimentName, StorePath
+from opinionsim.errors import SpecError
 
 
 def view(
@@ -19,8 +22,35 @@ def view(
         ),
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the link and open no browser.")] = False,
+    design: DesignNumber = None,
+    run: Annotated[
+        str | None, typer.Option("--run", metavar="N|ID", help="The run that --export writes (see: status --runs).")
+    ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="FILE", help="Write one run as an HTML file that opens without a host."),
+    ] = None,
 ) -> None:
     """Look at the experiments of a store in a browser, while they are carried out or later."""
+    if (run is None) != (export is None):
+        raise SpecError("--run and --export go together: the run, and the file that it is written to")
+    if export is not None:
+        return _exported(store, experiment, design, str(run), export)
     from opinionsim.web import view as shown
 
     shown(store, experiment, port=port, browser=not no_browser)
+
+
+def _exported(store: str, experiment: str | None, design: int | None, run: str, path: Path) -> None:
+    """Write one run as a file."""
+    from opinionsim.cli._stores import design_of, read_results
+    from opinionsim.store import open_store
+    from opinionsim.watching import cells_of, row_of
+    from opinionsim.web import export
+
+    results = read_results(store, experiment, design)
+    with open_store(results.url, write=False) as opened:
+        run_ids = [cell.run_id for cell in cells_of(design_of(opened, results))]
+        for left_out in export(opened, run_ids[row_of(results.name, run_ids, run)], path):
+            note(left_out)
+    say(f"{path}: {path.stat().st_size / 1e6:,.1f} MB; it opens by a double click, without a network")

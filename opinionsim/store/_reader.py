@@ -15,7 +15,7 @@ from opinionsim.llm import Entry
 from opinionsim.messages import ChatMessage
 from opinionsim.store import _checking, _counts, _files, _following, _measured, _points, _queries, _workers
 from opinionsim.store._database import Database, as_store_error
-from opinionsim.store._journal import stored_entries
+from opinionsim.store._journal import prompt_links, stored_entries
 from opinionsim.store._rows import (
     AgentRow,
     Columns,
@@ -391,6 +391,11 @@ class StoreReader:
                 f"{self.url} has no prompt for run {run_id}, turn {turn}, part {part!r}, attempt {attempt}"
             )
         return found
+
+    def prompt_links(self, prompt_ids: Iterable[str]) -> Iterator[Any]:
+        """Messages of prompts, each once: `prompt_id`, that of the messages `before` it, `role` and `text`."""
+        with self.reading() as connection:
+            yield from prompt_links(connection, prompt_ids)
 
     def prompts(self, run_id: str, part: str = "reply") -> dict[int, list[ChatMessage]]:
         """The literal prompts of a run, by turn.

@@ -45,5 +45,6 @@ if TYPE_CHECKING:
     )
     from opinionsim.watching._search import Wanted as Wanted, search as search
     from opinionsim.watching._values import values_by_step as values_by_step
+    from opinionsim.watching._whole import whole_run as whole_run
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -14,11 +14,8 @@ from opinionsim.watching._places import AbsentError, Place, instrument_of, kind_
 from opinionsim.watching._values import coded
 
 if TYPE_CHECKING:
-    from opinionsim.llm import Entry
     from opinionsim.store import Columns, StoreReader
 
-#: Most turns of one answer.
-MOST_TURNS = 200
 #: What is told of a call under the names of its fields.
 _TOLD = (
     *("source", "verdict", "reason", "condition", "flag", "finish_reason", "model", "fingerprint", "input_tokens"),
@@ -31,7 +28,7 @@ def run_turns(
     run_id: str,
     *,
     start: int = 0,
-    count: int = 50,
+    count: int | None = 50,
     agent: int | None = None,
     by_change: bool = False,
     instrument: str | None = None,
@@ -45,8 +42,10 @@ def run_turns(
         An open store.
     run_id : str
         The run.
-    start, count : int
-        Place of the first turn in the list, from 0, and number of turns, at most :data:`MOST_TURNS`.
+    start : int
+        Place of the first turn in the list, from 0.
+    count : int or None
+        Number of turns; None for all.
     agent : int, optional
         Only turns of this agent.
     by_change : bool
@@ -71,7 +70,7 @@ def run_turns(
         listed = [row.turn for row in lines.columns.turns if agent in (None, row.agent)]
         if by_change:
             listed.sort(key=lambda turn: -abs(lines.changes.get(turn) or 0.0))
-        shown = listed[start : start + min(count, MOST_TURNS)]
+        shown = listed[start : None if count is None else start + count]
         return {"total": len(listed), "from": start, **lines.told(shown)}
 
 
@@ -88,22 +87,35 @@ def run_turn(reader: StoreReader, run_id: str, turn: int) -> dict[str, Any]:
         told = lines.told([turn])
         if not told["turns"]:
             raise AbsentError(f"The run has no turn {turn} on record.")
-        entries = moment.entries(run_id, turn)
-        calls = [_call(moment, run_id, entry) for entry in entries]
-        currency = _currency(lines.place.design.spec)
-        return {"turn": told["turns"][0], "read": told["read"], "calls": calls, "currency": currency}
+        calls, currency = run_calls(moment, run_id, turn)
+        for call in calls.get(turn, ()):
+            messages = moment.prompt(run_id, turn, call["part"], call["attempt"]) if call["prompt"] else []
+            call["prompt"] = [{"role": message.role, "text": message.content} for message in messages]
+        return {"turn": told["turns"][0], "read": told["read"], "calls": calls.get(turn, []), "currency": currency}
 
 
-def _call(reader: StoreReader, run_id: str, entry: Entry) -> dict[str, Any]:
-    """A call as JSON values."""
-    prompt = [] if entry.source == "instrument" else reader.prompt(run_id, *entry.key)
-    return {
-        "part": entry.key.part,
-        "attempt": entry.key.attempt,
-        **{name: _number(getattr(entry, name)) for name in _TOLD},
-        "reply": entry.text,
-        "prompt": [{"role": message.role, "text": message.content} for message in prompt],
-    }
+def run_calls(
+    reader: StoreReader, run_id: str, turn: int | None = None
+) -> tuple[dict[int, list[dict[str, Any]]], str | None]:
+    """The calls of a run, or of one turn, by turn, each with the identity of its prompt; and the currency of prices.
+
+    Raises
+    ------
+    AbsentError
+        If there is no such run.
+    """
+    found: dict[int, list[dict[str, Any]]] = {}
+    for entry in reader.entries(run_id, turn):
+        call = {
+            "part": entry.key.part,
+            "attempt": entry.key.attempt,
+            **{name: _number(getattr(entry, name)) for name in _TOLD},
+            "reply": entry.text,
+            # What instruments entered answers no prompt.
+            "prompt": "" if entry.source == "instrument" else entry.prompt_hash,
+        }
+        found.setdefault(entry.key.turn, []).append(call)
+    return found, _currency(place_of(reader, run_id).design.spec)
 
 
 def _number(value: Any) -> Any:

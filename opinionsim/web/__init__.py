@@ -8,6 +8,7 @@ from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.web._desk import Desk as Desk
+    from opinionsim.web._export import export as export
     from opinionsim.web._serve import serve as serve, view as view
 
 __getattr__, __dir__ = on_first_use(__name__)

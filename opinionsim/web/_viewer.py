@@ -32,6 +32,8 @@ _SHARED_S, _LONGEST_S, _REST = 0.3, 10.0, 10
 _KEPT = 32
 #: Seconds between two looks at a run: after a change, while nothing changes, and of a run that is over.
 _OFTEN_S, _SELDOM_S, _OVER_S = 0.4, 1.0, 5.0
+#: Most turns of one answer.
+_MOST_TURNS = 200
 #: Most digits of a number, and most characters of a text, in an address.
 _DIGITS, _CHARACTERS = 9, 1000
 _SIGN_IN = "Please open the link that was printed where the viewer was started; it works once."
@@ -303,7 +305,7 @@ def _turns(reader: StoreReader, request: Request) -> Mapping[str, Any]:
         reader,
         request.path_params["run"],
         start=_number(request, "from") or 0,
-        count=50 if count is None else count,
+        count=_MOST_TURNS // 4 if count is None else min(count, _MOST_TURNS),
         agent=_number(request, "agent"),
         by_change=order == "change",
         **_measured(request),

@@ -58,7 +58,19 @@ function turns({ from = 0, count = 50, agent, order, instrument }) {
 
 function turn(number) {
   const line = record.turns.find((each) => each.turn === number) ?? missing("This turn is not in this file.");
-  return { turn: line, read: read([line]), calls: [], currency: "", ...record.details[number] };
+  const calls = (record.calls[number] ?? []).map((call) => ({ ...call, prompt: prompt(call.prompt) }));
+  return { turn: line, read: read([line]), calls, currency: record.currency };
+}
+
+// The messages of a prompt, each of which names the prompt before it.
+function prompt(id) {
+  const messages = [];
+  while (record.prompts[id]) {
+    const [before, role, text] = record.prompts[id];
+    messages.unshift({ role, text });
+    id = before;
+  }
+  return messages;
 }
 
 function metrics({ name }) {

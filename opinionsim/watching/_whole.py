@@ -1,0 +1,114 @@
+"""All that can be asked of one run, up to a size: what a file holds that is read without a store."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from opinionsim.errors import MeasurementError
+from opinionsim.watching._deliberation import deliberation
+from opinionsim.watching._lines import run_calls, run_turns
+from opinionsim.watching._metrics import run_metric
+from opinionsim.watching._record import run_agent, run_record
+
+if TYPE_CHECKING:
+    from opinionsim.store import StoreReader
+
+#: Seconds for which metrics by step are computed, about.
+_METRICS_S = 10.0
+
+
+def whole_run(reader: StoreReader, run_id: str, most: int) -> dict[str, Any]:
+    """Everything on record of a run, by what a page asks for.
+
+    Parameters
+    ----------
+    reader : StoreReader
+        An open store.
+    run_id : str
+        The run.
+    most : int
+        Most bytes of the JSON. Of a larger run, prompts are left out, then reasoning and rejected replies, then
+        probabilities, until it fits; what was said is always there.
+
+    Returns
+    -------
+    dict of JSON values
+        Its record, agents, turns, calls, metrics and deliberation; `prompts` has each message of a prompt once, with
+        the one before it; `left_out` a sentence for each part that is not there.
+
+    Raises
+    ------
+    AbsentError
+        If there is no such run.
+    """
+    with reader.moment() as moment:
+        run = run_record(moment, run_id)
+        listed = run_turns(moment, run_id, count=None)
+        calls, currency = run_calls(moment, run_id)
+        asked = {call["prompt"] for each in calls.values() for call in each} - {""}
+        metrics, late = _metrics(moment, run_id)
+        found = {
+            "run": run,
+            "agents": {str(each["agent"]): run_agent(moment, run_id, each["agent"]) for each in run["agents"]},
+            "turns": listed["turns"],
+            # Messages of other turns are among the turns.
+            "read": {ref: read for ref, read in listed["read"].items() if not ref.isdecimal()},
+            "calls": calls,
+            "currency": currency,
+            "prompts": {row.prompt_id: [row.before, row.role, row.text] for row in moment.prompt_links(asked)},
+            "metrics": metrics,
+            "deliberation": deliberation(moment, run_id),
+            "left_out": [f"Numbers by step are left out for {', '.join(late)}."] if late else [],
+        }
+    for what, leave_out in _LARGE.items():
+        if len(json.dumps(found)) <= most:
+            break
+        leave_out(found)
+        found["left_out"].append(f"To keep this file small, {what} are left out.")
+    return found
+
+
+def _metrics(reader: StoreReader, run_id: str) -> tuple[dict[str, Any], list[str]]:
+    """Metrics by step, and the names of those for which there was no time."""
+    until = time.monotonic() + _METRICS_S
+    found, late = {}, []
+    for name in run_metric(reader, run_id, "")["names"]:
+        if time.monotonic() > until:
+            late.append(name)
+            continue
+        try:
+            found[name] = run_metric(reader, run_id, name)
+        except MeasurementError:
+            late.append(name)
+    return found, late
+
+
+def _without_prompts(found: dict[str, Any]) -> None:
+    found["prompts"] = {}
+
+
+def _without_asides(found: dict[str, Any]) -> None:
+    for call in _calls(found):
+        call["reasoning"] = ""
+        if call["verdict"] == "rejected":
+            call["reply"] = ""
+
+
+def _calls(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    return (call for calls in found["calls"].values() for call in calls)
+
+
+def _without_probabilities(found: dict[str, Any]) -> None:
+    for code in (code for line in found["turns"] for code in line["codes"]):
+        code["probabilities"] = []
+
+
+#: What is left out of a large run, in this order, in words.
+_LARGE: dict[str, Callable[[dict[str, Any]], None]] = {
+    "prompts": _without_prompts,
+    "reasoning and rejected replies": _without_asides,
+    "probabilities of opinions": _without_probabilities,
+}
