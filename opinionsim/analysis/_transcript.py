@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import text as sql
-
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.store import AgentRow, DesignRow, ExperimentRun, Results, Store, TurnRow, open_store
 
@@ -93,7 +91,7 @@ def _design(store: Store, results: Results) -> DesignRow:
 
 def _cell(design: DesignRow, run: int | str) -> ExperimentRun:
     """A cell and replicate, by its row in the frame ``runs`` or the beginning of its run id."""
-    cells = sorted(design.runs, key=lambda each: (each.cell, each.replicate, each.run_id, each.instrument_id or ""))
+    cells = design.rows
     if isinstance(run, int):
         if not 0 <= run < len(cells):
             raise SpecError(f"run {run} does not exist; valid: {_span(len(cells))}")
@@ -108,47 +106,23 @@ def _cell(design: DesignRow, run: int | str) -> ExperimentRun:
 def _told(store: Store, design: DesignRow, cell: ExperimentRun, agent: int | None, turn: int | None) -> Told:
     """The record of a run, as far as the transcript shows it."""
     run_id = cell.run_id
-    store.require_whole([run_id])
-    while True:
-        generation = _generation(store, run_id)
-        authors = _authors(store, run_id)
-        told = Told(
-            store.cells(replace(design, runs=(cell,)))[0],
-            store.agents(run_id),
+    with store.moment() as moment:
+        moment.require_whole([run_id])
+        found = moment.columns(run_id)
+        authors = {row.turn: row.agent for row in found.turns}
+        return Told(
+            moment.cells(replace(design, runs=(cell,)))[0],
+            moment.agents(run_id),
             # The turns of one agent are a fraction of a long run.
-            store.turns(run_id, authors.get(turn) if agent is None and turn is not None else agent),
+            moment.turns(run_id, authors.get(turn) if agent is None and turn is not None else agent),
             authors,
-            _values(store, cell),
-            _unheard(store, run_id),
+            {
+                row.turn: row.value
+                for row in moment.opinions(run_id)
+                if (row.instrument_id, row.about) == (cell.instrument_id, None)
+            },
+            frozenset(row.turn for row in found.turns if row.condition in ("refused", "empty", "skipped")),
         )
-        # Several queries read the run: if it was begun anew between them, they mix two records.
-        if _generation(store, run_id) == generation:
-            return told
-
-
-def _generation(store: Store, run_id: str) -> int | None:
-    """Number of times a run was begun anew; None where it is not registered."""
-    return next((state.generation for state in store.states([run_id]).values()), None)
-
-
-def _authors(store: Store, run_id: str) -> dict[int, int]:
-    """The agent of each turn of a run; reading the turns with their texts would take longer."""
-    with store.reading() as connection:
-        rows = connection.execute(sql("SELECT turn, agent FROM turns WHERE run_id = :run"), {"run": run_id})
-        return {row.turn: row.agent for row in rows}
-
-
-def _unheard(store: Store, run_id: str) -> frozenset[int]:
-    """Turns of a run whose messages nobody received."""
-    with store.reading() as connection:
-        asked = sql("SELECT turn FROM turns WHERE run_id = :run AND condition IN ('refused', 'empty', 'skipped')")
-        return frozenset(row.turn for row in connection.execute(asked, {"run": run_id}))
-
-
-def _values(store: Store, cell: ExperimentRun) -> dict[int, float]:
-    """Opinions that a cell's own instrument coded of the turns of its run, each by itself."""
-    rows = store.opinions(cell.run_id)
-    return {row.turn: row.value for row in rows if row.instrument_id == cell.instrument_id and row.about is None}
 
 
 #: Most messages that a heading names.

@@ -11,7 +11,7 @@ from opinionsim.cli._console import note, say, say_json
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, own_modules
 from opinionsim.cli._stores import design_of, note_standing, read_results
 from opinionsim.errors import SpecError
-from opinionsim.watching import cells_of, row_of
+from opinionsim.watching import row_of
 
 if TYPE_CHECKING:
     from opinionsim.llm import Entry
@@ -42,7 +42,7 @@ def show(
 
     results = read_results(store, experiment, design)
     with open_store(results.url, write=False) as opened:
-        run_ids = [cell.run_id for cell in cells_of(design_of(opened, results))]
+        run_ids = [cell.run_id for cell in design_of(opened, results).rows]
         row = row_of(results.name, run_ids, run)
         note_standing(opened, run_ids[row], row)
         number = None if agent is None else _agent_named(agent, opened.agents(run_ids[row]))

@@ -14,7 +14,6 @@ from opinionsim.errors import DamagedError
 from opinionsim.watching import (
     STATES,
     Replies,
-    cells_of,
     count_points,
     count_states,
     points_of,
@@ -160,7 +159,7 @@ def _run_list(opened: Store, designs: Sequence[DesignRow], alive: Collection[str
     """Number, id, state and conditions of every run, design by design."""
     texts = []
     for design in designs:
-        cells, states = cells_of(design), states_of(opened, design)
+        cells, states = design.rows, states_of(opened, design)
         unfinished = {cell.run_id for cell in cells if states[cell.run_id].status != "complete"}
         replies = replies_of(opened, sorted(unfinished))
         rows = [["run", "id", "status", "", "", "cell"]]

@@ -81,11 +81,6 @@ def registered(connection: Connection, run_ids: Iterable[str]) -> dict[str, Any]
     return {row.run_id: row for row in _schema.of_runs(connection, _schema.runs, run_ids)}
 
 
-def evidence(connection: Connection, run_id: str) -> str:
-    """What the texts of a run are evidence of."""
-    return str(connection.scalar(select(_schema.runs.c.evidence).where(_schema.runs.c.run_id == run_id)) or "")
-
-
 def waits(connection: Connection, run_id: str | None) -> list[WaitRow]:
     """Open questions to persons, of a run or of all, by key."""
     found = [_schema.made(WaitRow, _schema.waits, row) for row in _of_run(connection, _schema.waits, run_id)]

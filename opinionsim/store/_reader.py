@@ -141,10 +141,6 @@ class StoreReader:
         """The rows of runs by run id, with the columns of their table; runs that are not registered are absent."""
         return self._read(_queries.registered, run_ids)
 
-    def evidence(self, run_id: str) -> str:
-        """What the texts of a run are evidence of; empty for a run that is not registered."""
-        return self._read(_queries.evidence, run_id)
-
     def waits(self, run_id: str | None = None) -> list[WaitRow]:
         """Questions to persons that have no answer yet, in a run or by default in all, by key."""
         return self._read(_queries.waits, run_id)
@@ -220,29 +216,11 @@ class StoreReader:
         return self._read(_queries.progress, run_ids)
 
     def columns(self, run_id: str, *, after: int = 0, generation: int | None = None) -> Columns:
-        """What is known of a run, without its texts: of a long run, a fraction of all.
-
-        Parameters
-        ----------
-        run_id : str
-            A registered run.
-        after : int
-            Number of the last row that is known already.
-        generation : int, optional
-            The generation of that number: where the run was begun anew since, all rows are read.
-
-        Raises
-        ------
-        StoreError
-            If there is no such run, or no row of that number yet, or a row is damaged or missing.
-        """
+        """What is known of a run beyond a row, without its texts; parameters and errors are those of :meth:`follow`."""
         return self._read(_following.columns, run_id, after, generation)
 
     def said(self, run_ids: Iterable[str]) -> Iterator[Any]:
-        """Rows of the turns of runs, with column `text`, for a search; what is shown of them is read by :meth:`turns`.
-
-        A text is not compared with its identity, which would take longer than the search.
-        """
+        """Rows of the turns of runs with column `text`, for a search: unlike in :meth:`turns`, texts are not checked."""
         with self.reading() as connection:
             yield from _queries.said(connection, run_ids)
 

@@ -94,6 +94,11 @@ class DesignRow:
     design: int = 0
     saved_at: float = 0.0
 
+    @property
+    def rows(self) -> list[ExperimentRun]:
+        """The runs in the order of the rows of ``Results.runs``, whose numbers name runs."""
+        return sorted(self.runs, key=lambda each: (each.cell, each.replicate, each.run_id, each.instrument_id or ""))
+
 
 class PointRow(NamedTuple):
     """A run of a classic sweep.

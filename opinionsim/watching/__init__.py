@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     )
     from opinionsim.watching._lines import run_turn as run_turn, run_turns as run_turns
     from opinionsim.watching._metrics import colours as colours, run_metric as run_metric
+    from opinionsim.watching._one_run import AbsentError as AbsentError
     from opinionsim.watching._overview import experiment as experiment, experiments as experiments
-    from opinionsim.watching._places import AbsentError as AbsentError
     from opinionsim.watching._record import (
         Standing as Standing,
         run_agent as run_agent,
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         STATES as STATES,
         Reason as Reason,
         Replies as Replies,
-        cells_of as cells_of,
         count_points as count_points,
         count_states as count_states,
         points_of as points_of,
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
         state_of as state_of,
         states_of as states_of,
     )
-    from opinionsim.watching._search import Wanted as Wanted, search as search
+    from opinionsim.watching._search import search as search
     from opinionsim.watching._values import values_by_step as values_by_step
     from opinionsim.watching._whole import whole_run as whole_run
 

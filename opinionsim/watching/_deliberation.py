@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.dialogue import Analysis, AnalysisItem, analyses
+from opinionsim.schedules import rows_of
 from opinionsim.store import Results
-from opinionsim.watching._places import place_of, plain
+from opinionsim.watching._one_run import OneRun, picked, plain
 
 if TYPE_CHECKING:
     from opinionsim.schedules import Recorded
@@ -21,14 +21,14 @@ _ANALYSIS = "analysis"
 _STRUCTURES = frozenset(("chain", "debate", "ensemble", "graph", "interview", "rounds"))
 
 
-def deliberation(reader: StoreReader, run_id: str) -> dict[str, Any]:
+def deliberation(reader: StoreReader, run: str) -> dict[str, Any]:
     """What a run is beyond its turns.
 
     Parameters
     ----------
     reader : StoreReader
         An open store.
-    run_id : str
+    run : str
         The run.
 
     Returns
@@ -43,12 +43,13 @@ def deliberation(reader: StoreReader, run_id: str) -> dict[str, Any]:
         If there is no such run.
     """
     with reader.moment() as moment:
-        place = place_of(moment, run_id)
-        interaction = moment.registered([run_id])[run_id].interaction
-        if place.cell.chooses:
-            return _consensus(Results(reader.url, replace(place.design, runs=(place.cell,)), under_way=1))
+        one = OneRun.of(moment, run)
+        interaction = one.registered.interaction
+        if one.cell.chooses:
+            # Read together, as what is under way is.
+            return _consensus(Results(reader.url, replace(one.design, runs=(one.cell,)), under_way=1))
         if interaction == "room":
-            texts = [(row.turn, row.text) for row in moment.turns(run_id) if row.kind == _ANALYSIS]
+            texts = [(row.turn, row.text) for row in moment.turns(run) if row.kind == _ANALYSIS]
             return {"kind": "room", "analyses": [_analysis(each) for each in analyses(texts)]}
         if interaction in _STRUCTURES:
             return {"kind": "structure", "structure": interaction}
@@ -56,71 +57,52 @@ def deliberation(reader: StoreReader, run_id: str) -> dict[str, Any]:
 
 
 def _consensus(found: Results) -> dict[str, Any]:
-    """A session that looks for a consensus, round by round; its frames are those of one run, read together."""
-    sessions = list(found.sessions)
-    if not sessions:
-        return {"kind": "consensus", "rule": "", "rounds": []}
+    """A session that looks for a consensus, round by round; the frames are those of one run."""
+    elections = {each["round"]: each for each in rows_of(found.selections) if each["elects"]}
     names = dict(zip(found.agents["agent"], found.agents["name"], strict=True))
-    ((_, session),) = sessions
-    elections = [each for each in found.selections.to_dict("records") if each["elects"]]
-    steps = sorted({int(row["step"]) for row in session.turns.values() if row["step"] > 0})
-    rounds = [
-        _round(session, step, next((each for each in elections if each["round"] == step - 1), {}), names)
-        for step in steps
-        if step <= session.interaction.rounds + 1
-    ]
-    return {"kind": "consensus", "rule": session.interaction.rule_label, "rounds": rounds}
+    told: dict[str, Any] = {"kind": "consensus", "rule": "", "rounds": []}
+    for _, session in found.sessions:
+        begun = range(1, min(session.interaction.rounds + 1, max(row["step"] for row in session.turns.values())) + 1)
+        told["rule"] = session.interaction.rule_label
+        told["rounds"] = [_round(session, step, elections.get(step - 1, {}), names) for step in begun]
+    return told
 
 
-def _round(session: Recorded, step: int, election: Mapping[Any, Any], names: Mapping[int, str]) -> dict[str, Any]:
+def _round(session: Recorded, step: int, election: Mapping[str, Any], names: Mapping[int, str]) -> dict[str, Any]:
     """A round; `election` has the row of its election, empty before it is over."""
-    standing = list(election.get("standing", ()))
     own = session.of_step(step)
-    rows = {turn: session.turns[turn] for turn in own}
-
-    def said(kind: str) -> list[int]:
-        return [turn for turn, row in rows.items() if row["kind"] == kind]
-
-    def author(turn: int) -> dict[str, Any]:
-        agent = int(session.turns[turn]["agent"])
-        return {"agent": agent, "name": names.get(agent, ""), "turn": turn}
-
-    statements = dict.fromkeys([*standing, *session.statements(step)])
+    standing = election.get("standing", ())
     ranks = dict(zip(standing, election.get("ranks", ()), strict=False))
-    ballots: dict[int, dict[str, Any]] = {
-        int(rows[turn]["agent"]): {**author(turn), "order": rows[turn]["message"], "rating": {}}
-        for turn in said("ballot")
-    }
-    for turn in said("rating"):
-        who = author(turn)
+
+    def said(kind: str) -> list[tuple[dict[str, Any], str, int]]:
+        """Who said it and when, the text, and the last turn that was read."""
+        found = [(turn, session.turns[turn]) for turn in own if session.turns[turn]["kind"] == kind]
+        who = [{"agent": row["agent"], "name": names.get(row["agent"], ""), "turn": turn} for turn, row in found]
+        return [(each, row["message"], row["reads"][-1]) for each, (_, row) in zip(who, found, strict=True)]
+
+    ballots = {who["agent"]: {**who, "order": text, "rating": {}} for who, text, _ in said("ballot")}
+    for who, _, about in said("rating"):
         ballot = ballots.setdefault(who["agent"], {**who, "turn": None, "order": "", "rating": {}})
-        about = int(rows[turn]["reads"][-1])
-        agreement = session.mean("agreement", about, who["agent"], own)
-        if not math.isnan(agreement):
-            ballot["rating"][str(about)] = agreement
+        rating = {str(about): plain(session.mean("agreement", about, who["agent"], own))}
+        ballot["rating"].update({name: value for name, value in rating.items() if value is not None})
     return {
         "round": step - 1,
         "candidates": [
-            {
-                "turn": turn,
-                "author": author(turn)["name"],
-                "text": session.turns[turn]["message"],
-                "agreement": plain(session.means(turn, step)["agreement"]),
-                "winner": turn == election.get("winner"),
-                "place": None if turn not in ranks else int(ranks[turn]) + 1,
-            }
-            for turn in statements
+            {"turn": turn, "author": names.get(row["agent"], ""), "text": row["message"]}
+            | {"agreement": plain(session.means(turn, step)["agreement"]), "winner": turn == election.get("winner")}
+            | {"place": ranks[turn] + 1 if turn in ranks else None}
+            for turn in dict.fromkeys([*standing, *session.statements(step)])
+            if (row := session.turns[turn])
         ],
         "ballots": [ballots[agent] for agent in sorted(ballots)],
-        "critiques": [{**author(turn), "text": rows[turn]["message"]} for turn in said("critique")],
+        "critiques": [{**who, "text": text} for who, text, _ in said("critique")],
     }
 
 
 def _analysis(found: Analysis) -> dict[str, Any]:
     """An analysis of a room as JSON values."""
     return {
-        "turn": found.turn,
-        "summary": found.summary,
+        **picked(found, "turn summary"),
         **{name: [_item(each) for each in getattr(found, name)] for name in ("agreements", "questions", "claims")},
         "fallacies": [each.model_dump() for each in found.fallacies],
     }
@@ -128,5 +110,5 @@ def _analysis(found: Analysis) -> dict[str, Any]:
 
 def _item(item: AnalysisItem) -> dict[str, Any]:
     """An item of an analysis: a claim with what is said for and against it, and the turns it stands in."""
-    told = {"id": item.id, "text": item.text, "change": item.change}
+    told = picked(item, "id text change")
     return told if item.claim is None else {**told, **item.claim.model_dump(mode="json", exclude={"claim"})}

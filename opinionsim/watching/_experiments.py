@@ -13,7 +13,6 @@ from opinionsim.store import DesignRow, ExperimentRun, Paid, open_store
 from opinionsim.watching._runs import (
     Reason,
     Replies,
-    cells_of,
     count_states,
     reasons,
     replies_of,
@@ -132,7 +131,7 @@ class Watcher:
 
     def _trajectory(self, store: StoreReader, design: DesignRow, open_runs: Sequence[OpenRun]) -> Trajectory | None:
         """Opinions of the run asked for; else of the run shown before until it ends, then of the first under way."""
-        cells = cells_of(design)
+        cells = design.rows
         if self._run is not None:
             return trajectory(store, cells, row_of(design.name, [cell.run_id for cell in cells], self._run))
         shown = [row for row, cell in enumerate(cells) if cell == self._shown]
@@ -171,7 +170,7 @@ def look(store: StoreReader, design: DesignRow) -> Seen:
     recent = sum(own.recent for own in replies.values())
     rate = recent / counted_s if alive and counted_s >= _LEAST_S else None
     waited = [_since(own.last_at, now) for own in replies.values() if own.last_at is not None]
-    open_runs = _open_runs(cells_of(design), states, alive, replies, now)
+    open_runs = _open_runs(design.rows, states, alive, replies, now)
     return Seen(
         at=now,
         store=spelled(store.url),

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from opinionsim.errors import SpecError
 from opinionsim.llm import load_prices
-from opinionsim.store import TurnRow
-from opinionsim.watching._places import AbsentError, Place, instrument_of, kind_of, place_of, plain
-from opinionsim.watching._values import coded
+from opinionsim.watching._one_run import AbsentError, OneRun, coded_turns, picked, plain
 
 if TYPE_CHECKING:
-    from opinionsim.store import Columns, StoreReader
+    from opinionsim.store import StoreReader, TurnRow
 
+#: Most turns of one answer.
+MOST_TURNS = 200
 #: What is told of a call under the names of its fields.
-_TOLD = (
-    *("source", "verdict", "reason", "condition", "flag", "finish_reason", "model", "fingerprint", "input_tokens"),
-    *("cached_tokens", "output_tokens", "reasoning_tokens", "cost", "saved", "latency_s", "arrived_at", "reasoning"),
+_CALL = (
+    "source verdict reason condition flag finish_reason model fingerprint input_tokens cached_tokens output_tokens "
+    "reasoning_tokens arrived_at reasoning"
 )
 
 
 def run_turns(
     reader: StoreReader,
-    run_id: str,
+    run: str,
     *,
     start: int = 0,
     count: int | None = 50,
     agent: int | None = None,
-    by_change: bool = False,
+    order: str = "",
     instrument: str | None = None,
     kind: str | None = None,
 ) -> dict[str, Any]:
@@ -40,16 +39,16 @@ def run_turns(
     ----------
     reader : StoreReader
         An open store.
-    run_id : str
+    run : str
         The run.
     start : int
         Place of the first turn in the list, from 0.
     count : int or None
-        Number of turns; None for all.
+        Number of turns, at most :data:`MOST_TURNS`; None for all there are.
     agent : int, optional
         Only turns of this agent.
-    by_change : bool
-        Whether the largest changes of opinion come first; otherwise turns are in order.
+    order : str
+        ``change`` for the largest changes of opinion first; empty for the order of turns.
     instrument, kind : str, optional
         Instrument and kind of text by which changes are told; default as for figures.
 
@@ -63,18 +62,20 @@ def run_turns(
     AbsentError
         If there is no such run or instrument.
     SpecError
-        If the instrument reads no such kind of text.
+        If there is no such order, or the instrument reads no such kind of text.
     """
+    if order not in ("", "change"):
+        raise SpecError(f"order must be change, or left out; got {order[:40]!r}.")
     with reader.moment() as moment:
-        lines = _Lines(moment, run_id, instrument, kind)
-        listed = [row.turn for row in lines.columns.turns if agent in (None, row.agent)]
-        if by_change:
+        lines = _Lines(OneRun.of(moment, run), instrument, kind)
+        listed = [row.turn for row in lines.one.columns.turns if agent in (None, row.agent)]
+        if order:
             listed.sort(key=lambda turn: -abs(lines.changes.get(turn) or 0.0))
-        shown = listed[start : None if count is None else start + count]
-        return {"total": len(listed), "from": start, **lines.told(shown)}
+        end = None if count is None else start + min(count, MOST_TURNS)
+        return {"total": len(listed), "from": start, **lines.told(listed[start:end])}
 
 
-def run_turn(reader: StoreReader, run_id: str, turn: int) -> dict[str, Any]:
+def run_turn(reader: StoreReader, run: str, turn: int) -> dict[str, Any]:
     """A turn of a run, with every call behind it and its literal prompt.
 
     Raises
@@ -83,122 +84,83 @@ def run_turn(reader: StoreReader, run_id: str, turn: int) -> dict[str, Any]:
         If there is no such run or turn.
     """
     with reader.moment() as moment:
-        lines = _Lines(moment, run_id)
-        told = lines.told([turn])
+        one = OneRun.of(moment, run)
+        told = _Lines(one).told([turn])
         if not told["turns"]:
             raise AbsentError(f"The run has no turn {turn} on record.")
-        calls, currency = run_calls(moment, run_id, turn)
+        calls, currency = calls_by_turn(one, turn)
         for call in calls.get(turn, ()):
-            messages = moment.prompt(run_id, turn, call["part"], call["attempt"]) if call["prompt"] else []
+            messages = moment.prompt(run, turn, call["part"], call["attempt"]) if call["prompt"] else []
             call["prompt"] = [{"role": message.role, "text": message.content} for message in messages]
         return {"turn": told["turns"][0], "read": told["read"], "calls": calls.get(turn, []), "currency": currency}
 
 
-def run_calls(
-    reader: StoreReader, run_id: str, turn: int | None = None
-) -> tuple[dict[int, list[dict[str, Any]]], str | None]:
-    """The calls of a run, or of one turn, by turn, each with the identity of its prompt; and the currency of prices.
-
-    Raises
-    ------
-    AbsentError
-        If there is no such run.
-    """
+def calls_by_turn(one: OneRun, turn: int | None = None) -> tuple[dict[int, list[dict[str, Any]]], str | None]:
+    """The calls of a run, or of one turn, by turn, each with the identity of its prompt; and the currency of prices."""
     found: dict[int, list[dict[str, Any]]] = {}
-    for entry in reader.entries(run_id, turn):
+    for entry in one.reader.entries(one.run_id, turn):
         call = {
-            "part": entry.key.part,
-            "attempt": entry.key.attempt,
-            **{name: _number(getattr(entry, name)) for name in _TOLD},
-            "reply": entry.text,
-            # What instruments entered answers no prompt.
+            **{**picked(entry.key, "part attempt"), **picked(entry, _CALL), "reply": entry.text},
+            **{name: plain(value) for name, value in picked(entry, "cost saved latency_s").items()},
+            # What an instrument entered answers no prompt.
             "prompt": "" if entry.source == "instrument" else entry.prompt_hash,
         }
         found.setdefault(entry.key.turn, []).append(call)
-    return found, _currency(place_of(reader, run_id).design.spec)
-
-
-def _number(value: Any) -> Any:
-    """A field of a call; None for a number that is not known."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _currency(spec: Mapping[str, Any]) -> str | None:
-    """Currency of the prices of an experiment; None for a table of the user's own, which is not on record."""
-    return None if dict(spec.get("execution") or {}).get("prices") else _own_currency()
+    # The prices of a table of the user's own are not on record.
+    prices = dict(one.design.spec.get("execution") or {}).get("prices")
+    return found, None if prices else _currency()
 
 
 @cache
-def _own_currency() -> str:
+def _currency() -> str:
+    """Currency of the package's own prices."""
     return load_prices(None).currency
 
 
 class _Lines:
-    """Turns of a run as they are listed, in one state of the store."""
+    """Turns of a run as they are listed, with changes of opinion by an instrument and a kind of text."""
 
-    def __init__(
-        self, reader: StoreReader, run_id: str, instrument: str | None = None, kind: str | None = None
-    ) -> None:
-        self._reader, self._run_id = reader, run_id
-        self.place = place_of(reader, run_id)
-        self.columns = reader.columns(run_id)
-        chosen = instrument_of(reader, self.place, instrument)
-        self._instrument = "" if chosen is None else chosen.instrument_id
-        kind = kind_of(self.columns, self.place, self._instrument, kind)
-        self.changes = _changes(self.columns, self.place, self._instrument, kind)
-        self._values = {turn.turn: value for turn, value in coded(self.columns, self._instrument)}
+    def __init__(self, one: OneRun, instrument: str | None = None, kind: str | None = None) -> None:
+        self.one = one
+        chosen = one.instrument(instrument)
+        name = "" if chosen is None else chosen.instrument_id
+        self._values = {turn.turn: value for turn, value in coded_turns(one.columns, name)}
+        #: Change of each opinion from the last one of its author before, by turn; None for the first.
+        self.changes: dict[int, float | None] = {}
+        last: dict[int, float] = {}
+        for turn, value in coded_turns(one.columns, name, one.kind(name, kind)):
+            if value is not None and (turn.condition != "truncated" or one.cell.counts_cut_off):
+                self.changes[turn.turn] = value - last[turn.agent] if turn.agent in last else None
+                last[turn.agent] = value
 
     def told(self, shown: Sequence[int]) -> dict[str, Any]:
         """Some turns, and the messages that they read."""
-        wanted = set(shown)
-        reads = {row.turn: row.reads for row in self._reader.turns(self._run_id, only=wanted)}
-        earlier = {ref for refs in reads.values() for ref in refs if isinstance(ref, int)}
-        turns = {row.turn: row for row in self._reader.turns(self._run_id, only=wanted | earlier)}
-        names = {row.agent: row.name or f"agent {row.agent}" for row in self._reader.agents(self._run_id)}
-        codes = self._codes(wanted)
-        return {
-            "turns": [self._line(turns[turn], codes[turn]) for turn in shown if turn in turns],
-            "read": {str(ref): self._read(ref, turns, names) for refs in reads.values() for ref in refs},
-        }
-
-    def _codes(self, turns: Collection[int]) -> Mapping[int, list[dict[str, Any]]]:
-        """What every instrument says of some turns."""
-        found: dict[int, list[dict[str, Any]]] = defaultdict(list)
-        for row in self._reader.opinions(self._run_id, only=turns):
-            found[row.turn].append(
-                {
-                    "instrument": row.instrument_id,
-                    "value": plain(row.value),
-                    "off_scale": plain(row.off_scale),
-                    "probabilities": [plain(each) for each in row.probabilities],
-                    "about": row.about,
-                }
-            )
-        return found
-
-    def _line(self, row: TurnRow, codes: list[dict[str, Any]]) -> dict[str, Any]:
-        told = {name: getattr(row, name) for name in ("turn", "step", "agent", "act", "kind", "condition", "text")}
-        return {**told, "reads": [str(ref) for ref in row.reads], "codes": codes, "change": self.changes.get(row.turn)}
+        reader, run = self.one.reader, self.one.run_id
+        turns = {row.turn: row for row in reader.turns(run, only=shown)}
+        refs = dict.fromkeys(ref for row in turns.values() for ref in row.reads)
+        earlier = {row.turn: row for row in reader.turns(run, only=[ref for ref in refs if isinstance(ref, int)])}
+        names = {row.agent: row.name or f"agent {row.agent}" for row in reader.agents(run)}
+        codes: dict[int, list[dict[str, Any]]] = {turn: [] for turn in shown}
+        for row in reader.opinions(run, only=shown):
+            numbers = {"value": plain(row.value), "off_scale": plain(row.off_scale), "about": row.about}
+            found = {"instrument": row.instrument_id, **numbers, "probabilities": [plain(p) for p in row.probabilities]}
+            codes[row.turn].append(found)
+        told = [
+            {**picked(turns[turn], "turn step agent act kind condition text"), "codes": codes[turn]}
+            | {"reads": [str(ref) for ref in turns[turn].reads], "change": self.changes.get(turn)}
+            for turn in shown
+            if turn in turns
+        ]
+        return {"turns": told, "read": {str(ref): self._read(ref, earlier, names) for ref in refs}}
 
     def _read(self, ref: int | str, turns: Mapping[int, TurnRow], names: Mapping[int, str]) -> dict[str, Any]:
         """A message that was read."""
         if isinstance(ref, int) and ref in turns:
             row = turns[ref]
-            told = {name: getattr(row, name) for name in ("agent", "kind", "text", "condition")}
-            return {**told, "name": names.get(row.agent, ""), "value": self._values.get(ref)}
-        # A message from outside: that of an event to one agent ends with its number.
-        event, _, agent = str(ref).rpartition("-agent-")
-        own = int(agent) if event and agent.isdecimal() else None
-        name = f"{names.get(own, '')} ({event})" if own is not None else str(ref)
-        return {"agent": own, "name": name, "kind": "", "text": None, "condition": "answered", "value": None}
-
-
-def _changes(columns: Columns, place: Place, instrument_id: str, kind: str | None) -> dict[int, float | None]:
-    """Change of each coded opinion from the last one of its author before, by turn; None for the first."""
-    last: dict[int, float] = {}
-    found: dict[int, float | None] = {}
-    for turn, value in coded(columns, instrument_id, kind):
-        if value is not None and (turn.condition != "truncated" or place.cell.counts_cut_off):
-            found[turn.turn] = value - last[turn.agent] if turn.agent in last else None
-            last[turn.agent] = value
-    return found
+            told = {"name": names.get(row.agent, ""), "value": self._values.get(ref)}
+            return {**picked(row, "agent kind text condition"), **told}
+        # A message from outside: that of an event to one agent ends with the agent's number.
+        event, _, number = str(ref).rpartition("-agent-")
+        agent = int(number) if event and number.isdecimal() else None
+        name = str(ref) if agent is None else f"{names.get(agent, '')} ({event})"
+        return {"agent": agent, "name": name, "kind": "", "text": None, "condition": "answered", "value": None}

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator, MutableMapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import METRICS, compute_metrics
 from opinionsim.networks import Network
-from opinionsim.watching._places import Place, design_of, instrument_of, kind_of, place_of, plain
-from opinionsim.watching._runs import cells_of
+from opinionsim.watching._one_run import OneRun, design_of, picked, plain
 from opinionsim.watching._values import values_by_step
 
 if TYPE_CHECKING:
-    from opinionsim.store import Columns, StoreReader
+    from opinionsim.store import StoreReader
 
 #: Seconds for which one answer computes colours, about.
 _COMPUTE_S = 0.5
@@ -26,26 +24,27 @@ _COMPUTE_S = 0.5
 Known = MutableMapping[tuple[str, int, int, str | None, str], float | None]
 
 
-def metrics_of(given: set[str]) -> list[str]:
-    """Names of the metrics that need nothing beyond opinions and some of range, network and truth."""
-    return [name for name, metric in METRICS.items() if metric.needs <= given]
+class _Measured:
+    """The opinions of a run by an instrument and a kind of text, and the metrics of them.
 
+    Attributes
+    ----------
+    values : ndarray (n_agents, steps + 1)
+        As :func:`values_by_step` gives them.
+    names : list of str
+        Metrics that can be computed; none where nothing is measured.
+    """
 
-class _Measured(NamedTuple):
-    """The opinions of a run, and what metrics of them may need."""
-
-    values: np.ndarray
-    """Opinions, one row an agent, one column a step from 0."""
-    given: dict[str, Any]
-    """Arguments of metrics beside the network."""
-    columns: Columns
-    edges: list[tuple[int, int, float]]
-    complete: bool
-
-    @property
-    def names(self) -> list[str]:
-        """Metrics that can be computed."""
-        return metrics_of({*self.given, *(("network",) if self.edges or self.complete else ())})
+    def __init__(self, one: OneRun, instrument: str | None = None, kind: str | None = None) -> None:
+        run, self._one, chosen = one.registered, one, one.instrument(instrument)
+        name = "" if chosen is None else chosen.instrument_id
+        kind, cut_off = one.kind(name, kind), one.cell.counts_cut_off
+        self.values = values_by_step(one.columns, run.n_agents, run.steps, name, kind, cut_off=cut_off)
+        self._edges = one.reader.edges(one.run_id)
+        given = {"truth"} if run.truth is not None else set()
+        given |= {"range"} | ({"network"} if self._edges or run.network == "complete" else set())
+        self._span = (min(chosen.points), max(chosen.points)) if chosen else None
+        self.names = [each for each, metric in METRICS.items() if chosen and metric.needs <= given]
 
     def by_step(self, name: str, first: int = 0) -> np.ndarray:
         """A metric at every step from `first` on.
@@ -57,67 +56,34 @@ class _Measured(NamedTuple):
         """
         if name not in self.names:
             raise MeasurementError(f"{name[:40]} cannot be computed of this run; valid: {', '.join(self.names)}.")
-        parts = []
-        for begin, end, network in self._networks(first) if "network" in METRICS[name].takes else self._whole(first):
-            given = {**self.given, **({} if network is None else {"network": network})}
-            given = {key: value for key, value in given.items() if key in METRICS[name].takes}
-            with warnings.catch_warnings():
-                # Steps before the first measured opinion have no value.
-                warnings.simplefilter("ignore", RuntimeWarning)
-                parts.append(np.atleast_1d(compute_metrics(self.values[:, begin:end].T, name, **given)[name]))
+        truth, parts = self._one.registered.truth, []
+        networked = "network" in METRICS[name].takes and "network" in METRICS[name].needs
+        for begin, end, network in self._networks() if networked else [(0, self.values.shape[1], None)]:
+            if (opinions := self.values[:, max(begin, first) : end].T).size:
+                found = compute_metrics(opinions, name, range=self._span, network=network, truth=truth)
+                parts.append(found[name])
         return np.concatenate(parts)
 
-    def _whole(self, first: int) -> Iterator[tuple[int, int, None]]:
-        yield first, self.values.shape[1], None
-
-    def _networks(self, first: int) -> Iterator[tuple[int, int, Network]]:
+    def _networks(self) -> Iterator[tuple[int, int, Network]]:
         """Steps with one network: the first, the one after the last, and the network."""
         n, steps = self.values.shape
-        if self.complete:
-            yield first, steps, Network.of(n)
-            return
-        ties = {(source, target): weight for source, target, weight in self.edges}
-        directed = any(source > target for source, target in ties)
-        begin = 0
-        for row in [*self.columns.ties, None]:
+        ties = {(each.source, each.target): each.weight for each in self._edges}
+        directed, begin = any(source > target for source, target in ties), 0
+        for row in [*self._one.columns.ties, None]:
             end = steps if row is None else min(row.step, steps)
-            if end > max(begin, first):
-                pairs = [pair for pair in ties if max(pair) < n]
-                weights = [ties[pair] for pair in pairs]
-                yield max(begin, first), end, Network.from_edges(pairs, n, weights, directed=directed)
-            if row is not None:
+            if end > begin:
+                # Others of a cast, such as a moderator, have no opinion that counts.
+                own = [pair for pair in ties if max(pair) < n]
+                weights = [ties[pair] for pair in own]
+                yield begin, end, Network.from_edges(own, n, weights, directed=directed) if ties else Network.of(n)
                 begin = end
-                weight = 1.0 if row.old_source is None else ties.pop((row.old_source, row.old_target), 1.0)
-                if row.source is not None:
-                    ties[row.source, row.target] = weight
-
-
-def _measured(
-    reader: StoreReader, place: Place, instrument: str | None = None, kind: str | None = None
-) -> _Measured | None:
-    """The opinions of a run by an instrument and kind of text; None where nothing was measured.
-
-    Raises
-    ------
-    AbsentError, SpecError
-        If the run has no such instrument, or it reads no such kind of text.
-    """
-    run_id, cell = place.cell.run_id, place.cell
-    chosen = instrument_of(reader, place, instrument)
-    if chosen is None:
-        return None
-    columns = reader.columns(run_id)
-    kind = kind_of(columns, place, chosen.instrument_id, kind)
-    run = reader.registered([run_id])[run_id]
-    values = values_by_step(columns, run.n_agents, run.steps, chosen.instrument_id, kind, cut_off=cell.counts_cut_off)
-    truth = {} if run.truth is None else {"truth": run.truth}
-    given = {"range": (min(chosen.points), max(chosen.points)), **truth}
-    edges = [(each.source, each.target, each.weight) for each in reader.edges(run_id)]
-    return _Measured(values, given, columns, edges, not edges and run.network == "complete")
+            if row is not None:
+                weight = ties.pop((row.old_source, row.old_target), 1.0)
+                ties.update({(row.source, row.target): weight} if row.source is not None else {})
 
 
 def run_metric(
-    reader: StoreReader, run_id: str, name: str, *, instrument: str | None = None, kind: str | None = None
+    reader: StoreReader, run: str, *, name: str = "", instrument: str | None = None, kind: str | None = None
 ) -> dict[str, Any]:
     """A metric of the opinions of a run by step.
 
@@ -125,7 +91,7 @@ def run_metric(
     ----------
     reader : StoreReader
         An open store.
-    run_id : str
+    run : str
         The run.
     name : str
         The metric; empty for the names of those that can be computed alone.
@@ -147,17 +113,16 @@ def run_metric(
         If the metric cannot be computed of the run.
     """
     with reader.moment() as moment:
-        found = _measured(moment, place_of(moment, run_id), instrument, kind)
-    names = [] if found is None else found.names
-    if not name or found is None:
-        return {"name": name, "meaning": "", "formula": "", "values": [], "names": names}
-    values = [plain(value) for value in found.by_step(name).tolist()]
-    metric = METRICS[name]
-    return {"name": name, "meaning": metric.meaning, "formula": metric.formula, "values": values, "names": names}
+        found = _Measured(OneRun.of(moment, run), instrument, kind)
+        told: dict[str, Any] = {"name": name, "meaning": "", "formula": "", "values": [], "names": found.names}
+        if name:
+            values = [plain(value) for value in found.by_step(name).tolist()]
+            told |= {**picked(METRICS[name], "meaning formula"), "values": values}
+        return told
 
 
 def colours(
-    reader: StoreReader, experiment_id: str, metric: str, *, design: int | None = None, known: Known | None = None
+    reader: StoreReader, experiment: str, *, metric: str = "", design: int | None = None, known: Known | None = None
 ) -> dict[str, Any]:
     """The last value of a metric of each run, by its instrument of stance.
 
@@ -165,7 +130,7 @@ def colours(
     ----------
     reader : StoreReader
         An open store.
-    experiment_id : str
+    experiment : str
         Identity or name of the experiment.
     metric : str
         Name of the metric.
@@ -189,32 +154,27 @@ def colours(
     if metric not in METRICS:
         raise MeasurementError(f"There is no metric {metric[:40]!r}.")
     known = {} if known is None else known
-    until = time.monotonic() + _COMPUTE_S
-    values: dict[str, float | None] = {}
-    left = 0
+    until, values = time.monotonic() + _COMPUTE_S, dict[str, float | None]()
     with reader.moment() as moment:
-        row, _ = design_of(moment, experiment_id, design)
-        cells = cells_of(row)
-        run_ids = [cell.run_id for cell in cells]
+        chosen, _ = design_of(moment, experiment, design)
+        run_ids = [cell.run_id for cell in chosen.rows]
         states, progress = moment.states(run_ids), moment.progress(run_ids)
-        for number, cell in enumerate(cells):
-            run_id = cell.run_id
-            key = (run_id, states[run_id].generation, progress[run_id].seq, cell.instrument_id, metric)
-            if key not in known and time.monotonic() > until:
-                left += 1
-                continue
-            if key not in known:
-                known[key] = _last(moment, Place(row, cells, number), metric)
-            values[str(number)] = known[key]
+        for row, cell in enumerate(chosen.rows):
+            now = states[cell.run_id].generation, progress[cell.run_id].seq
+            key = (cell.run_id, *now, cell.instrument_id, metric)
+            if key not in known and time.monotonic() < until:
+                known[key] = _last(OneRun(moment, chosen, row), metric)
+            if key in known:
+                values[str(row)] = known[key]
     present = [value for value in values.values() if value is not None]
     ends = {"low": min(present, default=None), "high": max(present, default=None)}
-    return {"metric": metric, **ends, "values": values, "left": left}
+    return {"metric": metric, **ends, "values": values, "left": len(run_ids) - len(values)}
 
 
-def _last(reader: StoreReader, place: Place, name: str) -> float | None:
+def _last(one: OneRun, name: str) -> float | None:
     """The last value of a metric of a run; None where it cannot be computed."""
-    found = _measured(reader, place, place.cell.instrument_id)
     try:
-        return None if found is None else plain(found.by_step(name, found.values.shape[1] - 1)[-1])
+        found = _Measured(one, one.cell.instrument_id)
+        return plain(found.by_step(name, found.values.shape[1] - 1)[-1])
     except MeasurementError:
         return None

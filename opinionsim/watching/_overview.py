@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.evidence import evidence_statement
 from opinionsim.metrics import METRICS
 from opinionsim.watching._experiments import Seen, look
-from opinionsim.watching._places import design_of, plain
-from opinionsim.watching._runs import cells_of, count_points, spelled, state_of
+from opinionsim.watching._one_run import design_of, picked, plain
+from opinionsim.watching._runs import count_points, spelled, state_of
 
 if TYPE_CHECKING:
     from opinionsim.store import DesignRow, StoreReader
+
+#: What metrics of recorded runs can be given.
+_GIVEN = {"range", "network", "truth"}
 
 
 def experiments(reader: StoreReader) -> dict[str, Any]:
@@ -29,20 +33,20 @@ def experiments(reader: StoreReader) -> dict[str, Any]:
     with reader.moment() as moment:
         own: dict[str, list[DesignRow]] = {}
         for design in moment.designs():
-            own.setdefault(design.experiment_id, []).append(design)
-        ordered = sorted(own.values(), key=lambda designs: designs[-1].saved_at, reverse=True)
-        listed = [_told(moment, designs[-1], sorted(each.design for each in designs))[0] for designs in ordered]
+            # Designs come in the order in which they were run.
+            own[design.experiment_id] = [*own.pop(design.experiment_id, []), design]
+        listed = [_told(moment, rows[-1], [row.design for row in rows])[0] for rows in reversed(own.values())]
     return {"store": spelled(reader.url), "at": time.time(), "experiments": listed}
 
 
-def experiment(reader: StoreReader, experiment_id: str, *, design: int | None = None) -> dict[str, Any]:
+def experiment(reader: StoreReader, experiment: str, *, design: int | None = None) -> dict[str, Any]:
     """An experiment as it is now, with each of its runs.
 
     Parameters
     ----------
     reader : StoreReader
         An open store.
-    experiment_id : str
+    experiment : str
         Identity or name of the experiment.
     design : int, optional
         Number of the design; default the one run last.
@@ -59,15 +63,10 @@ def experiment(reader: StoreReader, experiment_id: str, *, design: int | None = 
         If there is no such experiment or design.
     """
     with reader.moment() as moment:
-        row, designs = design_of(moment, experiment_id, design)
+        row, designs = design_of(moment, experiment, design)
         told, seen = _told(moment, row, designs)
-        found = {
-            **told,
-            "reasons": [each._asdict() for each in seen.reasons],
-            "doing": list(seen.doing),
-            "last_reply_s": seen.last_reply_s,
-        }
-        return {**found, **(_points(moment, row) if told["swept"] else _runs(moment, row))}
+        told |= {"reasons": [each._asdict() for each in seen.reasons], **picked(seen, "doing last_reply_s")}
+        return {**told, **(_points(moment, row) if told["swept"] else _runs(moment, row))}
 
 
 def _told(reader: StoreReader, design: DesignRow, designs: Sequence[int]) -> tuple[dict[str, Any], Seen]:
@@ -76,105 +75,76 @@ def _told(reader: StoreReader, design: DesignRow, designs: Sequence[int]) -> tup
     registered = reader.registered(run.run_id for run in design.runs).values()
     evidence = {"equation"} if points else {row.evidence for row in registered}
     told = {
-        "id": design.experiment_id,
-        "name": design.name,
-        "design": design.design,
-        "designs": list(designs),
-        "saved_at": design.saved_at,
-        "stamp": evidence_statement(evidence) if evidence else "",
-        "counts": points or dict(seen.counts),
-        **{name: getattr(seen, name) for name in ("calls", "expected", "rate", "left_s")},
-        "paid": {name: list(amounts) for name, amounts in seen.paid.items()},
-        "over": not points["pending"] if points else seen.over,
+        **{"id": design.experiment_id, **picked(design, "name design saved_at"), "designs": sorted(designs)},
+        **{
+            "stamp": evidence_statement(evidence) if evidence else "",
+            **picked(seen, "calls expected rate left_s paid"),
+        },
+        **{"counts": points or seen.counts, "over": not points["pending"] if points else seen.over},
         "swept": bool(points),
     }
     return told, seen
 
 
-def _label(level: Any) -> str:
-    """A level of a swept axis as a text."""
-    return level if isinstance(level, str) else json.dumps(level, ensure_ascii=False)
+def _labels(levels: Mapping[str, Any]) -> dict[str, str]:
+    """Levels of swept axes as texts."""
+    return {
+        axis: level if isinstance(level, str) else json.dumps(level, ensure_ascii=False)
+        for axis, level in levels.items()
+    }
 
 
-def _axes(listed: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
-    """Swept axes with their levels, in order of appearance; `listed` has the labels of each row."""
-    names = dict.fromkeys(name for labels in listed for name in labels)
-    return [
-        {"name": name, "levels": list(dict.fromkeys(labels[name] for labels in listed if name in labels))}
-        for name in names
-    ]
+def _axes(listed: Iterable[Mapping[str, str]]) -> list[dict[str, Any]]:
+    """Swept axes with their levels, in order of appearance."""
+    found: dict[str, dict[str, None]] = {}
+    for labels in listed:
+        for axis, label in labels.items():
+            found.setdefault(axis, {})[label] = None
+    return [{"name": axis, "levels": list(levels)} for axis, levels in found.items()]
 
 
 def _runs(reader: StoreReader, design: DesignRow) -> dict[str, Any]:
     """The runs of an experiment, its axes, and the metrics by which they can be coloured."""
-    cells = cells_of(design)
-    run_ids = [cell.run_id for cell in cells]
-    states, progress = reader.states(run_ids), reader.progress(run_ids)
-    alive = reader.under_way(states)
-    known = {row.cell: row for row in design.runs}
-    labels = {name: {axis: _label(level) for axis, level in run.axes.items()} for name, run in known.items()}
-    rows = {(each["run_id"], each["cell"], each["instrument_id"]): each for each in reader.cells(design)}
+    run_ids = [cell.run_id for cell in design.rows]
+    states, progress, alive = reader.states(run_ids), reader.progress(run_ids), reader.under_way(reader.states(run_ids))
     listed = []
-    for number, cell in enumerate(cells):
-        state, run = states[cell.run_id], rows[cell.run_id, cell.cell, cell.instrument_id]
+    found = zip(design.rows, reader.cells(replace(design, runs=tuple(design.rows))), strict=True)
+    for row, (cell, told) in enumerate(found):
+        state, tried = states[cell.run_id], told["status"] == "trial"
         listed.append(
             {
-                "row": number,
-                "run_id": cell.run_id,
-                "cell": cell.cell,
-                "replicate": cell.replicate,
-                "block": cell.block,
-                "state": "trial" if run["status"] == "trial" else state_of(cell.run_id, state, alive),
-                "stamp": evidence_statement([run["evidence"]]),
-                "evidence": run["evidence"],
-                "axes": labels[cell.cell],
-                "calls": progress[cell.run_id].paid.calls,
-                "expected": state.expected,
-                "error": state.error,
-                "instrument": cell.instrument_id,
-                "interaction": run["interaction"],
-                "trial": run["status"] == "trial",
+                **{"row": row, **picked(cell, "run_id cell replicate block"), "axes": _labels(cell.axes)},
+                **{"state": "trial" if tried else state_of(cell.run_id, state, alive), "trial": tried},
+                **{"stamp": evidence_statement([told["evidence"]]), **picked(state, "expected error")},
+                **{name: told[name] for name in ("evidence", "interaction")},
+                **{"instrument": cell.instrument_id, "calls": progress[cell.run_id].paid.calls},
             }
         )
-    measured = [{"name": name, "meaning": metric.meaning} for name, metric in METRICS.items() if metric.needs <= _GIVEN]
-    return {
-        "axes": _axes([labels[run.cell] for run in design.runs]),
-        "metrics": measured,
-        "runs": listed,
-        "points": None,
-    }
-
-
-#: What metrics of recorded runs can be given.
-_GIVEN = {"range", "network", "truth"}
+    metrics = [picked(metric, "name meaning") for metric in METRICS.values() if metric.needs <= _GIVEN]
+    axes = _axes(_labels(cell.axes) for cell in design.runs)
+    return {"axes": axes, "metrics": metrics, "runs": listed, "points": None}
 
 
 def _points(reader: StoreReader, design: DesignRow) -> dict[str, Any]:
     """The points of a classic sweep with the means of their measures."""
-    points = {
-        name: {axis: _label(level) for axis, level in values.items()} for name, values in design.manifest["points"]
-    }
-    sums: dict[str, dict[str, list[float]]] = {name: {} for name in points}
-    failed = dict.fromkeys(points, 0)
-    for row in reader.points(points):
-        failed[row.point_id] += bool(row.error)
-        for name, value in row.measures.items():
-            if math.isfinite(value):
-                sums[row.point_id].setdefault(name, []).append(value)
+    points = {name: _labels(levels) for name, levels in design.manifest["points"]}
     counted = reader.point_counts(points)
-    names = dict.fromkeys(name for own in sums.values() for name in own)
+    found: dict[str, dict[str, list[float]]] = {name: {} for name in points}
+    for row in reader.points(points):
+        for name, value in row.measures.items():
+            found[row.point_id].setdefault(name, []).append(value)
     listed = [
-        {
-            "axes": axes,
-            "measures": {name: plain(sum(values) / len(values)) for name, values in sums[point_id].items()},
-            "runs": sum(counted.get(point_id, (0, 0))),
-            "failed": failed[point_id],
-        }
+        {"axes": axes, "measures": {name: _mean(values) for name, values in found[point_id].items()}}
+        | {"runs": sum(counted.get(point_id, (0, 0))), "failed": counted.get(point_id, (0, 0))[1]}
         for point_id, axes in points.items()
     ]
-    meanings = {
-        name: METRICS[base].meaning if (base := name.partition("@")[0].partition("[")[0]) in METRICS else ""
-        for name in names
-    }
-    metrics = [{"name": name, "meaning": meaning} for name, meaning in meanings.items()]
-    return {"axes": _axes(list(points.values())), "metrics": metrics, "runs": [], "points": listed}
+    names = dict.fromkeys(name for own in found.values() for name in own)
+    known = {name: METRICS.get(name.partition("@")[0].partition("[")[0]) for name in names}
+    metrics = [{"name": name, "meaning": "" if own is None else own.meaning} for name, own in known.items()]
+    return {"axes": _axes(points.values()), "metrics": metrics, "runs": [], "points": listed}
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    """The mean of what is known; None where nothing is."""
+    known = [value for value in values if math.isfinite(value)]
+    return plain(sum(known) / len(known)) if known else None

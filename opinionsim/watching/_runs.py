@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from opinionsim.errors import SpecError, StoreError
 
 if TYPE_CHECKING:
-    from opinionsim.store import DesignRow, ExperimentRun, RunState, StoreReader
+    from opinionsim.store import DesignRow, RunState, StoreReader
 
 #: States of a run, in the order of output: a run marked as running is under way or was cut off.
 STATES = ("complete", "incomplete", "withdrawn", "under way", "cut off", "pending")
@@ -48,11 +48,6 @@ def states_of(opened: StoreReader, design: DesignRow) -> dict[str, RunState]:
         if run_id not in states:
             raise StoreError(f"the store is damaged: run {run_id} of {design.name} is missing")
     return states
-
-
-def cells_of(design: DesignRow) -> list[ExperimentRun]:
-    """Cells and replicates of a design in the order of the rows of ``Results.runs``, whose numbers name runs."""
-    return sorted(design.runs, key=lambda each: (each.cell, each.replicate, each.run_id, each.instrument_id or ""))
 
 
 def row_of(name: str, run_ids: Sequence[str], run: str) -> int:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from opinionsim.watching._places import design_of
-from opinionsim.watching._runs import cells_of
+from opinionsim.watching._one_run import design_of, picked
 
 if TYPE_CHECKING:
     from opinionsim.store import StoreReader
@@ -17,21 +16,17 @@ MOST_HITS = 50
 _AROUND = 90
 
 
-class Wanted(NamedTuple):
-    """What is searched for; what is empty excludes nothing."""
-
-    text: str = ""
-    """A text that the turn says, in any case."""
-    cell: str = ""
-    """Label of the cell."""
-    agent: str = ""
-    """Name or number of the author."""
-    act: str = ""
-    condition: str = ""
-
-
 def search(
-    reader: StoreReader, experiment_id: str, wanted: Wanted, *, design: int | None = None, start: int = 0
+    reader: StoreReader,
+    *,
+    experiment: str = "",
+    design: int | None = None,
+    text: str = "",
+    cell: str = "",
+    agent: str = "",
+    act: str = "",
+    condition: str = "",
+    start: int = 0,
 ) -> dict[str, Any]:
     """Turns of an experiment that say something.
 
@@ -39,77 +34,64 @@ def search(
     ----------
     reader : StoreReader
         An open store.
-    experiment_id : str
+    experiment : str
         Identity or name of the experiment.
-    wanted : Wanted
-        What they say, and whose they are.
     design : int, optional
         Number of the design; default the one run last.
+    text : str
+        What turns say, in any case; empty for all turns.
+    cell, agent, act, condition : str
+        Label of the cell, name or number of the author, act and condition; what is empty excludes nothing.
     start : int
         Place of the first hit that is told, from 0.
 
     Returns
     -------
     dict of JSON values
-        At most :data:`MOST_HITS` hits by run and turn, their number in all, and what can be searched for.
+        At most :data:`MOST_HITS` hits by run and turn, their number in all, and what can be chosen.
 
     Raises
     ------
     AbsentError
         If there is no such experiment or design.
     """
-    pattern = re.compile(re.escape(wanted.text), re.IGNORECASE)
+    said = re.compile(re.escape(text), re.IGNORECASE).search
     with reader.moment() as moment:
-        row, _ = design_of(moment, experiment_id, design)
-        cells = cells_of(row)
+        chosen, _ = design_of(moment, experiment, design)
+        run_ids = {each.run_id for each in chosen.rows}
         # Cells that share a run show it once.
-        rows = {cell.run_id: number for number, cell in reversed([*enumerate(cells)]) if wanted.cell in ("", cell.cell)}
+        listed = [(row, each) for row, each in enumerate(chosen.rows) if cell in ("", each.cell)]
+        rows = {each.run_id: row for row, each in reversed(listed)}
         names = {
-            (run_id, agent.agent): agent.name or f"agent {agent.agent}"
-            for run_id, agents in moment.casts({cell.run_id for cell in cells}).items()
-            for agent in agents
+            (run, each.agent): each.name or f"agent {each.agent}"
+            for run, cast in moment.casts(run_ids).items()
+            for each in cast
         }
-        acts, conditions = set[str](), set[str]()
-        hits = []
-        for turn in moment.said({cell.run_id for cell in cells}):
+        acts, conditions, hits = set[str](), set[str](), list[tuple[int, int]]()
+        for turn in moment.said(run_ids):
             acts.add(turn.act)
             conditions.add(turn.condition)
-            if turn.run_id not in rows or wanted.act not in ("", turn.act):
-                continue
-            if wanted.condition not in ("", turn.condition):
-                continue
-            if wanted.agent and wanted.agent not in (str(turn.agent), names[turn.run_id, turn.agent]):
-                continue
-            if not wanted.text or pattern.search(turn.text):
+            author = "", str(turn.agent), names[turn.run_id, turn.agent]
+            wanted = act in ("", turn.act) and condition in ("", turn.condition) and agent in author
+            if wanted and turn.run_id in rows and said(turn.text):
                 hits.append((rows[turn.run_id], turn.turn))
-        hits.sort()
         told = []
-        for number, index in hits[start : start + MOST_HITS]:
-            cell = cells[number]
-            (turn,) = moment.turns(cell.run_id, only=[index])
+        for row, index in sorted(hits)[start : start + MOST_HITS]:
+            own = picked(chosen.rows[row], "run_id cell replicate")
+            (found,) = moment.turns(own["run_id"], only=[index])
             told.append(
-                {
-                    **{"run_id": cell.run_id, "row": number, "cell": cell.cell, "replicate": cell.replicate},
-                    **{name: getattr(turn, name) for name in ("turn", "step", "agent", "act", "kind", "condition")},
-                    "name": names[cell.run_id, turn.agent],
-                    "excerpt": _excerpt(turn.text, pattern if wanted.text else None),
-                }
+                {**own, "row": row, **picked(found, "turn step agent act kind condition")}
+                | {"name": names[own["run_id"], found.agent], "excerpt": _excerpt(found.text, said(found.text))}
             )
     return {
-        "total": len(hits),
-        "from": start,
-        "cells": list(dict.fromkeys(cell.cell for cell in row.runs)),
+        **{"total": len(hits), "from": start, "hits": told, "acts": sorted(acts), "conditions": sorted(conditions)},
+        "cells": list(dict.fromkeys(each.cell for each in chosen.runs)),
         "agents": list(dict.fromkeys(names.values())),
-        "acts": sorted(acts),
-        "conditions": sorted(conditions),
-        "hits": told,
     }
 
 
-def _excerpt(text: str, pattern: re.Pattern[str] | None) -> list[str]:
+def _excerpt(text: str, found: re.Match[str] | None) -> list[str]:
     """What stands before the first place where something is found, what is found, and what stands after it."""
-    found = None if pattern is None else pattern.search(text)
-    begin, end = found.span() if found else (0, 0)
-    before, after = text[max(begin - _AROUND, 0) : begin], text[end : end + (_AROUND if found else 2 * _AROUND)]
-    cut = end + len(after) < len(text)
-    return [("…" if begin > _AROUND else "") + before, text[begin:end], after + ("…" if cut else "")]
+    begin, end = (0, 0) if found is None else found.span()
+    before, after = max(begin - _AROUND, 0), end + _AROUND
+    return ["…" * (before > 0) + text[before:begin], text[begin:end], text[end:after] + "…" * (after < len(text))]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opinionsim.evidence import KINDS
+from opinionsim.watching._one_run import coded_turns
 
 if TYPE_CHECKING:
     from opinionsim.store import Columns
@@ -39,29 +38,10 @@ def values_by_step(
         From step 0; NaN until an agent is first measured. Of several texts of a step the last one counts. A text
         without a value changes nothing.
     """
-    found = [
-        (turn.agent, turn.step, np.nan if value is None or (turn.condition == "truncated" and not cut_off) else value)
-        for turn, value in coded(columns, instrument_id, kind)
-        if turn.agent < n_agents
-    ]
-    agent, step, value = (np.array(each) for each in zip(*found, strict=True)) if found else (np.zeros(0, int),) * 3
-    grid = np.full((n_agents, max(steps, int(step.max(initial=0))) + 1), np.nan)
-    known = ~np.isnan(value)
-    # They are in the order of turns, so the last of several texts of a step stays.
-    grid[agent[known], step[known]] = value[known]
+    found = [each for each in coded_turns(columns, instrument_id, kind) if each[0].agent < n_agents]
+    grid = np.full((n_agents, max([steps, *(turn.step for turn, _ in found)]) + 1), np.nan)
+    for turn, value in found:
+        if value is not None and (cut_off or turn.condition != "truncated"):
+            grid[turn.agent, turn.step] = value
     source = np.maximum.accumulate(np.where(np.isnan(grid), 0, np.arange(grid.shape[1])), axis=1)
     return np.take_along_axis(grid, source, axis=1)
-
-
-def coded(columns: Columns, instrument_id: str, kind: str | None = None) -> Iterator[tuple[Any, float | None]]:
-    """Turns that an instrument coded, each by itself, in order, with the value; None for no answer."""
-    turns = {turn.turn: turn for turn in columns.turns}
-    for row in columns.opinions:
-        if row.instrument_id == instrument_id and row.about < 0 and kind in (None, turns[row.turn].kind):
-            yield turns[row.turn], row.value
-
-
-def kinds_of(columns: Columns, instrument_id: str) -> list[str]:
-    """Kinds of text that an instrument coded in a run, the one that is shown where none is named first."""
-    found = dict.fromkeys(turn.kind for turn, _ in coded(columns, instrument_id))
-    return [*(kind for kind in KINDS if kind in found), *(kind for kind in found if kind not in KINDS)]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import MeasurementError
 from opinionsim.watching._deliberation import deliberation
-from opinionsim.watching._lines import run_calls, run_turns
+from opinionsim.watching._lines import calls_by_turn, run_turns
 from opinionsim.watching._metrics import run_metric
+from opinionsim.watching._one_run import OneRun
 from opinionsim.watching._record import run_agent, run_record
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def whole_run(reader: StoreReader, run_id: str, most: int) -> dict[str, Any]:
     with reader.moment() as moment:
         run = run_record(moment, run_id)
         listed = run_turns(moment, run_id, count=None)
-        calls, currency = run_calls(moment, run_id)
+        calls, currency = calls_by_turn(OneRun.of(moment, run_id))
         asked = {call["prompt"] for each in calls.values() for call in each} - {""}
         metrics, late = _metrics(moment, run_id)
         found = {
@@ -75,12 +76,12 @@ def _metrics(reader: StoreReader, run_id: str) -> tuple[dict[str, Any], list[str
     """Metrics by step, and the names of those for which there was no time."""
     until = time.monotonic() + _METRICS_S
     found, late = {}, []
-    for name in run_metric(reader, run_id, "")["names"]:
+    for name in run_metric(reader, run_id)["names"]:
         if time.monotonic() > until:
             late.append(name)
             continue
         try:
-            found[name] = run_metric(reader, run_id, name)
+            found[name] = run_metric(reader, run_id, name=name)
         except MeasurementError:
             late.append(name)
     return found, late

@@ -136,8 +136,8 @@ class Sight:
 
 def standing(reader: StoreReader, run_id: str) -> tuple[str, str]:
     """Status of a run, and the kind of evidence it is; both empty before the run is registered."""
-    state = reader.states([run_id]).get(run_id)
-    return ("", "") if state is None else (state.status, reader.evidence(run_id))
+    row = reader.registered([run_id]).get(run_id)
+    return ("", "") if row is None else (row.status, row.evidence)
 
 
 def stamp(evidence: str) -> str:

@@ -9,6 +9,8 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from http import HTTPStatus
+from inspect import signature
 from typing import Any
 
 from sse_starlette import EventSourceResponse
@@ -27,19 +29,30 @@ from opinionsim.web._guard import Guard, cookie_name, set_cookie, static, templa
 from opinionsim.web._rights import Keys, hashed, new_key
 
 #: Seconds for which viewers share an answer, at least and at most; in between as many times as long as it took.
-_SHARED_S, _LONGEST_S, _REST = 0.3, 10.0, 10
+_SHARED_S, _REST = (0.3, 10.0), 10
 #: Answers that are kept.
 _KEPT = 32
 #: Seconds between two looks at a run: after a change, while nothing changes, and of a run that is over.
 _OFTEN_S, _SELDOM_S, _OVER_S = 0.4, 1.0, 5.0
-#: Most turns of one answer.
-_MOST_TURNS = 200
 #: Most digits of a number, and most characters of a text, in an address.
 _DIGITS, _CHARACTERS = 9, 1000
 _SIGN_IN = "Please open the link that was printed where the viewer was started; it works once."
 
-#: An answer of the viewer: from an open store and a request, which holds the path and the query.
-Answer = Callable[[StoreReader, Request], Mapping[str, Any]]
+#: What answers, by path; an answer to a question on a run holds as long as nothing is added to the run.
+_ANSWERS: Mapping[str, Callable[..., Mapping[str, Any]]] = {
+    "/experiments": watching.experiments,
+    "/experiments/{experiment}": watching.experiment,
+    "/experiments/{experiment}/colours": watching.colours,
+    "/search": watching.search,
+    "/runs/{run}": watching.run_record,
+    "/runs/{run}/turns": watching.run_turns,
+    "/runs/{run}/turns/{turn}": watching.run_turn,
+    "/runs/{run}/agents/{agent}": watching.run_agent,
+    "/runs/{run}/metrics": watching.run_metric,
+    "/runs/{run}/deliberation": watching.deliberation,
+}
+#: Parameters that an address spells otherwise.
+_SPELLED = {"start": "from", "text": "q"}
 
 
 class Viewer:
@@ -54,6 +67,8 @@ class Viewer:
     ----------
     keys : Keys
         The link and the cookies.
+    known : dict
+        Colours that were computed (:func:`opinionsim.watching.colours`).
 
     Raises
     ------
@@ -64,9 +79,9 @@ class Viewer:
     def __init__(self, url: str) -> None:
         self._url = url
         self.keys = Keys()
-        self.colours: dict[Any, float | None] = {}
         self._opening = threading.Lock()
         self._store: Store | None = open_store(url, write=False)
+        self.known: dict[Any, float | None] = {}
         self._shared: OrderedDict[Any, _Shared] = OrderedDict()
 
     def close(self) -> None:
@@ -75,6 +90,7 @@ class Viewer:
             if self._store is not None:
                 self._store.close()
             self._store = None
+            self.known.clear()
 
     def experiment(self, name: str) -> str:
         """Identity of an experiment.
@@ -105,7 +121,7 @@ class Viewer:
             self.close()
             raise
 
-    def shared(self, key: Any, question: Callable[[StoreReader], Any], least_s: float = _SHARED_S) -> Any:
+    def shared(self, key: Any, question: Callable[[StoreReader], Any], held_s: tuple[float, float] = _SHARED_S) -> Any:
         """The answer to a question that other viewers may ask at the same time.
 
         Parameters
@@ -114,8 +130,8 @@ class Viewer:
             What tells the question from others.
         question : callable
             As for :meth:`asked`.
-        least_s : float
-            Seconds for which an answer is shared, at least.
+        held_s : (float, float)
+            Seconds for which an answer is shared, at least and at most.
         """
         with self._opening:
             entry = self._shared.setdefault(key, _Shared())
@@ -127,7 +143,7 @@ class Viewer:
             if began >= entry.until:
                 entry.answer = self.asked(question)
                 ended = time.monotonic()
-                entry.until = ended + max(least_s, min(_REST * (ended - began), _LONGEST_S))
+                entry.until = ended + min(max(held_s[0], _REST * (ended - began)), held_s[1])
             return entry.answer
 
     def standing(self, run_id: str) -> watching.Standing:
@@ -174,17 +190,18 @@ def application(viewer: Viewer, hosts: frozenset[str]) -> Starlette:
 
         return checked
 
-    def data(path: str, answer: Answer, of_run: bool = False) -> Route:
-        """A route that answers with JSON; one of a run is shared as long as nothing is added to the run."""
+    def data(path: str, function: Callable[..., Mapping[str, Any]]) -> Route:
+        """A route that answers with JSON."""
 
         def told(request: Request) -> bytes:
-            address = str(request.url.path), request.url.query
-            if of_run:
-                standing = viewer.standing(request.path_params["run"])
-                return bytes(
-                    viewer.shared((*address, standing), lambda reader: _json(answer(reader, request)), _LONGEST_S)
-                )
-            return bytes(viewer.shared(address, lambda reader: _json(answer(reader, request))))
+            given = _arguments(function, request)
+            standing = viewer.standing(given["run"]) if "run" in given else None
+            held = _SHARED_S if standing is None else (_SHARED_S[1], _SHARED_S[1])
+            if function is watching.colours:
+                # Each answer computes more of them.
+                given["known"], held = viewer.known, (0, 0)
+            key = request.url.path, request.url.query, standing
+            return bytes(viewer.shared(key, lambda reader: _json(function(reader, **given)), held))
 
         async def endpoint(request: Request) -> Response:
             return Response(await run_in_threadpool(told, request), media_type="application/json")
@@ -213,25 +230,11 @@ def application(viewer: Viewer, hosts: frozenset[str]) -> Starlette:
             return Response(_json({"problem": problem}), status, media_type="application/json")
         return page("notice.html", status, title="Not possible", notice=problem)
 
-    def colours(reader: StoreReader, request: Request) -> Mapping[str, Any]:
-        name, metric = request.path_params["experiment"], _text(request, "metric") or ""
-        return watching.colours(reader, name, metric, design=_number(request, "design"), known=viewer.colours)
-
-    run = "/runs/{run}"
     return Starlette(
         routes=[
             Route("/", owned(home)),
             Route("/enter/{key}", enter),
-            data("/experiments", lambda reader, request: watching.experiments(reader)),
-            data("/experiments/{experiment}", _experiment),
-            data("/experiments/{experiment}/colours", colours),
-            data("/search", _search),
-            data(run, _run, of_run=True),
-            data(f"{run}/turns", _turns, of_run=True),
-            data(f"{run}/turns/{{turn}}", _turn, of_run=True),
-            data(f"{run}/agents/{{agent}}", _agent, of_run=True),
-            data(f"{run}/metrics", _metric, of_run=True),
-            data(f"{run}/deliberation", _deliberation, of_run=True),
+            *(data(path, function) for path, function in _ANSWERS.items()),
             Route("/live/{run}", owned(live)),
             static(),
         ],
@@ -266,7 +269,8 @@ _ENDED = ("complete", "trial", "withdrawn", "incomplete")
 def _problem(error: Exception) -> tuple[int, str]:
     """Status and sentence of an error."""
     if isinstance(error, HTTPException):
-        return error.status_code, error.detail
+        own = error.detail != HTTPStatus(error.status_code).phrase
+        return error.status_code, error.detail if own else "There is nothing at this address."
     if isinstance(error, OpinionSimError):
         kinds = ((watching.AbsentError, 404), (StoreError, 503))
         return next((status for kind, status in kinds if isinstance(error, kind)), 400), str(error)
@@ -278,97 +282,23 @@ def _json(content: Mapping[str, Any]) -> bytes:
     return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
 
 
-# -- answers -------------------------------------------------------------------------------------------------
-
-
-def _experiment(reader: StoreReader, request: Request) -> Mapping[str, Any]:
-    return watching.experiment(reader, request.path_params["experiment"], design=_number(request, "design"))
-
-
-def _search(reader: StoreReader, request: Request) -> Mapping[str, Any]:
-    given = {name: _text(request, name) or "" for name in ("cell", "agent", "act", "condition")}
-    wanted = watching.Wanted(_text(request, "q") or "", **given)
-    start, design = _number(request, "from") or 0, _number(request, "design")
-    return watching.search(reader, _text(request, "experiment") or "", wanted, design=design, start=start)
-
-
-def _run(reader: StoreReader, request: Request) -> Mapping[str, Any]:
-    since, instrument = _text(request, "since") or "", _text(request, "instrument")
-    return watching.run_record(reader, request.path_params["run"], since=since, instrument=instrument)
-
-
-def _turns(reader: StoreReader, request: Request) -> Mapping[str, Any]:
-    order, count = _text(request, "order"), _number(request, "count")
-    if order not in (None, "change"):
-        raise SpecError("order must be change, or left out for the order of turns.")
-    return watching.run_turns(
-        reader,
-        request.path_params["run"],
-        start=_number(request, "from") or 0,
-        count=_MOST_TURNS // 4 if count is None else min(count, _MOST_TURNS),
-        agent=_number(request, "agent"),
-        by_change=order == "change",
-        **_measured(request),
-    )
-
-
-def _turn(reader: StoreReader, request: Request) -> Mapping[str, Any]:
-    return watching.run_turn(reader, request.path_params["run"], _placed(request, "turn"))
-
-
-def _agent(reader: StoreReader, request: Request) -> Mapping[str, Any]:
-    return watching.run_agent(reader, request.path_params["run"], _placed(request, "agent"))
-
-
-def _metric(reader: StoreReader, request: Request) -> Mapping[str, Any]:
-    return watching.run_metric(reader, request.path_params["run"], _text(request, "name") or "", **_measured(request))
-
-
-def _deliberation(reader: StoreReader, request: Request) -> Mapping[str, Any]:
-    return watching.deliberation(reader, request.path_params["run"])
-
-
-# -- addresses -----------------------------------------------------------------------------------------------
-
-
-def _measured(request: Request) -> dict[str, str | None]:
-    """The instrument and the kind of text that an address names."""
-    return {name: _text(request, name) for name in ("instrument", "kind")}
-
-
-def _text(request: Request, name: str) -> str | None:
-    """A text of the query; None for none.
+def _arguments(function: Callable[..., Any], request: Request) -> dict[str, Any]:
+    """What an address gives of the parameters of a function that are whole numbers or texts, by their names.
 
     Raises
     ------
     SpecError
-        If it is too long.
+        If a number is none, or something is too long.
     """
-    value = request.query_params.get(name) or None
-    if value is not None and len(value) > _CHARACTERS:
-        raise SpecError(f"{name} has {len(value):,} characters; at most {_CHARACTERS:,} are possible.")
-    return value
-
-
-def _number(request: Request, name: str) -> int | None:
-    """A number of the query; None for none."""
-    value = request.query_params.get(name)
-    return None if not value else _whole(name, value)
-
-
-def _placed(request: Request, name: str) -> int:
-    """A number of the path."""
-    return _whole(name, request.path_params[name])
-
-
-def _whole(name: str, value: str) -> int:
-    """A whole number as an address spells it.
-
-    Raises
-    ------
-    SpecError
-        If it is none, or too large.
-    """
-    if not re.fullmatch(rf"[0-9]{{1,{_DIGITS}}}", value):
-        raise SpecError(f"{name} must be a whole number from 0, of at most {_DIGITS} digits; got {value[:40]!r}.")
-    return int(value)
+    found: dict[str, Any] = {}
+    for name, parameter in signature(function).parameters.items():
+        spelled, kind = _SPELLED.get(name, name), str(parameter.annotation).removesuffix(" | None")
+        value = str(request.path_params.get(spelled, request.query_params.get(spelled, "")))
+        if not value or kind not in ("int", "str"):
+            continue
+        if len(value) > _CHARACTERS:
+            raise SpecError(f"{spelled} has {len(value):,} characters; at most {_CHARACTERS:,} are possible.")
+        if kind == "int" and not re.fullmatch(rf"[0-9]{{1,{_DIGITS}}}", value):
+            raise SpecError(f"{spelled} must be a whole number of at most {_DIGITS} digits; got {value[:40]!r}.")
+        found[name] = int(value) if kind == "int" else value
+    return found

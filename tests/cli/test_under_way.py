@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 import opinionsim as osim
-from opinionsim.cli._stores import cells_of, row_of
 from opinionsim.errors import SpecError
 from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
+from opinionsim.watching import row_of
 from tests.cli.conftest import SMALL, Invoke, backup
 from tests.support.running import changed, watched
 
@@ -233,7 +233,7 @@ def test_numbers_of_runs_are_rows_of_the_frame() -> None:
     frame = osim.load("rows.sqlite").runs
     assert frame["run_id"].nunique() < len(frame) == 10
     with open_store("rows.sqlite", write=False) as store:
-        cells = cells_of(store.designs()[0])
+        cells = store.designs()[0].rows
     assert [(cell.cell, cell.replicate, cell.run_id) for cell in cells] == list(
         frame[["cell", "replicate", "run_id"]].itertuples(index=False, name=None)
     )

@@ -27,16 +27,15 @@ from rich.cells import cell_len
 from rich.console import Console
 
 import opinionsim as osim
-from opinionsim.cli import _watch, _watch_state
-from opinionsim.cli._stores import Reason, reasons
+from opinionsim.cli import _watch
 from opinionsim.cli._watch import drawn, in_one_line
-from opinionsim.cli._watch_state import Gathering, Line, OpenRun, Seen, Trajectory, Watcher
 from opinionsim.errors import StoreError
 from opinionsim.llm import Entry, EntryKey, SlotPool
 from opinionsim.running import under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import OpinionRow, Store, TurnRow, open_store
 from opinionsim.testing import run_virtual
+from opinionsim.watching import Line, OpenRun, Reason, Seen, Trajectory, Watcher, _experiments, reasons
 from tests.cli.conftest import SMALL, GatedModel, Invoke, backup
 from tests.support.postgres import Server
 from tests.support.running import changed, watched
@@ -291,28 +290,33 @@ def rewritten() -> Iterator[_Rewritten]:
         yield _Rewritten(store)
 
 
-def test_a_run_that_is_begun_anew_is_gathered_anew(rewritten: _Rewritten) -> None:
-    gathering = Gathering(rewritten.cell)
-    with open_store("s.sqlite", write=False) as reader:
-        before = gathering.look(reader, 0)
-        assert (before.first, before.last) == (1, 6)
-        rewritten.begin()
-        rewritten.record.flush()
-        between = gathering.look(reader, 0)
-        assert (between.last < between.first, {line.values for line in between.lines}) == (True, {()})
-        assert "nothing is on record yet" in _text(_seen(trajectory=between))
-        rewritten.record.add_turn(TurnRow(0, 1, 2, "write", "post", (), "Anew."))
-        opinion = OpinionRow(rewritten.cell.instrument_id or "", 0, -1.0, 0.0, (0.0, 1.0, 0.0, 0.0, 0.0))
-        rewritten.record.add_opinions([opinion])
-        rewritten.record.flush()
-        after = gathering.look(reader, 0)
-        assert after.last == 1
-        assert [line.values for line in after.lines if not math.isnan(line.values[0])] == [(-1.0,)]
+def test_a_run_that_is_begun_anew_is_read_anew(rewritten: _Rewritten) -> None:
+    watcher = Watcher("s.sqlite")
+
+    def seen() -> Trajectory:
+        found = watcher.look().trajectory
+        assert found is not None
+        return found
+
+    before = seen()
+    assert (before.first, before.last) == (1, 6)
+    rewritten.begin()
+    rewritten.record.flush()
+    between = seen()
+    assert (between.last < between.first, {line.values for line in between.lines}) == (True, {()})
+    assert "nothing is on record yet" in _text(_seen(trajectory=between))
+    rewritten.record.add_turn(TurnRow(0, 1, 2, "write", "post", (), "Anew."))
+    opinion = OpinionRow(rewritten.cell.instrument_id or "", 0, -1.0, 0.0, (0.0, 1.0, 0.0, 0.0, 0.0))
+    rewritten.record.add_opinions([opinion])
+    rewritten.record.flush()
+    after = seen()
+    assert after.last == 1
+    assert [line.values for line in after.lines if not math.isnan(line.values[0])] == [(-1.0,)]
 
 
 def test_calls_are_counted_while_they_come(rewritten: _Rewritten, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [time.time()]
-    monkeypatch.setattr(_watch_state, "time", SimpleNamespace(time=lambda: now[0]))
+    monkeypatch.setattr(_experiments, "time", SimpleNamespace(time=lambda: now[0]))
     rewritten.begin()
     watcher = Watcher("s.sqlite")
     assert (watcher.look().rate, watcher.look().calls) == (None, 0)

@@ -100,9 +100,9 @@ def test_posts_from_other_pages_are_refused(server: RoomServer, owner: str, run:
 
 @pytest.mark.parametrize("path", ["/", "/settings", "/sessions/{run}", "/sessions/{run}/live", "/sessions/{run}/seat",
                                   "/sessions/{run}/download/json", "/sessions/{run}/debriefing"])  # fmt: skip
-@pytest.mark.parametrize("cookie", ["", "opinionsim=guessed", "opinionsim=", "other=1"])
+@pytest.mark.parametrize("cookie", ["", "opinionsim-{port}=guessed", "opinionsim-{port}=", "other=1"])
 def test_without_a_key_nothing_is_told(server: RoomServer, run: str, path: str, cookie: str) -> None:
-    answer = ask(server, path.replace("/sessions/{run}", run), cookie=cookie)
+    answer = ask(server, path.replace("/sessions/{run}", run), cookie=cookie.format(port=server.port))
     assert "Ada" not in answer.text
     assert answer.status == (200 if path == "/" else 401)
 
@@ -128,11 +128,12 @@ def test_a_cookie_that_nobody_gave_is_not_taken_over(server: RoomServer, owner: 
     made = _post(server, f"{run[0]}/invite", owner, "seat=none").text
     link = re.search(r"http://\S+/enter/[\w-]+", made)
     assert link is not None
+    chosen = f"opinionsim-{server.port}=chosen"
     entered = ask(server, link[0].removeprefix(server.address), method="POST", origin=server.address,
-                  cookie="opinionsim=chosen")  # fmt: skip
+                  cookie=chosen)  # fmt: skip
     assert entered.status == 303
-    assert "opinionsim=chosen" not in entered.headers["set-cookie"]
-    assert ask(server, run[0], cookie="opinionsim=chosen").status == 401
+    assert chosen not in entered.headers["set-cookie"]
+    assert ask(server, run[0], cookie=chosen).status == 401
 
 
 @pytest.mark.parametrize("path", ["/static/../_rights.py", "/static/..%2f_rights.py", "/static/%2e%2e/__init__.py",

@@ -107,14 +107,14 @@ function axesOf({ axes }, { columns, rows }) {
 // A table of cells: `show` makes what stands in one from the items that belong there.
 function cells(caption, found, given, items, show) {
   const [first, ...nested] = axesOf(found, given), columns = first?.levels ?? [""];
-  const label = (name, scope) => el("th", { scope, dir: "auto" }, name);
+  const label = (name, scope) => el("th", { scope, dir: "auto" }, name), last = (name) => name.split(".").at(-1);
   const place = (axis, item) => Math.max(0, axis.levels.indexOf(item.axes[axis.name]));
   const rank = (item) => nested.reduce((so, axis) => so * axis.levels.length + place(axis, item), 0);
   const rows = [...Map.groupBy(items, rank)].sort(([one], [other]) => one - other).map(([, own]) => el("tr", {},
     nested.map((axis) => label(axis.levels[place(axis, own[0])], "row")),
     columns.map((_, column) => el("td", {}, show(own.filter((item) => !first || place(first, item) === column))))));
   return framed(caption, el("table", {}, el("caption", {}, caption, first && ` Columns: ${first.name}.`),
-    el("thead", {}, el("tr", {}, nested.map((axis) => label(axis.name, "col")), columns.map((level) => label(level || "runs", "col")))),
+    el("thead", {}, el("tr", {}, nested.map((axis) => label(last(axis.name), "col")), columns.map((level) => label(level || "runs", "col")))),
     el("tbody", {}, rows)));
 }
 
@@ -131,7 +131,7 @@ function runGrid(found, given, legend) {
     for (const run of runs) {
       const square = squares.get(run.row), known = value(run);
       const words = `run ${run.row}, ${run.cell}, replicate ${run.replicate}, ${run.state}, ${run.evidence || "not begun"}`;
-      square.className = `square ${run.state.replace(" ", "-")}`;
+      square.className = `square ${colours && run.state === "complete" ? "" : run.state.replace(" ", "-")}`;
       square.style.background = known === null ? "" : shade.colour(known);
       square.textContent = GLYPHS[run.state] ?? "";
       square.title = words + (colours ? `: ${colours.metric} ${signed(known, 3)}` : "");
@@ -139,7 +139,7 @@ function runGrid(found, given, legend) {
     }
     for (const [mean, own] of means) {
       const known = own.map(value).filter((each) => each !== null);
-      mean.textContent = known.length ? `mean ${signed(known.reduce((sum, each) => sum + each, 0) / known.length)}` : "";
+      mean.textContent = known.length > 1 ? `mean ${signed(known.reduce((sum, each) => sum + each, 0) / known.length)}` : "";
     }
     if (colours) explain(legend, shade, colours.metric, metrics, colours.left);
     else legend.textContent = KEY;

@@ -1,0 +1,153 @@
+"""One run at one moment: where it stands in the experiments of a store, and what is known of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from opinionsim.errors import SpecError, StoreError
+from opinionsim.evidence import KINDS
+from opinionsim.watching._runs import state_of
+
+if TYPE_CHECKING:
+    from opinionsim.store import Columns, DesignRow, InstrumentRow, RunState, StoreReader
+
+
+class AbsentError(StoreError):
+    """What is asked for is not in the store."""
+
+
+class OneRun:
+    """A run in one state of the store.
+
+    Parameters
+    ----------
+    reader : StoreReader
+        Reads that state.
+    design : DesignRow
+        A design that holds the run.
+    row : int
+        Its row there.
+
+    Attributes
+    ----------
+    design, row
+        As given.
+    cell : ExperimentRun
+        Cell and replicate of the row.
+    run_id : str
+        Identity of the run.
+    """
+
+    def __init__(self, reader: StoreReader, design: DesignRow, row: int) -> None:
+        self.reader, self.design, self.row = reader, design, row
+        self.cell = design.rows[row]
+        self.run_id = self.cell.run_id
+
+    @classmethod
+    def of(cls, reader: StoreReader, run: str) -> Self:
+        """A run by its identity, in the first row that it has in the design saved last.
+
+        Raises
+        ------
+        AbsentError
+            If it is in no design.
+        """
+        for design in reversed(reader.designs()):
+            for row, cell in enumerate(design.rows):
+                if cell.run_id == run:
+                    return cls(reader, design, row)
+        raise AbsentError(f"The store has no run {run[:40]!r}.")
+
+    @cached_property
+    def columns(self) -> Columns:
+        """What is known of it without texts."""
+        return self.reader.columns(self.run_id)
+
+    @cached_property
+    def registered(self) -> Any:
+        """Its row in the store, as it was registered."""
+        return self.reader.registered([self.run_id])[self.run_id]
+
+    @cached_property
+    def instruments(self) -> dict[str, list[str]]:
+        """Its instruments, that of stance first, with the kinds of text that each reads."""
+        found: dict[str, set[str]] = {self.cell.instrument_id: set()} if self.cell.instrument_id else {}
+        for cell in self.design.rows:
+            for name, kinds in cell.instruments.items() if cell.run_id == self.run_id else ():
+                found.setdefault(name, set()).update(kinds)
+        return {name: in_order(kinds) for name, kinds in found.items()}
+
+    def instrument(self, given: str | None = None) -> InstrumentRow | None:
+        """The instrument that is named, by default that of stance, or else the first; None where nothing is measured.
+
+        Raises
+        ------
+        AbsentError
+            If the run has no such instrument.
+        """
+        if given not in (None, *self.instruments):
+            raise AbsentError(f"The run has no instrument {str(given)[:40]!r}.")
+        wanted = given or next(iter(self.instruments), None)
+        return next((row for row in self.reader.instruments() if row.instrument_id == wanted), None)
+
+    def kind(self, instrument_id: str, given: str | None = None) -> str | None:
+        """The kind of text that is named, by default the first that an instrument coded, or reads; None without.
+
+        Raises
+        ------
+        SpecError
+            If the instrument reads no such kind.
+        """
+        coded = in_order(turn.kind for turn, _ in coded_turns(self.columns, instrument_id))
+        valid = list(dict.fromkeys([*coded, *self.instruments.get(instrument_id, ())]))
+        if given not in (None, *valid):
+            raise SpecError(f"The instrument reads no text of kind {str(given)[:40]!r}; valid: {', '.join(valid)}.")
+        return given or next(iter(valid), None)
+
+
+def coded_turns(columns: Columns, instrument_id: str, kind: str | None = None) -> list[tuple[Any, float | None]]:
+    """Turns that an instrument coded, each by itself, in order, with the value; None for no answer."""
+    turns = {turn.turn: turn for turn in columns.turns}
+    own = (row for row in columns.opinions if row.instrument_id == instrument_id and row.about < 0)
+    return [(turns[row.turn], row.value) for row in own if kind in (None, turns[row.turn].kind)]
+
+
+def in_order(kinds: Iterable[str]) -> list[str]:
+    """Distinct kinds of text, the one that is shown where none is named first."""
+    return sorted({*kinds}, key=lambda kind: (KINDS.index(kind) if kind in KINDS else len(KINDS), kind))
+
+
+def design_of(reader: StoreReader, experiment: str, number: int | None = None) -> tuple[DesignRow, list[int]]:
+    """A design of an experiment, by default the one run last, and the numbers of all its designs.
+
+    Raises
+    ------
+    AbsentError
+        If there is no such experiment or design.
+    """
+    named = [row for row in reader.designs() if experiment in (row.experiment_id, row.name)]
+    own = [row for row in named if row.experiment_id == named[-1].experiment_id]
+    found = [row for row in own if number in (None, row.design)]
+    if not found:
+        what = f"The experiment has no design {number}" if own else f"The store has no experiment {experiment[:40]!r}"
+        raise AbsentError(f"{what}.")
+    return found[-1], sorted(row.design for row in own)
+
+
+def shown_state(reader: StoreReader, found: RunState, run_id: str) -> str:
+    """The state of a run in a word: one of :data:`STATES`, or ``trial`` where somebody has only tried a seat."""
+    state = state_of(run_id, found, reader.under_way({run_id: found}))
+    return "trial" if state == "complete" and any(row.trial for row in reader.seats(run_id)) else state
+
+
+def plain(value: float | None) -> float | None:
+    """A number as JSON has it: None for what is not finite."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def picked(row: Any, names: str) -> dict[str, Any]:
+    """Some attributes of an object, whose names `names` has with spaces between."""
+    return {name: getattr(row, name) for name in names.split()}
