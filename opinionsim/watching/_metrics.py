@@ -64,6 +64,12 @@ class _Measured:
                 parts.append(found[name])
         return np.concatenate(parts)
 
+    def told(self, name: str) -> dict[str, Any]:
+        """A metric by step as JSON values; without a name, what could be asked for."""
+        about = picked(METRICS[name], "meaning formula") if name in self.names else {"meaning": "", "formula": ""}
+        values = [plain(value) for value in self.by_step(name).tolist()] if name else []
+        return {"name": name, **about, "values": values, "names": self.names}
+
     def _networks(self) -> Iterator[tuple[int, int, Network]]:
         """Steps with one network: the first, the one after the last, and the network."""
         n, steps = self.values.shape
@@ -113,12 +119,13 @@ def run_metric(
         If the metric cannot be computed of the run.
     """
     with reader.moment() as moment:
-        found = _Measured(OneRun.of(moment, run), instrument, kind)
-        told: dict[str, Any] = {"name": name, "meaning": "", "formula": "", "values": [], "names": found.names}
-        if name:
-            values = [plain(value) for value in found.by_step(name).tolist()]
-            told |= {**picked(METRICS[name], "meaning formula"), "values": values}
-        return told
+        return _Measured(OneRun.of(moment, run), instrument, kind).told(name)
+
+
+def all_metrics(one: OneRun, instrument: str, kind: str, until: float) -> dict[str, dict[str, Any]]:
+    """The metrics of a run by name, as :func:`run_metric` gives them; of what is computed until a monotonic time."""
+    found = _Measured(one, instrument, kind)
+    return {name: found.told(name) for name in found.names if time.monotonic() < until}
 
 
 def colours(

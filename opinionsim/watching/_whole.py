@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.errors import MeasurementError
 from opinionsim.watching._deliberation import deliberation
 from opinionsim.watching._lines import calls_by_turn, run_turns
-from opinionsim.watching._metrics import run_metric
-from opinionsim.watching._one_run import OneRun
+from opinionsim.watching._metrics import all_metrics
+from opinionsim.watching._one_run import OneRun, coded_turns
 from opinionsim.watching._record import run_agent, run_record
 
 if TYPE_CHECKING:
@@ -48,9 +47,9 @@ def whole_run(reader: StoreReader, run_id: str, most: int) -> dict[str, Any]:
     with reader.moment() as moment:
         run = run_record(moment, run_id)
         listed = run_turns(moment, run_id, count=None)
-        calls, currency = calls_by_turn(OneRun.of(moment, run_id))
+        one = OneRun.of(moment, run_id)
+        calls, currency = calls_by_turn(one)
         asked = {call["prompt"] for each in calls.values() for call in each} - {""}
-        metrics, late = _metrics(moment, run_id)
         found = {
             "run": run,
             "agents": {str(each["agent"]): run_agent(moment, run_id, each["agent"]) for each in run["agents"]},
@@ -60,9 +59,9 @@ def whole_run(reader: StoreReader, run_id: str, most: int) -> dict[str, Any]:
             "calls": calls,
             "currency": currency,
             "prompts": {row.prompt_id: [row.before, row.role, row.text] for row in moment.prompt_links(asked)},
-            "metrics": metrics,
+            "metrics": _metrics(one),
             "deliberation": deliberation(moment, run_id),
-            "left_out": [f"Numbers by step are left out for {', '.join(late)}."] if late else [],
+            "left_out": [],
         }
     for what, leave_out in _LARGE.items():
         if len(json.dumps(found)) <= most:
@@ -72,19 +71,15 @@ def whole_run(reader: StoreReader, run_id: str, most: int) -> dict[str, Any]:
     return found
 
 
-def _metrics(reader: StoreReader, run_id: str) -> tuple[dict[str, Any], list[str]]:
-    """Metrics by step, and the names of those for which there was no time."""
+def _metrics(one: OneRun) -> dict[str, Any]:
+    """Metrics by step, by instrument and kind of text, and by name, as far as they are computed in time."""
     until = time.monotonic() + _METRICS_S
-    found, late = {}, []
-    for name in run_metric(reader, run_id)["names"]:
-        if time.monotonic() > until:
-            late.append(name)
-            continue
-        try:
-            found[name] = run_metric(reader, run_id, name=name)
-        except MeasurementError:
-            late.append(name)
-    return found, late
+    return {
+        f"{instrument} {kind}": all_metrics(one, instrument, kind, until)
+        for instrument, kinds in one.instruments.items()
+        for kind in kinds
+        if coded_turns(one.columns, instrument, kind)
+    }
 
 
 def _without_prompts(found: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ export const LOST = "The connection is lost: what is shown may be out of date.";
 
 export async function ask(path, given = {}, signal = undefined) {
   const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value != null && value !== ""));
-  if (record) return answer(path.split("/").slice(2), asked);
+  if (record) return answer(path.split("/").slice(1), asked);
   let answered, told;
   try {
     answered = await fetch(`/data/${path}?${new URLSearchParams(asked)}`, { signal });
@@ -50,8 +50,8 @@ function missing(problem) {
 
 function turns({ from = 0, count = 50, agent, order, instrument }) {
   const found = record.turns.filter((line) => agent === undefined || line.agent === Number(agent));
-  const size = (line) => Math.abs(line.change ?? -1);
-  if (order === "change") found.sort((one, other) => (other.change === null ? -1 : size(other)) - size(one));
+  const size = (line) => Math.abs(line.change ?? 0);
+  if (order === "change") found.sort((one, other) => size(other) - size(one));
   const listed = found.slice(Number(from), Number(from) + Number(count));
   return { total: found.length, from: Number(from), turns: listed, read: read(listed, instrument) };
 }
@@ -73,9 +73,9 @@ function prompt(id) {
   return messages;
 }
 
-function metrics({ name }) {
-  const names = Object.keys(record.metrics);
-  return record.metrics[name ?? names[0]] ?? { name: "", meaning: "", formula: "", values: [], names };
+function metrics({ instrument, kind, name }) {
+  const own = record.metrics[`${instrument} ${kind}`] ?? {};
+  return own[name] ?? missing(`Numbers by step of ${name} are not in this file.`);
 }
 
 // The messages that these turns were shown.
