@@ -3,7 +3,8 @@
 (a) Ten viewers follow a session whose speakers answer at once; for each message, the seconds from the arrival of its
 reply on record to its arrival at the last viewer. (b) A session of 2,000 turns on record: seconds to its whole page,
 and memory of the server beyond what it held idle. The server is the command `opinionsim room` in a process of its own.
-Run: python benchmarks/web.py [--turns N]
+(c) to (f): see benchmarks/viewer.py.
+Run: python benchmarks/web.py [--turns N] [--only room|viewer] [--tables STORE]
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import yaml
 
 import opinionsim as osim
+from benchmarks import viewer
 from opinionsim.llm import Question
 from opinionsim.store import open_store
 from tests.support.rooms import RoomServer, room
@@ -113,11 +115,6 @@ def on_screen(folder: Path) -> None:
     )
 
 
-def _memory_mb(server: RoomServer) -> float:
-    status = Path(f"/proc/{server.process.pid}/status").read_text(encoding="utf-8")
-    return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]
-
-
 def long_dialogue(folder: Path, turns: int) -> None:
     """(b) Seconds and memory for the whole page of a long dialogue."""
     path = specification(folder, turns // 2)
@@ -128,7 +125,7 @@ def long_dialogue(folder: Path, turns: int) -> None:
         home = ask(server, "/", cookie)[1]
         run = re.search(r"/sessions/\w+", home)[0]  # type: ignore[index]
         time.sleep(1)
-        idle, times = _memory_mb(server), []
+        idle, times = viewer.memory_mb(server), []
         for _ in range(7):
             began = time.perf_counter()
             page = ask(server, run, cookie)[1]
@@ -136,7 +133,7 @@ def long_dialogue(folder: Path, turns: int) -> None:
         shown = page.count('<li class="line')
         print(
             f"(b) {shown:,} messages on one page: {statistics.median(times):.2f} s (median of 7), first {times[0]:.2f} "
-            f"s (bar {OPENED_S:g}); {_memory_mb(server) - idle:.0f} MB over the idle server (bar {MEMORY_MB:g})"
+            f"s (bar {OPENED_S:g}); {viewer.memory_mb(server) - idle:.0f} MB over the idle server (bar {MEMORY_MB:g})"
         )
 
 
@@ -144,8 +141,14 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=2600)
+    parser.add_argument("--only", choices=("room", "viewer"))
+    parser.add_argument("--tables", type=Path, help="a store of chuang2024/tables")
     given = parser.parse_args()
-    for measure in (on_screen, lambda folder: long_dialogue(folder, given.turns)):
+    room_, viewer_ = (given.only in (None, name) for name in ("room", "viewer"))
+    for measure in (
+        *((on_screen, lambda folder: long_dialogue(folder, given.turns)) if room_ else ()),
+        *((lambda folder: viewer.measure(folder, given.tables),) if viewer_ else ()),
+    ):
         with tempfile.TemporaryDirectory() as folder:
             measure(Path(folder))
 
