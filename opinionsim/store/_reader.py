@@ -220,7 +220,7 @@ class StoreReader:
         return self._read(_following.columns, run_id, after, generation)
 
     def said(self, run_ids: Iterable[str]) -> Iterator[Any]:
-        """Rows of the turns of runs with column `text`, for a search: unlike in :meth:`turns`, texts are not checked."""
+        """Rows of the turns of runs with column `text`; unlike those of :meth:`turns`, texts are not checked."""
         with self.reading() as connection:
             yield from _queries.said(connection, run_ids)
 
