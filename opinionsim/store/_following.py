@@ -98,9 +98,16 @@ class Follower:
         return [Event(seq, self._generation, row) for seq, row in sorted(rows, key=itemgetter(0))]
 
 
-def columns(connection: Connection, run_id: str, after: int, generation: int | None) -> Columns:
-    """What is known of a run beyond a number, without its texts; see :meth:`StoreReader.columns`."""
+def columns(
+    connection: Connection, run_id: str, after: int, generation: int | None, known: Columns | None = None
+) -> Columns:
+    """What is known of a run beyond a number, without its texts; see :meth:`StoreReader.columns`.
+
+    `known` is what was read of the whole run before, which is still right where nothing has been added.
+    """
     state, last = look(connection, run_id)
+    if not after and known is not None and (known.state.generation, known.seq) == (state.generation, last):
+        return known._replace(state=state)
     after = after if generation in (None, state.generation) else 0
     if not 0 <= after <= last:
         raise StoreError(f"run {run_id} has no row {after} to go on after; valid: 0 to {last}")
