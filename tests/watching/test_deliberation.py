@@ -21,17 +21,9 @@ SESSION: dict[str, Any] = {
     "roles": {"mediator": {}},
     "interaction": {"kind": "consensus", "candidates": 4, "rounds": 1, "ratings": {"passes": 1}},
 }
-ROOM: dict[str, Any] = {
-    "name": "talk",
-    "seed": 3,
-    "task": "Should the library open on Sundays?",
-    "cast": [{"name": "Ada", "persona": "a nurse"}, {"name": "Ben", "persona": "a cook"}],
-    "roles": {"moderator": {}, "analyzer": {}},
-    "interaction": {"kind": "room", "steps": 8, "analyze_every": 2},
-}
 
 
-def _told(spec: dict[str, Any], folder: Path) -> tuple[osim.Results, dict[str, Any]]:
+def _told(spec: dict[str, Any] | Path, folder: Path) -> tuple[osim.Results, dict[str, Any]]:
     """Results of an experiment of one run, and what the run is beyond its turns."""
     results = osim.run(osim.load_experiment(spec), str(folder / "s.sqlite"))
     with open_store(results.url, write=False) as reader:
@@ -64,8 +56,8 @@ def test_a_session_is_told_round_by_round(tmp_path: Path) -> None:
     assert told["rounds"][0]["critiques"]
 
 
-def test_a_room_is_told_by_its_analyses(tmp_path: Path) -> None:
-    results, told = _told(ROOM, tmp_path)
+def test_a_room_is_told_by_its_analyses(checkout: Path, tmp_path: Path) -> None:
+    results, told = _told(checkout / "experiments" / "room_models.yaml", tmp_path)
     said = results.turns[results.turns["kind"] == "analysis"]
     expected = analyses([*said[["turn", "message"]].itertuples(index=False, name=None)])
     assert told["kind"] == "room"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -109,17 +109,20 @@ def test_a_turn_has_every_call_with_its_literal_prompt(reader: StoreReader, run:
         assert told["currency"]
 
 
-def test_messages_of_events_are_named(tmp_path_factory: pytest.TempPathFactory) -> None:
-    spec = changed(SPEC, events=[{"at": 3, "kind": "message", "text": "The library is closed."}])
-    try:
-        experiment = osim.load_experiment(spec)
-    except SpecError:
-        pytest.skip("events are spelled otherwise")
-    results = osim.run(experiment, str(tmp_path_factory.mktemp("events") / "s.sqlite"))
+def test_messages_from_outside_are_named(tmp_path: Path) -> None:
+    spec = changed(SPEC, events=[{"kind": "message", "step": 3, "text": "The library is closed."}])
+    results = osim.run(osim.load_experiment(spec), str(tmp_path / "s.sqlite"))
+    run = str(results.runs["run_id"].iloc[0])
     with open_store(results.url, write=False) as reader:
-        told = watching.run_turns(reader, results.runs["run_id"].iloc[0], count=200)
-    outside = [each for ref, each in told["read"].items() if not ref.isdecimal()]
-    assert all("event-0" in each["name"] and each["text"] is None for each in outside)
+        record, told = watching.run_record(reader, run), watching.run_turns(reader, run, count=200)
+    assert record["events"] == [{"step": 3, "label": "message"}]
+    outside = {ref: each for ref, each in told["read"].items() if not ref.isdecimal()}
+    assert outside
+    names = {each["agent"]: each["name"] for each in record["agents"]}
+    for ref, each in outside.items():
+        event, _, agent = ref.rpartition("-agent-")
+        expected = (int(agent), f"{names[int(agent)]} ({event})") if event else (None, ref)
+        assert (each["agent"], each["name"], each["text"]) == (*expected, None)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +149,6 @@ def test_what_is_not_there_is_said(reader: StoreReader, run: str) -> None:
     ):
         with pytest.raises((AbsentError, SpecError), match=said):
             call()
-    for spelled in itertools.chain(("", "1", "a.b", "-1.0", "0.-1", "1" * 30 + ".0", "٣.٣")):
-        with pytest.raises(SpecError, match="is not spelled GENERATION.NUMBER"):
+    for spelled in ("", "1", "a.b", "-1.0", "0.-1", "1" * 30 + ".0", "٣.٣"):
+        with pytest.raises(SpecError, match="is not spelled"):
             watching.run_record(reader, run, since=spelled)

@@ -128,8 +128,16 @@ def test_trials_and_withdrawn_runs_say_what_they_are(written: _Written) -> None:
 
 
 def test_points_of_a_classic_sweep_are_the_means_of_its_runs(tmp_path: Path) -> None:
-    sweep = load_sweep({"name": "points", "model": "deffuant", "n": 12, "steps": 10, "replicates": 3,
-                        "over": {"epsilon": [0.1, 0.5], "mu": [0.2, 0.5]}})  # fmt: skip
+    sweep = load_sweep(
+        {
+            "name": "points",
+            "replicates": 3,
+            "model": {"classic": "deffuant"},
+            "population": {"size": 12},
+            "interaction": {"steps": 10},
+            "sweep": {"model.parameters.epsilon": [0.1, 0.5], "model.parameters.mu": [0.2, 0.5]},
+        }
+    )
     url = str(tmp_path / "points.sqlite")
     run_sweep(sweep, url)
     frame = osim.load(url).points
