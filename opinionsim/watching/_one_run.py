@@ -7,16 +7,13 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from opinionsim.errors import SpecError, StoreError
+from opinionsim.errors import SpecError
 from opinionsim.evidence import KINDS
+from opinionsim.store import AbsentError
 from opinionsim.watching._runs import state_of
 
 if TYPE_CHECKING:
-    from opinionsim.store import Columns, DesignRow, InstrumentRow, RunState, StoreReader
-
-
-class AbsentError(StoreError):
-    """What is asked for is not in the store."""
+    from opinionsim.store import Columns, DesignRow, ExperimentRun, InstrumentRow, RunState, StoreReader
 
 
 class OneRun:
@@ -28,12 +25,14 @@ class OneRun:
         Reads that state.
     design : DesignRow
         A design that holds the run.
+    rows : list of ExperimentRun
+        All rows of the design.
     row : int
-        Its row there.
+        Number of the run's row.
 
     Attributes
     ----------
-    design, row
+    reader, design, rows, row
         As given.
     cell : ExperimentRun
         Cell and replicate of the row.
@@ -41,9 +40,9 @@ class OneRun:
         Identity of the run.
     """
 
-    def __init__(self, reader: StoreReader, design: DesignRow, row: int) -> None:
-        self.reader, self.design, self.row = reader, design, row
-        self.cell = design.rows[row]
+    def __init__(self, reader: StoreReader, design: DesignRow, rows: list[ExperimentRun], row: int) -> None:
+        self.reader, self.design, self.rows, self.row = reader, design, rows, row
+        self.cell = rows[row]
         self.run_id = self.cell.run_id
 
     @classmethod
@@ -56,9 +55,10 @@ class OneRun:
             If it is in no design.
         """
         for design in reversed(reader.designs()):
-            for row, cell in enumerate(design.rows):
+            rows = design.rows
+            for row, cell in enumerate(rows):
                 if cell.run_id == run:
-                    return cls(reader, design, row)
+                    return cls(reader, design, rows, row)
         raise AbsentError(f"The store has no run {run[:40]!r}.")
 
     @cached_property
@@ -75,7 +75,7 @@ class OneRun:
     def instruments(self) -> dict[str, list[str]]:
         """Its instruments, that of stance first, with the kinds of text that each reads."""
         found: dict[str, set[str]] = {self.cell.instrument_id: set()} if self.cell.instrument_id else {}
-        for cell in self.design.rows:
+        for cell in self.rows:
             for name, kinds in cell.instruments.items() if cell.run_id == self.run_id else ():
                 found.setdefault(name, set()).update(kinds)
         return {name: in_order(kinds) for name, kinds in found.items()}
@@ -118,23 +118,6 @@ def coded_turns(columns: Columns, instrument_id: str, kind: str | None = None) -
 def in_order(kinds: Iterable[str]) -> list[str]:
     """Distinct kinds of text, the one that is shown where none is named first."""
     return sorted({*kinds}, key=lambda kind: (KINDS.index(kind) if kind in KINDS else len(KINDS), kind))
-
-
-def design_of(reader: StoreReader, experiment: str, number: int | None = None) -> tuple[DesignRow, list[int]]:
-    """A design of an experiment, by default the one run last, and the numbers of all its designs.
-
-    Raises
-    ------
-    AbsentError
-        If there is no such experiment or design.
-    """
-    named = [row for row in reader.designs() if experiment in (row.experiment_id, row.name)]
-    own = [row for row in named if row.experiment_id == named[-1].experiment_id]
-    found = [row for row in own if number in (None, row.design)]
-    if not found:
-        what = f"The experiment has no design {number}" if own else f"The store has no experiment {experiment[:40]!r}"
-        raise AbsentError(f"{what}.")
-    return found[-1], sorted(row.design for row in own)
 
 
 def shown_state(reader: StoreReader, found: RunState, run_id: str) -> str:

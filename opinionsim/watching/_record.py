@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opinionsim.errors import SpecError
 from opinionsim.evidence import evidence_statement
-from opinionsim.store import marks_of
-from opinionsim.watching._one_run import AbsentError, OneRun, picked, plain, shown_state
+from opinionsim.store import AbsentError, marks_of
+from opinionsim.watching._one_run import OneRun, picked, plain, shown_state
 
 if TYPE_CHECKING:
     from opinionsim.store import AgentRow, StoreReader
@@ -25,14 +25,11 @@ _LASTING = ("about", "agents", "instruments", "edges", "directed", "events", "si
 
 
 class Standing(NamedTuple):
-    """How far a run is on record."""
+    """How far a run is on record: how often it was begun anew, number of its last row, and its state in a word."""
 
     generation: int
-    """How often it was begun anew."""
     seq: int
-    """Number of its last row."""
     state: str
-    """Its state in a word."""
 
 
 def standing(reader: StoreReader, run: str) -> Standing:
@@ -117,7 +114,7 @@ def _lasting(one: OneRun, state: str) -> dict[str, Any]:
     (row,) = one.reader.cells(replace(one.design, runs=(one.cell,)))
     edges = one.reader.edges(one.run_id)
     known = {each.instrument_id: each for each in one.reader.instruments()}
-    listed = [*enumerate(one.design.rows)]
+    listed = [*enumerate(one.rows)]
     siblings = {each.run_id: number for number, each in reversed(listed) if each.block == one.cell.block}
     siblings.pop(one.run_id)
     return {
@@ -152,7 +149,7 @@ def _notices(row: dict[str, Any], state: str) -> list[str]:
         "withdrawn": "A person has withdrawn: what it wrote, and what others wrote after it, is deleted.",
         "trial": "Somebody only tried a seat of this run: it counts in no table.",
     }
-    dropped = f"{row['dropped_turns']:,} turns dropped out because of events." if row["dropped_turns"] else ""
+    dropped = f"Because of events, {row['dropped_turns']:,} of its turns dropped out." if row["dropped_turns"] else ""
     return [each for each in (said.get(state, row["error"]), dropped) if each]
 
 

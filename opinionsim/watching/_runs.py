@@ -34,6 +34,15 @@ def spelled(url: str) -> str:
     return shlex.quote(path if path.endswith((".sqlite", ".sqlite3", ".db")) else address)
 
 
+def by_experiment(designs: Iterable[DesignRow]) -> list[list[DesignRow]]:
+    """Designs of each experiment, in the order in which they were run; the experiment run last is the last."""
+    found: dict[str, list[DesignRow]] = {}
+    for design in designs:
+        # Designs come in the order in which they were run.
+        found[design.experiment_id] = [*found.pop(design.experiment_id, []), design]
+    return list(found.values())
+
+
 def states_of(opened: StoreReader, design: DesignRow) -> dict[str, RunState]:
     """The states of the runs of a design.
 
@@ -123,14 +132,10 @@ def count_points(opened: StoreReader, designs: Iterable[DesignRow]) -> dict[str,
 class Replies(NamedTuple):
     """Replies of models on record for a run."""
 
-    number: int = 0
-    """Number of replies, rejected ones included."""
-    last_at: float | None = None
-    """Unix time at which the last one arrived."""
-    recent: int = 0
-    """Number of replies that arrived after `since`."""
-    recent_from: float | None = None
-    """Unix time at which the first of these arrived."""
+    number: int = 0  # number of replies, rejected ones included
+    last_at: float | None = None  # Unix time at which the last one arrived
+    recent: int = 0  # number of replies that arrived after `since`
+    recent_from: float | None = None  # Unix time at which the first of these arrived
 
 
 def replies_of(opened: StoreReader, run_ids: Iterable[str], since: float = math.inf) -> dict[str, Replies]:
@@ -165,12 +170,9 @@ def replies_of(opened: StoreReader, run_ids: Iterable[str], since: float = math.
 class Reason(NamedTuple):
     """A cause of errors."""
 
-    runs: int
-    """Number of runs with this cause."""
-    error: str
-    """The error of one of them."""
-    alike: bool
-    """Whether all of them have that same error."""
+    runs: int  # number of runs with this cause
+    error: str  # the error of one of them
+    alike: bool  # whether all of them have that same error
 
     def __str__(self) -> str:
         return (

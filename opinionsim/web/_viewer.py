@@ -24,7 +24,7 @@ from starlette.routing import Route
 
 from opinionsim import watching
 from opinionsim.errors import OpinionSimError, SpecError, StoreError
-from opinionsim.store import Store, StoreReader, open_store
+from opinionsim.store import AbsentError, Store, StoreReader, open_store
 from opinionsim.web._guard import Guard, cookie_name, set_cookie, static, templates
 from opinionsim.web._rights import Keys, hashed, new_key
 
@@ -90,17 +90,6 @@ class Viewer:
             if self._store is not None:
                 self._store.close()
             self._store = None
-            self.known.clear()
-
-    def experiment(self, name: str) -> str:
-        """Identity of an experiment.
-
-        Raises
-        ------
-        StoreError
-            If there is none of this name.
-        """
-        return str(self.asked(lambda reader: watching.experiment(reader, name))["id"])
 
     def asked(self, question: Callable[[StoreReader], Any]) -> Any:
         """The answer of the store to a question.
@@ -115,10 +104,12 @@ class Viewer:
             store = self._store
         try:
             return question(store)
-        except watching.AbsentError:
+        except AbsentError:
             raise
         except StoreError:
-            self.close()
+            # Others may still read what is open, which is closed after them.
+            self._store = None
+            self.known.clear()
             raise
 
     def shared(self, key: Any, question: Callable[[StoreReader], Any], held_s: tuple[float, float] = _SHARED_S) -> Any:
@@ -272,7 +263,7 @@ def _problem(error: Exception) -> tuple[int, str]:
         own = error.detail != HTTPStatus(error.status_code).phrase
         return error.status_code, error.detail if own else "There is nothing at this address."
     if isinstance(error, OpinionSimError):
-        kinds = ((watching.AbsentError, 404), (StoreError, 503))
+        kinds = ((AbsentError, 404), (StoreError, 503))
         return next((status for kind, status in kinds if isinstance(error, kind)), 400), str(error)
     return 500, f"This could not be answered ({type(error).__name__}); please report it."
 

@@ -51,7 +51,7 @@ def chromium() -> Iterator[Any]:
 
 
 class RoomServer:
-    """The command `opinionsim room` in a process of its own.
+    """The command `opinionsim room`, or another one that serves pages, in a process of its own.
 
     Attributes
     ----------
@@ -61,10 +61,10 @@ class RoomServer:
         Scheme, host and port.
     """
 
-    def __init__(self, spec: str | Path, folder: Path, *options: str) -> None:
-        command = [sys.executable, "-m", "opinionsim", "room", str(spec), "--no-browser", *options]
+    def __init__(self, spec: str | Path, folder: Path, *options: str, command: str = "room") -> None:
+        called = [sys.executable, "-m", "opinionsim", command, str(spec), "--no-browser", *options]
         self.process = subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            called, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"},
         )  # fmt: skip
         self.said: list[str] = []
@@ -107,9 +107,9 @@ class RoomServer:
 
 
 @contextmanager
-def room(spec: str | Path, folder: Path, *options: str) -> Iterator[RoomServer]:
-    """A room while the block lasts."""
-    server = RoomServer(spec, folder, *options)
+def room(spec: str | Path, folder: Path, *options: str, command: str = "room") -> Iterator[RoomServer]:
+    """A room, or other pages, while the block lasts."""
+    server = RoomServer(spec, folder, *options, command=command)
     try:
         yield server
     finally:
