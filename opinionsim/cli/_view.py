@@ -43,14 +43,13 @@ def view(
 
 def _exported(store: str, experiment: str | None, design: int | None, run: str, path: Path) -> None:
     """Write one run as a file."""
-    from opinionsim.cli._stores import design_of, read_results
-    from opinionsim.store import open_store
+    from opinionsim.store import find_design, open_store
     from opinionsim.watching import row_of
     from opinionsim.web import export
 
-    results = read_results(store, experiment, design)
-    with open_store(results.url, write=False) as opened:
-        run_ids = [cell.run_id for cell in design_of(opened, results).rows]
-        for left_out in export(opened, run_ids[row_of(results.name, run_ids, run)], path):
+    with open_store(store, write=False) as opened:
+        chosen, _ = find_design(opened, experiment, design)
+        run_ids = [cell.run_id for cell in chosen.rows]
+        for left_out in export(opened, run_ids[row_of(chosen.name, run_ids, run)], path):
             note(left_out)
     say(f"{path}: {path.stat().st_size / 1e6:,.1f} MB; it opens by a double click, without a network")
