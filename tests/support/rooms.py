@@ -51,7 +51,7 @@ def chromium() -> Iterator[Any]:
 
 
 class RoomServer:
-    """The command `opinionsim room` in a process of its own.
+    """The command `opinionsim room`, or another one that serves pages, in a process of its own.
 
     Attributes
     ----------
@@ -61,10 +61,10 @@ class RoomServer:
         Scheme, host and port.
     """
 
-    def __init__(self, spec: str | Path, folder: Path, *options: str) -> None:
-        command = [sys.executable, "-m", "opinionsim", "room", str(spec), "--no-browser", *options]
+    def __init__(self, spec: str | Path, folder: Path, *options: str, command: str = "room") -> None:
+        command_line = [sys.executable, "-m", "opinionsim", command, str(spec), "--no-browser", *options]
         self.process = subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            command_line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"},
         )  # fmt: skip
         self.said: list[str] = []
@@ -74,7 +74,7 @@ class RoomServer:
         self._reader.start()
         if not self._linked.wait(60) or not self.link:
             self.kill()
-            raise RuntimeError(f"the room did not open: {''.join(self.said)}")
+            raise RuntimeError(f"the {command} did not open: {''.join(self.said)}")
         self.address = self.link.partition("/enter/")[0]
         self.port = int(self.address.rpartition(":")[2])
 
@@ -107,9 +107,9 @@ class RoomServer:
 
 
 @contextmanager
-def room(spec: str | Path, folder: Path, *options: str) -> Iterator[RoomServer]:
-    """A room while the block lasts."""
-    server = RoomServer(spec, folder, *options)
+def room(spec: str | Path, folder: Path, *options: str, command: str = "room") -> Iterator[RoomServer]:
+    """A room, or what another command serves, while the block lasts."""
+    server = RoomServer(spec, folder, *options, command=command)
     try:
         yield server
     finally:

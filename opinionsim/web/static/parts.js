@@ -47,7 +47,7 @@ export function duration(seconds) {
 export const counted = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
 
 // A table that scrolls by itself where the page is narrower.
-export const framed = (name, made) => el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": name }, made);
+export const framed = (name, made) => el("div", { class: "wide", tabindex: 0, role: "group", "aria-label": name }, made);
 
 export function table(caption, columns, rows) {
   const cells = (row) => row.map((cell, place) => el(place ? "td" : "th", place ? {} : { scope: "row" }, cell ?? ""));

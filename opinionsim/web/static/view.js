@@ -1,7 +1,7 @@
 // The page: what its address asks for, drawn into a part of its own, so that a late answer finds no page to spoil.
 
 import { record } from "./source.js";
-import { el, head, say } from "./parts.js";
+import { el, fill, head, say } from "./parts.js";
 import { experimentView, experimentsView } from "./experiments.js";
 import { agentView, dialogueView, searchView, turnView } from "./reading.js";
 import { runView } from "./run.js";
@@ -24,6 +24,7 @@ async function draw(event) {
   say("");
   document.getElementById("view").replaceChildren(place);
   place.setAttribute("aria-busy", "true");
+  place.dataset.at = location.hash.split("?")[0];
   try {
     if (!view) throw new Error("There is nothing at this address.");
     await view[1](place, view[0].slice(1), Object.fromEntries(new URLSearchParams(asked)), signal);
