@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from opinionsim.errors import SpecError, StoreError
-from opinionsim.store import AgentRow, DesignRow, ExperimentRun, Results, Store, TurnRow, open_store
+from opinionsim.errors import SpecError
+from opinionsim.store import AgentRow, DesignRow, ExperimentRun, Results, Store, TurnRow, find_design, open_store
 
 
 def transcript(results: Results, run: int | str = 0, agent: int | None = None, turn: int | None = None) -> str:
@@ -47,7 +47,7 @@ def transcript(results: Results, run: int | str = 0, agent: int | None = None, t
     The run is read from the store at the time of the call; a run under way is shown as far as it is on record.
     """
     with open_store(results.url, write=False) as store:
-        design = _design(store, results)
+        design, _ = find_design(store, results.name, results.design)
         return spelled(_told(store, design, _cell(design, run), agent, turn), agent, turn)
 
 
@@ -80,13 +80,6 @@ class Told:
     authors: Mapping[int, int]
     values: Mapping[int, float]
     unheard: frozenset[int] = frozenset()
-
-
-def _design(store: Store, results: Results) -> DesignRow:
-    for design in store.designs():
-        if (design.name, design.design) == (results.name, results.design):
-            return design
-    raise StoreError(f"the store {store.url} no longer has design {results.design} of experiment {results.name!r}")
 
 
 def _cell(design: DesignRow, run: int | str) -> ExperimentRun:

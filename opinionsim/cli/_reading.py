@@ -9,7 +9,7 @@ import typer
 
 from opinionsim.cli._console import note, say, say_json
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, own_modules
-from opinionsim.cli._stores import design_of, note_standing, read_results
+from opinionsim.cli._stores import note_standing, read_results
 from opinionsim.errors import SpecError
 from opinionsim.watching import row_of
 
@@ -38,11 +38,11 @@ def show(
 ) -> None:
     """Print what was said in a run, who read what, and how each text was coded."""
     from opinionsim.analysis import transcript
-    from opinionsim.store import open_store
+    from opinionsim.store import find_design, open_store
 
     results = read_results(store, experiment, design)
     with open_store(results.url, write=False) as opened:
-        run_ids = [cell.run_id for cell in design_of(opened, results).rows]
+        run_ids = [cell.run_id for cell in find_design(opened, results.name, results.design)[0].rows]
         row = row_of(results.name, run_ids, run)
         note_standing(opened, run_ids[row], row)
         number = None if agent is None else _agent_named(agent, opened.agents(run_ids[row]))

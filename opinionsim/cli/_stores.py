@@ -10,7 +10,7 @@ from opinionsim.cli._console import note
 from opinionsim.watching import Reason, state_of
 
 if TYPE_CHECKING:
-    from opinionsim.store import DesignRow, Results, RunState, StoreReader
+    from opinionsim.store import Results, RunState, StoreReader
 
 # -- experiments and designs ---------------------------------------------------------------------------------
 
@@ -46,11 +46,6 @@ def _designs_text(shown: int, designs: Sequence[int]) -> str:
     *most, last = map(str, others)
     listed = f"{', '.join(most)} or {last}" if most else last
     return f"design {shown} of {len(designs)}; --design {listed} for {which}"
-
-
-def design_of(opened: StoreReader, results: Results) -> DesignRow:
-    """The design of the results, as it is on record now."""
-    return next(row for row in opened.designs() if (row.name, row.design) == (results.name, results.design))
 
 
 # -- runs ----------------------------------------------------------------------------------------------------

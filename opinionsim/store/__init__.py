@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from opinionsim.lazy import on_first_use
 from opinionsim.store._rows import (
     SUMMARY as SUMMARY,
+    AbsentError as AbsentError,
     AgentRow as AgentRow,
     Columns as Columns,
     DesignRow as DesignRow,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from opinionsim.store._frames import COLUMNS as COLUMNS, FRAMES as FRAMES
     from opinionsim.store._reader import StoreReader as StoreReader
     from opinionsim.store._record import RunRecord as RunRecord
-    from opinionsim.store._results import Results as Results, load as load
+    from opinionsim.store._results import Results as Results, find_design as find_design, load as load
     from opinionsim.store._sql import Store as Store, copy_store as copy_store, open_store as open_store
     from opinionsim.store._workers import EXPIRY_S as EXPIRY_S
 

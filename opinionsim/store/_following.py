@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import Connection, select
 
 from opinionsim.errors import DamagedError, StoreError
 from opinionsim.store import _queries, _schema
-from opinionsim.store._rows import Columns, OpinionRow, RunState, TieRow, TurnRow
+from opinionsim.store._rows import AbsentError, Columns, OpinionRow, RunState, TieRow, TurnRow
 
 if TYPE_CHECKING:
     from opinionsim.store._reader import StoreReader
@@ -87,26 +87,27 @@ class Follower:
             If the store cannot be read, or a row is damaged or missing.
         """
         with self._store.reading() as connection:
-            self.state, last = look(connection, self.run_id)
-            if self.state.generation != self._generation:
-                self._generation, self.seq = self.state.generation, 0
-            rows = sorted(_rows(connection, self.run_id, self.seq), key=lambda each: each[0])
-        events = []
-        for number, row in rows:
-            if number != self.seq + 1:
-                raise DamagedError(f"row {self.seq + 1} of run {self.run_id} is missing")
-            self.seq = number
-            events.append(Event(number, self._generation, row))
-        if self.seq < last:
-            raise DamagedError(f"row {self.seq + 1} of run {self.run_id} is missing")
-        if self.seq > last:
-            raise DamagedError(f"run {self.run_id} has fewer rows than were read: its store was replaced by another")
-        return events
+            found = columns(connection, self.run_id, self.seq, self._generation)
+            told = _queries.texts(connection, {row.text_id for row in found.turns})
+        self.state, self.seq, self._generation = found.state, found.seq, found.state.generation
+        rows: list[tuple[int, TurnRow | OpinionRow | TieRow]] = [
+            *((row.seq, _queries.turn_of(row, told.get(row.text_id))) for row in found.turns),
+            *((row.seq, _queries.tie_of(row)) for row in found.ties),
+            *((row.seq, _queries.opinion_of(row)) for row in found.opinions),
+        ]
+        return [Event(seq, self._generation, row) for seq, row in sorted(rows, key=itemgetter(0))]
 
 
-def columns(connection: Connection, run_id: str, after: int, generation: int | None) -> Columns:
-    """What is known of a run beyond a number, without its texts; see :meth:`StoreReader.columns`."""
+def columns(
+    connection: Connection, run_id: str, after: int, generation: int | None, known: Columns | None = None
+) -> Columns:
+    """What is known of a run beyond a number, without its texts; see :meth:`StoreReader.columns`.
+
+    `known` is what was read of the whole run before, which is still right where nothing has been added.
+    """
     state, last = look(connection, run_id)
+    if not after and known is not None and (known.state.generation, known.seq) == (state.generation, last):
+        return known._replace(state=state)
     after = after if generation in (None, state.generation) else 0
     if not 0 <= after <= last:
         raise StoreError(f"run {run_id} has no row {after} to go on after; valid: 0 to {last}")
@@ -124,26 +125,13 @@ def look(connection: Connection, run_id: str) -> tuple[RunState, int]:
 
     Raises
     ------
-    StoreError
+    AbsentError
         If there is no such run.
     """
     states = _queries.states(connection, [run_id])
     if run_id not in states:
-        raise StoreError(f"the store has no run {run_id!r}")
+        raise AbsentError(f"the store has no run {run_id[:40]!r}")
     return states[run_id], _queries.progress(connection, [run_id])[run_id].seq
-
-
-def _rows(connection: Connection, run_id: str, after: int) -> Iterator[tuple[int, TurnRow | OpinionRow | TieRow]]:
-    """Rows of a run beyond a number."""
-    turn, tie, opinion = _schema.turns, _schema.ties, _schema.opinions
-    readers = (
-        (turn, _schema.with_text(turn), _queries.turn_of),
-        (tie, select(tie), _queries.tie_of),
-        (opinion, select(opinion), _queries.opinion_of),
-    )
-    for table, asked, read in readers:
-        for row in _schema.sealed(connection, table, asked.where(table.c.run_id == run_id, table.c.seq > after)):
-            yield row.seq, read(row)
 
 
 def follow(

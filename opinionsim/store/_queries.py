@@ -143,7 +143,7 @@ def turns(
     if agent is not None:
         statement = statement.where(table.c.agent == agent)
     some = [statement] if only is None else [statement.where(table.c.turn.in_(each)) for each in _schema.chunks(only)]
-    return [turn_of(row) for each in some for row in _schema.sealed(connection, table, each)]
+    return [turn_of(row, row.text) for each in some for row in _schema.sealed(connection, table, each)]
 
 
 def said(connection: Connection, run_ids: Iterable[str]) -> Iterator[Any]:
@@ -151,9 +151,9 @@ def said(connection: Connection, run_ids: Iterable[str]) -> Iterator[Any]:
     return _schema.of_runs(connection, _schema.turns, run_ids, _schema.with_text(_schema.turns))
 
 
-def turn_of(row: Any) -> TurnRow:
-    """A turn from its row, with its text."""
-    return _schema.made(TurnRow, _schema.turns, row, text=_schema.checked_text(row.text_id, row.text))
+def turn_of(row: Any, text: str | None) -> TurnRow:
+    """A turn from its row and its text."""
+    return _schema.made(TurnRow, _schema.turns, row, text=_schema.checked_text(row.text_id, text))
 
 
 def _of_run(connection: Connection, table: Table, run_id: str | None, *order: str) -> Iterator[Any]:

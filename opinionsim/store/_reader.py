@@ -54,6 +54,8 @@ class StoreReader:
     def __init__(self, database: Database) -> None:
         self.url = database.url
         self._database = database
+        #: What was last read of a run or two, for questions that follow each other.
+        self._known: dict[str, Columns] = {}
 
     @property
     def shared(self) -> bool:
@@ -72,7 +74,7 @@ class StoreReader:
     def moment(self) -> Iterator[StoreReader]:
         """A reader of this store all of whose methods read the same state, as long as the block lasts."""
         with self.reading() as connection:
-            yield _Moment(self._database, connection)
+            yield _Moment(self._database, connection, self._known)
 
     def _read(
         self, question: Callable[Concatenate[Connection, _P], _T], *arguments: _P.args, **options: _P.kwargs
@@ -217,10 +219,15 @@ class StoreReader:
 
     def columns(self, run_id: str, *, after: int = 0, generation: int | None = None) -> Columns:
         """What is known of a run beyond a row, without its texts; parameters and errors are those of :meth:`follow`."""
-        return self._read(_following.columns, run_id, after, generation)
+        found = self._read(_following.columns, run_id, after, generation, self._known.get(run_id))
+        if not after:
+            for other in list(self._known)[:-1]:
+                self._known.pop(other, None)
+            self._known[run_id] = found
+        return found
 
     def said(self, run_ids: Iterable[str]) -> Iterator[Any]:
-        """Rows of the turns of runs with column `text`, for a search: unlike in :meth:`turns`, texts are not checked."""
+        """Rows of the turns of runs with column `text`; unlike those of :meth:`turns`, texts are not checked."""
         with self.reading() as connection:
             yield from _queries.said(connection, run_ids)
 
@@ -315,13 +322,7 @@ class StoreReader:
     # Models and texts
 
     def usage(self, run_ids: Iterable[str]) -> Paid:
-        """Usage of the stored calls of runs, rejected replies included.
-
-        Returns
-        -------
-        Paid
-            Tokens of the calls with a count, money of the calls with a price, and the number of calls without a count.
-        """
+        """Usage of the stored calls of runs, rejected replies included."""
         return self._read(_queries.usage, run_ids)
 
     def spending(self) -> dict[str, Paid]:
@@ -391,9 +392,9 @@ class StoreReader:
 class _Moment(StoreReader):
     """The read methods inside one transaction."""
 
-    def __init__(self, database: Database, connection: Connection) -> None:
+    def __init__(self, database: Database, connection: Connection, known: dict[str, Columns]) -> None:
         super().__init__(database)
-        self._connection = connection
+        self._connection, self._known = connection, known
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

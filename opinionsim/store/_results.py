@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import StoreError
 from opinionsim.messages import ChatMessage
-from opinionsim.store._rows import DesignRow
+from opinionsim.store._rows import AbsentError, DesignRow
 from opinionsim.store._sql import open_store
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from opinionsim.schedules import Recorded
+    from opinionsim.store._reader import StoreReader
 
 
 def load(store: str, experiment: str | None = None, *, design: int | None = None) -> Results:
@@ -41,23 +42,40 @@ def load(store: str, experiment: str | None = None, *, design: int | None = None
         If the store cannot be read, or holds no such experiment or design.
     """
     with open_store(store, write=False) as opened:
-        rows = opened.designs()
-        url = opened.url
-        if not rows:
-            raise StoreError(f"the store {url} holds no experiment yet")
-        chosen = [row for row in rows if experiment is None or experiment in (row.name, row.experiment_id)]
-        if not chosen:
-            names = ", ".join(sorted({row.name for row in rows}))
-            raise StoreError(f"the store {url} has no experiment {experiment!r}; it holds {names}")
-        own = [row for row in chosen if row.experiment_id == chosen[-1].experiment_id]
-        found = {row.design: row for row in own}
-        number = own[-1].design if design is None else design
-        if number not in found:
-            valid = ", ".join(map(str, sorted(found)))
-            raise StoreError(f"experiment {own[-1].name!r} in {url} has no design {design}; it has {valid}")
-        states = opened.states(sorted({run.run_id for run in found[number].runs}))
-        under_way = len(opened.under_way(states))
-    return Results(url, found[number], tuple(sorted(found)), under_way)
+        found, numbers = find_design(opened, experiment, design)
+        states = opened.states(sorted({run.run_id for run in found.runs}))
+        return Results(opened.url, found, numbers, len(opened.under_way(states)))
+
+
+def find_design(
+    opened: StoreReader, experiment: str | None = None, design: int | None = None
+) -> tuple[DesignRow, tuple[int, ...]]:
+    """A design of an experiment, and the numbers of all its designs.
+
+    Parameters
+    ----------
+    opened : StoreReader
+        An open store.
+    experiment, design
+        As for :func:`load`.
+
+    Raises
+    ------
+    AbsentError
+        If there is none.
+    """
+    rows = opened.designs()
+    chosen = [row for row in rows if experiment in (None, row.name, row.experiment_id)]
+    if not chosen:
+        names = ", ".join(sorted({row.name for row in rows}))
+        lacking = f"has no experiment {experiment!r}; it holds {names}" if rows else "holds no experiment yet"
+        raise AbsentError(f"the store {opened.url} {lacking}")
+    found = {row.design: row for row in chosen if row.experiment_id == chosen[-1].experiment_id}
+    number = chosen[-1].design if design is None else design
+    if number not in found:
+        valid = ", ".join(map(str, sorted(found)))
+        raise AbsentError(f"experiment {chosen[-1].name!r} in {opened.url} has no design {design}; it has {valid}")
+    return found[number], tuple(sorted(found))
 
 
 class Results:

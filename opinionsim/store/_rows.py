@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from operator import add
 from typing import Any, Literal, NamedTuple
 
+from opinionsim.errors import StoreError
 from opinionsim.messages import Condition
 
 #: Status of a run: not begun, under way or cut off, finished, ended before it was finished, or withdrawn for good by a
@@ -18,6 +19,10 @@ SUMMARY = (
     *("seed", "topic", "category", "framing", "claim", "task", "truth", "confirmation_bias", "memory", "world"),
     *("model", "interaction", "network", "n_agents", "steps", "event_steps", "dropped_turns"),
 )
+
+
+class AbsentError(StoreError):
+    """What is asked for is not in the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,27 +272,40 @@ class TurnRow:
 
 
 class Progress(NamedTuple):
-    """How far a run is on record."""
+    """How far a run is on record.
+
+    Attributes
+    ----------
+    seq : int
+        Number of its last turn, tie or opinion; 0 before the first.
+    paid : Paid
+        Usage of its calls.
+    """
 
     seq: int
-    """Number of its last turn, tie or opinion; 0 before the first."""
     paid: Paid
-    """Usage of its calls."""
 
 
 class Columns(NamedTuple):
-    """What is known of a run without its texts: rows of the store's tables, with the columns of these."""
+    """What is known of a run without its texts: rows with the columns of the store's tables.
+
+    Attributes
+    ----------
+    state : RunState
+        Its state.
+    seq : int
+        Number of the last row.
+    turns, ties : list
+        Turns by index, and ties that moved, in order.
+    opinions : list
+        Opinions in the order of their turns; `about` is -1 for none, `value` None for no answer.
+    """
 
     state: RunState
-    """Its state."""
     seq: int
-    """Number of the last row."""
     turns: list[Any]
-    """Turns, by index."""
     ties: list[Any]
-    """Ties that moved, in order."""
     opinions: list[Any]
-    """Opinions, in the order of their turns; `about` is -1 for none, `value` None for no answer."""
 
 
 @dataclass(frozen=True, slots=True)

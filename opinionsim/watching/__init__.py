@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     )
     from opinionsim.watching._lines import run_turn as run_turn, run_turns as run_turns
     from opinionsim.watching._metrics import colours as colours, run_metric as run_metric
-    from opinionsim.watching._one_run import AbsentError as AbsentError
     from opinionsim.watching._overview import experiment as experiment, experiments as experiments
     from opinionsim.watching._record import (
         Standing as Standing,

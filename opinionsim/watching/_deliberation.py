@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.dialogue import Analysis, AnalysisItem, analyses
+from pydantic import TypeAdapter
+
+from opinionsim.dialogue import Analysis, analyses
 from opinionsim.schedules import rows_of
 from opinionsim.store import Results
-from opinionsim.watching._one_run import OneRun, picked, plain
+from opinionsim.watching._one_run import OneRun, plain
 
 if TYPE_CHECKING:
     from opinionsim.schedules import Recorded
@@ -50,7 +52,10 @@ def deliberation(reader: StoreReader, run: str) -> dict[str, Any]:
             return _consensus(Results(reader.url, replace(one.design, runs=(one.cell,)), under_way=1))
         if interaction == "room":
             texts = [(row.turn, row.text) for row in moment.turns(run) if row.kind == _ANALYSIS]
-            return {"kind": "room", "analyses": [_analysis(each) for each in analyses(texts)]}
+            found = TypeAdapter(list[Analysis]).dump_python(analyses(texts), mode="json")
+            for claim in (each for analysis in found for each in analysis["claims"]):
+                claim |= claim.pop("claim")
+            return {"kind": "room", "analyses": found}
         if interaction in _STRUCTURES:
             return {"kind": "structure", "structure": interaction}
         return {"kind": None}
@@ -97,18 +102,3 @@ def _round(session: Recorded, step: int, election: Mapping[str, Any], names: Map
         "ballots": [ballots[agent] for agent in sorted(ballots)],
         "critiques": [{**who, "text": text} for who, text, _ in said("critique")],
     }
-
-
-def _analysis(found: Analysis) -> dict[str, Any]:
-    """An analysis of a room as JSON values."""
-    return {
-        **picked(found, "turn summary"),
-        **{name: [_item(each) for each in getattr(found, name)] for name in ("agreements", "questions", "claims")},
-        "fallacies": [each.model_dump() for each in found.fallacies],
-    }
-
-
-def _item(item: AnalysisItem) -> dict[str, Any]:
-    """An item of an analysis: a claim with what is said for and against it, and the turns it stands in."""
-    told = picked(item, "id text change")
-    return told if item.claim is None else {**told, **item.claim.model_dump(mode="json", exclude={"claim"})}

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from opinionsim.errors import StoreError
 from opinionsim.schedules import PARTICIPANT
-from opinionsim.store import DesignRow, ExperimentRun, Paid, open_store
+from opinionsim.store import DesignRow, ExperimentRun, Paid, find_design, open_store
+from opinionsim.watching._one_run import OneRun
 from opinionsim.watching._runs import (
     Reason,
     Replies,
@@ -114,26 +114,20 @@ class Watcher:
         """
         # Opened for each look: a file that is gone, or another one under its name, is seen at once.
         with open_store(self._url, write=False) as store:
-            designs = store.designs()
-            if not designs:
+            if not store.designs():
                 return Seen(time.time(), spelled(self._url))
-            chosen = [row for row in designs if self._experiment in (None, row.name, row.experiment_id)]
-            if not chosen:
-                names = ", ".join(sorted({row.name for row in designs}))
-                raise StoreError(
-                    f"the store {spelled(self._url)} has no experiment {self._experiment!r}; it holds {names}"
-                )
-            own = [row for row in chosen if row.experiment_id == chosen[-1].experiment_id]
+            design, designs = find_design(store, self._experiment)
             with store.moment() as moment:
-                seen, several = look(moment, own[-1]), len(own) > 1
-                name = seen.experiment + (f", design {own[-1].design} of {len(own)}" if several else "")
-                return replace(seen, experiment=name, trajectory=self._trajectory(moment, own[-1], seen.open))
+                seen = look(moment, design)
+                name = f"{design.name}, design {design.design} of {len(designs)}" if designs[1:] else design.name
+                return replace(seen, experiment=name, trajectory=self._trajectory(moment, design, seen.open))
 
     def _trajectory(self, store: StoreReader, design: DesignRow, open_runs: Sequence[OpenRun]) -> Trajectory | None:
         """Opinions of the run asked for; else of the run shown before until it ends, then of the first under way."""
         cells = design.rows
         if self._run is not None:
-            return trajectory(store, cells, row_of(design.name, [cell.run_id for cell in cells], self._run))
+            row = row_of(design.name, [cell.run_id for cell in cells], self._run)
+            return _trajectory(OneRun(store, design, row))
         shown = [row for row, cell in enumerate(cells) if cell == self._shown]
         going_on = [run.row for run in open_runs if run.state != "cut off"]
         states = store.states([cell.run_id for cell in cells])
@@ -143,7 +137,7 @@ class Watcher:
         if not candidates:
             return None
         self._shown = cells[candidates[0]]
-        return trajectory(store, cells, candidates[0])
+        return _trajectory(OneRun(store, design, candidates[0]))
 
 
 def look(store: StoreReader, design: DesignRow) -> Seen:
@@ -152,7 +146,7 @@ def look(store: StoreReader, design: DesignRow) -> Seen:
     Raises
     ------
     StoreError
-    If a run is not registered.
+        If a run is not registered.
     """
     states, now = states_of(store, design), time.time()
     alive = store.under_way(states)
@@ -188,23 +182,19 @@ def look(store: StoreReader, design: DesignRow) -> Seen:
     )
 
 
-def trajectory(store: StoreReader, cells: Sequence[ExperimentRun], row: int) -> Trajectory:
+def _trajectory(one: OneRun) -> Trajectory:
     """The opinions on record of a run by its instrument of stance, or else its first one, from texts of any kind."""
-    cell = cells[row]
-    instrument_id = cell.instrument_id or next(iter(cell.instruments), "")
-    instrument = {each.instrument_id: each for each in store.instruments()}.get(instrument_id)
-    agents = [each for each in store.agents(cell.run_id) if each.role == PARTICIPANT]
+    instrument, columns = one.instrument(), one.columns
+    agents = [each for each in one.reader.agents(one.run_id) if each.role == PARTICIPANT]
     if instrument is None or not agents:
-        return Trajectory(row)
-    columns = store.columns(cell.run_id)
+        return Trajectory(one.row)
     steps = [turn.step for turn in columns.turns]
     first, last = min(steps, default=1), max(steps, default=0)
-    values = values_by_step(columns, len(agents), last, instrument_id, cut_off=True)[:, first : last + 1]
-    lines = [
-        Line(each.name, each.assigned_opinion, tuple(own)) for each, own in zip(agents, values.tolist(), strict=True)
-    ]
+    values = values_by_step(columns, len(agents), last, instrument.instrument_id, cut_off=True)
+    listed = zip(agents, values[:, first : last + 1].tolist(), strict=True)
+    lines = [Line(each.name, each.assigned_opinion, tuple(own)) for each, own in listed]
     what = f"{instrument.variable} by {instrument.classifier} ({' + '.join(sorted({a.evidence for a in agents}))})"
-    return Trajectory(row, what, min(instrument.points), max(instrument.points), first, last, tuple(lines))
+    return Trajectory(one.row, what, min(instrument.points), max(instrument.points), first, last, tuple(lines))
 
 
 def _paid(store: StoreReader, design: DesignRow) -> dict[str, tuple[float, float | None]]:

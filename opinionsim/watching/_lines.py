@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import SpecError
 from opinionsim.llm import load_prices
-from opinionsim.watching._one_run import AbsentError, OneRun, coded_turns, picked, plain
+from opinionsim.store import AbsentError
+from opinionsim.watching._one_run import OneRun, coded_turns, picked, plain
 
 if TYPE_CHECKING:
     from opinionsim.llm import Entry

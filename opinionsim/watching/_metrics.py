@@ -11,7 +11,8 @@ import numpy as np
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import METRICS, compute_metrics
 from opinionsim.networks import Network
-from opinionsim.watching._one_run import OneRun, design_of, picked, plain
+from opinionsim.store import find_design
+from opinionsim.watching._one_run import OneRun, picked, plain
 from opinionsim.watching._values import values_by_step
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def colours(
     known = {} if known is None else known
     until, values = time.monotonic() + _COMPUTE_S, dict[str, float | None]()
     with reader.moment() as moment:
-        chosen, _ = design_of(moment, experiment, design)
+        chosen, _ = find_design(moment, experiment, design)
         run_ids = [cell.run_id for cell in chosen.rows]
         states, progress = moment.states(run_ids), moment.progress(run_ids)
         for row, cell in enumerate(chosen.rows):

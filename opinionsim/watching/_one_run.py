@@ -7,16 +7,13 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from opinionsim.errors import SpecError, StoreError
+from opinionsim.errors import SpecError
 from opinionsim.evidence import KINDS
+from opinionsim.store import AbsentError
 from opinionsim.watching._runs import state_of
 
 if TYPE_CHECKING:
     from opinionsim.store import Columns, DesignRow, InstrumentRow, RunState, StoreReader
-
-
-class AbsentError(StoreError):
-    """What is asked for is not in the store."""
 
 
 class OneRun:
@@ -118,23 +115,6 @@ def coded_turns(columns: Columns, instrument_id: str, kind: str | None = None) -
 def in_order(kinds: Iterable[str]) -> list[str]:
     """Distinct kinds of text, the one that is shown where none is named first."""
     return sorted({*kinds}, key=lambda kind: (KINDS.index(kind) if kind in KINDS else len(KINDS), kind))
-
-
-def design_of(reader: StoreReader, experiment: str, number: int | None = None) -> tuple[DesignRow, list[int]]:
-    """A design of an experiment, by default the one run last, and the numbers of all its designs.
-
-    Raises
-    ------
-    AbsentError
-        If there is no such experiment or design.
-    """
-    named = [row for row in reader.designs() if experiment in (row.experiment_id, row.name)]
-    own = [row for row in named if row.experiment_id == named[-1].experiment_id]
-    found = [row for row in own if number in (None, row.design)]
-    if not found:
-        what = f"The experiment has no design {number}" if own else f"The store has no experiment {experiment[:40]!r}"
-        raise AbsentError(f"{what}.")
-    return found[-1], sorted(row.design for row in own)
 
 
 def shown_state(reader: StoreReader, found: RunState, run_id: str) -> str:

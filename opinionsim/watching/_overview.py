@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from opinionsim.evidence import evidence_statement
 from opinionsim.metrics import METRICS
+from opinionsim.store import find_design
 from opinionsim.watching._experiments import Seen, look
-from opinionsim.watching._one_run import design_of, picked, plain
+from opinionsim.watching._one_run import picked, plain
 from opinionsim.watching._runs import count_points, spelled, state_of
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def experiment(reader: StoreReader, experiment: str, *, design: int | None = Non
         If there is no such experiment or design.
     """
     with reader.moment() as moment:
-        row, designs = design_of(moment, experiment, design)
+        row, designs = find_design(moment, experiment, design)
         told, seen = _told(moment, row, designs)
         told |= {"reasons": [each._asdict() for each in seen.reasons], **picked(seen, "doing last_reply_s")}
         return {**told, **(_points(moment, row) if told["swept"] else _runs(moment, row))}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opinionsim.errors import SpecError
 from opinionsim.evidence import evidence_statement
-from opinionsim.store import marks_of
-from opinionsim.watching._one_run import AbsentError, OneRun, picked, plain, shown_state
+from opinionsim.store import AbsentError, marks_of
+from opinionsim.watching._one_run import OneRun, picked, plain, shown_state
 
 if TYPE_CHECKING:
     from opinionsim.store import AgentRow, StoreReader
@@ -25,14 +25,11 @@ _LASTING = ("about", "agents", "instruments", "edges", "directed", "events", "si
 
 
 class Standing(NamedTuple):
-    """How far a run is on record."""
+    """How far a run is on record: how often it was begun anew, number of its last row, and its state in a word."""
 
     generation: int
-    """How often it was begun anew."""
     seq: int
-    """Number of its last row."""
     state: str
-    """Its state in a word."""
 
 
 def standing(reader: StoreReader, run: str) -> Standing:

@@ -123,14 +123,10 @@ def count_points(opened: StoreReader, designs: Iterable[DesignRow]) -> dict[str,
 class Replies(NamedTuple):
     """Replies of models on record for a run."""
 
-    number: int = 0
-    """Number of replies, rejected ones included."""
-    last_at: float | None = None
-    """Unix time at which the last one arrived."""
-    recent: int = 0
-    """Number of replies that arrived after `since`."""
-    recent_from: float | None = None
-    """Unix time at which the first of these arrived."""
+    number: int = 0  # number of replies, rejected ones included
+    last_at: float | None = None  # Unix time at which the last one arrived
+    recent: int = 0  # number of replies that arrived after `since`
+    recent_from: float | None = None  # Unix time at which the first of these arrived
 
 
 def replies_of(opened: StoreReader, run_ids: Iterable[str], since: float = math.inf) -> dict[str, Replies]:
@@ -165,12 +161,9 @@ def replies_of(opened: StoreReader, run_ids: Iterable[str], since: float = math.
 class Reason(NamedTuple):
     """A cause of errors."""
 
-    runs: int
-    """Number of runs with this cause."""
-    error: str
-    """The error of one of them."""
-    alike: bool
-    """Whether all of them have that same error."""
+    runs: int  # number of runs with this cause
+    error: str  # the error of one of them
+    alike: bool  # whether all of them have that same error
 
     def __str__(self) -> str:
         return (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.watching._one_run import design_of, picked
+from opinionsim.store import find_design
+from opinionsim.watching._one_run import picked
 
 if TYPE_CHECKING:
     from opinionsim.store import StoreReader
@@ -57,7 +58,7 @@ def search(
     """
     said = re.compile(re.escape(text), re.IGNORECASE).search
     with reader.moment() as moment:
-        chosen, _ = design_of(moment, experiment, design)
+        chosen, _ = find_design(moment, experiment, design)
         run_ids = {each.run_id for each in chosen.rows}
         # Cells that share a run show it once.
         listed = [(row, each) for row, each in enumerate(chosen.rows) if cell in ("", each.cell)]

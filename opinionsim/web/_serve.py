@@ -197,10 +197,14 @@ def view(
         If the store cannot be read, or has no such experiment.
     """
     packages("opinionsim view", "web", *_PACKAGES, kind=SpecError)
+    from opinionsim.store import find_design
     from opinionsim.web._viewer import Viewer, application
 
     with contextlib.closing(Viewer(store)) as viewer:
-        place = "" if experiment is None else f"#/experiment/{viewer.experiment(experiment)}"
+        place = ""
+        if experiment is not None:
+            found, _ = viewer.asked(lambda reader: find_design(reader, experiment))
+            place = f"#/experiment/{found.experiment_id}"
         try:
             served = _Served(_LOOPBACK[0], VIEWER_PORT if port is None else port)
         except SpecError:

@@ -24,7 +24,7 @@ from starlette.routing import Route
 
 from opinionsim import watching
 from opinionsim.errors import OpinionSimError, SpecError, StoreError
-from opinionsim.store import Store, StoreReader, open_store
+from opinionsim.store import AbsentError, Store, StoreReader, open_store
 from opinionsim.web._guard import Guard, cookie_name, set_cookie, static, templates
 from opinionsim.web._rights import Keys, hashed, new_key
 
@@ -92,16 +92,6 @@ class Viewer:
             self._store = None
             self.known.clear()
 
-    def experiment(self, name: str) -> str:
-        """Identity of an experiment.
-
-        Raises
-        ------
-        StoreError
-            If there is none of this name.
-        """
-        return str(self.asked(lambda reader: watching.experiment(reader, name))["id"])
-
     def asked(self, question: Callable[[StoreReader], Any]) -> Any:
         """The answer of the store to a question.
 
@@ -115,7 +105,7 @@ class Viewer:
             store = self._store
         try:
             return question(store)
-        except watching.AbsentError:
+        except AbsentError:
             raise
         except StoreError:
             self.close()
@@ -272,7 +262,7 @@ def _problem(error: Exception) -> tuple[int, str]:
         own = error.detail != HTTPStatus(error.status_code).phrase
         return error.status_code, error.detail if own else "There is nothing at this address."
     if isinstance(error, OpinionSimError):
-        kinds = ((watching.AbsentError, 404), (StoreError, 503))
+        kinds = ((AbsentError, 404), (StoreError, 503))
         return next((status for kind, status in kinds if isinstance(error, kind)), 400), str(error)
     return 500, f"This could not be answered ({type(error).__name__}); please report it."
 

@@ -62,9 +62,9 @@ class RoomServer:
     """
 
     def __init__(self, spec: str | Path, folder: Path, *options: str, command: str = "room") -> None:
-        command_line = [sys.executable, "-m", "opinionsim", command, str(spec), "--no-browser", *options]
+        called = [sys.executable, "-m", "opinionsim", command, str(spec), "--no-browser", *options]
         self.process = subprocess.Popen(
-            command_line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            called, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"},
         )  # fmt: skip
         self.said: list[str] = []
@@ -74,7 +74,7 @@ class RoomServer:
         self._reader.start()
         if not self._linked.wait(60) or not self.link:
             self.kill()
-            raise RuntimeError(f"the {command} did not open: {''.join(self.said)}")
+            raise RuntimeError(f"the room did not open: {''.join(self.said)}")
         self.address = self.link.partition("/enter/")[0]
         self.port = int(self.address.rpartition(":")[2])
 
@@ -108,7 +108,7 @@ class RoomServer:
 
 @contextmanager
 def room(spec: str | Path, folder: Path, *options: str, command: str = "room") -> Iterator[RoomServer]:
-    """A room, or what another command serves, while the block lasts."""
+    """A room, or other pages, while the block lasts."""
     server = RoomServer(spec, folder, *options, command=command)
     try:
         yield server
