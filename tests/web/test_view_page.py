@@ -270,7 +270,7 @@ def test_a_run_is_watched_while_another_process_carries_it_out_is_killed_and_goe
 
     with StubProvider(latency=0.05) as stub:
         document = changed(
-            SMALL, name="live", interaction__steps=60, model={"name": "openai:stub", "base_url": stub.base_url},
+            SMALL, name="live", interaction__steps=60, model={"name": "openai:stub", "options": {"base_url": stub.base_url}},
             measurement={"classifier": "lexicon", "texts": ["report"]},
         )  # fmt: skip
         spec.write_text(yaml.safe_dump(document), encoding="utf-8")

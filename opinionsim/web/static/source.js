@@ -36,7 +36,7 @@ export function follow(run, since, changed, said, signal) {
 
 // -- from the record -----------------------------------------------------------------------------------------
 
-function answer([, what, which], asked) {
+function answer([what, which], asked) {
   if (!what) return record.run;
   if (what === "turns") return which === undefined ? turns(asked) : turn(Number(which));
   if (what === "agents") return record.agents[which] ?? missing("This agent is not in this file.");
