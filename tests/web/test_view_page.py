@@ -54,7 +54,9 @@ def table(page: Any, name: str) -> list[list[str]]:
     box = page.locator("figure", has_text=name)
     if not box.locator("details").evaluate("box => box.open"):
         box.locator("summary").click()
-    rows = box.locator("table").evaluate("table => [...table.rows].map((row) => [...row.cells].map((c) => c.innerText))")
+    rows = box.locator("table").evaluate(
+        "table => [...table.rows].map((row) => [...row.cells].map((c) => c.innerText))"
+    )
     return list(rows)
 
 
@@ -123,7 +125,9 @@ def test_a_run_of_every_kind_shows_the_numbers_of_its_frames(browser: Any, viewe
         wide = found.pivot(index="agent", columns="step", values="value")
         head, *rows = table(page, FIGURES[0])
         assert head[2:] == [str(step) for step in wide.columns]
-        assert [[cell.rstrip("*") for cell in row[2:]] for row in rows] == [[printed(v) for v in row] for row in wide.values]
+        assert [[cell.rstrip("*") for cell in row[2:]] for row in rows] == [
+            [printed(v) for v in row] for row in wide.values
+        ]
         measured = found.pivot(index="agent", columns="step", values="measured").to_numpy().tolist()
         assert [[cell.endswith("*") for cell in row[2:]] for row in rows] == measured
         assert [row[1] for row in rows] == [printed(v) for v in found.groupby("agent")["assigned_opinion"].first()]
@@ -141,7 +145,11 @@ def test_metrics_ties_and_events_are_those_of_the_frames(browser: Any, viewed: V
         page.wait_for_selector("canvas[aria-label^='diversity']")
         shown = {int(step): value for step, value in table(page, FIGURES[2])[1:]}
         expected = dict(zip(steps["step"], steps["diversity"], strict=True))
-        assert all(abs(float(shown[step].replace("−", "-")) - value) < 1e-4 for step, value in expected.items() if value == value)
+        assert all(
+            abs(float(shown[step].replace("−", "-")) - value) < 1e-4
+            for step, value in expected.items()
+            if value == value
+        )
         assert len(table(page, FIGURES[1])) - 1 == len(results.edges)
     with viewed.page(browser, f"#/run/{run_of(viewed.store, 'events')}") as page:
         assert "at step 8" in page.locator("dl.terms").inner_text()
@@ -173,7 +181,10 @@ def test_an_agents_story_down_to_the_prompts(browser: Any, viewed: Viewed) -> No
         page.get_by_label("Order").select_option("change")
         page.wait_for_url(re.compile("order=change"))
         drawn(page)
-        sizes = [abs(int(text.rpartition(" ")[2].replace("−", "-"))) for text in page.locator("strong.chip").all_inner_texts()]
+        sizes = [
+            abs(int(text.rpartition(" ")[2].replace("−", "-")))
+            for text in page.locator("strong.chip").all_inner_texts()
+        ]
         assert sizes == sorted(sizes, reverse=True)
         own = results.turns[(results.turns["run_id"] == run) & (results.turns["agent"] == said["agent"])]
         assert page.locator("ol.lines > li").count() == len(own)
@@ -354,7 +365,9 @@ def test_a_store_that_is_deleted_and_a_server_that_ends_are_said(browser: Any, t
 
 
 @pytest.mark.parametrize("name", ["dyads", "room"])
-def test_one_file_opens_from_the_disk_without_a_network(browser: Any, viewed: Viewed, tmp_path: Path, name: str) -> None:
+def test_one_file_opens_from_the_disk_without_a_network(
+    browser: Any, viewed: Viewed, tmp_path: Path, name: str
+) -> None:
     run, path = run_of(viewed.store, name), tmp_path / "run.html"
     with viewed.page(browser) as page:
         offline(viewed, page, run, path)
@@ -403,7 +416,13 @@ class HostileModel(WatchedModel):
 def test_hostile_texts_are_texts(browser: Any, tmp_path: Path, watched_hostile: Callable[[], Any]) -> None:
     path = tmp_path / "hostile.sqlite"
     cast = [{"name": HOSTILE[1], "persona": HOSTILE[0]}, {"name": HOSTILE[6], "persona": HOSTILE[2]}]
-    spec = {"name": "hostile", "seed": 1, "task": HOSTILE[0], "cast": cast, "interaction": {"kind": "chain", "cycles": 2}}
+    spec = {
+        "name": "hostile",
+        "seed": 1,
+        "task": HOSTILE[0],
+        "cast": cast,
+        "interaction": {"kind": "chain", "cycles": 2},
+    }
     finished(spec, str(path), watched_hostile())
     run = run_of(path, "hostile")
     views = ("#/", f"#/run/{run}", f"#/run/{run}/agent/0", f"#/run/{run}/turn/1", f"#/run/{run}/dialogue",

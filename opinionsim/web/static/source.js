@@ -3,7 +3,7 @@
 const kept = document.getElementById("record");
 export const record = kept && JSON.parse(kept.textContent);
 
-export const LOST = "The connection is lost: what is shown may be out of date.";
+const LOST = "The connection to the server is lost.";
 
 export async function ask(path, given = {}, signal = undefined) {
   const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value != null && value !== ""));
@@ -33,8 +33,6 @@ export function follow(run, since, changed, said, signal) {
   live.addEventListener("error", () => said(`${LOST} Trying again ...`));
   live.addEventListener("open", () => said(""));
 }
-
-// -- from the record -----------------------------------------------------------------------------------------
 
 function answer([what, which], asked) {
   if (!what) return record.run;
