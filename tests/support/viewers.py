@@ -105,10 +105,12 @@ def viewing(browser: Any, store: Path) -> Iterator[Viewed]:
 def offline(viewed: Viewed, page: Any, run_id: str, path: Path) -> None:
     """Put a run and the page into one file, as an export does."""
     run = viewed.asked(page, f"runs/{run_id}")
-    turns, read = [], {}
-    while not turns or len(turns) < told["total"]:
+    turns: list[Any] = []
+    read: dict[str, Any] = {}
+    total = 1
+    while len(turns) < total:
         told = viewed.asked(page, f"runs/{run_id}/turns?count=200&from={len(turns)}")
-        turns += told["turns"]
+        total, turns = told["total"], turns + told["turns"]
         read |= {ref: each for ref, each in told["read"].items() if each["agent"] is None}
     details = {line["turn"]: viewed.asked(page, f"runs/{run_id}/turns/{line['turn']}") for line in turns}
     names = ("bias", "diversity")
