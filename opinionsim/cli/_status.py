@@ -14,6 +14,7 @@ from opinionsim.errors import DamagedError
 from opinionsim.watching import (
     STATES,
     Replies,
+    by_experiment,
     count_points,
     count_states,
     points_of,
@@ -43,12 +44,12 @@ def status(
     from opinionsim.store import open_store
 
     with open_store(store, write=False) as opened:
-        designs = opened.designs()
+        designs = [sorted(own, key=lambda design: design.design) for own in by_experiment(opened.designs())]
         states = opened.states()
         alive = opened.under_way(states)
         spent, lost, missing = opened.spending(), opened.left_behind(), opened.missing()
-        found = [_standing(opened, own, states, alive, spent, lost, missing) for own in _by_experiment(designs)]
-        listed = [_run_list(opened, own, alive) for own in _by_experiment(designs)] if runs else []
+        found = [_standing(opened, own, states, alive, spent, lost, missing) for own in designs]
+        listed = [_run_list(opened, own, alive) for own in designs] if runs else []
     if as_json:
         say_json(found)
         return
@@ -63,15 +64,6 @@ def status(
     _say_next(store, found)
     for text in listed:
         say(f"\n{text}")
-
-
-def _by_experiment(designs: Sequence[DesignRow]) -> list[list[DesignRow]]:
-    """Designs of each experiment by number; the experiment run last is the last."""
-    found: dict[str, list[DesignRow]] = {}
-    for design in designs:
-        # Designs come in the order in which they were run.
-        found[design.experiment_id] = [*found.pop(design.experiment_id, []), design]
-    return [sorted(own, key=lambda design: design.design) for own in found.values()]
 
 
 def _standing(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         STATES as STATES,
         Reason as Reason,
         Replies as Replies,
+        by_experiment as by_experiment,
         count_points as count_points,
         count_states as count_states,
         points_of as points_of,

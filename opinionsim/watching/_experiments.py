@@ -127,7 +127,7 @@ class Watcher:
         cells = design.rows
         if self._run is not None:
             row = row_of(design.name, [cell.run_id for cell in cells], self._run)
-            return _trajectory(OneRun(store, design, row))
+            return _trajectory(OneRun(store, design, cells, row))
         shown = [row for row, cell in enumerate(cells) if cell == self._shown]
         going_on = [run.row for run in open_runs if run.state != "cut off"]
         states = store.states([cell.run_id for cell in cells])
@@ -137,7 +137,7 @@ class Watcher:
         if not candidates:
             return None
         self._shown = cells[candidates[0]]
-        return _trajectory(OneRun(store, design, candidates[0]))
+        return _trajectory(OneRun(store, design, cells, candidates[0]))
 
 
 def look(store: StoreReader, design: DesignRow) -> Seen:

@@ -158,13 +158,14 @@ def colours(
     until, values = time.monotonic() + _COMPUTE_S, dict[str, float | None]()
     with reader.moment() as moment:
         chosen, _ = find_design(moment, experiment, design)
-        run_ids = [cell.run_id for cell in chosen.rows]
+        rows = chosen.rows
+        run_ids = [cell.run_id for cell in rows]
         states, progress = moment.states(run_ids), moment.progress(run_ids)
-        for row, cell in enumerate(chosen.rows):
+        for row, cell in enumerate(rows):
             now = states[cell.run_id].generation, progress[cell.run_id].seq
             key = (cell.run_id, *now, cell.instrument_id, metric)
             if key not in known and time.monotonic() < until:
-                known[key] = _last(OneRun(moment, chosen, row), metric)
+                known[key] = _last(OneRun(moment, chosen, rows, row), metric)
             if key in known:
                 values[str(row)] = known[key]
     present = [value for value in values.values() if value is not None]

@@ -13,7 +13,7 @@ from opinionsim.store import AbsentError
 from opinionsim.watching._runs import state_of
 
 if TYPE_CHECKING:
-    from opinionsim.store import Columns, DesignRow, InstrumentRow, RunState, StoreReader
+    from opinionsim.store import Columns, DesignRow, ExperimentRun, InstrumentRow, RunState, StoreReader
 
 
 class OneRun:
@@ -25,12 +25,14 @@ class OneRun:
         Reads that state.
     design : DesignRow
         A design that holds the run.
+    rows : list of ExperimentRun
+        All rows of the design.
     row : int
-        Its row there.
+        Number of the run's row.
 
     Attributes
     ----------
-    design, row
+    reader, design, rows, row
         As given.
     cell : ExperimentRun
         Cell and replicate of the row.
@@ -38,9 +40,9 @@ class OneRun:
         Identity of the run.
     """
 
-    def __init__(self, reader: StoreReader, design: DesignRow, row: int) -> None:
-        self.reader, self.design, self.row = reader, design, row
-        self.cell = design.rows[row]
+    def __init__(self, reader: StoreReader, design: DesignRow, rows: list[ExperimentRun], row: int) -> None:
+        self.reader, self.design, self.rows, self.row = reader, design, rows, row
+        self.cell = rows[row]
         self.run_id = self.cell.run_id
 
     @classmethod
@@ -53,9 +55,10 @@ class OneRun:
             If it is in no design.
         """
         for design in reversed(reader.designs()):
-            for row, cell in enumerate(design.rows):
+            rows = design.rows
+            for row, cell in enumerate(rows):
                 if cell.run_id == run:
-                    return cls(reader, design, row)
+                    return cls(reader, design, rows, row)
         raise AbsentError(f"The store has no run {run[:40]!r}.")
 
     @cached_property
@@ -72,7 +75,7 @@ class OneRun:
     def instruments(self) -> dict[str, list[str]]:
         """Its instruments, that of stance first, with the kinds of text that each reads."""
         found: dict[str, set[str]] = {self.cell.instrument_id: set()} if self.cell.instrument_id else {}
-        for cell in self.design.rows:
+        for cell in self.rows:
             for name, kinds in cell.instruments.items() if cell.run_id == self.run_id else ():
                 found.setdefault(name, set()).update(kinds)
         return {name: in_order(kinds) for name, kinds in found.items()}

@@ -14,7 +14,7 @@ from opinionsim.metrics import METRICS
 from opinionsim.store import find_design
 from opinionsim.watching._experiments import Seen, look
 from opinionsim.watching._one_run import picked, plain
-from opinionsim.watching._runs import count_points, spelled, state_of
+from opinionsim.watching._runs import by_experiment, count_points, spelled, state_of
 
 if TYPE_CHECKING:
     from opinionsim.store import DesignRow, StoreReader
@@ -32,11 +32,10 @@ def experiments(reader: StoreReader) -> dict[str, Any]:
         How far each is, what it has paid, and what kind of evidence it is.
     """
     with reader.moment() as moment:
-        own: dict[str, list[DesignRow]] = {}
-        for design in moment.designs():
-            # Designs come in the order in which they were run.
-            own[design.experiment_id] = [*own.pop(design.experiment_id, []), design]
-        listed = [_told(moment, rows[-1], [row.design for row in rows])[0] for rows in reversed(own.values())]
+        listed = [
+            _told(moment, rows[-1], [row.design for row in rows])[0]
+            for rows in reversed(by_experiment(moment.designs()))
+        ]
     return {"store": spelled(reader.url), "at": time.time(), "experiments": listed}
 
 
@@ -106,10 +105,11 @@ def _axes(listed: Iterable[Mapping[str, str]]) -> list[dict[str, Any]]:
 
 def _runs(reader: StoreReader, design: DesignRow) -> dict[str, Any]:
     """The runs of an experiment, its axes, and the metrics by which they can be coloured."""
-    run_ids = [cell.run_id for cell in design.rows]
+    rows = design.rows
+    run_ids = [cell.run_id for cell in rows]
     states, progress, alive = reader.states(run_ids), reader.progress(run_ids), reader.under_way(reader.states(run_ids))
     listed = []
-    found = zip(design.rows, reader.cells(replace(design, runs=tuple(design.rows))), strict=True)
+    found = zip(rows, reader.cells(replace(design, runs=tuple(rows))), strict=True)
     for row, (cell, told) in enumerate(found):
         state, tried = states[cell.run_id], told["status"] == "trial"
         listed.append(

@@ -114,7 +114,7 @@ def _lasting(one: OneRun, state: str) -> dict[str, Any]:
     (row,) = one.reader.cells(replace(one.design, runs=(one.cell,)))
     edges = one.reader.edges(one.run_id)
     known = {each.instrument_id: each for each in one.reader.instruments()}
-    listed = [*enumerate(one.design.rows)]
+    listed = [*enumerate(one.rows)]
     siblings = {each.run_id: number for number, each in reversed(listed) if each.block == one.cell.block}
     siblings.pop(one.run_id)
     return {
@@ -149,7 +149,7 @@ def _notices(row: dict[str, Any], state: str) -> list[str]:
         "withdrawn": "A person has withdrawn: what it wrote, and what others wrote after it, is deleted.",
         "trial": "Somebody only tried a seat of this run: it counts in no table.",
     }
-    dropped = f"{row['dropped_turns']:,} turns dropped out because of events." if row["dropped_turns"] else ""
+    dropped = f"Because of events, {row['dropped_turns']:,} of its turns dropped out." if row["dropped_turns"] else ""
     return [each for each in (said.get(state, row["error"]), dropped) if each]
 
 

@@ -34,6 +34,15 @@ def spelled(url: str) -> str:
     return shlex.quote(path if path.endswith((".sqlite", ".sqlite3", ".db")) else address)
 
 
+def by_experiment(designs: Iterable[DesignRow]) -> list[list[DesignRow]]:
+    """Designs of each experiment, in the order in which they were run; the experiment run last is the last."""
+    found: dict[str, list[DesignRow]] = {}
+    for design in designs:
+        # Designs come in the order in which they were run.
+        found[design.experiment_id] = [*found.pop(design.experiment_id, []), design]
+    return list(found.values())
+
+
 def states_of(opened: StoreReader, design: DesignRow) -> dict[str, RunState]:
     """The states of the runs of a design.
 

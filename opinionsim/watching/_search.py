@@ -59,9 +59,10 @@ def search(
     said = re.compile(re.escape(text), re.IGNORECASE).search
     with reader.moment() as moment:
         chosen, _ = find_design(moment, experiment, design)
-        run_ids = {each.run_id for each in chosen.rows}
+        every = chosen.rows
+        run_ids = {each.run_id for each in every}
         # Cells that share a run show it once.
-        listed = [(row, each) for row, each in enumerate(chosen.rows) if cell in ("", each.cell)]
+        listed = [(row, each) for row, each in enumerate(every) if cell in ("", each.cell)]
         rows = {each.run_id: row for row, each in reversed(listed)}
         names = {
             (run, each.agent): each.name or f"agent {each.agent}"
@@ -78,7 +79,7 @@ def search(
                 hits.append((rows[turn.run_id], turn.turn))
         told = []
         for row, index in sorted(hits)[start : start + MOST_HITS]:
-            own = picked(chosen.rows[row], "run_id cell replicate")
+            own = picked(every[row], "run_id cell replicate")
             (found,) = moment.turns(own["run_id"], only=[index])
             told.append(
                 {**own, "row": row, **picked(found, "turn step agent act kind condition")}

@@ -90,7 +90,6 @@ class Viewer:
             if self._store is not None:
                 self._store.close()
             self._store = None
-            self.known.clear()
 
     def asked(self, question: Callable[[StoreReader], Any]) -> Any:
         """The answer of the store to a question.
@@ -108,7 +107,9 @@ class Viewer:
         except AbsentError:
             raise
         except StoreError:
-            self.close()
+            # Others may still read what is open, which is closed after them.
+            self._store = None
+            self.known.clear()
             raise
 
     def shared(self, key: Any, question: Callable[[StoreReader], Any], held_s: tuple[float, float] = _SHARED_S) -> Any:
