@@ -232,6 +232,24 @@ def test_search_finds_and_filters(browser: Any, viewed: Viewed) -> None:
         page.wait_for_selector("details.card")
 
 
+def test_a_sweep_of_a_classic_model_is_a_grid_of_means(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "swept.sqlite"
+    given = ["--over", "epsilon=[0.1,0.9]", "--over", "mu=[0.2,0.5]", "--steps", "200", "--agents", "20"]
+    command = [sys.executable, "-m", "opinionsim", "abm", "deffuant", *given, "--replicates", "2", "--store", str(path)]
+    subprocess.run(command, check=True, capture_output=True)
+    with viewing(browser, path) as viewed, viewed.page(browser) as page:
+        page.get_by_role("link", name="deffuant").click()
+        page.wait_for_selector(".swatch")
+        assert page.locator("td .swatch").count() == 4
+        assert "Equation-based model" in page.title()
+        page.get_by_label("Colour").select_option("diversity")
+        page.wait_for_selector("caption:text('Means of diversity')")
+        low, high = page.locator("tbody tr").first.locator("td").all_inner_texts()
+        # Agents that hear everybody but those far away end closer together.
+        assert float(high) < float(low)
+        accessible(page)
+
+
 # -- the scrubber --------------------------------------------------------------------------------------------
 
 

@@ -142,7 +142,7 @@ function pointGrid(found, given, legend) {
   const box = cells(`Means of ${name} over replicates.`, found, given, found.points, (points) => points.map((point) => {
     const value = point.measures[name], swatch = el("span", { class: "square swatch" });
     swatch.style.background = value == null ? "" : shade.colour(value);
-    return el("span", { title: `${counted(point.runs, "run")}, ${point.failed} failed` }, swatch, signed(value));
+    return el("span", { title: `${counted(point.runs, "run")}, ${point.failed} failed` }, swatch, signed(value, 3));
   }));
   return [box, () => explain(legend, shade, name, found.metrics)];
 }

@@ -19,7 +19,7 @@ export function shading(low, high) {
   const both = low < 0 && high > 0;
   const [from, to] = both ? [-Math.max(-low, high), Math.max(-low, high)] : [low, high];
   const anchors = both ? ANCHORS : SHARES;
-  return { from, to, anchors, colour: (value) => blend(to > from ? (value - from) / (to - from) : 0.5, anchors) };
+  return { from, to, anchors, colour: (value) => blend(to - from > 1e-9 ? (value - from) / (to - from) : 0.5, anchors) };
 }
 
 export class Run {

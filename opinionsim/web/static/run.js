@@ -152,14 +152,14 @@ function agents(run) {
   const row = ({ agent, name, role, model, assigned }) => {
     const found = run.changes[agent], held = [...(run.values[agent] ?? [])].filter((value) => !Number.isNaN(value));
     const words = found?.size > 0 && `${signed(found.from)} to ${signed(found.to)} at step ${found.step}`;
-    return [link(name || `Agent ${agent}`, ["run", id, "agent", agent], { order: "change" }), role, model, signed(assigned),
-      signed(held[0]), signed(held.at(-1)), words ? link(words, ["run", id, "turn", found.turn]) : "none"];
+    return [link(name || `Agent ${agent}`, ["run", id, "agent", agent], { order: "change" }),
+      words ? link(words, ["run", id, "turn", found.turn]) : "none", signed(assigned), signed(held[0]), signed(held.at(-1)), role, model];
   };
   let most = FEW;
   const box = numbers("Agents, largest change first", () => {
     const listed = run.agents.toSorted((one, other) => size(other) - size(one));
     const more = el("button", { type: "button", click: () => (most = Infinity, box.change()) }, "Show all");
-    return el("div", {}, table(counted(listed.length, "agent"), ["agent", "role", "model", "assigned", "first", "last", "largest change"],
+    return el("div", {}, table(counted(listed.length, "agent"), ["agent", "largest change", "assigned", "first", "last", "role", "model"],
       listed.slice(0, most).map(row)), listed.length > most && more);
   }, true);
   return box;
