@@ -11,18 +11,9 @@ const KEY = "Each square is a run: filled when complete, … under way, × incom
 // Draw again and again, never two at a time, until the signal ends it.
 async function repeatedly(look, signal) {
   await look();
-  const again = async () => {
-    const began = performance.now();
-    try {
-      await look();
-      say("");
-    } catch (problem) {
-      if (!signal.aborted) say(problem.message);
-    }
-    wait(performance.now() - began);
-  };
-  const wait = (took) => signal.aborted || setTimeout(again, Math.max(LOOK_MS, 5 * took));
-  wait(0);
+  const again = () => look().then(() => say(""), (problem) => signal.aborted || say(problem.message)).then(wait);
+  const wait = () => signal.aborted || setTimeout(again, LOOK_MS);
+  wait();
 }
 
 function paid([name, [used, limit]]) {
@@ -33,14 +24,13 @@ function paid([name, [used, limit]]) {
 
 function progress(each) {
   const states = Object.entries(each.counts).filter(([, runs]) => runs).map(([state, runs]) => `${whole(runs)} ${state}`);
-  const rate = each.rate ? `, ${signed(each.rate, 1)} a second` : "";
-  const left = each.left_s == null ? "" : `, about ${duration(each.left_s)} left`;
+  const rate = (each.rate ? `, ${signed(each.rate, 1)} a second` : "") + (each.left_s ? `, ${duration(each.left_s)} left` : "");
   const spent = Object.entries(each.paid).map(paid).filter(Boolean).join("; ");
   return [
     el("p", {}, states.join(", ") || (each.swept ? "a sweep of classic models" : "no runs yet")),
     each.expected > 0 && el("p", {},
       el("progress", { max: each.expected, value: each.calls, "aria-label": `Calls of ${each.name}` }),
-      ` ${whole(each.calls)} of ${whole(each.expected)} calls${rate}${left}`),
+      ` ${whole(each.calls)} of ${whole(each.expected)} calls${rate}`),
     spent && el("p", { class: "small" }, `Paid: ${spent}`)];
 }
 
@@ -54,8 +44,6 @@ export async function experimentsView(place, _, given, signal) {
         el("h2", {}, link(each.name, ["experiment", each.id])), progress(each), el("p", { class: "small" }, each.stamp))));
   }, signal);
 }
-
-// -- one experiment ------------------------------------------------------------------------------------------
 
 export async function experimentView(place, [id], given, signal) {
   const state = el("section", { class: "card" }), ways = el("div", { class: "choices" });
@@ -154,7 +142,7 @@ function pointGrid(found, given, legend) {
   const box = cells(`Means of ${name} over replicates.`, found, given, found.points, (points) => points.map((point) => {
     const value = point.measures[name], swatch = el("span", { class: "square swatch" });
     swatch.style.background = value == null ? "" : shade.colour(value);
-    return el("span", { title: `${counted(point.runs, "run")}, ${point.failed} failed` }, swatch, signed(value));
+    return el("span", { title: `${counted(point.runs, "run")}, ${point.failed} failed` }, swatch, signed(value, 3));
   }));
   return [box, () => explain(legend, shade, name, found.metrics)];
 }

@@ -3,7 +3,7 @@
 import { counted, el, numbers, signed, table, whole } from "./parts.js";
 import { layout } from "./opinions.js";
 
-const LEFT = 62, RIGHT = 12, TOP = 14, BOTTOM = 24, ROW = 13;
+const LEFT = 62, RIGHT = 18, TOP = 14, BOTTOM = 24, ROW = 13;
 // Conditions of turns that are marked below the lines, and how.
 const MARKS = { refused: "×", empty: "○", truncated: "¬", skipped: "–" };
 const WORDS = { refused: "refused", empty: "empty", truncated: "cut off", skipped: "skipped" };
@@ -100,8 +100,6 @@ function axes(pen, width, height, ink, { last, low, high, values, below = 0 }) {
   return { x, y, floor, step: (at) => Math.round(((at - LEFT) / room) * last) };
 }
 
-// -- opinions of all agents over the steps -------------------------------------------------------------------
-
 function marked(run) {
   const found = Object.fromEntries(Object.keys(MARKS).map((condition) => [condition, []]));
   for (const turn of run.turns.values()) found[turn.condition]?.push(turn);
@@ -187,8 +185,6 @@ export function trajectories(run, view) {
   made.canvas.addEventListener("click", (event) => view.jump(made.plot().step(event.offsetX)));
   return made;
 }
-
-// -- what moves with the scrubber ----------------------------------------------------------------------------
 
 export function distribution(run, view) {
   const range = (bin) => (run.bins === run.instrument?.points ? signed(bin.middle) : `about ${signed(bin.middle)}`);

@@ -19,7 +19,7 @@ export function shading(low, high) {
   const both = low < 0 && high > 0;
   const [from, to] = both ? [-Math.max(-low, high), Math.max(-low, high)] : [low, high];
   const anchors = both ? ANCHORS : SHARES;
-  return { from, to, anchors, colour: (value) => blend(to > from ? (value - from) / (to - from) : 0.5, anchors) };
+  return { from, to, anchors, colour: (value) => blend(to - from > 1e-9 ? (value - from) / (to - from) : 0.5, anchors) };
 }
 
 export class Run {
@@ -89,7 +89,7 @@ export class Run {
     this.measured = Array.from({ length: n }, () => new Map());
     for (const [turn, value] of found) this.measured[turn.agent].set(turn.step, [value, turn.turn]);
     this.values = this.measured.map((own) => {
-      const row = new Float32Array(this.span + 1).fill(NaN);
+      const row = new Float64Array(this.span + 1).fill(NaN);
       for (let step = 0, value = NaN; step <= this.span; step++) row[step] = value = own.get(step)?.[0] ?? value;
       return row;
     });

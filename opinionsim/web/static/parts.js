@@ -38,16 +38,13 @@ export function signed(value, decimals = 2) {
   return String(Number(value.toFixed(decimals)) + 0).replace("-", "−");
 }
 
-export function duration(seconds) {
-  const left = Math.round(seconds);
-  const parts = [[Math.floor(left / 3600), "h"], [Math.floor(left / 60) % 60, "min"], [left % 60, "s"]];
-  return parts.filter(([number]) => number).slice(0, 2).map((part) => part.join(" ")).join(" ") || "0 s";
-}
+// Hours, minutes and seconds.
+export const duration = (seconds) => `${Math.floor(seconds / 3600)}:${new Date(1000 * seconds).toISOString().slice(14, 19)}`;
 
 export const counted = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
 
 // A table that scrolls by itself where the page is narrower.
-export const framed = (name, made) => el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": name }, made);
+export const framed = (name, made) => el("div", { class: "wide", tabindex: 0, role: "group", "aria-label": name }, made);
 
 export function table(caption, columns, rows) {
   const cells = (row) => row.map((cell, place) => el(place ? "td" : "th", place ? {} : { scope: "row" }, cell ?? ""));

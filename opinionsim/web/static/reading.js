@@ -34,8 +34,6 @@ function paging({ from, total }, shown, parts, given) {
     from > 0 && page(Math.max(0, from - PAGE), "before"), from + shown < total && page(from + shown, "after"));
 }
 
-// -- turns ---------------------------------------------------------------------------------------------------
-
 const spoken = (line) => [line.text && text(line.text),
   line.condition !== "answered" && el("p", { class: "wordless" }, WORDLESS[line.condition] ?? line.condition)];
 
@@ -97,21 +95,14 @@ export async function turnView(place, [id, number], given, signal) {
     calls.map(callCard));
 }
 
-function callCard(call, place) {
+function callCard({ part, attempt, verdict, reason, prompt, reply, reasoning, arrived_at: _, ...facts }, place) {
   const said = (name, what) => what && el("section", {}, el("h3", {}, name), text(what, "shown"));
-  const verdict = [call.verdict, call.reason].filter(Boolean).join(": ") || call.condition;
+  const fact = ([name, value]) => [name.replaceAll("_", " "), typeof value === "number" ? signed(value, 6) : value];
   return el("details", { class: "card", open: place === 0 },
-    el("summary", { dir: "auto" }, `${call.part}, attempt ${call.attempt + 1}: ${verdict}`),
-    terms([["Source", call.source], ["Model", call.model], ["Fingerprint", call.fingerprint], ["Condition", call.condition],
-      ["Flag", call.flag], ["Finish", call.finish_reason], ["Tokens in", call.input_tokens], ["of them cached", call.cached_tokens],
-      ["Tokens out", call.output_tokens], ["of them reasoning", call.reasoning_tokens],
-      ["Cost", call.cost != null && signed(call.cost, 6)], ["Saved", call.saved],
-      ["Latency", call.latency_s != null && `${signed(call.latency_s, 3)} s`]]),
-    call.prompt.map((message) => said(`Prompt, ${message.role}`, message.text)),
-    said("Reasoning", call.reasoning), said("Reply", call.reply));
+    el("summary", { dir: "auto" }, `${part}, attempt ${attempt + 1}: ${verdict}${reason ? `: ${reason}` : ""}`),
+    terms(Object.entries(facts).map(fact)), prompt.map((message) => said(`Prompt, ${message.role}`, message.text)),
+    said("Reasoning", reasoning), said("Reply", reply));
 }
-
-// -- dialogues -----------------------------------------------------------------------------------------------
 
 export async function dialogueView(place, [id], given, signal) {
   const here = ["run", id, "dialogue"], [run, found, made] = await opened(id, "Dialogue", signal,
@@ -172,8 +163,6 @@ function analysis(id, analyses) {
   return el("section", { class: "analysis", tabindex: 0, "aria-label": "The argument" }, el("h2", {}, "The argument"),
     choice("As of", moments, last, (place) => draw(Number(place))), shown);
 }
-
-// -- search --------------------------------------------------------------------------------------------------
 
 export async function searchView(place, _, given, signal) {
   if (record) throw new Error("This file holds one run: please use the browser's own search on its dialogue.");

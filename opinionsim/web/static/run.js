@@ -6,6 +6,9 @@ import { Run } from "./opinions.js";
 import { distribution, metric, network, trajectories } from "./figures.js";
 
 const FEW = 50;
+const ABOUT = [["Condition", "cell"], ["Claim", "claim"], ["Question", "question"], ["Task", "task"], ["Model", "model"],
+  ["Interaction", "interaction"], ["Network", "network"], ["Replicate", "replicate"], ["Agents", "n_agents"],
+  ["Steps", "steps"], ["Validation", "validation"]];
 
 export async function runView(place, [id], given, signal) {
   const view = { step: Number(given.step ?? NaN), draw: [] };
@@ -59,11 +62,8 @@ function described({ about, instrument, kind, events }) {
   const happened = events.map((event) => `${event.label} at step ${event.step}`).join("; ");
   return about && [
     about.notices.map((notice) => el("p", { class: "problem", dir: "auto" }, notice)),
-    terms([["Condition", about.cell], ["Claim", about.claim], ["Question", about.question], ["Task", about.task],
-      ["Model", about.model], ["Interaction", about.interaction], ["Network", about.network], ["Replicate", about.replicate],
-      ["Agents", about.n_agents], ["Steps", about.steps], ["Events", happened], ["Scale", points],
-      ["Opinions", instrument ? `${instrument.variable} by ${instrument.classifier}, from ${kind}` : "not measured"],
-      ["Validation", about.validation]])];
+    terms([...ABOUT.map(([words, name]) => [words, about[name]]), ["Events", happened], ["Scale", points],
+      ["Opinions", instrument ? `${instrument.variable} by ${instrument.classifier}, from ${kind}` : "not measured"]])];
 }
 
 // The metric that is chosen, by step; asked for again when there is more of the run.
@@ -110,8 +110,8 @@ function watch(run, given, signal, changed) {
 function scrubber(view, runs, given, signal) {
   const shown = el("output", { for: "step" }), most = () => Math.max(0, ...runs.map((run) => run.last));
   const range = el("input", { type: "range", id: "step", min: 0, step: 1, input: () => view.jump(Number(range.value)) });
-  const button = el("button", { type: "button", click: () => play(!playing) }, "Play");
-  let playing = false, speed = 10, due = 0, before = 0, ahead = 0, kept = 0;
+  const button = el("button", { type: "button", click: () => play(!timer) }, "Play");
+  let timer = 0, speed = 10, due = 0, kept = 0;
   // The address follows when the scrubber rests: browsers take only so many changes of it.
   const keep = () => signal.aborted || history.replaceState(null, "", to(["run", runs[0].run_id], { ...given, step: view.step }));
   const frame = () => {
@@ -128,20 +128,12 @@ function scrubber(view, runs, given, signal) {
     kept = setTimeout(keep, 300);
   };
   const play = (on) => {
-    playing = on;
+    clearInterval(timer);
+    timer = on && setInterval(advance, 1000 / speed);
     button.textContent = on ? "Pause" : "Play";
     if (on && view.step >= most()) view.jump(0);
-    before = performance.now(), ahead = 0;
-    if (on) requestAnimationFrame(tick);
   };
-  const tick = (now) => {
-    if (!playing || signal.aborted) return;
-    ahead += ((now - before) / 1000) * speed;
-    before = now;
-    if (ahead >= 1) view.jump(view.step + Math.floor(ahead));
-    ahead %= 1;
-    view.step < most() ? requestAnimationFrame(tick) : play(false);
-  };
+  const advance = () => (view.step < most() && !signal.aborted ? view.jump(view.step + 1) : play(false));
   // At the end, the scrubber stays at the end while the run goes on.
   const extend = (first) => {
     const end = Number.isNaN(view.step) || (!first && view.step >= Number(range.max));
@@ -150,7 +142,7 @@ function scrubber(view, runs, given, signal) {
   };
   const speeds = [1, 5, 10, 25, 50, 100].map((each) => [each, `${each} steps a second`]);
   const box = el("div", { class: "scrubber" }, button, el("label", { for: "step" }, "Step"), range, shown,
-    choice("Speed", speeds, speed, (value) => void (speed = Number(value))));
+    choice("Speed", speeds, speed, (value) => (speed = Number(value), timer && play(true))));
   return { box, extend };
 }
 
@@ -160,14 +152,14 @@ function agents(run) {
   const row = ({ agent, name, role, model, assigned }) => {
     const found = run.changes[agent], held = [...(run.values[agent] ?? [])].filter((value) => !Number.isNaN(value));
     const words = found?.size > 0 && `${signed(found.from)} to ${signed(found.to)} at step ${found.step}`;
-    return [link(name || `Agent ${agent}`, ["run", id, "agent", agent], { order: "change" }), role, model, signed(assigned),
-      signed(held[0]), signed(held.at(-1)), words ? link(words, ["run", id, "turn", found.turn]) : "none"];
+    return [link(name || `Agent ${agent}`, ["run", id, "agent", agent], { order: "change" }),
+      words ? link(words, ["run", id, "turn", found.turn]) : "none", signed(assigned), signed(held[0]), signed(held.at(-1)), role, model];
   };
   let most = FEW;
   const box = numbers("Agents, largest change first", () => {
     const listed = run.agents.toSorted((one, other) => size(other) - size(one));
     const more = el("button", { type: "button", click: () => (most = Infinity, box.change()) }, "Show all");
-    return el("div", {}, table(counted(listed.length, "agent"), ["agent", "role", "model", "assigned", "first", "last", "largest change"],
+    return el("div", {}, table(counted(listed.length, "agent"), ["agent", "largest change", "assigned", "first", "last", "role", "model"],
       listed.slice(0, most).map(row)), listed.length > most && more);
   }, true);
   return box;

@@ -3,7 +3,7 @@
 const kept = document.getElementById("record");
 export const record = kept && JSON.parse(kept.textContent);
 
-export const LOST = "The connection is lost: what is shown may be out of date.";
+const LOST = "The connection to the server is lost.";
 
 export async function ask(path, given = {}, signal = undefined) {
   const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value != null && value !== ""));
@@ -34,9 +34,7 @@ export function follow(run, since, changed, said, signal) {
   live.addEventListener("open", () => said(""));
 }
 
-// -- from the record -----------------------------------------------------------------------------------------
-
-function answer([, what, which], asked) {
+function answer([what, which], asked) {
   if (!what) return record.run;
   if (what === "turns") return which === undefined ? turns(asked) : turn(Number(which));
   if (what === "agents") return record.agents[which] ?? missing("This agent is not in this file.");

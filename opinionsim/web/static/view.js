@@ -24,6 +24,7 @@ async function draw(event) {
   say("");
   document.getElementById("view").replaceChildren(place);
   place.setAttribute("aria-busy", "true");
+  place.dataset.at = location.hash.split("?")[0];
   try {
     if (!view) throw new Error("There is nothing at this address.");
     await view[1](place, view[0].slice(1), Object.fromEntries(new URLSearchParams(asked)), signal);
