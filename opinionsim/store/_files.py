@@ -183,7 +183,7 @@ class _Present:
         # SQLite counts pages by the log, of which a file that was cut knows nothing. A file becomes shorter only where
         # it is rewritten without what was withdrawn, and then says itself how many pages it has.
         size = self._path.stat().st_size
-        if size < self._size and size != _stated_size(self._path):
+        if size < self._size and not _is_whole(self._path):
             raise StoreError(
                 f"the store {self._given} was cut from {self._size:,} to {size:,} bytes while it was being "
                 f"{self._doing}. Take it from a copy"
@@ -191,12 +191,14 @@ class _Present:
         self._size = size
 
 
-def _stated_size(path: Path) -> int:
-    """Bytes of a SQLite file by its own header: size of a page times number of pages."""
-    with path.open("rb") as file:
-        header = file.read(32)
-    page = int.from_bytes(header[16:18], "big")
-    return (65536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
+def _is_whole(path: Path) -> bool:
+    """Whether a file has at least the pages that its own header names."""
+    try:
+        with _log.alone(path) as connection:
+            connection.execute("PRAGMA page_count").fetchone()
+    except sqlite3.DatabaseError:
+        return False
+    return True
 
 
 def _identity(name: str) -> tuple[int, int] | None:

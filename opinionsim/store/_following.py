@@ -115,8 +115,9 @@ def columns(
     for table, order in ((_schema.turns, "turn"), (_schema.ties, "change"), (_schema.opinions, "turn")):
         new = select(table).where(table.c.run_id == run_id, table.c.seq > after)
         found[table] = sorted(_schema.sealed(connection, table, new), key=attrgetter(order, "seq"))
-    if sum(map(len, found.values())) != last - after:
-        raise DamagedError(f"a row of run {run_id} after row {after} is missing")
+    numbers = {row.seq for rows in found.values() for row in rows}
+    if lost := next((number for number in range(after + 1, last + 1) if number not in numbers), None):
+        raise DamagedError(f"row {lost} of run {run_id} is missing")
     return Columns(state, last, found[_schema.turns], found[_schema.ties], found[_schema.opinions])
 
 

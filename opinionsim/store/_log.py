@@ -35,8 +35,6 @@ LIMIT = 4_000_000
 _WAIT_MS, _LAST_WAIT_MS = 20, 1000
 #: Seconds until it is tried again where readers were in the way.
 _AGAIN_S = 1.0
-#: Places of number and predecessor in the header of a file, four bytes each, the highest first.
-_NUMBER, _BEFORE, _HEADER = 60, 68, 100
 _logger = logging.getLogger(__name__)
 
 
@@ -126,8 +124,17 @@ def _say_unclean(given: str, log: str) -> None:
 
 def _alone(path: Path) -> int:
     """Number in a file, whatever its log says."""
-    with path.open("rb") as file:
-        return int.from_bytes(file.read(_HEADER)[_NUMBER : _NUMBER + 4], "big")
+    with alone(path) as connection:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def alone(path: Path) -> closing[sqlite3.Connection]:
+    """A connection to a file without its log, for the length of a block.
+
+    A file of this process's own would free, when it is closed, all locks that SQLite holds on the same file here; other
+    processes would then take the log away under those who read or write it.
+    """
+    return closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None))
 
 
 def _together(connection: sqlite3.Connection) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from opinionsim.cli import app
 from opinionsim.errors import StoreError
 from opinionsim.store import Store, copy_store, open_store
 from opinionsim.streams import stream
-from tests.store._children import killed
+from tests.store._children import killed, started
 from tests.support.rows import begun, call, run_row
 
 _APPENDER = """
@@ -327,6 +327,52 @@ def test_a_store_closed_beside_a_long_reader_keeps_its_log(tmp_path: Path, monke
     assert _replies(path) == 10
     assert _replies(path, write=True) == 10
     assert [each.name for each in tmp_path.iterdir()] == ["a.sqlite"]
+
+
+#: Appends one reply to a store, whose run it begins where there is none; or only reads it.
+_VISITOR = """
+import sys
+from opinionsim.store import open_store
+from tests.support.rows import begun, call
+
+path, turn = sys.argv[1], int(sys.argv[2])
+with open_store(path, write=turn >= 0) as store:
+    if turn >= 0:
+        record = begun(store, owner=f"visitor {turn}")
+        record.append(call(turn))
+        record.flush()
+    store.states()
+"""
+
+
+def _visit(path: Path, turn: int = -1) -> None:
+    with started(_VISITOR, str(path), str(turn)) as child:
+        assert child.wait(60) == 0
+
+
+def test_a_reader_sees_what_every_later_writer_of_another_process_adds(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    _visit(path, 0)
+    with open_store(str(path), write=False) as reader:
+        found = []
+        for turn in (1, 2, 3):
+            _visit(path, turn)
+            found.append(sum(len(reader.entries(run_id)) for run_id in reader.states()))
+    assert found == [2, 3, 4]
+
+
+def test_a_reader_of_another_process_leaves_the_log_to_a_writer_that_was_read_here_too(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with open_store(str(path)) as store:
+        record = begun(store)
+        record.append(call(0))
+        record.flush()
+        with _reader(path):
+            pass
+        _visit(path)
+        record.append(call(1))
+        record.flush()
+    assert _replies(path) == 2
 
 
 def test_a_killed_store_in_a_folder_that_cannot_be_written(dead: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -346,7 +346,6 @@ def test_a_run_begun_anew_is_drawn_anew(browser: Any, tmp_path: Path) -> None:
         page.wait_for_selector("canvas[aria-label*='nobody is measured yet']")
 
 
-@pytest.mark.xfail(reason="a store that is open for reading does not see what writers after the next one do")
 def test_a_run_begun_anew_is_followed_to_its_end(browser: Any, tmp_path: Path) -> None:
     path, spec = tmp_path / "again.sqlite", changed(SMALL, name="again", measurement__texts=["report"])
     finished(spec, str(path))
