@@ -109,8 +109,8 @@ def columns(
     if not after and known is not None and (known.state.generation, known.seq) == (state.generation, last):
         return known._replace(state=state)
     after = after if generation in (None, state.generation) else 0
-    if not 0 <= after <= last:
-        raise StoreError(f"run {run_id} has no row {after} to go on after; valid: 0 to {last}")
+    if after > last:
+        raise DamagedError(f"run {run_id} has fewer rows than were read: its store was replaced by another")
     found = {}
     for table, order in ((_schema.turns, "turn"), (_schema.ties, "change"), (_schema.opinions, "turn")):
         new = select(table).where(table.c.run_id == run_id, table.c.seq > after)
