@@ -33,6 +33,9 @@ from opinionsim.llm import GivenReplies, ModelClient
 BAR = 0.75
 GROWTH_BAR = 1.05
 SWEEP_BAR_S = 60.0
+#: Seconds in which the runs of (b) are opened.
+_OPENING_S = 5.0
+_SLOTS = 64
 _STANCES = ("strongly believe", "tend to believe", "neither believe nor reject", "tend to reject", "strongly reject")
 
 
@@ -41,11 +44,13 @@ class Instant(GivenReplies):
 
     _numbers: Iterator[int] = PrivateAttr(default_factory=count)
     _latency_s: float = PrivateAttr(default=0.0)
+    #: The first calls, which wait until all runs are open.
+    _held: Iterator[int] = PrivateAttr(default=iter(()))
     _heed: Callable[[int], None] | None = PrivateAttr(default=None)
 
     async def _agenerate(self, *_arguments: Any, **_options: Any) -> ChatResult:
         if self._latency_s:
-            await asyncio.sleep(self._latency_s)
+            await asyncio.sleep(self._latency_s if next(self._held, None) is None else _OPENING_S)
         number = next(self._numbers)
         if self._heed is not None:
             self._heed(number + 1)
@@ -75,7 +80,7 @@ def spec(steps: int, runs: int) -> dict[str, Any]:
     }
 
 
-def sweep_s(steps: int, runs: int, folder: Path, slots: int = 64) -> tuple[float, int, str]:
+def sweep_s(steps: int, runs: int, folder: Path, slots: int = _SLOTS) -> tuple[float, int, str]:
     """Seconds of computing a sweep takes, its calls, and the store."""
     experiment = osim.load_experiment(spec(steps, runs))
     store = f"sqlite:///{folder / f'call-{runs}.sqlite'}"
@@ -146,6 +151,7 @@ class Clock:
         model._heed = self._note
         # Time in which what has arrived is written and coded: otherwise the end pays for the beginning.
         model._latency_s = 0.02
+        model._held = iter(range(_SLOTS))
         return model
 
     def _note(self, number: int) -> None:
@@ -168,8 +174,9 @@ def growth(runs: int, rounds: int) -> None:
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as name:
             clock = Clock(Path(name), tuple(runs * turn for turn in (*few, *many)))
-            experiment, store = osim.load_experiment(spec(510, runs)), f"sqlite:///{name}/long.sqlite"
-            osim.run(experiment, store, max_concurrency=64, chat_model=clock.model())
+            # In both stretches every run is under way: opening and concluding it is no cost of a call.
+            experiment, store = osim.load_experiment(spec(600, runs)), f"sqlite:///{name}/long.sqlite"
+            osim.run(experiment, store, max_concurrency=_SLOTS, chat_model=clock.model())
             for beyond, turns, (begin, end) in zip((early, late), (few, many), _pairs(clock.marks), strict=True):
                 calls = runs * (turns[1] - turns[0])
                 beyond.append((end[0] - begin[0]) / calls - bare_s(prompts(store, 60, turns), 10))

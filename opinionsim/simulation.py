@@ -109,6 +109,8 @@ class Simulation:
         except OpinionSimError as error:
             await self.end(error)
             raise
+        finally:
+            self.engine.let_go()
 
     async def end(self, error: OpinionSimError) -> None:
         """Start no further turn, and wait for calls in flight: their replies are paid for and belong in the journal."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from opinionsim import store
 from opinionsim.actors import Member
@@ -49,7 +50,9 @@ class Recording:
     def attend(self, simulation: Simulation) -> None:
         """Put the cast and the ties at the start on record; texts are coded from now on."""
         self._record.begin(agent_rows(self._cast), edge_rows(self._parts.network))
-        self.coding = LiveCoding(self._measuring, simulation.text, self._record.has_opinion, self._keep)
+        self.coding = LiveCoding(
+            self._measuring, simulation.text, self._record.has_opinion, partial(_keep, self._record)
+        )
 
     @property
     def full(self) -> bool:
@@ -77,8 +80,9 @@ class Recording:
             self._record.check()
             await asyncio.sleep(_LOOK_S)
 
-    def _keep(self, instrument: Instrument, coded: list[Coded]) -> None:
-        self._record.add_opinions(opinion_rows(instrument, coded))
+
+def _keep(record: store.RunRecord, instrument: Instrument, coded: list[Coded]) -> None:
+    record.add_opinions(opinion_rows(instrument, coded))
 
 
 def turn_row(turn: Turn, message: Message, acts: Mapping[str, ActSpec]) -> store.TurnRow:

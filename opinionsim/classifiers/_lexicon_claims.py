@@ -59,11 +59,11 @@ class ClaimView:
         float
             How surely, in [0, 1].
         """
-        silent = "xclaim" not in words and self.words.keys().isdisjoint(words)
-        if silent and not any(word[0].isdecimal() for word in words):
+        digits = [word for word in words if word[0].isdecimal()]
+        if not digits and "xclaim" not in words and self.words.keys().isdisjoint(words):
             return 0, 0.0
         votes, heart = 0, False
-        counted = not self.above or any(word[0].isdecimal() and word not in self.subject for word in words)
+        counted = not self.above or not self.subject.issuperset(digits)
         for word, sign in _signed(words):
             if word == "xclaim":
                 heart, votes = True, votes + 3 * sign

@@ -78,6 +78,9 @@ def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
         None where the clause takes no position.
     """
     operators = _operators(clause, view)
+    unstated = (0, 0.0) if operators else view.content(clause.words, context.known)
+    if not (operators or unstated[0] or clause.has("negation")):
+        return None  # as most clauses
     other, judged = _holder(clause, operators)
     if other and operators and not clause.has("say"):
         mine = max((at for at, word in enumerate(clause.words) if word in WORDS["me"]), default=-1)
@@ -87,7 +90,7 @@ def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
     first = operators[0].start if operators else len(clause.words)
     past = not other and _past(clause, first)
     if not operators:
-        return _unstated(clause, view.content(clause.words, context.known), other, past, context)
+        return _unstated(clause, unstated, other, past, context)
     bearing = [m for m in clause.marks if m.kind == "negation" and first - _NEGATES <= m.start < first]
     taken = _covered([*operators, *bearing])
     content = view.content([word for at, word in enumerate(clause.words) if at not in taken], context.known)

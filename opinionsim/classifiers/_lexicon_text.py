@@ -78,7 +78,7 @@ def tokens(text: str, claim: str = "") -> list[str]:
             text = re.sub(rf"(?<!\w){re.escape(claim)}(?!\w)", "xclaim", text, flags=re.IGNORECASE)
         text = text.replace(head + comma, head)  # the other side of a claim mostly shares its opening
     for needed, rewrites in _REWRITES:
-        if needed in text:
+        if needed in text or not needed.strip() or not (needed.isascii() or text.isascii()):
             for pattern, instead in rewrites:
                 text = pattern.sub(instead, text)
     text = _SPELLED.sub(lambda found: _SPELLINGS[found[0]], text.lower())
@@ -211,7 +211,8 @@ def _split(run: list[str], sentence: int, question: bool) -> Iterator[Clause]:
     marks = _marks(words)
     cuts.update([mark.start for mark in marks if mark.kind in ("but", "although", "because")])
     for mark in marks:
-        cuts.difference_update(range(mark.start + 1, mark.end))
+        if mark.end - mark.start > 1:
+            cuts.difference_update(range(mark.start + 1, mark.end))
     for start, end in pairwise(sorted(cuts | {0, len(raw)})):
-        own = [Mark(m[0] - start, m[1] - start, *m[2:]) for m in marks if start <= m[0] < end]
+        own = [m if not start else Mark(m[0] - start, m[1] - start, *m[2:]) for m in marks if start <= m[0] < end]
         yield Clause(words[start:end], raw[start:end], own, frozenset([mark[2] for mark in own]), sentence, question)

@@ -183,6 +183,10 @@ class Engine:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def let_go(self) -> None:
+        """Forget witness and rate, once all is over: both know the engine, and as a cycle it would stay in memory."""
+        self._witness = self._outcomes.rate = None
+
     # -- taking turns in ---------------------------------------------------------------------------------
 
     async def _pull(self, turns: AsyncIterator[Turn]) -> None:

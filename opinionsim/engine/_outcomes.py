@@ -30,7 +30,7 @@ class TurnOutcomes:
     def __init__(self, schedule: AnySchedule, nodes: Sequence[Node], rate: Rate | None) -> None:
         self._schedule = schedule
         self._nodes = nodes
-        self._rate = rate
+        self.rate = rate
         self._stopped = False
 
     def stop(self) -> None:
@@ -50,12 +50,12 @@ class TurnOutcomes:
         if instrument not in self._schedule.needs:
             declared = ", ".join(self._schedule.needs) or "none"
             raise ScheduleError(f"{name} acts on {instrument!r}, which it does not declare; its needs: {declared}")
-        if self._rate is None:
+        if self.rate is None:
             raise ScheduleError(f"{name} acts on {instrument!r}, and nothing measures it here: give the engine a rate")
         message = await self.reply(turn)
         if not message.passed_on or (about is not None and not (await self.reply(about)).passed_on):
             return math.nan
-        return await self._rate(self._nodes[turn].turn, message, instrument, about)
+        return await self.rate(self._nodes[turn].turn, message, instrument, about)
 
     async def reply(self, turn: int) -> Message:
         """The message of a turn already yielded, with its condition."""

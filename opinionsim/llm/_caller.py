@@ -75,6 +75,7 @@ class _Question(NamedTuple):
 
     key: EntryKey
     prompt: Prompt
+    seed: int
     priority: float
     asked: Endpoint | Seat
     cut_off: int
@@ -266,7 +267,7 @@ class RunCalls:
                 verdict = self._read_again(entry, turn, reading)
             else:
                 self._require_short(turn, prompt.characters, "the prompt")
-                question = _Question(key, prompt, priority, asked, missing[True])
+                question = _Question(key, prompt, call_seed(self.run_id, *key), priority, asked, missing[True])
                 person = isinstance(asked, Seat)
                 if isinstance(asked, Seat):
                     reply, latency_s, unfit = await self._answer(turn, question, asked, reading, rejected, told)
@@ -287,7 +288,7 @@ class RunCalls:
                     verdict=verdict.verdict,
                     reason=verdict.reason,
                     prompt=prompt,
-                    seed=None if person else call_seed(self.run_id, *key),
+                    seed=None if person else question.seed,
                     dropped=dropped,
                     latency_s=latency_s,
                     arrived_at=time.time(),
@@ -377,7 +378,6 @@ class RunCalls:
 
     async def _call(self, question: _Question, endpoint: Endpoint) -> tuple[ParsedReply, float]:
         """A model's reply, and the seconds it took; attempts that failed are repeated with the same seed."""
-        seed = call_seed(self.run_id, *question.key)
         allowed = {"transient": self._retry.transient, "rate-limited": self._retry.rate_limited}
         failed = dict.fromkeys(allowed, 0)
         pool, client = self._slots, endpoint.client
@@ -391,7 +391,7 @@ class RunCalls:
                 lane.release("failed")
                 continue
             began = clock()
-            got = await self._attempt(lane, question, seed, endpoint)
+            got = await self._attempt(lane, question, endpoint)
             if not isinstance(got, Failure):
                 return _read(got, question.prompt), clock() - began
             if got.kind == "content-filter":
@@ -404,9 +404,9 @@ class RunCalls:
                 raise ModelCallError(got.reason + (f" (after {tries} tries)" if tries > 1 else ""))
             failed[got.kind] += 1
             self.repeated += 1
-            await self._pause(sum(failed.values()), got, seed, client)
+            await self._pause(sum(failed.values()), got, question.seed, client)
 
-    async def _attempt(self, lane: Lane, question: _Question, seed: int, endpoint: Endpoint) -> AIMessage | Failure:
+    async def _attempt(self, lane: Lane, question: _Question, endpoint: Endpoint) -> AIMessage | Failure:
         """The model's message, or its failure; uses a slot that is already taken, and frees it."""
         verdict: Verdict = "failed"
         retry_after_s = None
@@ -417,9 +417,9 @@ class RunCalls:
                 async with asyncio.timeout(self._retry.timeout_s) as limit:
                     if question.cut_off:
                         longest = endpoint.longest(question.cut_off)
-                        message = await endpoint.client.call(question.prompt, seed, max_tokens=longest)
+                        message = await endpoint.client.call(question.prompt, question.seed, max_tokens=longest)
                     else:
-                        message = await endpoint.client.call(question.prompt, seed)
+                        message = await endpoint.client.call(question.prompt, question.seed)
                 verdict = "ok"
                 return message
             except StoreError:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache, partial, wraps
+from functools import partial, wraps
 from itertools import islice
 from pathlib import PurePath
 from traceback import extract_tb
@@ -30,7 +30,8 @@ TASKS = ("write", "review", "report", "probe", "self-report")
 
 #: Characters that a template may make, in its text or on the way to it, beside those of the texts that it is given.
 LONGEST = 1_000_000
-_most: ContextVar[Callable[[], int]] = ContextVar("most", default=lambda: LONGEST)
+#: The values that the template under way is given.
+_given: ContextVar[Mapping[str, Any]] = ContextVar("given", default=MappingProxyType({}))
 #: Pieces that are taken from a template before their lengths are looked at.
 _AT_ONCE = 64
 _TOO_LONG = f"a template may make {LONGEST:,} characters at most"
@@ -80,8 +81,7 @@ def render(place: str, template: Template, context: Mapping[str, Any]) -> str:
         If rendering fails; the message names pack, file and line.
     """
     try:
-        # Few templates make so much that what they are given has to be measured.
-        _most.set(cache(lambda: LONGEST + _weight([*context.values()])))
+        _given.set(context)
         return template.render(context).strip()
     except Exception as error:  # a template is a user's program: any exception may come out of it
         own = str(template.name)
@@ -153,7 +153,7 @@ class Library:
         environment = _environment(contents, defang)
         files = tuple(name for name in contents if name.endswith(SUFFIX))
         sources = {file: _read(environment, place, file, contents[file], files) for file in files}
-        loaded = {file: _quick(_compiled(place, file, partial(environment.get_template, file))) for file in files}
+        loaded = {file: _compiled(place, file, partial(environment.get_template, file)) for file in files}
         templates = {file.removesuffix(SUFFIX): found for file, found in loaded.items() if not file.startswith("_")}
         return cls(place, MappingProxyType(sources), MappingProxyType(templates), environment)
 
@@ -222,6 +222,15 @@ class _Bounded(ImmutableSandboxedEnvironment):
         # Jinja joins what a template, a macro or a block writes by this function.
         self.concat = _joined  # type: ignore[method-assign]
         self.filters = {name: each if each is len else _bounded(name, each) for name, each in self.filters.items()}
+        #: Templates by name: Jinja's own cache takes longer to make its keys than a short template to be rendered.
+        self._found: dict[Any, Template] = {}
+
+    def get_template(self, name: Any, parent: str | None = None, globals: Any = None) -> Template:
+        """A template of the pack."""
+        found = self._found.get(name)
+        if found is None:
+            found = self._found[name] = _quick(super().get_template(name, parent, globals))
+        return found
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         """The value of an operator that might make much of little."""
@@ -300,12 +309,13 @@ def _checked(value: Any) -> Any:
 
 def _joined(pieces: Iterable[str]) -> str:
     """All pieces as one text."""
-    if isinstance(pieces, list):
-        _require(_within(sum(map(len, pieces))))
-        return "".join(pieces)
-    taken: list[str] = []
-    left, length = iter(pieces), 0
-    while some := list(islice(left, _AT_ONCE)):
+    left = iter(pieces)
+    taken = pieces if isinstance(pieces, list) else list(islice(left, _AT_ONCE))
+    length = sum(map(len, taken))
+    if length > LONGEST:
+        _require(_within(length))
+    # Most templates, and all macros, are done by now.
+    while len(taken) >= _AT_ONCE and taken is not pieces and (some := list(islice(left, _AT_ONCE))):
         length += sum(map(len, some))
         _require(_within(length))
         taken += some
@@ -313,7 +323,8 @@ def _joined(pieces: Iterable[str]) -> str:
 
 
 def _within(characters: int) -> bool:
-    return characters <= LONGEST or characters <= _most.get()()
+    # Few templates make so much that what they are given has to be measured.
+    return characters <= LONGEST or characters <= LONGEST + _weight([*_given.get().values()])
 
 
 def _require(fits: bool) -> None:

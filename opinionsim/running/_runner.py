@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from opinionsim import background
 from opinionsim.errors import OpinionSimError
@@ -16,6 +19,27 @@ from opinionsim.store import Store
 
 #: Seconds between two looks at whether a run has ended.
 _LOOK_S = 0.02
+#: Thresholds of Python's search for cycles during sweeps. Runs make hardly any, and by the usual ones every call would
+#: pay for walks through all that its run remembers.
+_SELDOM = (50_000, 10, 2)
+#: The thresholds before the sweeps under way began, one for each.
+_usual: list[tuple[int, int, int]] = []
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Let Python search for cycles seldom; the last of several sweeps to end sets the usual thresholds again.
+
+    Used from one event loop.
+    """
+    _usual.append(_usual[0] if _usual else gc.get_threshold())
+    gc.set_threshold(*_SELDOM)
+    try:
+        yield
+    finally:
+        usual = _usual.pop()
+        if not _usual:
+            gc.set_threshold(*usual)
 
 
 class Runner:
@@ -90,6 +114,10 @@ class Runner:
         Summary
             Returned also when runs failed or the sweep was stopped.
         """
+        with _seldom_collected():
+            return await self._execute()
+
+    async def _execute(self) -> Summary:
         began = time.monotonic()
         context, store = self._context, self._context.store
         registration = Registration(context)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -18,6 +19,7 @@ from opinionsim import background
 from opinionsim.assembly import LoadedParts
 from opinionsim.errors import MeasurementError, SpecError, StoreError
 from opinionsim.llm import Entry
+from opinionsim.measurement import LiveCoding
 from opinionsim.running import Context, LocalExecutor, Runner, Summary, default_store, replay, under_way
 from opinionsim.simulation import Simulation
 from opinionsim.specification import load_experiment
@@ -54,6 +56,27 @@ def sequential(tmp_path_factory: pytest.TempPathFactory) -> Results:
     summary, results = carry_out(MIXED, store, model, slots=1)
     assert summary.complete == summary.total == 5
     return results
+
+
+def test_cycles_are_sought_seldom_while_runs_go_on_and_no_run_leaves_any(tmp_path: Path) -> None:
+    usual, during = gc.get_threshold(), set()
+
+    def noted(seed: int) -> float:
+        during.add(gc.get_threshold())
+        return 0.0
+
+    gc.collect()
+    gc.disable()
+    try:
+        summary, _ = carry_out(MIXED, f"sqlite:///{tmp_path / 'cycles.sqlite'}", watched(latency=noted)[0])
+        left = [each for each in gc.get_objects() if isinstance(each, Simulation | LiveCoding)]
+    finally:
+        gc.enable()
+    assert summary.complete == summary.total
+    assert left == []
+    assert gc.get_threshold() == usual
+    assert len(during) == 1
+    assert min(during)[0] > usual[0]
 
 
 @pytest.mark.parametrize(("slots", "lookahead"), [(1, 2), (3, None), (3, 0), (64, None), (64, 0), (64, 2)])
