@@ -30,6 +30,8 @@ Kind = Annotated[
         "self-report, opinion.",
     ),
 ]  # fmt: skip
+Estimand = Literal["topics-like-these", "these-topics"]
+TableForm = Literal["text", "csv", "markdown", "latex"]
 Wording = Annotated[
     str | None,
     typer.Option(
@@ -69,12 +71,40 @@ def table(
     kind: Kind = None,
     wording: Wording = None,
     ddof: Ddof = 0,
+    estimand: Annotated[
+        Estimand | None,
+        typer.Option(
+            "--estimand",
+            help="What means are about: topics of which those of the store are a sample, or those alone. Default: as "
+            "the specification has it under analysis, else the former from three topics on.",
+        ),
+    ] = None,
+    as_published: Annotated[
+        bool,
+        typer.Option(
+            "--as-published",
+            help="Tables 1 and 2 of Chuang et al. 2023 where the design is theirs, with their standard errors and "
+            "tests.",
+        ),
+    ] = False,
+    form: Annotated[
+        TableForm, typer.Option("--form", help="Form to print; csv has the unrounded numbers.")
+    ] = "text",
     csv: Tables = None,
     allow_parts: AllowParts = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print mean and diversity of opinions by condition, what is missing, and metrics the spec names."""
-    from opinionsim.analysis import election_table, further_table, missing_tables, tables, verdict_table
+    """Print mean and diversity of opinions by condition, contrasts, what is missing, and metrics the spec names."""
+    from opinionsim.analysis import (
+        contrast_table,
+        election_table,
+        further_table,
+        missing_tables,
+        published_tests,
+        tables,
+        verdict_table,
+    )
+    from opinionsim.contrasts import analysis_of
     from opinionsim.metrics import named_metrics, run_metrics, scale_of
     from opinionsim.store import open_store
 
@@ -90,20 +120,25 @@ def table(
     verdicts = verdict_table(runs, opinions, wording)
     elections = election_table(results) if any(results.interactions.values()) else None
     made = [each for each in (verdicts, elections) if each is not None]
+    analysis, further = analysis_of(results.spec), _further_metrics(results, allow_parts)
+    estimand = estimand or analysis.estimand
+    values = named_metrics(results.runs, opinions, further, scale_of(opinions)) if further else None
     if not made or runs["instrument_id"].notna().any():
-        made += tables(runs, measured, kind, wording)
+        made += tables(runs, measured, kind, wording, estimand, as_published=as_published)
+        if as_published:
+            made += published_tests(runs, measured, kind, wording)
+        elif (found_contrasts := contrast_table(runs, measured, analysis, values, kind, wording, estimand)) is not None:
+            made.append(found_contrasts)
         made += missing_tables(runs, opinions, agents, turns, measured, kind, wording)
-    further = _further_metrics(results, allow_parts)
-    if further:
-        values = named_metrics(results.runs, opinions, further, scale_of(opinions))
-        made.append(further_table(runs, measured, values, kind, wording))
+    if values is not None:
+        made.append(further_table(runs, measured, values, kind, wording, estimand))
     with open_store(store, write=False) as opened:
         answered = several_answered(models_of(opened, results.run_ids))
     made = [replace(each, notes=(*each.notes, *answered)) for each in made]
     if as_json:
         say_json([{"title": each.title, "notes": each.notes, "rows": records(each.frame)} for each in made])
     else:
-        say("\n".join(each.to_text() for each in made).rstrip("\n"))
+        say("\n".join(each.to_form(form) for each in made).rstrip("\n"))
     if csv is not None:
         mains = [each for each in made if not each.name]
         numbered = {id(each): f"-{place}" for place, each in enumerate(mains, start=1)} if len(mains) > 1 else {}
