@@ -12,7 +12,7 @@ from opinionsim.lazy import on_first_use
 if TYPE_CHECKING:
     from opinionsim.analysis._contrasts import (
         Effect as Effect,
-        contrast_table as contrast_table,
+        contrast_tables as contrast_tables,
         differences as differences,
         effect as effect,
     )
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     )
     from opinionsim.analysis._missing import missing_tables as missing_tables
     from opinionsim.analysis._published import published_tests as published_tests
-    from opinionsim.analysis._sizes import StudySize as StudySize, size_table as size_table, study_sizes as study_sizes
-    from opinionsim.analysis._table import Table as Table
+    from opinionsim.analysis._sizes import size_table as size_table, study_sizes as study_sizes
+    from opinionsim.analysis._table import Table as Table, mean_text as mean_text
     from opinionsim.analysis._tables import (
         further_table as further_table,
         table as table,

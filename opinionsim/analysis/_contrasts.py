@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,14 +13,19 @@ import pandas as pd
 from opinionsim.analysis._estimates import Estimand, Estimate, adjusted, design_of, estimate, usual_estimand
 from opinionsim.analysis._table import Table, finished, interval_text, p_text
 from opinionsim.analysis._units import METRIC_KEYS, default_axes, interval_notes, key_of, unit_frame, usable_runs
-from opinionsim.contrasts import FRAMING, AnalysisSpec, ContrastSpec
+from opinionsim.contrasts import FRAMING, AnalysisSpec, ContrastSpec, Level
 from opinionsim.errors import SpecError
-from opinionsim.metrics import in_order, named_levels, one_wording, permutation_test
+from opinionsim.metrics import NOT_SET, in_order, named_levels, one_wording, permutation_test
 
 Role = Literal["primary", "secondary", "exploratory"]
 
 #: Kinds of evidence of which nothing is found, since a scripted stand-in is or may be among the authors.
 _NO_FINDING = frozenset({"scripted", "mixed"})
+#: What the measures made of framings are.
+_MEANINGS = {
+    "truth-pull": "Truth pull: (B under true framing less B under false framing)/2.",
+    "agreement-bias": "Agreement bias: half the sum of both, what is agreed with whichever side is put.",
+}
 NO_FINDING = (
     "No p-value and no finding: the scripted stand-in says how this software behaves, and nothing of people or models."
 )
@@ -84,9 +89,7 @@ class Effect:
         return found.p_value, 2 / found.n
 
 
-def differences(
-    units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, name: str = "contrast"
-) -> pd.DataFrame:
+def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, name: str = "contrast") -> pd.DataFrame:
     """A contrast for every topic and block.
 
     Parameters
@@ -126,7 +129,9 @@ def differences(
             own &= known.isin({str(level) for level in levels}).to_numpy()
             if not own.any():
                 told = ", ".join(known.unique())
-                raise SpecError(f"{name}: no complete run has {path} = {' or '.join(map(str, levels))}; there are {told}")
+                raise SpecError(
+                    f"{name}: no complete run has {path} = {' or '.join(map(str, levels))}; there are {told}"
+                )
         part = units[own]
         wide = part.groupby([part["topic"], part["block"], cell[own]], dropna=False)[value].mean().unstack()
         sides.append(weight * wide.mean(axis=1, skipna=False))
@@ -139,8 +144,8 @@ def differences(
     total = pd.concat(sides, axis=1).sum(axis=1, skipna=False)
     if total.isna().all():
         raise SpecError(
-            f"{name}: its conditions share no block with a run of each, so that nothing can be paired; blocks are shared "
-            "by cells that differ in nothing listed in independent_over, and need complete runs"
+            f"{name}: its conditions share no block with a run of each, so that nothing can be paired; blocks are "
+            "shared by cells that differ in nothing listed in independent_over, and need complete runs"
         )
     kinds = units.loc[chosen, "evidence"].unique()
     evidence = next((each for each in _NO_FINDING if each in kinds), str(kinds[0]))
@@ -211,7 +216,7 @@ def declared_effects(
     Parameters
     ----------
     runs, metrics, analysis, kind, estimand
-        As for :func:`contrast_table`.
+        As for :func:`contrast_tables`.
 
     Raises
     ------
@@ -246,13 +251,13 @@ def declared(usable: pd.DataFrame, analysis: AnalysisSpec) -> Iterator[tuple[str
     levels = in_order(usable[axes].drop_duplicates(), axes, usable) if axes else pd.DataFrame([{}])
     for measure in ("truth-pull", "agreement-bias"):
         for row in levels.itertuples(index=False, name=None):
-            where = {axis: level for axis, level in zip(axes, key_of(row), strict=True) if level is not None}
-            side = {axis: each if isinstance(each, (str, bool, int, float)) else str(each) for axis, each in where.items()}
+            side: dict[str, Level | tuple[Level, ...]] = {}
+            side |= {axis: NOT_SET if pd.isna(level) else str(level) for axis, level in zip(axes, row, strict=True)}
             name = ": ".join([measure.replace("-", " "), *([", ".join(map(str, side.values()))] if side else [])])
             yield name, ContrastSpec(measure=measure, of=side), "exploratory"
 
 
-def contrast_table(
+def contrast_tables(
     runs: pd.DataFrame,
     metrics: pd.DataFrame,
     analysis: AnalysisSpec | None = None,
@@ -260,7 +265,7 @@ def contrast_table(
     kind: str | None = None,
     wording: str | None = None,
     estimand: Estimand | None = None,
-) -> Table | None:
+) -> list[Table]:
     """The table of contrasts that a specification declares.
 
     Parameters
@@ -275,8 +280,9 @@ def contrast_table(
 
     Returns
     -------
-    Table or None
-        One row a contrast: difference and d_z with intervals, p-value, and what was found. None without a contrast.
+    list of Table
+        One table with a row a contrast: difference and d_z with intervals, p-value, and what was found. Empty without a
+        contrast.
 
     Raises
     ------
@@ -294,7 +300,7 @@ def contrast_table(
         metrics = metrics.merge(values, on=METRIC_KEYS)
     effects = declared_effects(runs, metrics, analysis, kind, estimand)
     if not effects:
-        return None
+        return []
     p = np.array([each.p_value for each in effects])
     secondary = np.array([each.role == "secondary" for each in effects])
     p[secondary] = adjusted(p[secondary])
@@ -306,39 +312,29 @@ def contrast_table(
         "contrast", "role", "difference [95 % CI]", *(["d_z [95 % CI]", "p"] if tested else []),
         *(["sign-flip p"] if flips else []), *(["finding"] if found else []),
     )  # fmt: skip
-    notes = [*_meanings(effects), *interval_notes([each.estimate for each in effects]), *_notes(effects)]
+    notes = [*interval_notes([each.estimate for each in effects]), *_notes(effects)]
     made = finished("Contrasts", frame, (header,), rows, 2, notes)
-    return Table(made.title, made.header, tuple(rows), 2, frame, made.notes, "contrasts")
+    return [replace(made, rows=tuple(rows), name="contrasts")]
 
 
 def _record(each: Effect, p: float) -> dict[str, Any]:
     """The numbers of a contrast."""
     own = each.estimate
-    size, low, high = own.effect if each.tested else (math.nan,) * 3
-    flips, least = each.sign_flips()
+    size = own.effect if each.tested else (math.nan,) * 3
     return {
-        "contrast": each.name,
-        "measure": each.contrast.measure,
-        "role": each.role,
-        "difference": own.mean,
-        "difference_ci_low": own.low,
-        "difference_ci_high": own.high,
-        "d_z": size,
-        "d_z_ci_low": low,
-        "d_z_ci_high": high,
-        "p": each.p_value,
-        "p_reported": p,
-        "p_sign_flip": flips,
-        "p_sign_flip_least": least,
-        "smallest": math.nan if each.smallest is None else each.smallest,
-        "finding": each.finding,
+        **{"contrast": each.name, "measure": each.contrast.measure, "role": each.role},
+        **dict(
+            zip(("difference", "difference_ci_low", "difference_ci_high"), (own.mean, own.low, own.high), strict=True)
+        ),
+        **dict(zip(("d_z", "d_z_ci_low", "d_z_ci_high"), size, strict=True)),
+        **dict(zip(("p_sign_flip", "p_sign_flip_least"), each.sign_flips(), strict=True)),
+        **{"p": each.p_value, "p_reported": p, "smallest": each.smallest, "finding": each.finding},
         **{name: getattr(own, name) for name in ("estimand", "unit", "n", "units", "method", "level", "left_out")},
-        "no_interval": own.reason,
-        "evidence": each.evidence,
+        **{"no_interval": own.reason, "evidence": each.evidence},
     }
 
 
-def _row(record: Mapping[str, Any], *, tested: bool, flips: bool, found: bool) -> tuple[str, ...]:
+def _row(record: Mapping[Any, Any], *, tested: bool, flips: bool, found: bool) -> tuple[str, ...]:
     """A contrast as printed."""
     size = interval_text(record["d_z"], record["d_z_ci_low"], record["d_z_ci_high"])
     return (
@@ -351,18 +347,10 @@ def _row(record: Mapping[str, Any], *, tested: bool, flips: bool, found: bool) -
     )
 
 
-def _meanings(effects: Sequence[Effect]) -> Iterator[str]:
-    """What the measures made of framings are."""
-    measures = {each.contrast.measure for each in effects}
-    told = {
-        "truth-pull": "Truth pull: (B under true framing less B under false framing)/2.",
-        "agreement-bias": "Agreement bias: half the sum of both, what is agreed with whichever side is put.",
-    }
-    yield from (said for measure, said in told.items() if measure in measures)
-
-
 def _notes(effects: Sequence[Effect]) -> Iterator[str]:
-    """How contrasts are paired and tested."""
+    """What is compared, and how contrasts are paired and tested."""
+    measures = {each.contrast.measure for each in effects}
+    yield from (said for measure, said in _MEANINGS.items() if measure in measures)
     yield "Differences are taken within topics and blocks, for which complete runs of all conditions are there."
     if any(each.tested for each in effects):
         roles = {each.role for each in effects}
@@ -371,11 +359,12 @@ def _notes(effects: Sequence[Effect]) -> Iterator[str]:
             "secondary": "of secondary ones adjusted for one another (Holm 1979)",
             "exploratory": "of exploratory ones, which were not declared, as it is, to be tested with other runs",
         }
-        yield f"p: two-sided, {'; '.join(said for role, said in told.items() if role in roles)}. Intervals are not adjusted."
+        said = "; ".join(said for role, said in told.items() if role in roles)
+        yield f"p: two-sided, {said}. Intervals are not adjusted."
         yield "d_z: difference over the standard deviation of the differences of units; interval by noncentral t."
     least = dict.fromkeys(p_text(each.sign_flips()[1]) for each in effects if each.tested and each.estimate.values)
     if least:
-        yield f"Sign-flip p: share of the signs of the units' differences that are as extreme; at least {', '.join(least)}."
+        yield f"Sign-flip p: share of the signs of units' differences that are as extreme; at least {', '.join(least)}."
     for smallest in dict.fromkeys(each.smallest for each in effects if each.finding):
         yield (
             f"Finding, for a smallest effect of interest of {smallest:g}: larger, the whole interval lies beyond it on "

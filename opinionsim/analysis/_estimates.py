@@ -304,7 +304,7 @@ def estimate(
     level: float = 0.95,
     design: Design | None = None,
 ) -> Estimate:
-    """The mean of values of topics and blocks, each topic with equal weight, and its confidence interval.
+    r"""The mean of values of topics and blocks, each topic with equal weight, and its confidence interval.
 
     Parameters
     ----------
@@ -334,8 +334,8 @@ def estimate(
     -----
     ``topics-like-these``: nested, t over topic means; crossed, the longest of the intervals of Satterthwaite, over
     topics alone and over blocks alone (:func:`of_mean_squares`). ``these-topics``: crossed, t over block means; nested,
-    the variance within topics pooled, :math:`s^2 \\sum_t 1/n_t / T^2`. A crossed grid must be complete: what is left out
-    is the block, or for topics like these the topic or block, that lacks most, until nothing is missing. Agents and
+    the variance within topics pooled, :math:`s^2 \sum_t n_t^{-1} / T^2`. A crossed grid must be complete: what is left
+    out is the block, or for topics like these the topic or block, that lacks most, until nothing is missing. Agents and
     steps are never units, for those of one run influence one another.
     """
     if estimand is not None and estimand not in ESTIMANDS:
@@ -416,7 +416,7 @@ def _estimated(
 
 
 def adjusted(p_values: ArrayLike) -> np.ndarray:
-    """P-values adjusted for each other by Holm 1979, so that any is below a level at most that often by chance.
+    r"""P-values adjusted for each other by Holm 1979, so that any is below a level at most that often by chance.
 
     Parameters
     ----------
@@ -426,7 +426,7 @@ def adjusted(p_values: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray (M,)
-        The largest of :math:`(m - i + 1)\\,p_{(i)}` up to each one, at most 1.
+        The largest of :math:`(m - i + 1)\,p_{(i)}` up to each one, at most 1.
     """
     p = np.asarray(p_values, dtype=float)
     order = np.argsort(p)[: np.count_nonzero(~np.isnan(p))]

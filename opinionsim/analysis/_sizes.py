@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,39 +30,6 @@ _MOST = 100_000
 _BOUND, POWER = 0.8, 0.8
 
 
-@dataclass(frozen=True)
-class StudySize:
-    """A size of a study, and what it attains.
-
-    Attributes
-    ----------
-    variance : str
-        ``pilot`` takes the pilot's variance as it is, ``upper bound`` that which exceeds the true one with 80 %
-        confidence.
-    sd : float
-        Standard deviation of the differences of units.
-    change : str
-        ``as specified``, ``more replicates`` or ``more topics``.
-    replicates, topics : int or None
-        The size; None where none attains the half-width in this way.
-    share : float
-        Runs as a multiple of those specified; NaN likewise.
-    half_width : float
-        Half-width to be expected of the interval.
-    detectable : float
-        Effect that a two-sided test finds with a power of 80 %.
-    """
-
-    variance: str
-    sd: float
-    change: str
-    replicates: int | None
-    topics: int | None
-    share: float
-    half_width: float
-    detectable: float
-
-
 def study_sizes(
     runs: pd.DataFrame,
     metrics: pd.DataFrame,
@@ -70,7 +37,7 @@ def study_sizes(
     half_width: float,
     size: tuple[int, int],
     level: float = 0.95,
-) -> tuple[str, Estimate, list[StudySize]]:
+) -> tuple[str, Estimate, pd.DataFrame]:
     r"""Sizes at which the interval of the primary contrast has a half-width, by the variance of a pilot.
 
     Parameters
@@ -92,10 +59,12 @@ def study_sizes(
         Name of the contrast.
     estimate : Estimate
         What the pilot says of it.
-    sizes : list of StudySize
-        As specified, with more replicates, and with more topics where topics are a sample; first with the pilot's
-        variance, then with its upper bound :math:`s^2 f/\chi^2_{f,\,0.2}`, since the variance of a small pilot is as
-        likely too small as too large.
+    sizes : DataFrame
+        Rows: the study as specified, with more replicates, and with more topics where topics are a sample; first with
+        the pilot's variance, then with the upper bound :math:`s^2 f/\chi^2_{f,\,0.2}` that exceeds the true one with
+        80 % confidence. Columns: ``variance, sd, size, topics, replicates`` (missing where no number attains the
+        half-width), ``share`` of the runs specified, expected ``half_width``, and ``detectable``, the effect that a
+        two-sided test finds with a power of 80 %.
 
     Raises
     ------
@@ -118,24 +87,21 @@ def study_sizes(
     place = int(own.spread.halves(level).argmax())
     df = float(own.spread.df[place])
     spread = _expected(found.differences, own, own.spread)
-    sizes = []
+    rows = []
     for variance, factor in (("pilot", 1.0), ("upper bound", math.sqrt(df / float(chdtri(df, _BOUND))))):
-        ways: list[tuple[str, int | None, int | None]] = [("as specified", size[0], size[1])]
-        ways.append(("more replicates", size[0], _least(lambda n: spread(size[0], n), half_width / factor, level)))
+        wanted = half_width / factor
+        ways: list[tuple[str, int | None, int | None]] = [("as specified", *size)]
+        ways.append(("more replicates", size[0], _least(lambda n: spread(size[0], n), wanted, level)))
         if own.estimand == "topics-like-these":
-            ways.append(("more topics", _least(lambda n: spread(n, size[1]), half_width / factor, level), size[1]))
-        for change, topics, replicates in ways:
-            if topics is None or replicates is None:
-                sizes.append(StudySize(variance, factor * own.sd, change, replicates, topics, *(math.nan,) * 3))
-                continue
-            half, detectable = _attained(spread(topics, replicates), level)
-            share = topics * replicates / (size[0] * size[1])
-            sizes.append(
-                StudySize(
-                    variance, factor * own.sd, change, replicates, topics, share, factor * half, factor * detectable
-                )
-            )
-    return name, own, sizes
+            ways.append(("more topics", _least(lambda n: spread(n, size[1]), wanted, level), size[1]))
+        for way, topics, replicates in ways:
+            attained = (math.nan,) * 3
+            if topics is not None and replicates is not None:
+                half, found_effect = _attained(spread(topics, replicates), level)
+                attained = (topics * replicates / math.prod(size), factor * half, factor * found_effect)
+            rows.append((variance, factor * own.sd, way, topics, replicates, *attained))
+    columns = ["variance", "sd", "size", "topics", "replicates", "share", "half_width", "detectable"]
+    return name, own, pd.DataFrame(rows, columns=columns).astype({"topics": "Int64", "replicates": "Int64"})
 
 
 def size_table(experiment: Experiment, forecast: Forecast, pilot: Results, half_width: float) -> Table:
@@ -171,34 +137,41 @@ def size_table(experiment: Experiment, forecast: Forecast, pilot: Results, half_
     if named := experiment.spec.measurement.metrics:
         metrics = metrics.merge(named_metrics(runs, opinions, named, scale_of(opinions)), on=METRIC_KEYS)
     name, own, sizes = study_sizes(runs, metrics, analysis, half_width, (topics, max(1, len(pairs) // topics)))
-    frame = pd.DataFrame(sizes).assign(
-        runs=[math.nan if math.isnan(each.share) else math.ceil(each.share * forecast.runs) for each in sizes],
-        money=[math.nan if forecast.cost is None else each.share * forecast.cost for each in sizes],
-        evidence=str(runs["evidence"].iloc[0]),
+    money = math.nan if forecast.cost is None else forecast.cost
+    frame = sizes.assign(
+        runs=(sizes["share"] * forecast.runs).round(), money=sizes["share"] * money, evidence=runs["evidence"].iloc[0]
     )
     header = ("variance", "size", "topics", "replicates", "runs", "money", "half-width", "detects")
     rows = [_size_row(record, forecast.currency) for record in frame.to_dict("records")]
     notes = [
         f"Pilot {pilot.name}: {name} {own.mean:.3g}, standard deviation {own.sd:.3g} over {own.units}; {own.method}.",
-        f"Upper bound: the variance that exceeds the true one with {_BOUND:.0%} confidence (chi-square). A pilot's own is "
-        "as likely too small as too large.",
+        f"Upper bound: the variance that exceeds the true one with {_BOUND:.0%} confidence (chi-square). A pilot's own "
+        "is as likely too small as too large.",
         f"Detects: the difference that a two-sided test at 5 % finds with a power of {POWER:.0%}.",
         "none: no number attains the half-width, for what does not become fewer alone makes it wider.",
     ]
     told = notes if frame["share"].isna().any() else notes[:-1]
     made = finished(f"Sizes for a half-width of {half_width:g}", frame, (header,), rows, 2, told)
-    return Table(made.title, made.header, tuple(rows), 2, frame, made.notes, "sizes")
+    return replace(made, rows=tuple(rows), name="sizes")
 
 
-def _size_row(record: Mapping[str, Any], currency: str) -> tuple[str, ...]:
+def _size_row(record: Mapping[Any, Any], currency: str) -> tuple[str, ...]:
     """A size as printed."""
-    numbers = ["none" if pd.isna(record[name]) else f"{record[name]:,.0f}" for name in ("topics", "replicates")]
-    if math.isnan(record["share"]):
-        return (record["variance"], record["change"], *numbers, "-", "-", "-", "-")
-    money = "not known" if math.isnan(record["money"]) else f"{record['money']:,.2f} {currency}"
-    attained = [f"{record[name]:.3g}" for name in ("half_width", "detectable")]
-    told = ["-" if each == "inf" else each for each in attained]
-    return (record["variance"], record["change"], *numbers, f"{record['runs']:,.0f}", money, *told)
+    spelled = {
+        "topics": ",.0f",
+        "replicates": ",.0f",
+        "runs": ",.0f",
+        "money": ",.2f",
+        "half_width": ".3g",
+        "detectable": ".3g",
+    }
+    none = {"topics": "none", "replicates": "none", "money": "not known" if record["share"] > 0 else "-"}
+    told = {
+        name: none.get(name, "-") if pd.isna(record[name]) or record[name] == math.inf else f"{record[name]:{form}}"
+        for name, form in spelled.items()
+    }
+    told["money"] += f" {currency}" if record["money"] >= 0 else ""
+    return (record["variance"], record["size"], *told.values())
 
 
 def _least(spread: Callable[[int], Spread], half_width: float, level: float) -> int | None:

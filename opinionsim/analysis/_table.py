@@ -11,8 +11,11 @@ from textwrap import fill, wrap
 from types import MappingProxyType
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
+from opinionsim.analysis._estimates import LEAST_UNITS, spread_of
 from opinionsim.errors import SpecError
 from opinionsim.evidence import evidence_statement
 from opinionsim.metrics import spell_mean
@@ -35,11 +38,6 @@ _LATEX: Mapping[str, str] = MappingProxyType(
         "\N{MINUS SIGN}": "$-$",
         "\N{PLUS-MINUS SIGN}": r"$\pm$",
         "\N{SQUARE ROOT}": r"$\surd$",
-        "\N{MULTIPLICATION SIGN}": r"$\times$",
-        "\N{LESS-THAN OR EQUAL TO}": r"$\leq$",
-        "\N{GREATER-THAN OR EQUAL TO}": r"$\geq$",
-        "\N{GREEK SMALL LETTER ALPHA}": r"$\alpha$",
-        "\N{EN DASH}": "--",
     }
 )
 
@@ -110,7 +108,7 @@ class Table:
         return "\n".join([f"**{self.title}**", "", *lines, "", *(f"- {note}" for note in self.notes)]) + "\n"
 
     def to_latex(self) -> str:
-        """The whole table in LaTeX, which needs ``\\usepackage{booktabs}``: title as caption, cells, notes below."""
+        r"""The whole table in LaTeX, which needs ``\usepackage{booktabs}``: title as caption, cells, notes below."""
         columns = "l" * self.n_labels + "r" * (len(self.header[0]) - self.n_labels)
         lines = [f"\\caption{{{_latex(self.title)}}}", f"\\begin{{tabular}}{{@{{}}{columns}@{{}}}}", "\\toprule"]
         for place, names in enumerate(self.header):
@@ -127,7 +125,12 @@ class Table:
             lines += [" & ".join(cells) + r" \\", *([" ".join(rules)] if rules else [])]
         lines += ["\\midrule", *(" & ".join(map(_latex, row)) + r" \\" for row in self.rows), "\\bottomrule"]
         notes = " ".join(map(_latex, self.notes))
-        lines += ["\\end{tabular}", "", r"\medskip", rf"\begin{{minipage}}{{\linewidth}}\footnotesize {notes}\end{{minipage}}"]
+        lines += [
+            "\\end{tabular}",
+            "",
+            r"\medskip",
+            rf"\begin{{minipage}}{{\linewidth}}\footnotesize {notes}\end{{minipage}}",
+        ]
         return "\n".join([r"\begin{table}", r"\centering", *lines, r"\end{table}"]) + "\n"
 
     def to_form(self, form: Form) -> str:
@@ -222,6 +225,15 @@ def interval_text(mean: float, low: float, high: float, alone: str = ".2f") -> s
     half = (high - low) / 2
     places = 2 if half >= 0.005 else 1 - int(f"{half:.1e}".partition("e")[2])
     return "{} [{}, {}]".format(*(spell_mean(each, alone=f".{places}f") for each in (mean, low, high)))
+
+
+def mean_text(values: ArrayLike) -> str:
+    """The mean of independent units, one at least, with its t interval from three units on that differ."""
+    found = np.asarray(values, dtype=float)
+    if len(found) < LEAST_UNITS or not np.ptp(found) > 0:
+        return spell_mean(float(found.mean()))
+    low, high = spread_of(found[None], "crossed", "these-topics").interval()
+    return interval_text(float(found.mean()), float(low), float(high))
 
 
 def p_text(p: float) -> str:

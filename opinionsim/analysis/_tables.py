@@ -265,7 +265,8 @@ def further_table(
     names = [column for column in values.columns if column not in METRIC_KEYS]
     frame, kind = measured(runs, metrics, axes, kind)
     units = unit_frame(runs, metrics.merge(values, on=METRIC_KEYS), names, axes, kind)
-    numbers, found = with_intervals(frame[[*axes, "kind", "evidence", "n_runs", "validation"]], units, axes, estimand, names)
+    own = frame[[*dict.fromkeys([*axes, "kind", "evidence", "n_runs", "validation"])]]
+    numbers, found = with_intervals(own, units, axes, estimand, names)
     labels = _label_columns(frame, axes)
     levels = [[level_text(value) for value in frame[label]] for label in labels]
     columns = [_intervals(numbers, name) for name in names]
@@ -327,8 +328,8 @@ def _published(frame: pd.DataFrame) -> str:
     unit = str(frame["over"].iloc[0])
     averaged = ", blocks averaged within a topic first" if unit == "topic" else ""
     return (
-        f"{_ERROR}: as published, population SD/\N{SQUARE ROOT}n over {unit}s ({n}){averaged}; not given for n < 2, and "
-        "no ground for an interval."
+        f"{_ERROR}: as published, population SD/\N{SQUARE ROOT}n over {unit}s ({n}){averaged}; not given for n < 2, "
+        "and no ground for an interval."
     )
 
 

@@ -193,7 +193,7 @@ _ABOUT = {
 
 
 def interval_notes(estimates: Sequence[Estimate]) -> list[str]:
-    """What intervals are about and rest on: estimand, unit, number of units, method, level, and why some are lacking."""
+    """What intervals rest on: estimand, unit, number of units, method and level; and why some are lacking."""
     if not estimates:
         return []
     first = estimates[0]
@@ -215,5 +215,7 @@ def interval_notes(estimates: Sequence[Estimate]) -> list[str]:
         )
     left_out = sum(each.left_out for each in estimates)
     if left_out:
-        notes.append(f"Values of topics and blocks that are missing, or left out to have the rest complete: {left_out}.")
+        notes.append(
+            f"Values of topics and blocks that are missing, or left out to have the rest complete: {left_out}."
+        )
     return notes

@@ -61,7 +61,7 @@ def plan(
 ) -> None:
     """Check a specification; print its calls, tokens, money, critical path and time. Makes no call."""
     if (half_width is None) != (pilot is None):
-        raise SpecError("--half-width and --pilot go together: the one says how precise, the other what varies how much")
+        raise SpecError("--half-width and --pilot go together: how precise, and from what variance")
     from opinionsim.planning import plan as forecast_of
     from opinionsim.specification import taking_part
 

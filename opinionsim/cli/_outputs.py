@@ -87,23 +87,13 @@ def table(
             "tests.",
         ),
     ] = False,
-    form: Annotated[
-        TableForm, typer.Option("--form", help="Form to print; csv has the unrounded numbers.")
-    ] = "text",
+    form: Annotated[TableForm, typer.Option("--form", help="Form to print; csv has the unrounded numbers.")] = "text",
     csv: Tables = None,
     allow_parts: AllowParts = False,
     as_json: AsJson = False,
 ) -> None:
     """Print mean and diversity of opinions by condition, contrasts, what is missing, and metrics the spec names."""
-    from opinionsim.analysis import (
-        contrast_table,
-        election_table,
-        further_table,
-        missing_tables,
-        published_tests,
-        tables,
-        verdict_table,
-    )
+    from opinionsim import analysis
     from opinionsim.contrasts import analysis_of
     from opinionsim.metrics import named_metrics, run_metrics, scale_of
     from opinionsim.store import open_store
@@ -117,21 +107,21 @@ def table(
     found, opinions, agents, turns = results.counted()
     measured = run_metrics(found, opinions, agents, ddof, turns=turns)
     runs = results.ordered_runs
-    verdicts = verdict_table(runs, opinions, wording)
-    elections = election_table(results) if any(results.interactions.values()) else None
+    verdicts = analysis.verdict_table(runs, opinions, wording)
+    elections = analysis.election_table(results) if any(results.interactions.values()) else None
     made = [each for each in (verdicts, elections) if each is not None]
-    analysis, further = analysis_of(results.spec), _further_metrics(results, allow_parts)
-    estimand = estimand or analysis.estimand
+    declared, further = analysis_of(results.spec), _further_metrics(results, allow_parts)
+    estimand = estimand or declared.estimand
     values = named_metrics(results.runs, opinions, further, scale_of(opinions)) if further else None
     if not made or runs["instrument_id"].notna().any():
-        made += tables(runs, measured, kind, wording, estimand, as_published=as_published)
+        made += analysis.tables(runs, measured, kind, wording, estimand, as_published=as_published)
         if as_published:
-            made += published_tests(runs, measured, kind, wording)
-        elif (found_contrasts := contrast_table(runs, measured, analysis, values, kind, wording, estimand)) is not None:
-            made.append(found_contrasts)
-        made += missing_tables(runs, opinions, agents, turns, measured, kind, wording)
+            made += analysis.published_tests(runs, measured, kind, wording)
+        else:
+            made += analysis.contrast_tables(runs, measured, declared, values, kind, wording, estimand)
+        made += analysis.missing_tables(runs, opinions, agents, turns, measured, kind, wording)
     if values is not None:
-        made.append(further_table(runs, measured, values, kind, wording, estimand))
+        made.append(analysis.further_table(runs, measured, values, kind, wording, estimand))
     with open_store(store, write=False) as opened:
         answered = several_answered(models_of(opened, results.run_ids))
     made = [replace(each, notes=(*each.notes, *answered)) for each in made]

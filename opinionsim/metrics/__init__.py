@@ -132,6 +132,5 @@ from opinionsim.metrics._uncertainty import (
     permutation_null as permutation_null,
     permutation_test as permutation_test,
     spell_mean as spell_mean,
-    standard_error as standard_error,
 )
 from opinionsim.metrics._wordings import one_wording as one_wording, wording_statement as wording_statement

@@ -258,9 +258,7 @@ def condition_rows(
     return joined, axes
 
 
-def condition_metrics(
-    runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str] | None = None
-) -> pd.DataFrame:
+def condition_metrics(runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str] | None = None) -> pd.DataFrame:
     """Mean and standard error of bias and diversity for every condition.
 
     Blocks are averaged within each topic first, so that each topic counts once; then mean and standard error are taken

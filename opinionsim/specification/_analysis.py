@@ -52,7 +52,10 @@ def analysis_problems(
                 told = ", ".join(axes) or "none, for no condition is swept"
                 yield place, f"{path!r}{meant(path, axes)} is no condition that varies; valid: {told}"
             elif path in apart:
-                yield place, f"conditions of {path} share no block, for it stands in independent_over: nothing is paired"
+                yield (
+                    place,
+                    f"conditions of {path} share no block, for it stands in independent_over: nothing is paired",
+                )
             else:
                 for level in levels:
                     if str(level) not in axes[path]:

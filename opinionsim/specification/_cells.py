@@ -321,7 +321,7 @@ def _build(document: Document, resources: Resources) -> Experiment:
     sweep = [{axis.path: tuple(value.value for value in axis.values) for axis in grid} for grid in grids]
     first = found[0].spec
     named = [metric.name for metric in first.measurement.metrics]
-    if unfit := [str(document.error(*each)) for each in analysis_problems(first.analysis, found, named)]:
+    if unfit := dict.fromkeys(str(document.error(*each)) for each in analysis_problems(first.analysis, found, named)):
         raise SpecError("\n".join(unfit))
     whole = first.model_copy(update={"sweep": sweep[0] if len(sweep) == 1 else tuple(sweep)})
     return Experiment(whole, document, resources, found)

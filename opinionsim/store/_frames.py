@@ -1,4 +1,4 @@
-"""The store's content as tidy pandas frames. Their columns are documented at :class:`opinionsim.store.Results`."""
+"""The store's content as tidy pandas frames. Their columns, with types and meanings, are in columns.toml."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Select, Table, or_, select
 from opinionsim.errors import DamagedError
 from opinionsim.opinions import ambiguous
 from opinionsim.store import _schema
+from opinionsim.store._codebook import documented_columns
 from opinionsim.store._counts import require_whole
 from opinionsim.store._journal import texts_of, with_texts
 from opinionsim.store._measured import instruments
@@ -26,36 +27,14 @@ from opinionsim.store._rows import DesignRow, ExperimentRun, InstrumentRow
 _STR = pd.StringDtype("python", na_value=np.nan)
 
 
-def _typed_columns(columns: str) -> dict[str, Any]:
-    """Types of columns by name, each spelled ``NAME`` where it holds text, else ``NAME:TYPE``."""
-    spelled = (column.partition(":") for column in columns.split())
-    return {name: held or _STR for name, _, held in spelled}
-
-
 #: Columns of each frame that do not depend on the data, with their types.
 COLUMNS: Mapping[str, Mapping[str, Any]] = {
-    "runs": _typed_columns(
-        "run_id experiment cell replicate:int64 block status evidence seed:int64 topic category framing claim task "
-        "truth:float64 confirmation_bias memory world model interaction network n_agents:int64 steps:int64 "
-        "event_steps dropped_turns:int64 question topic_title every_report:bool instrument_id classifier validation "
-        "error wording begun_at:float64"
-    ),
-    "agents": _typed_columns("run_id agent:int64 name role assigned_opinion:float64 model evidence"),
-    "edges": _typed_columns("run_id source:int64 target:int64 weight:float64 since:int64 until:Int64 evidence"),
-    "turns": _typed_columns(
-        "run_id turn:int64 step:int64 agent:int64 act kind reads:object message condition first_condition flag "
-        "failed_reflections:int64 evidence"
-    ),
-    "opinions": _typed_columns(
-        "run_id cell block instrument_id classifier variable scale kind turn:int64 about:Int64 step:int64 agent:int64 "
-        "assigned_opinion:float64 condition value:float64 coded:float64 expectation:float64 margin:float64 "
-        "off_scale:float64 ambiguous:bool evidence"
-    ),
-    "calls": _typed_columns(
-        "run_id turn:int64 part attempt:int64 step:int64 agent:int64 act verdict reason condition flag prompt_hash "
-        "reply reasoning seed:Int64 dropped:int64 finish_reason model input_tokens:Int64 output_tokens:Int64 "
-        "cached_tokens:Int64 reasoning_tokens:Int64 cost:float64 latency_s:float64 arrived_at:float64 evidence"
-    ),
+    frame: {
+        name: {"string": _STR, "tuple": object}.get(told["type"], told["type"])
+        for name, told in documented_columns()[frame].items()
+        if "<" not in name
+    }
+    for frame in ("runs", "agents", "edges", "turns", "opinions", "calls")
 }
 
 

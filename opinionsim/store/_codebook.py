@@ -1,0 +1,82 @@
+"""What every column of every frame is, and names of columns that statistical software takes as they stand."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FILE = Path(__file__).with_name("columns.toml")
+#: Words that are no names in R.
+_RESERVED = frozenset("""if else repeat while function for in next break TRUE FALSE NULL Inf NaN NA""".split())  # noqa: SIM905
+
+
+def documented_columns() -> dict[str, dict[str, dict[str, str]]]:
+    """Type, unit if there is one, and meaning of the columns of each frame; those in angle brackets vary."""
+    found: dict[str, dict[str, dict[str, str]]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def plain_names(columns: Iterable[str]) -> dict[str, str]:
+    """Names for columns that R and formulas take without quotes.
+
+    Parameters
+    ----------
+    columns : iterable of str
+        Columns of one frame.
+
+    Returns
+    -------
+    dict of str to str
+        The plain name of each column, distinct from all others. Letters, digits, dots and underscores stay, so that a
+        swept path is named as in the specification; a hyphen before a digit becomes ``minus``, as in ``p_minus2``, and
+        any other sign an underscore; a name that begins with neither a letter nor a dot gets an ``X`` before it, and
+        one that is a word of R, or taken, a dot behind it. The codebook of an export has both names.
+    """
+    found: dict[str, str] = {}
+    for column in columns:
+        name = re.sub(r"[^A-Za-z0-9._]", "_", re.sub(r"-(?=\d)", "minus", column))
+        name = name if re.match(r"[A-Za-z]|\.(?!\d)", name) else f"X{name}"
+        while name in _RESERVED or name in found.values():
+            name += "."
+        found[column] = name
+    return found
+
+
+def codebook(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The codebook of exported frames.
+
+    Parameters
+    ----------
+    frames : mapping of str to DataFrame
+        Frames of results by name.
+
+    Returns
+    -------
+    DataFrame
+        One row a column of each frame: ``frame``, ``column`` (its name in exported files), ``name`` (its name in the
+        package), ``type``, ``unit`` (empty where there is none) and ``meaning``.
+    """
+    import pandas as pd
+
+    told = documented_columns()
+    rows = []
+    for frame, data in frames.items():
+        for name, column in plain_names(map(str, data.columns)).items():
+            entry = _entry(told[frame], name)
+            dtype = str(data[name].dtype)
+            kind = "string" if dtype in ("str", "object") else dtype
+            meaning = re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", entry["meaning"])
+            rows.append((frame, column, name, kind, entry.get("unit", ""), meaning))
+    return pd.DataFrame(rows, columns=["frame", "column", "name", "type", "unit", "meaning"])
+
+
+def _entry(told: Mapping[str, dict[str, str]], name: str) -> dict[str, Any]:
+    """What is said of a column: by its name, by a pattern with a scale point, or of columns that depend on the data."""
+    pointed = re.sub(r"_-?\d+$", "_<point>", name)
+    return told.get(name) or told.get(pointed) or next(told[each] for each in told if each.startswith("<"))
