@@ -49,7 +49,10 @@ class ContrastSpec(DocumentModel):
     def terms(self) -> tuple[tuple[float, dict[str, tuple[Level, ...]]], ...]:
         """The sum that the contrast is: a weight and conditions for each of its terms."""
         sides = [(1.0, self.of), *([] if self.less is None else [(-1.0, self.less)])]
-        terms = [(weight, {path: _levels(each) for path, each in side.items()}) for weight, side in sides]
+        terms = [
+            (weight, {path: each if isinstance(each, tuple) else (each,) for path, each in side.items()})
+            for weight, side in sides
+        ]
         if self.measure not in OF_FRAMINGS:
             return tuple(terms)
         framings = (("truth", 0.5), ("falsehood", 0.5 * OF_FRAMINGS[self.measure]))
@@ -84,7 +87,3 @@ class AnalysisSpec(DocumentModel):
 def analysis_of(spec: Mapping[str, Any]) -> AnalysisSpec:
     """The analysis of a resolved specification, as a store has it; an empty one where it was written without."""
     return validate(AnalysisSpec, spec.get("analysis", {}))
-
-
-def _levels(given: Level | tuple[Level, ...]) -> tuple[Level, ...]:
-    return given if isinstance(given, tuple) else (given,)

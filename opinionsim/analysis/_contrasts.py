@@ -305,15 +305,12 @@ def contrast_tables(
     secondary = np.array([each.role == "secondary" for each in effects])
     p[secondary] = adjusted(p[secondary])
     frame = pd.DataFrame([_record(each, float(own)) for each, own in zip(effects, p, strict=True)])
-    tested = bool(frame["p"].notna().any())
-    flips, found = bool(frame["p_sign_flip"].notna().any()), bool(frame["finding"].any())
-    rows = [_row(record, tested=tested, flips=flips, found=found) for record in frame.to_dict("records")]
-    header = (
-        "contrast", "role", "difference [95 % CI]", *(["d_z [95 % CI]", "p"] if tested else []),
-        *(["sign-flip p"] if flips else []), *(["finding"] if found else []),
-    )  # fmt: skip
+    cells = [_printed(record) for record in frame.to_dict("records")]
+    # Columns without a number, as of what is not tested, are left out.
+    shown = [head for head in cells[0] if any(each[head] != "-" for each in cells)]
+    rows = [tuple(each[head] for head in shown) for each in cells]
     notes = [*interval_notes([each.estimate for each in effects]), *_notes(effects)]
-    made = finished("Contrasts", frame, (header,), rows, 2, notes)
+    made = finished("Contrasts", frame, (tuple(shown),), rows, 2, notes)
     return [replace(made, rows=tuple(rows), name="contrasts")]
 
 
@@ -334,17 +331,19 @@ def _record(each: Effect, p: float) -> dict[str, Any]:
     }
 
 
-def _row(record: Mapping[Any, Any], *, tested: bool, flips: bool, found: bool) -> tuple[str, ...]:
-    """A contrast as printed."""
+def _printed(record: Mapping[Any, Any]) -> dict[str, str]:
+    """A contrast as printed, by heading; a dash where there is nothing."""
     size = interval_text(record["d_z"], record["d_z_ci_low"], record["d_z_ci_high"])
-    return (
-        record["contrast"],
-        record["role"],
-        interval_text(record["difference"], record["difference_ci_low"], record["difference_ci_high"]),
-        *(["-" if math.isnan(record["d_z"]) else size, p_text(record["p_reported"])] if tested else []),
-        *([p_text(record["p_sign_flip"])] if flips else []),
-        *([record["finding"] or "-"] if found else []),
-    )
+    ends = record["difference_ci_low"], record["difference_ci_high"]
+    return {
+        "contrast": record["contrast"],
+        "role": record["role"],
+        "difference [95 % CI]": interval_text(record["difference"], *ends),
+        "d_z [95 % CI]": "-" if math.isnan(record["d_z"]) else size,
+        "p": p_text(record["p_reported"]),
+        "sign-flip p": p_text(record["p_sign_flip"]),
+        "finding": record["finding"] or "-",
+    }
 
 
 def _notes(effects: Sequence[Effect]) -> Iterator[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _MOST = 100_000
 #: Confidence of the upper bound of the pilot's standard deviation, and power of the effect that is detected.
 _BOUND, POWER = 0.8, 0.8
+#: Columns as printed, with their formats.
+_PRINTED = dict(zip(("topics", "replicates", "runs", "money", "half_width", "detectable"),
+                    (",.0f", ",.0f", ",.0f", ",.2f", ".3g", ".3g"), strict=True))  # fmt: skip
 
 
 def study_sizes(
@@ -141,37 +144,27 @@ def size_table(experiment: Experiment, forecast: Forecast, pilot: Results, half_
     frame = sizes.assign(
         runs=(sizes["share"] * forecast.runs).round(), money=sizes["share"] * money, evidence=runs["evidence"].iloc[0]
     )
-    header = ("variance", "size", "topics", "replicates", "runs", "money", "half-width", "detects")
-    rows = [_size_row(record, forecast.currency) for record in frame.to_dict("records")]
+    numbers = frame[list(_PRINTED)].astype(float).itertuples(index=False, name=None)
+    told = [
+        [
+            f"{number:{form}}" if math.isfinite(number) else "-"
+            for number, form in zip(each, _PRINTED.values(), strict=True)
+        ]
+        for each in numbers
+    ]
+    rows = [
+        (*labels, *cells) for labels, cells in zip(frame[["variance", "size"]].to_numpy().tolist(), told, strict=True)
+    ]
+    heads = ("topics", "replicates", "runs", f"money ({forecast.currency})", "half-width", "detects")
     notes = [
         f"Pilot {pilot.name}: {name} {own.mean:.3g}, standard deviation {own.sd:.3g} over {own.units}; {own.method}.",
         f"Upper bound: the variance that exceeds the true one with {_BOUND:.0%} confidence (chi-square). A pilot's own "
         "is as likely too small as too large.",
-        f"Detects: the difference that a two-sided test at 5 % finds with a power of {POWER:.0%}.",
-        "none: no number attains the half-width, for what does not become fewer alone makes it wider.",
+        f"Detects: the difference that a two-sided test at 5 % finds with a power of {POWER:.0%}. A dash: no number "
+        "attains the half-width in this way, or no price is known.",
     ]
-    told = notes if frame["share"].isna().any() else notes[:-1]
-    made = finished(f"Sizes for a half-width of {half_width:g}", frame, (header,), rows, 2, told)
+    made = finished(f"Sizes for a half-width of {half_width:g}", frame, (("variance", "size", *heads),), rows, 2, notes)
     return replace(made, rows=tuple(rows), name="sizes")
-
-
-def _size_row(record: Mapping[Any, Any], currency: str) -> tuple[str, ...]:
-    """A size as printed."""
-    spelled = {
-        "topics": ",.0f",
-        "replicates": ",.0f",
-        "runs": ",.0f",
-        "money": ",.2f",
-        "half_width": ".3g",
-        "detectable": ".3g",
-    }
-    none = {"topics": "none", "replicates": "none", "money": "not known" if record["share"] > 0 else "-"}
-    told = {
-        name: none.get(name, "-") if pd.isna(record[name]) or record[name] == math.inf else f"{record[name]:{form}}"
-        for name, form in spelled.items()
-    }
-    told["money"] += f" {currency}" if record["money"] >= 0 else ""
-    return (record["variance"], record["size"], *told.values())
 
 
 def _least(spread: Callable[[int], Spread], half_width: float, level: float) -> int | None:
@@ -196,7 +189,6 @@ def _attained(spread: Spread, level: float) -> tuple[float, float]:
 def _expected(values: pd.DataFrame, own: Estimate, found: Spread) -> Callable[[int, int], Spread]:
     """The spread to be expected of a mean over T topics with R blocks, by the variances of a pilot."""
     rows = values.dropna(subset="value")
-    design = design_of(rows["topic"], rows["block"])
     zero = np.zeros(())
 
     def units(variance: float, n: int, df: int) -> Spread:
@@ -213,13 +205,10 @@ def _expected(values: pd.DataFrame, own: Estimate, found: Spread) -> Callable[[i
             return of_mean_squares(zero, *squares, (n_topics, n_blocks))
 
         return crossed
+    if own.unit == "block" and design_of(rows["topic"], rows["block"]) == "nested":
+        return lambda n_topics, n_blocks: units(own.sd**2, n_topics * n_blocks, n_topics * (n_blocks - 1))
     if own.unit == "block":
-        nested = design == "nested" and rows["topic"].nunique() > 1
-        return lambda n_topics, n_blocks: (
-            units(own.sd**2, n_topics * n_blocks, n_topics * (n_blocks - 1))
-            if nested
-            else units(own.sd**2, n_blocks, n_blocks - 1)
-        )
+        return lambda n_topics, n_blocks: units(own.sd**2, n_blocks, n_blocks - 1)
     by_topic = rows.groupby("topic")["value"]
     counts = by_topic.count()
     within = float((by_topic.var(ddof=1) * (counts - 1)).sum() / max((counts - 1).sum(), 1))

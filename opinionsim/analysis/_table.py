@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise, zip_longest
 from pathlib import Path
 from textwrap import fill, wrap
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -26,20 +25,16 @@ Form = Literal["text", "csv", "markdown", "latex"]
 #: Columns of a printed table, and those of them that labels have where a table is wider.
 _WIDTH, _LABELS = 100, 54
 #: What LaTeX reads as commands, and signs that its fonts do not have outside of formulas.
-_LATEX: Mapping[str, str] = MappingProxyType(
-    {
-        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": "$<$",
-        "|": "$|$",
-        ">": "$>$",
-        "\N{MINUS SIGN}": "$-$",
-        "\N{PLUS-MINUS SIGN}": r"$\pm$",
-        "\N{SQUARE ROOT}": r"$\surd$",
-    }
-)
+_LATEX = {
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    **{sign: f"${sign}$" for sign in "<>|"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\N{MINUS SIGN}": "$-$",
+    "\N{PLUS-MINUS SIGN}": r"$\pm$",
+    "\N{SQUARE ROOT}": r"$\surd$",
+}
 
 
 @dataclass(frozen=True, eq=False)

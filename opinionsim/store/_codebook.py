@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,15 +68,11 @@ def codebook(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     rows = []
     for frame, data in frames.items():
         for name, column in plain_names(map(str, data.columns)).items():
-            entry = _entry(told[frame], name)
+            own = told[frame]
+            pattern = re.sub(r"_-?\d+$", "_<point>", name)
+            entry = own.get(name) or own.get(pattern) or next(own[each] for each in own if each.startswith("<"))
             dtype = str(data[name].dtype)
             kind = "string" if dtype in ("str", "object") else dtype
             meaning = re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", entry["meaning"])
             rows.append((frame, column, name, kind, entry.get("unit", ""), meaning))
     return pd.DataFrame(rows, columns=["frame", "column", "name", "type", "unit", "meaning"])
-
-
-def _entry(told: Mapping[str, dict[str, str]], name: str) -> dict[str, Any]:
-    """What is said of a column: by its name, by a pattern with a scale point, or of columns that depend on the data."""
-    pointed = re.sub(r"_-?\d+$", "_<point>", name)
-    return told.get(name) or told.get(pointed) or next(told[each] for each in told if each.startswith("<"))
