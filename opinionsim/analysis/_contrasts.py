@@ -10,7 +10,15 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from opinionsim.analysis._estimates import Estimand, Estimate, adjusted, design_of, estimate, usual_estimand
+from opinionsim.analysis._estimates import (
+    Estimand,
+    Estimate,
+    adjusted,
+    design_of,
+    estimate,
+    no_estimate,
+    usual_estimand,
+)
 from opinionsim.analysis._table import Table, finished, interval_text, p_text
 from opinionsim.analysis._units import METRIC_KEYS, default_axes, interval_notes, key_of, unit_frame, usable_runs
 from opinionsim.contrasts import FRAMING, AnalysisSpec, ContrastSpec, Level
@@ -218,10 +226,15 @@ def declared_effects(
     runs, metrics, analysis, kind, estimand
         As for :func:`contrast_tables`.
 
+    Returns
+    -------
+    list of Effect
+        A declared contrast without a pair of complete runs has no value, and the reason; others are left out then.
+
     Raises
     ------
     SpecError
-        As :func:`differences`.
+        If a contrast is of a condition or measure that these runs do not have.
     """
     usable = usable_runs(runs)
     contrasts = list(declared(usable, analysis))
@@ -232,11 +245,17 @@ def declared_effects(
     by = list(dict.fromkeys([*(condition_column(usable.columns, path, name) for path, name in paths.items()), *axes]))
     measures = list(dict.fromkeys(contrast.quantity for _, contrast, _ in contrasts))
     units = unit_frame(runs, metrics, measures, by, kind)
-    return [
-        effect(units, by, contrast, name=name, role=role, smallest=analysis.smallest,
-               estimand=estimand or analysis.estimand)
-        for name, contrast, role in contrasts
-    ]  # fmt: skip
+    effects = []
+    for name, contrast, role in contrasts:
+        options: dict[str, Any] = {"smallest": analysis.smallest, "estimand": estimand or analysis.estimand}
+        try:
+            effects.append(effect(units, by, contrast, name=name, role=role, **options))
+        except SpecError as error:
+            # Of a sweep under way a condition may have no run yet.
+            if role != "exploratory":
+                reason, evidence = str(error).removeprefix(f"{name}: "), str(units["evidence"].iloc[0])
+                effects.append(Effect(name, contrast, role, no_estimate(reason), evidence, units[:0]))
+    return effects
 
 
 def declared(usable: pd.DataFrame, analysis: AnalysisSpec) -> Iterator[tuple[str, ContrastSpec, Role]]:

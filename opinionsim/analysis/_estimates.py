@@ -276,6 +276,11 @@ class Estimate:
         return "equivalent" if within < 1 - self.level else "undecided"
 
 
+def no_estimate(reason: str) -> Estimate:
+    """An estimate of what has no value, with the reason."""
+    return Estimate(*(math.nan,) * 3, 0.95, "these-topics", "", 0, "", "", reason=reason)
+
+
 def _mirrored(spread: Spread) -> Spread:
     """The spread of the negative values."""
     return spread._replace(mean=-spread.mean)

@@ -129,7 +129,8 @@ def _between_framings(topics: pd.DataFrame, axes: Sequence[str]) -> Iterator[tup
 def _by_bias(topics: pd.DataFrame, axes: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     from scipy.special import fdtrc
 
-    for condition, evidence, group in _conditions(topics, [axis for axis in axes if axis not in ("framing", _BIAS)]):
+    others = [axis for axis in axes if axis not in ("framing", _BIAS)]
+    for condition, evidence, group in _conditions(topics, others) if _BIAS in axes else ():
         by_level = group.dropna(subset="diversity").groupby(_BIAS, sort=False)["diversity"]
         cells = {str(level): own.to_numpy() for level, own in by_level}
         if len(cells) < 2:

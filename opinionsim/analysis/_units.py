@@ -14,6 +14,7 @@ from opinionsim.analysis._estimates import (
     Estimate,
     design_of,
     estimate,
+    no_estimate,
 )
 from opinionsim.errors import SpecError
 from opinionsim.evidence import KINDS, TO_MEASURE
@@ -173,7 +174,7 @@ def with_intervals(
     """
     keys = [key_of(row) for row in frame[list(dict.fromkeys([*by, "evidence"]))].itertuples(index=False, name=None)]
     made = frame.drop(columns=[name for name in frame.columns if name.endswith("_se") or name in ("n", "over")])
-    missing = Estimate(float("nan"), float("nan"), float("nan"), 0.95, "these-topics", "", 0, "", "", 0, "no value")
+    missing = no_estimate("no value")
     found = [estimates_of(units, by, measure, estimand) for measure in measures]
     for measure, own in zip(measures, found, strict=True):
         rows = [own.get(key, missing) for key in keys]
@@ -209,10 +210,10 @@ def interval_notes(estimates: Sequence[Estimate]) -> list[str]:
     reasons = dict.fromkeys(each.reason for each in estimates if each.reason)
     if reasons:
         lacking = f"{len(estimates) - len(having)} of {len(estimates)} rows" if having else "any row"
-        notes.append(
-            f"No interval in {lacking}, about {_ABOUT[first.estimand]}, where the independent unit is the "
-            f"{first.unit}: {'; '.join(reasons)}."
+        about = (
+            f", about {_ABOUT[first.estimand]}, where the independent unit is the {first.unit}" if first.unit else ""
         )
+        notes.append(f"No interval in {lacking}{about}: {'; '.join(reasons)}.")
     left_out = sum(each.left_out for each in estimates)
     if left_out:
         notes.append(

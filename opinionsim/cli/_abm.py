@@ -17,7 +17,6 @@ from opinionsim.cli._options import AsJson, assignments
 from opinionsim.cli._sweeps import (
     INTERVAL,
     INTERVAL_MEANS,
-    LEAST,
     carry_out_sweep,
     end_sweep,
     mean,
@@ -324,13 +323,13 @@ def _report_run(model: ClassicModel, found: Trajectories, names: list[str], *, a
         )
         return
     say(f"{model.title} ({model.name}): {spell_all(model.told(found.parameters), found.scheme) or 'no parameters'}")
-    n, behind = len(found.opinions), INTERVAL if len(found.opinions) >= LEAST else ""
+    n, behind = len(found.opinions), INTERVAL if len(found.opinions) > 1 else ""
     say(f"Evidence: equation. {found.network.n} agents, {found.times[-1]} steps, {counted(n, 'replicate')}")
     rows = [[name, mean(start[name]), mean(end[name])] for name in end]
     say(aligned([["metric", f"start{behind}", f"end{behind}"], *rows]))
     if found.delta is not None and takes_delta(end):
         say("Clusters are told apart by gaps beyond epsilon")
-    if n >= LEAST:
+    if n > 1:
         say(INTERVAL_MEANS)
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from opinionsim.cli._console import note
 from opinionsim.errors import SpecError
 from opinionsim.spreadsheets import texts_changed, write_csv
-from opinionsim.store import codebook, plain_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,6 +79,8 @@ def write_export(results: Results, folder: Path, kind: FileKind = "csv") -> list
 
 
 def _write(results: Results, folder: Path, kind: FileKind) -> None:
+    from opinionsim.store import codebook, plain_names
+
     # A classic sweep has one frame, other experiments all the others.
     frames = {name: getattr(results, name) for name in ((_POINTS,) if results.swept else _FRAMES)}
     write_csv(texts_changed(codebook(frames), _escaped), folder / _CODEBOOK)

@@ -73,26 +73,17 @@ def table(
     ddof: Ddof = 0,
     estimand: Annotated[
         Estimand | None,
-        typer.Option(
-            "--estimand",
-            help="What means are about: topics of which those of the store are a sample, or those alone. Default: as "
-            "the specification has it under analysis, else the former from three topics on.",
-        ),
+        typer.Option("--estimand", help="What means are about. Default: topics like these from three topics on."),
     ] = None,
     as_published: Annotated[
-        bool,
-        typer.Option(
-            "--as-published",
-            help="Tables 1 and 2 of Chuang et al. 2023 where the design is theirs, with their standard errors and "
-            "tests.",
-        ),
+        bool, typer.Option("--as-published", help="Standard errors, layout and tests of Chuang et al. 2023.")
     ] = False,
     form: Annotated[TableForm, typer.Option("--form", help="Form to print; csv has the unrounded numbers.")] = "text",
     csv: Tables = None,
     allow_parts: AllowParts = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print mean and diversity of opinions by condition, contrasts, what is missing, and metrics the spec names."""
+    """Print opinions by condition with intervals, contrasts, what is missing, and metrics the spec names."""
     from opinionsim import analysis
     from opinionsim.contrasts import analysis_of
     from opinionsim.metrics import named_metrics, run_metrics, scale_of

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 #: A day, and updates that no model takes a day for.
 _DAY_S, _LONG = 86_400, 10**9
-#: What stands behind the mean of at least so many replicates, and its meaning.
-INTERVAL, LEAST = " [95 % CI]", 3
-INTERVAL_MEANS = f"{INTERVAL.strip()}: t interval of the mean over replicates, at least {LEAST} that differ"
+#: What stands behind the mean of several replicates, and its meaning.
+INTERVAL = " [95 % CI]"
+INTERVAL_MEANS = "[95 % CI]: t interval of the mean over replicates, at least three that differ"
 #: Points whose errors are spelled out.
 _ERRORS_SHOWN = 5
 _INCOMPLETE, _INTERRUPTED = 1, 130
@@ -168,7 +168,7 @@ def say_frame(frame: pd.DataFrame, *, as_json: bool) -> None:
     uneven = len(counts) > 1
     most = max(len(group) for _, group in parts)
     say(", ".join([*agents, steps, f"{counted(most, 'replicate')}{', of some fewer: in brackets' if uneven else ''}"]))
-    behind = INTERVAL if most >= LEAST else ""
+    behind = INTERVAL if most > 1 else ""
     rows = [[*axes, *(name + behind for name in names), *([] if until is None else [f"time{behind}", "runs"])]]
     for values, group in parts:
         found = [group[name].dropna() for name in names]
@@ -178,7 +178,7 @@ def say_frame(frame: pd.DataFrame, *, as_json: bool) -> None:
         rows.append([*(spell(value) for value in values), *cells])
     say(aligned(rows))
     say("Evidence: equation. Final opinions, mean over replicates")
-    if most >= LEAST:
+    if most > 1:
         say(INTERVAL_MEANS)
     if "delta" in attrs and takes_delta(names):
         say(f"Clusters are told apart by gaps beyond {attrs['delta']}")

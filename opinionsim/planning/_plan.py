@@ -504,14 +504,12 @@ class _Planning:
 
 def _few_blocks(runs: Iterable[PlannedRun]) -> Iterator[str]:
     """A note where topics share so few blocks that intervals for topics like these would be long."""
-    topics: defaultdict[str, set[str]] = defaultdict(set)
-    for run in runs:
-        topics[run.block].add(str(run.cell.fields.get("topic", {}).get("name")))
-    if len(topics) < _FEW_BLOCKS and max(map(len, topics.values()), default=0) > 1:
+    pairs = {(run.block, str(run.cell.fields.get("topic", {}).get("name"))) for run in runs}
+    blocks = len({block for block, _ in pairs})
+    if blocks < _FEW_BLOCKS and len(pairs) > blocks:
         yield (
-            f"All topics share {len(topics)} block{'s' * (len(topics) != 1)} of random draws. Below {_FEW_BLOCKS}, "
-            "intervals for topics like these are shorter with independent_over: [topic.name], which gives each topic "
-            "draws of its own."
+            f"All topics share {blocks} block{'s' * (blocks != 1)} of random draws. Below {_FEW_BLOCKS}, intervals for "
+            "topics like these are shorter with independent_over: [topic.name], which gives each topic draws of its own."
         )
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,15 +19,23 @@ from sqlalchemy import Connection, Select, Table, or_, select
 from opinionsim.errors import DamagedError
 from opinionsim.opinions import ambiguous
 from opinionsim.store import _schema
-from opinionsim.store._codebook import documented_columns
 from opinionsim.store._counts import require_whole
 from opinionsim.store._journal import texts_of, with_texts
 from opinionsim.store._measured import instruments
 from opinionsim.store._queries import cells, texts
 from opinionsim.store._rows import DesignRow, ExperimentRun, InstrumentRow
 
+_FILE = Path(__file__).with_name("columns.toml")
+#: Words that are no names in R.
+_RESERVED = frozenset("""if else repeat while function for in next break TRUE FALSE NULL Inf NaN NA""".split())  # noqa: SIM905
 #: Texts are kept as Python strings: models may return characters that Arrow's strings cannot hold.
 _STR = pd.StringDtype("python", na_value=np.nan)
+
+
+def documented_columns() -> dict[str, dict[str, dict[str, str]]]:
+    """Type, unit if there is one, and meaning of the columns of each frame; those in angle brackets vary."""
+    found: dict[str, dict[str, dict[str, str]]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    return found
 
 
 #: Columns of each frame that do not depend on the data, with their types.
@@ -315,3 +326,57 @@ def _read_column(table: Table, rows: Sequence[Any], name: str) -> list[Any]:
         return [_schema.read_json(table, row, name) for row in rows]
     known = dict(zip(distinct, found, strict=True))
     return [known[each] for each in spelled]
+
+
+def plain_names(columns: Iterable[str]) -> dict[str, str]:
+    """Names for columns that R and formulas take without quotes.
+
+    Parameters
+    ----------
+    columns : iterable of str
+        Columns of one frame.
+
+    Returns
+    -------
+    dict of str to str
+        The plain name of each column, distinct from all others. Letters, digits, dots and underscores stay, so that a
+        swept path is named as in the specification; a hyphen before a digit becomes ``minus``, as in ``p_minus2``, and
+        any other sign an underscore; a name that begins with neither a letter nor a dot gets an ``X`` before it, and
+        one that is a word of R, or taken, a dot behind it. The codebook of an export has both names.
+    """
+    found: dict[str, str] = {}
+    for column in columns:
+        name = re.sub(r"[^A-Za-z0-9._]", "_", re.sub(r"-(?=\d)", "minus", column))
+        name = name if re.match(r"[A-Za-z]|\.(?!\d)", name) else f"X{name}"
+        while name in _RESERVED or name in found.values():
+            name += "."
+        found[column] = name
+    return found
+
+
+def codebook(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The codebook of exported frames.
+
+    Parameters
+    ----------
+    frames : mapping of str to DataFrame
+        Frames of results by name.
+
+    Returns
+    -------
+    DataFrame
+        One row a column of each frame: ``frame``, ``column`` (its name in exported files), ``name`` (its name in the
+        package), ``type``, ``unit`` (empty where there is none) and ``meaning``.
+    """
+    told = documented_columns()
+    rows = []
+    for frame, data in frames.items():
+        for name, column in plain_names(map(str, data.columns)).items():
+            own = told[frame]
+            pattern = re.sub(r"_-?\d+$", "_<point>", name)
+            entry = own.get(name) or own.get(pattern) or next(own[each] for each in own if each.startswith("<"))
+            dtype = str(data[name].dtype)
+            kind = "string" if dtype in ("str", "object") else dtype
+            meaning = re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", entry["meaning"])
+            rows.append((frame, column, name, kind, entry.get("unit", ""), meaning))
+    return pd.DataFrame(rows, columns=["frame", "column", "name", "type", "unit", "meaning"])

@@ -203,3 +203,13 @@ def test_conditions_that_share_no_block_are_refused() -> None:
         differences(unit_frame(runs, metrics), BY, RISES)
     with pytest.raises(SpecError, match="'polarization' is no metric of these runs"):
         unit_frame(runs, metrics, ["polarization"])
+
+
+def test_of_a_sweep_under_way_a_declared_contrast_says_why_it_has_no_value() -> None:
+    runs, metrics = _frames()
+    runs.loc[runs["confirmation_bias"] == "strong", "status"] = "pending"
+    runs.loc[runs["framing"] == "falsehood", "status"] = "pending"
+    (made,) = contrast_tables(runs, metrics, AnalysisSpec(contrasts={"D rises": RISES}))
+    assert made.rows == (("D rises", "secondary", "undefined"),)
+    assert any("no complete run has confirmation_bias = strong" in note for note in made.notes)
+    assert contrast_tables(runs, metrics) == []
