@@ -509,7 +509,7 @@ def _few_blocks(runs: Iterable[PlannedRun]) -> Iterator[str]:
     if blocks < _FEW_BLOCKS and len(pairs) > blocks:
         yield (
             f"All topics share {blocks} block{'s' * (blocks != 1)} of random draws. Below {_FEW_BLOCKS}, intervals for "
-            "topics like these are shorter with independent_over: [topic.name], which gives each topic draws of its own."
+            "topics like these are shorter with independent_over: [topic.name], which gives each topic its own."
         )
 
 
