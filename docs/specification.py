@@ -63,6 +63,7 @@ _NOTES: Mapping[str, str] = {
     "execution": "Limits, repetitions and prices: [budgets.md](budgets.md).",
     "sweep": "Every combination of values is a cell, and every cell has `replicates` runs. A value that is a mapping "
     "replaces the whole field and may carry a `label`.",
+    "analysis": "Contrasts of conditions, and what is found of them: [statistics.md](statistics.md).",
 }
 _EXAMPLES: Mapping[str, str] = {
     "name": "name: town-square\ndescription: Does it matter who can hear whom?\nseed: 2024\nreplicates: 10",
@@ -95,6 +96,9 @@ _EXAMPLES: Mapping[str, str] = {
     "sweep": "sweep:\n  cognition.confirmation_bias: [none, strong]\n  interaction.network:\n    - complete\n"
     "    - {label: small world, kind: watts-strogatz, k: 4, p: 0.1}",
     "independent_over": "sweep: {topic.name: [flat-earth, t-rex]}\nindependent_over: [topic.name]",
+    "analysis": "sweep: {cognition.confirmation_bias: [none, strong]}\nanalysis:\n  primary: bias divides\n"
+    "  smallest: 0.2\n  contrasts:\n    bias divides:\n      measure: diversity\n"
+    "      of: {cognition.confirmation_bias: strong}\n      less: {cognition.confirmation_bias: none}",
 }
 #: Keys told in one section with the one before them, and what becomes of references that have a section.
 _JOINED = {"name": ("name", "description", "seed", "replicates")}
@@ -219,6 +223,10 @@ def _rows(owner: Mapping[str, Any], prefix: str = "", without: frozenset[str] = 
             nullable = any(each.get("type") == "null" for each in schema.get("anyOf", []))
             values += " or `null`" if nullable else ""
             yield f"| `{prefix}{field}` | {values} | {_default(owner, field)} | {_sentence(schema['description'])} |"
+            entries = schema.get("additionalProperties")
+            named = _DEFINED.get(_reference(entries), {}) if isinstance(entries, dict) else {}
+            if "properties" in named and named["title"] not in _LINKS:
+                yield from _rows(named, f"{prefix}{field}.NAME.")
 
 
 def _table(rows: list[str]) -> list[str]:

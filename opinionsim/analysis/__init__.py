@@ -10,10 +10,26 @@ from typing import TYPE_CHECKING
 from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.analysis._contrasts import (
+        Effect as Effect,
+        contrast_tables as contrast_tables,
+        differences as differences,
+        effect as effect,
+    )
     from opinionsim.analysis._elections import election_table as election_table
+    from opinionsim.analysis._estimates import (
+        ESTIMANDS as ESTIMANDS,
+        Estimate as Estimate,
+        Spread as Spread,
+        adjusted as adjusted,
+        estimate as estimate,
+        spread_of as spread_of,
+    )
     from opinionsim.analysis._missing import missing_tables as missing_tables
+    from opinionsim.analysis._published import published_tests as published_tests
+    from opinionsim.analysis._sizes import size_table as size_table, study_sizes as study_sizes
+    from opinionsim.analysis._table import Table as Table, mean_text as mean_text
     from opinionsim.analysis._tables import (
-        Table as Table,
         further_table as further_table,
         table as table,
         table1 as table1,
@@ -21,6 +37,7 @@ if TYPE_CHECKING:
         tables as tables,
     )
     from opinionsim.analysis._transcript import transcript as transcript
+    from opinionsim.analysis._units import unit_frame as unit_frame
     from opinionsim.analysis._verdicts import verdict_table as verdict_table
 
 __getattr__, __dir__ = on_first_use(__name__)

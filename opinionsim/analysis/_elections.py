@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from opinionsim.analysis._tables import Table, finished, headings, level_text
+from opinionsim.analysis._table import Table, finished, headings, level_text
 from opinionsim.metrics import condition_axes
 
 if TYPE_CHECKING:

@@ -8,16 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from opinionsim.analysis._tables import (
-    Table,
-    cell_text,
-    default_axes,
-    finished,
-    headings,
-    level_text,
-    measured,
-    usable_runs,
-)
+from opinionsim.analysis._table import Table, cell_text, finished, headings, level_text
+from opinionsim.analysis._units import default_axes, measured, usable_runs
 from opinionsim.errors import SpecError
 from opinionsim.evidence import TO_MEASURE
 from opinionsim.metrics import SIDES, condition_metrics, exposure, in_order, one_wording, run_metrics

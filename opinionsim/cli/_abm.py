@@ -15,8 +15,8 @@ from opinionsim.cli._console import aligned, counted, note, say, say_compilation
 from opinionsim.cli._export import write_frame
 from opinionsim.cli._options import AsJson, assignments
 from opinionsim.cli._sweeps import (
-    PLUS_MINUS,
-    STANDARD_ERROR,
+    INTERVAL,
+    INTERVAL_MEANS,
     carry_out_sweep,
     end_sweep,
     mean,
@@ -323,14 +323,14 @@ def _report_run(model: ClassicModel, found: Trajectories, names: list[str], *, a
         )
         return
     say(f"{model.title} ({model.name}): {spell_all(model.told(found.parameters), found.scheme) or 'no parameters'}")
-    n, behind = len(found.opinions), f" {PLUS_MINUS} SE" if len(found.opinions) > 1 else ""
+    n, behind = len(found.opinions), INTERVAL if len(found.opinions) > 1 else ""
     say(f"Evidence: equation. {found.network.n} agents, {found.times[-1]} steps, {counted(n, 'replicate')}")
     rows = [[name, mean(start[name]), mean(end[name])] for name in end]
     say(aligned([["metric", f"start{behind}", f"end{behind}"], *rows]))
     if found.delta is not None and takes_delta(end):
         say("Clusters are told apart by gaps beyond epsilon")
     if n > 1:
-        say(STANDARD_ERROR)
+        say(INTERVAL_MEANS)
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

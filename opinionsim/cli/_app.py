@@ -69,7 +69,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "show": ("_reading:show", "Print what was said in a run, who read what, and how each text was coded."),
         "table": (
             "_outputs:table",
-            "Print mean and diversity of opinions by condition, what is missing, and metrics the spec names.",
+            "Print opinions by condition with intervals, contrasts, what is missing, and metrics the spec names.",
         ),
         "plot": ("_outputs:plot", "Draw a figure into a file and print its path."),
         "export": ("_outputs:export", "Write all frames as CSV or Parquet, and the manifest, into a folder."),

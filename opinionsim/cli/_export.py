@@ -19,18 +19,19 @@ if TYPE_CHECKING:
 
 _FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics")
 _POINTS = "points"
-_MANIFEST = "manifest.json"
+_MANIFEST, _CODEBOOK = "manifest.json", "codebook.csv"
 
 
 #: Kind of file that frames are exported to.
 FileKind = Literal["csv", "parquet"]
 #: In the order of writing: a folder with a manifest is complete.
-_NAMES = (*(f"{name}.{kind}" for kind in get_args(FileKind) for name in (*_FRAMES, _POINTS)), _MANIFEST)
+_NAMES = (*(f"{name}.{kind}" for kind in get_args(FileKind) for name in (*_FRAMES, _POINTS)), _CODEBOOK, _MANIFEST)
 
 
 def write_export(results: Results, folder: Path, kind: FileKind = "csv") -> list[Path]:
-    r"""Write every frame as CSV or Parquet, and the manifest as JSON; on failure none of them.
+    r"""Write every frame as CSV or Parquet, their codebook, and the manifest as JSON; on failure none of them.
 
+    Columns have names that R takes unquoted (:func:`opinionsim.store.plain_names`); the codebook has both names.
     Characters that no such file can hold (half a surrogate pair, NUL) are written as ``\udXXX`` and ``\x00``. In
     CSV, texts that a spreadsheet would run get an apostrophe; :func:`opinionsim.spreadsheets.read_csv` takes it away.
 
@@ -78,15 +79,19 @@ def write_export(results: Results, folder: Path, kind: FileKind = "csv") -> list
 
 
 def _write(results: Results, folder: Path, kind: FileKind) -> None:
+    from opinionsim.store import codebook, plain_names
+
     # A classic sweep has one frame, other experiments all the others.
-    for name in (_POINTS,) if results.swept else _FRAMES:
-        frame: pd.DataFrame = getattr(results, name)
+    frames = {name: getattr(results, name) for name in ((_POINTS,) if results.swept else _FRAMES)}
+    write_csv(texts_changed(codebook(frames), _escaped), folder / _CODEBOOK)
+    for name, frame in frames.items():
         if name == "turns":
             frame = frame.assign(reads=[json.dumps(list(reads)) for reads in frame["reads"]])
+        plain = texts_changed(frame.rename(columns=plain_names(map(str, frame.columns))), _escaped)
         if kind == "csv":
-            write_csv(texts_changed(frame, _escaped), folder / f"{name}.csv")
+            write_csv(plain, folder / f"{name}.csv")
         else:
-            texts_changed(frame, _escaped).to_parquet(folder / f"{name}.parquet", index=False, engine="pyarrow")
+            plain.to_parquet(folder / f"{name}.parquet", index=False, engine="pyarrow")
     text = json.dumps(results.manifest, indent=2, ensure_ascii=False) + "\n"
     # Half a surrogate pair is written as its escape, which JSON reads back unchanged.
     (folder / _MANIFEST).write_bytes(text.encode("utf-8", "backslashreplace"))

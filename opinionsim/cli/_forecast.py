@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opinionsim.cli._console import aligned, say, say_json
+from opinionsim.cli._console import aligned, records, say, say_json
 from opinionsim.cli._options import AsJson, Changes, Prompts, Slots, Spec, read_spec
 from opinionsim.errors import SpecError
 
@@ -49,10 +49,19 @@ def plan(
             help="Take lengths and latency from the calls this experiment has in a store, and tell what is missing.",
         ),
     ] = None,
-    pilot: Annotated[bool, typer.Option("--pilot", help="Only one replicate of each cell.")] = False,
+    half_width: Annotated[
+        float | None,
+        _assumed("--half-width", "W", 0.0, "Half-width that the interval of the primary contrast is to have."),
+    ] = None,
+    pilot: Annotated[
+        str | None,
+        typer.Option("--pilot", metavar="STORE", help="Store of a pilot, whose variance --half-width takes."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a specification; print its calls, tokens, money, critical path and time. Makes no call."""
+    if (half_width is None) != (pilot is None):
+        raise SpecError("--half-width and --pilot go together: how precise, and from what variance")
     from opinionsim.planning import plan as forecast_of
     from opinionsim.specification import taking_part
 
@@ -60,18 +69,25 @@ def plan(
     forecast = forecast_of(
         experiment,
         max_concurrency=max_concurrency,
-        only=experiment.pilot if pilot else None,
         reply_tokens=reply_tokens,
         latency=latency,
         store=store,
     )
+    sizes = None
+    if pilot is not None and half_width is not None:
+        from opinionsim.analysis import size_table
+        from opinionsim.cli._stores import read_results
+
+        sizes = size_table(experiment, forecast, read_results(pilot, None, None), half_width)
     if as_json:
-        say_json({"experiment": experiment.spec.name, **_figures(forecast)})
+        more = {} if sizes is None else {"sizes": records(sizes.frame)}
+        say_json({"experiment": experiment.spec.name, **_figures(forecast), **more})
     else:
         parts = [
             f"{experiment.spec.name}\n{taking_part(experiment)}",
             *map(aligned, forecast.tables()),
             "\n".join(forecast.notes),
+            *([] if sizes is None else [sizes.to_text().rstrip("\n")]),
         ]
         say("\n\n".join(parts))
 

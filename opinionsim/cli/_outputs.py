@@ -31,6 +31,8 @@ Kind = Annotated[
         "self-report, opinion.",
     ),
 ]  # fmt: skip
+Estimand = Literal["topics-like-these", "these-topics"]
+TableForm = Literal["text", "csv", "markdown", "latex"]
 Wording = Annotated[
     str | None,
     typer.Option(
@@ -70,12 +72,21 @@ def table(
     kind: Kind = None,
     wording: Wording = None,
     ddof: Ddof = 0,
+    estimand: Annotated[
+        Estimand | None,
+        typer.Option("--estimand", help="What means are about. Default: topics like these from three topics on."),
+    ] = None,
+    as_published: Annotated[
+        bool, typer.Option("--as-published", help="Standard errors, layout and tests of Chuang et al. 2023.")
+    ] = False,
+    form: Annotated[TableForm, typer.Option("--form", help="Form to print; csv has the unrounded numbers.")] = "text",
     csv: Tables = None,
     allow_parts: AllowParts = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print mean and diversity of opinions by condition, what is missing, and metrics the spec names."""
-    from opinionsim.analysis import election_table, further_table, missing_tables, tables, verdict_table
+    """Print opinions by condition with intervals, contrasts, what is missing, and metrics the spec names."""
+    from opinionsim import analysis
+    from opinionsim.contrasts import analysis_of
     from opinionsim.metrics import named_metrics, run_metrics, scale_of
     from opinionsim.store import open_store
 
@@ -88,23 +99,28 @@ def table(
     found, opinions, agents, turns = results.counted()
     measured = run_metrics(found, opinions, agents, ddof, turns=turns)
     runs = results.ordered_runs
-    verdicts = verdict_table(runs, opinions, wording)
-    elections = election_table(results) if any(results.interactions.values()) else None
+    verdicts = analysis.verdict_table(runs, opinions, wording)
+    elections = analysis.election_table(results) if any(results.interactions.values()) else None
     made = [each for each in (verdicts, elections) if each is not None]
+    declared, further = analysis_of(results.spec), _further_metrics(results, allow_parts)
+    estimand = estimand or declared.estimand
+    values = named_metrics(results.runs, opinions, further, scale_of(opinions)) if further else None
     if not made or runs["instrument_id"].notna().any():
-        made += tables(runs, measured, kind, wording)
-        made += missing_tables(runs, opinions, agents, turns, measured, kind, wording)
-    further = _further_metrics(results, allow_parts)
-    if further:
-        values = named_metrics(results.runs, opinions, further, scale_of(opinions))
-        made.append(further_table(runs, measured, values, kind, wording))
+        made += analysis.tables(runs, measured, kind, wording, estimand, as_published=as_published)
+        if as_published:
+            made += analysis.published_tests(runs, measured, kind, wording)
+        else:
+            made += analysis.contrast_tables(runs, measured, declared, values, kind, wording, estimand)
+        made += analysis.missing_tables(runs, opinions, agents, turns, measured, kind, wording)
+    if values is not None:
+        made.append(analysis.further_table(runs, measured, values, kind, wording, estimand))
     with open_store(store, write=False) as opened:
         answered = several_answered(models_of(opened, results.run_ids))
     made = [replace(each, notes=(*each.notes, *answered)) for each in made]
     if as_json:
         say_json([{"title": each.title, "notes": each.notes, "rows": records(each.frame)} for each in made])
     else:
-        say("\n".join(each.to_text() for each in made).rstrip("\n"))
+        say("\n".join(each.to_form(form) for each in made).rstrip("\n"))
     if csv is not None:
         mains = [each for each in made if not each.name]
         numbered = {id(each): f"-{place}" for place, each in enumerate(mains, start=1)} if len(mains) > 1 else {}

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 #: A day, and updates that no model takes a day for.
 _DAY_S, _LONG = 86_400, 10**9
-#: What stands behind a mean wherever one is printed, and its meaning.
-PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
-STANDARD_ERROR = f"{PLUS_MINUS} SE: standard error of the mean, population SD/\N{SQUARE ROOT}n over replicates"
+#: What stands behind the mean of several replicates, and its meaning.
+INTERVAL = " [95 % CI]"
+INTERVAL_MEANS = "[95 % CI]: t interval of the mean over replicates, at least three that differ"
 #: Points whose errors are spelled out.
 _ERRORS_SHOWN = 5
 _INCOMPLETE, _INTERRUPTED = 1, 130
@@ -168,7 +168,7 @@ def say_frame(frame: pd.DataFrame, *, as_json: bool) -> None:
     uneven = len(counts) > 1
     most = max(len(group) for _, group in parts)
     say(", ".join([*agents, steps, f"{counted(most, 'replicate')}{', of some fewer: in brackets' if uneven else ''}"]))
-    behind = f" {PLUS_MINUS} SE" if most > 1 else ""
+    behind = INTERVAL if most > 1 else ""
     rows = [[*axes, *(name + behind for name in names), *([] if until is None else [f"time{behind}", "runs"])]]
     for values, group in parts:
         found = [group[name].dropna() for name in names]
@@ -179,7 +179,7 @@ def say_frame(frame: pd.DataFrame, *, as_json: bool) -> None:
     say(aligned(rows))
     say("Evidence: equation. Final opinions, mean over replicates")
     if most > 1:
-        say(STANDARD_ERROR)
+        say(INTERVAL_MEANS)
     if "delta" in attrs and takes_delta(names):
         say(f"Clusters are told apart by gaps beyond {attrs['delta']}")
     if until is not None and (frame["stopped"] == False).any():  # noqa: E712 - or NA
@@ -201,7 +201,7 @@ def spell(value: Any) -> str:
 
 
 def mean(values: Any) -> str:
-    """Mean, with its standard error if there are several values."""
-    from opinionsim.metrics import spell_mean, standard_error
+    """Mean, with its interval if there are several values."""
+    from opinionsim.analysis import mean_text
 
-    return spell_mean(float(sum(values)) / len(values), standard_error(values)) if len(values) else "-"
+    return mean_text(values) if len(values) else "-"

@@ -20,7 +20,9 @@ from opinionsim.metrics._conditions import (
     check_conditions as check_conditions,
     condition_axes as condition_axes,
     condition_metrics as condition_metrics,
+    condition_rows as condition_rows,
     in_order as in_order,
+    named_levels as named_levels,
     order_levels as order_levels,
 )
 from opinionsim.metrics._controversy import random_walk_controversy as random_walk_controversy
@@ -130,6 +132,5 @@ from opinionsim.metrics._uncertainty import (
     permutation_null as permutation_null,
     permutation_test as permutation_test,
     spell_mean as spell_mean,
-    standard_error as standard_error,
 )
 from opinionsim.metrics._wordings import one_wording as one_wording, wording_statement as wording_statement

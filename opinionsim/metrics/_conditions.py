@@ -185,18 +185,6 @@ def _told_by(runs: pd.DataFrame, path: str, named: Sequence[str]) -> list[str]:
     return [column for column in described if _is_function(runs, column, [path]) and not _equals(runs, path, column)]
 
 
-def sampling_unit(runs: pd.DataFrame, by: Sequence[str]) -> str:
-    """Unit of standard errors: the topic where several are averaged, else the replicate.
-
-    Seeds repeat a condition as replicates do: where only seeds vary the unit is the seed, where both vary the block.
-    """
-    if "topic" not in by and runs["topic"].nunique() > 1:
-        return "topic"
-    if "seed" in by or runs["seed"].nunique() < 2:
-        return "replicate"
-    return "block" if runs["replicate"].nunique() > 1 else "seed"
-
-
 def check_conditions(runs: pd.DataFrame, by: Sequence[str]) -> None:
     """Refuse to average over a condition that is not among the columns `by`.
 
@@ -233,13 +221,49 @@ def _check_wordings(wordings: pd.Series[str], groups: pd.Series[str]) -> None:
             )
 
 
-def condition_metrics(
-    runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str] | None = None, over: str | None = None
-) -> pd.DataFrame:
+def condition_rows(
+    runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str] | None = None
+) -> tuple[pd.DataFrame, list[str]]:
+    """The metrics of runs with the conditions that they are of, once it is sure that each run counts once.
+
+    Parameters
+    ----------
+    runs, metrics, by
+        As for :func:`condition_metrics`.
+
+    Returns
+    -------
+    frame : DataFrame
+        The metrics of complete runs of cells with an instrument of stance, with the columns `by`, ``topic`` and
+        ``block``.
+    by : list of str
+        The columns that define a condition.
+
+    Raises
+    ------
+    SpecError, MeasurementError
+        As :func:`condition_metrics`.
+    """
+    complete = runs[runs["status"] == "complete"]
+    if "instrument_id" in complete.columns:
+        # Conditions in which only cells without an instrument of stance differ are left out.
+        complete = complete[complete["instrument_id"].notna()]
+    axes = [axis for axis in condition_axes(complete) if axis != "topic"] if by is None else list(by)
+    check_conditions(complete, axes)
+    if metrics["ddof"].nunique() > 1:
+        raise MeasurementError("metrics mix values of ddof; compute them with one")
+    joined = _join(complete, metrics, [*axes, "topic", "block"])
+    _check_once(joined, [*axes, "kind", "evidence"])
+    _check_scales(joined, [*axes, "kind", "evidence"])
+    return joined, axes
+
+
+def condition_metrics(runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str] | None = None) -> pd.DataFrame:
     """Mean and standard error of bias and diversity for every condition.
 
-    Replicates and seeds are averaged within each topic first, so that each topic counts once; then mean and standard
-    error are taken over the topics. Only complete runs count, and of these only cells with an instrument of stance.
+    Blocks are averaged within each topic first, so that each topic counts once; then mean and standard error are taken
+    over the topics, or over blocks where there is one topic. Only complete runs count, and of these only cells with an
+    instrument of stance.
 
     Parameters
     ----------
@@ -249,9 +273,6 @@ def condition_metrics(
         From :func:`run_metrics`.
     by : sequence of str, optional
         Columns of `runs` that define a condition; default all that vary (:func:`condition_axes`) but the topic.
-    over : str, optional
-        Unit of the standard error, a column of `runs`: default ``topic`` where several topics are averaged,
-        else ``replicate``; ``seed`` where seeds repeat a condition, ``block`` where both do.
 
     Returns
     -------
@@ -264,7 +285,8 @@ def condition_metrics(
         ``n_runs`` runs measured fewer than half of their agents; they count. ``unheard_rate`` is the share of the
         messages to be read that nobody received; the rates from ``missing_rate`` to ``flagged_rate`` are shares of
         texts and skipped turns (:func:`run_metrics`), NaN where the metrics were made without turns and only these
-        tell. Standard errors are population SD/sqrt(n), and NaN for fewer than two units.
+        tell. Standard errors are population SD/sqrt(n), and NaN for fewer than two units: the published convention,
+        and no ground for an interval (:func:`opinionsim.analysis.estimate`).
 
     Raises
     ------
@@ -278,19 +300,9 @@ def condition_metrics(
     -----
     The standard error is the convention of the published tables (Chuang et al. 2023, Tables 1-2; A13).
     """
-    complete = runs[runs["status"] == "complete"]
-    if "instrument_id" in complete.columns:
-        # Conditions in which only cells without an instrument of stance differ are left out.
-        complete = complete[complete["instrument_id"].notna()]
-    axes = [axis for axis in condition_axes(complete) if axis != "topic"] if by is None else list(by)
-    check_conditions(complete, axes)
-    unit = sampling_unit(complete, axes) if over is None else over
-    if metrics["ddof"].nunique() > 1:
-        raise MeasurementError("metrics mix values of ddof; compute them with one")
-    joined = _join(complete, metrics, [*axes, "topic", unit])
+    joined, axes = condition_rows(runs, metrics, by)
+    unit = "topic" if "topic" not in axes and joined["topic"].nunique() > 1 else "block"
     keys = [*axes, "kind", "evidence"]
-    _check_once(joined, keys)
-    _check_scales(joined, keys)
     means = ["bias", "diversity", "assigned_bias", "assigned_diversity", "bias_low", "bias_high", "mean_age"]
     units = joined.groupby([*keys, unit], dropna=False, sort=False)[means].mean()
     grouped = units.groupby(level=list(range(len(keys))), dropna=False, sort=False)

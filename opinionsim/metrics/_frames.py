@@ -421,25 +421,8 @@ def run_metrics(
     Returns
     -------
     DataFrame
-        One row a run, cell, instrument of stance and kind of text present: ``run_id, cell, instrument_id,
-        classifier, kind, bias, diversity, ddof, n_agents, n_measured, n_never, never_measured_rate, sparse,
-        mean_age, bias_low, bias_high, n_texts, n_missing, n_refused, n_empty, n_truncated, n_off_scale, n_ambiguous,
-        n_skipped, n_refused_at_first, n_flagged, n_failed_reflections, n_readings, n_unheard, missing_rate,
-        share_<point>..., assigned_bias, assigned_diversity, evidence, validation``.
-        Bias and diversity are NaN where no agent was measured, shares also at points that are not on the
-        scale of the instrument. ``never_measured_rate`` is a share of the participants; ``sparse`` is True where it
-        is above one half. ``mean_age`` is the number of steps by which the carried-forward opinions are old, mean
-        over measured agents; NaN where all reports count. ``bias_low`` and ``bias_high`` are the bias if everything
-        without an opinion were at the lowest, or the highest, point. Of ``n_texts``, ``n_missing`` have no value,
-        ``n_refused`` are refusals, ``n_empty`` have no text, ``n_truncated`` were cut off, ``n_off_scale`` are
-        answers in which the instrument found no opinion, and ``n_ambiguous`` are coded at both ends of the scale.
-        ``n_skipped`` turns were asked nothing, since nothing was left to read. ``missing_rate`` is the share of texts
-        and skipped turns without a value. ``n_refused_at_first`` turns had a refusal for their first reply,
-        ``n_flagged`` a flagged one for their last. For the whole run, ``n_failed_reflections`` left a memory as it
-        was, and of ``n_readings`` messages that turns were to read, ``n_unheard`` were received by nobody. A neutral
-        opinion is a value. ``assigned_bias`` and ``assigned_diversity`` describe the opinions assigned at the start
-        and are no measurement. ``validation`` is that of the run, or that of :func:`instrument_validation` for an
-        instrument that the runs frame does not name; empty for self-reports.
+        One row a run, cell, instrument of stance and kind of text present, with the columns of the frame ``metrics``
+        (docs/frames.md). A neutral opinion is a value; bias and diversity are NaN where no agent was measured.
 
     Raises
     ------

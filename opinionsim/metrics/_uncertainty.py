@@ -102,17 +102,8 @@ def _check(level: float, n: int) -> None:
     whole_number("n", n, 1, MeasurementError)
 
 
-def standard_error(values: ArrayLike) -> float:
-    """Standard error of a mean: population SD/sqrt(n) of the values (n,); NaN for fewer than two.
-
-    The convention of every table and of the published ones (Chuang et al. 2023, Tables 1-2).
-    """
-    own = np.asarray(values, dtype=float)
-    return float(own.std() / np.sqrt(own.size)) if own.size > 1 else math.nan
-
-
 def spell_mean(mean: float, error: float = math.nan, alone: str = ".4g") -> str:
-    """A mean with its standard error as every table prints them.
+    """A mean with its standard error, as the published tables have them.
 
     Parameters
     ----------

@@ -34,6 +34,8 @@ from opinionsim.streams import canonical_json
 #: Calls that are acted out: about so many at most, shared out over the conditions; and least number for each.
 _ACTED_OUT = 2_000
 _FEWEST_ACTED_OUT = 50
+#: Blocks from which on topics may share them at little cost.
+_FEW_BLOCKS = 8
 #: Characters of a person's answer.
 _WRITTEN = 400
 #: Fields of a run that change what prompts say, but not who acts when.
@@ -496,7 +498,19 @@ class _Planning:
         if self._unset:
             yield f"Some runs cannot be set up and count no call: {self._unset[0]}"
         yield from self._unusual
+        yield from _few_blocks(self.runs.values())
         yield from self._loaded.warnings()
+
+
+def _few_blocks(runs: Iterable[PlannedRun]) -> Iterator[str]:
+    """A note where topics share so few blocks that intervals for topics like these would be long."""
+    pairs = {(run.block, str(run.cell.fields.get("topic", {}).get("name"))) for run in runs}
+    blocks = len({block for block, _ in pairs})
+    if blocks < _FEW_BLOCKS and len(pairs) > blocks:
+        yield (
+            f"All topics share {blocks} block{'s' * (blocks != 1)} of random draws. Below {_FEW_BLOCKS}, intervals for "
+            "topics like these are shorter with independent_over: [topic.name], which gives each topic its own."
+        )
 
 
 def _unusual(run: PlannedRun, parts: RunParts) -> Iterator[str]:

@@ -27,6 +27,7 @@ from opinionsim.measurement import STANCE
 from opinionsim.redaction import kept
 from opinionsim.registry import known
 from opinionsim.specification import _identity
+from opinionsim.specification._analysis import analysis_problems
 from opinionsim.specification._checks import Checks
 from opinionsim.specification._fields import ExperimentSpec
 from opinionsim.specification._measurement import ResolvedInstrument
@@ -318,7 +319,11 @@ def _build(document: Document, resources: Resources) -> Experiment:
     if total > _MAX_RUNS:
         raise document.error(("replicates",), f"{len(found)} cells make {total} runs; at most {_MAX_RUNS} are possible")
     sweep = [{axis.path: tuple(value.value for value in axis.values) for axis in grid} for grid in grids]
-    whole = found[0].spec.model_copy(update={"sweep": sweep[0] if len(sweep) == 1 else tuple(sweep)})
+    first = found[0].spec
+    named = [metric.name for metric in first.measurement.metrics]
+    if unfit := dict.fromkeys(str(document.error(*each)) for each in analysis_problems(first.analysis, found, named)):
+        raise SpecError("\n".join(unfit))
+    whole = first.model_copy(update={"sweep": sweep[0] if len(sweep) == 1 else tuple(sweep)})
     return Experiment(whole, document, resources, found)
 
 

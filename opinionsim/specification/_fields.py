@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from opinionsim.classifiers import DECIDED
+from opinionsim.contrasts import AnalysisSpec
 from opinionsim.documents import DocumentModel, KeyPath
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart
@@ -277,6 +278,8 @@ class ExperimentSpec(DocumentModel):
     """Grid of axes: dotted paths of fields of a run, each with its values; a list is a union of grids."""
     independent_over: Annotated[tuple[str, ...], AfterValidator(distinct)] = ()
     """Dotted paths of fields whose values get independent random draws; cells that differ elsewhere share theirs."""
+    analysis: AnalysisSpec = Field(default_factory=AnalysisSpec)
+    """What of the results is compared; changes no run."""
 
     @property
     def size(self) -> int:

@@ -36,7 +36,13 @@ if TYPE_CHECKING:
     from opinionsim.store._address import shown as shown
     from opinionsim.store._claims import HeldElsewhereError as HeldElsewhereError
     from opinionsim.store._following import Event as Event, Follower as Follower, follow as follow
-    from opinionsim.store._frames import COLUMNS as COLUMNS, FRAMES as FRAMES
+    from opinionsim.store._frames import (
+        COLUMNS as COLUMNS,
+        FRAMES as FRAMES,
+        codebook as codebook,
+        documented_columns as documented_columns,
+        plain_names as plain_names,
+    )
     from opinionsim.store._reader import StoreReader as StoreReader
     from opinionsim.store._record import RunRecord as RunRecord
     from opinionsim.store._results import Results as Results, find_design as find_design, load as load

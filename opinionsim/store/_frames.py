@@ -1,12 +1,15 @@
-"""The store's content as tidy pandas frames. Their columns are documented at :class:`opinionsim.store.Results`."""
+"""The store's content as tidy pandas frames. Their columns, with types and meanings, are in columns.toml."""
 
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,40 +25,27 @@ from opinionsim.store._measured import instruments
 from opinionsim.store._queries import cells, texts
 from opinionsim.store._rows import DesignRow, ExperimentRun, InstrumentRow
 
+_FILE = Path(__file__).with_name("columns.toml")
+#: Words that are no names in R.
+_RESERVED = frozenset("""if else repeat while function for in next break TRUE FALSE NULL Inf NaN NA""".split())  # noqa: SIM905
 #: Texts are kept as Python strings: models may return characters that Arrow's strings cannot hold.
 _STR = pd.StringDtype("python", na_value=np.nan)
 
 
-def _typed_columns(columns: str) -> dict[str, Any]:
-    """Types of columns by name, each spelled ``NAME`` where it holds text, else ``NAME:TYPE``."""
-    spelled = (column.partition(":") for column in columns.split())
-    return {name: held or _STR for name, _, held in spelled}
+def documented_columns() -> dict[str, dict[str, dict[str, str]]]:
+    """Type, unit if there is one, and meaning of the columns of each frame; those in angle brackets vary."""
+    found: dict[str, dict[str, dict[str, str]]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    return found
 
 
 #: Columns of each frame that do not depend on the data, with their types.
 COLUMNS: Mapping[str, Mapping[str, Any]] = {
-    "runs": _typed_columns(
-        "run_id experiment cell replicate:int64 block status evidence seed:int64 topic category framing claim task "
-        "truth:float64 confirmation_bias memory world model interaction network n_agents:int64 steps:int64 "
-        "event_steps dropped_turns:int64 question topic_title every_report:bool instrument_id classifier validation "
-        "error wording begun_at:float64"
-    ),
-    "agents": _typed_columns("run_id agent:int64 name role assigned_opinion:float64 model evidence"),
-    "edges": _typed_columns("run_id source:int64 target:int64 weight:float64 since:int64 until:Int64 evidence"),
-    "turns": _typed_columns(
-        "run_id turn:int64 step:int64 agent:int64 act kind reads:object message condition first_condition flag "
-        "failed_reflections:int64 evidence"
-    ),
-    "opinions": _typed_columns(
-        "run_id cell block instrument_id classifier variable scale kind turn:int64 about:Int64 step:int64 agent:int64 "
-        "assigned_opinion:float64 condition value:float64 coded:float64 expectation:float64 margin:float64 "
-        "off_scale:float64 ambiguous:bool evidence"
-    ),
-    "calls": _typed_columns(
-        "run_id turn:int64 part attempt:int64 step:int64 agent:int64 act verdict reason condition flag prompt_hash "
-        "reply reasoning seed:Int64 dropped:int64 finish_reason model input_tokens:Int64 output_tokens:Int64 "
-        "cached_tokens:Int64 reasoning_tokens:Int64 cost:float64 latency_s:float64 arrived_at:float64 evidence"
-    ),
+    frame: {
+        name: {"string": _STR, "tuple": object}.get(told["type"], told["type"])
+        for name, told in documented_columns()[frame].items()
+        if "<" not in name
+    }
+    for frame in ("runs", "agents", "edges", "turns", "opinions", "calls")
 }
 
 
@@ -336,3 +326,57 @@ def _read_column(table: Table, rows: Sequence[Any], name: str) -> list[Any]:
         return [_schema.read_json(table, row, name) for row in rows]
     known = dict(zip(distinct, found, strict=True))
     return [known[each] for each in spelled]
+
+
+def plain_names(columns: Iterable[str]) -> dict[str, str]:
+    """Names for columns that R and formulas take without quotes.
+
+    Parameters
+    ----------
+    columns : iterable of str
+        Columns of one frame.
+
+    Returns
+    -------
+    dict of str to str
+        The plain name of each column, distinct from all others. Letters, digits, dots and underscores stay, so that a
+        swept path is named as in the specification; a hyphen before a digit becomes ``minus``, as in ``p_minus2``, and
+        any other sign an underscore; a name that begins with neither a letter nor a dot gets an ``X`` before it, and
+        one that is a word of R, or taken, a dot behind it. The codebook of an export has both names.
+    """
+    found: dict[str, str] = {}
+    for column in columns:
+        name = re.sub(r"[^A-Za-z0-9._]", "_", re.sub(r"-(?=\d)", "minus", column))
+        name = name if re.match(r"[A-Za-z]|\.(?!\d)", name) else f"X{name}"
+        while name in _RESERVED or name in found.values():
+            name += "."
+        found[column] = name
+    return found
+
+
+def codebook(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The codebook of exported frames.
+
+    Parameters
+    ----------
+    frames : mapping of str to DataFrame
+        Frames of results by name.
+
+    Returns
+    -------
+    DataFrame
+        One row a column of each frame: ``frame``, ``column`` (its name in exported files), ``name`` (its name in the
+        package), ``type``, ``unit`` (empty where there is none) and ``meaning``.
+    """
+    told = documented_columns()
+    rows = []
+    for frame, data in frames.items():
+        for name, column in plain_names(map(str, data.columns)).items():
+            own = told[frame]
+            pattern = re.sub(r"_-?\d+$", "_<point>", name)
+            entry = own.get(name) or own.get(pattern) or next(own[each] for each in own if each.startswith("<"))
+            dtype = str(data[name].dtype)
+            kind = "string" if dtype in ("str", "object") else dtype
+            meaning = re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", entry["meaning"])
+            rows.append((frame, column, name, kind, entry.get("unit", ""), meaning))
+    return pd.DataFrame(rows, columns=["frame", "column", "name", "type", "unit", "meaning"])

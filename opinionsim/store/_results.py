@@ -86,7 +86,8 @@ class Results:
     the author. Frames are read once, those of an experiment that is under way all in one state of the store;
     load again to see what has been added. ``runs`` lists each registered cell and replicate; cells that differ
     only in how they are measured share a run, so ``run_id`` repeats there and in ``opinions``, told apart by
-    ``cell``, and nowhere else.
+    ``cell``, and nowhere else. Every column is told in docs/frames.md, by
+    :func:`opinionsim.store.documented_columns`, and in the codebook of an export.
 
     Attributes
     ----------
@@ -145,78 +146,32 @@ class Results:
 
     @property
     def runs(self) -> pd.DataFrame:
-        """One row a cell and replicate; key ``cell, replicate, run_id, instrument_id``.
-
-        Columns: run_id, experiment, cell, replicate, block, status, evidence, seed, topic, category, framing, claim,
-        task (what agents are asked to do; empty for nothing beyond their acts), truth (scale point that agrees with the
-        accepted truth; NaN without one), confirmation_bias, memory, world, model, interaction, network, n_agents,
-        steps, event_steps (events with their first steps; NaN without any), dropped_turns (turns that dropped out
-        because of them), question (of the topic; NaN without one), topic_title (what figures call the topic),
-        every_report (whether all reports of an agent count in tables, not only its last), instrument_id (of the stance
-        instrument the cell is read with first; NaN where it has none), classifier (its own), validation (what is known
-        of that instrument on these texts: that it was not validated on a chat model's, empty where there is nothing to
-        say), error (why it is incomplete, or that it no longer agrees with its prompts or could not be coded), wording
-        (name of the prompt pack and a hash of its wording; NaN where nobody is asked), begun_at (Unix time; NaN
-        before), then one column a swept axis, named by its path (``sweep.`` before it where the path is the name of a
-        column above).
-        """
+        """One row a cell and replicate; key ``cell, replicate, run_id, instrument_id``."""
         return self._frame("runs")
 
     @property
     def agents(self) -> pd.DataFrame:
-        """One row an agent of a run; key ``run_id, agent``.
-
-        Columns: run_id, agent, name, role (participant, moderator, ...), assigned_opinion (never a measured one; NaN
-        where none was assigned), model, evidence (of this agent), then one column a persona attribute (``persona.``
-        before it where the attribute has the name of a column above).
-        """
+        """One row an agent of a run; key ``run_id, agent``."""
         return self._frame("agents")
 
     @property
     def edges(self) -> pd.DataFrame:
-        """One row a connection of a run's network for as long as it lasts; key: run_id, source, target, since.
-
-        Columns: run_id, source, target, weight, since (step in which it was made; 0: from the start), until (last
-        step it served; missing when it was never given up), evidence.
-        """
+        """One row a connection of a run's network for as long as it lasts; key: run_id, source, target, since."""
         return self._frame("edges")
 
     @property
     def turns(self) -> pd.DataFrame:
-        """One row a turn; key ``run_id, turn``.
-
-        Columns: run_id, turn, step, agent, act, kind (of text: post, report, response, probe, self-report, ...), reads,
-        message, condition (answered, refused, empty, truncated, skipped; all but the first are missing values),
-        first_condition (of the first reply, before it was asked for again), flag (note, suspected, or empty),
-        failed_reflections (1 where the reflection on the turn failed), evidence (of the author).
-        """
+        """One row a turn; key ``run_id, turn``."""
         return self._frame("turns")
 
     @property
     def opinions(self) -> pd.DataFrame:
-        """One row a cell, instrument and coded text; key ``cell, run_id, instrument_id, turn, about``.
-
-        Columns: run_id, cell, block, instrument_id, classifier, variable, scale (points of the instrument, lowest
-        first, joined by commas), kind, turn, about (turn whose text was judged together with it; missing where there
-        is none), step, agent, assigned_opinion, condition (of the text, as in ``turns``: a missing value of an
-        answered one means that the instrument found no opinion in it), value (most probable point; NaN for no answer,
-        and for a text that was cut off unless the cell counts it), coded (the same, of cut-off texts too),
-        expectation (mean of the distribution), margin (first less second probability), off_scale (probability of no
-        answer), ambiguous (whether both sides of neutral are likely), evidence (of the author), then ``p_<point>`` for
-        each point of the cells' instruments: its probability, NaN off the instrument's own scale.
-        """
+        """One row a cell, instrument and coded text; key ``cell, run_id, instrument_id, turn, about``."""
         return self._frame("opinions")
 
     @property
     def calls(self) -> pd.DataFrame:
-        """One row a call: a reply of a model; key ``run_id, turn, part, attempt``.
-
-        Columns: run_id, turn, part, attempt, step, agent, act, verdict (accepted, rejected, unparsed), reason,
-        condition and flag (as in ``turns``), prompt_hash, reply, reasoning (part of no message; empty without), seed,
-        dropped, finish_reason, model, input_tokens, output_tokens, cached_tokens and reasoning_tokens (parts of the two
-        before), cost (money; NaN without a price), latency_s, arrived_at, evidence (of the author; ``model`` where
-        the call judges a text). The literal prompt: :meth:`prompt`.
-        """
+        """One row a call: a reply of a model; key ``run_id, turn, part, attempt``. Its prompt: :meth:`prompt`."""
         return self._frame("calls")
 
     @cached_property

@@ -45,7 +45,7 @@ def _metrics(frames: Frames, ddof: int = 0) -> pd.DataFrame:
 
 def _of_finals(finals: list[tuple[dict[str, object], list[float]]]) -> Frames:
     """One run a condition, whose agents end at the given opinions."""
-    rows = [run_row(f"r{i}", cell=f"c{i}", n_agents=len(end)) | row for i, (row, end) in enumerate(finals)]
+    rows = [run_row(f"r{i}", **({"cell": f"c{i}", "n_agents": len(end)} | row)) for i, (row, end) in enumerate(finals)]
     opinions = [new for row, (_, end) in zip(rows, finals, strict=True) for new in opinion_rows(row, final(end))]
     return make(rows, [0] * 10, opinions)
 
@@ -57,7 +57,7 @@ def _cells(made: Table, name: str, above: str = "") -> list[str]:
 
 
 def _ends(made: Table) -> list[str]:
-    return _cells(made, "end ± SE", "mean opinion")
+    return _cells(made, "end [95 % CI]", "mean opinion")
 
 
 def test_layout_of_table_1() -> None:
@@ -151,7 +151,7 @@ def test_the_causes_of_missing_values_are_told_apart_and_neutral_is_none_of_them
     whole = one_run(final([1.0, 0.0]), [0, 0])
     nothing = table(*_of(whole))
     assert "Agents never measured: 0 of 2. Texts without an opinion: 0 of 2." in nothing.notes
-    assert nothing.header[-1] == ("runs", "start", "end ± SE", "start", "end ± SE")
+    assert nothing.header[-1] == ("runs", "start", "end [95 % CI]", "start", "end [95 % CI]")
     assert not any(note.startswith("Missing") for note in nothing.notes)
 
 
@@ -222,10 +222,11 @@ def test_general_table_has_a_row_a_condition() -> None:
     )
     made = table(frames.runs, _metrics(frames))
     assert made.header[0][:7] == ("", "", "", "mean opinion", "mean opinion", "diversity", "diversity")
-    assert made.header[1][:7] == ("memory", "size", "runs", "start", "end ± SE", "start", "end ± SE")
+    assert made.header[1][:7] == ("memory", "size", "runs", "start", "end [95 % CI]", "start", "end [95 % CI]")
     assert [row[:2] for row in made.rows] == [("cumulative", "5"), ("", "20"), ("reflective", "5"), ("", "20")]
     assert set(_cells(made, "runs")) == {"2"}
-    assert any("over replicates (n = 2)" in note for note in made.notes)
+    lacking = "2 blocks: too few independent units, at least 3 are needed."
+    assert any(note.startswith("No interval in any row") and note.endswith(lacking) for note in made.notes)
 
 
 def test_a_table_of_one_condition_and_one_of_topics() -> None:
@@ -243,9 +244,11 @@ def test_tables_that_fit_the_experiment() -> None:
     # Long enough that everybody is measured.
     frames = _study(steps=150)
     frames.opinions["value"] = frames.opinions["value"].fillna(0)
-    assert _titles(tables(frames.runs, _metrics(frames))) == ["Table 1", "Table 2"]
+    assert _titles(tables(frames.runs, _metrics(frames))) == ["Opinions by condition"]
+    assert _titles(tables(frames.runs, _metrics(frames), as_published=True)) == ["Table 1", "Table 2"]
     frames.opinions.loc[0, "value"] = math.nan
-    assert _titles(tables(frames.runs, _metrics(frames))) == ["Table 1", "Table 2", "Opinions by condition"]
+    whole = ["Table 1", "Table 2", "Opinions by condition"]
+    assert _titles(tables(frames.runs, _metrics(frames), as_published=True)) == whole
     quick = study([{"framing": f, "confirmation_bias": b} for f in FRAMINGS for b in BIASES], steps=10)
     assert _titles(tables(quick.runs, _metrics(quick))) == ["Opinions by condition"]
     other = study([{"framing": f, "world": w} for f in FRAMINGS for w in ("closed", "open")], steps=10)
@@ -278,17 +281,28 @@ def test_rows_stand_in_the_order_of_the_specification(tmp_path: Path) -> None:
     assert_same(given.frame.sort_values("bias"), other.frame.sort_values("bias"))
 
 
-def test_start_is_what_agents_were_assigned_and_the_error_gives_the_digits() -> None:
+def test_start_is_what_agents_were_assigned_and_the_end_has_an_interval() -> None:
     ends = [({"replicate": 0}, [1.0] * 10), ({"replicate": 1}, [1.5] * 10), ({"replicate": 2}, [1.0] * 9 + [2.0])]
     frames = _of_finals([(row | {"cell": "c0"}, end) for row, end in ends])
     frames.agents["assigned_opinion"] = -1.0
     made = table(*_of(frames))
     assert _cells(made, "start", "mean opinion") == ["\N{MINUS SIGN}1.00"]
     assert _cells(made, "start", "diversity") == ["0.00"]
-    # Means 1, 1.5 and 1.1: mean 1.2, population SD 0.216, over the square root of three runs 0.125.
-    assert _ends(made) == ["1.20 ± 0.12"]
-    (said,) = [note for note in made.notes if note.startswith("± SE")]
-    assert said.startswith("± SE: standard error of the mean, population SD/\N{SQUARE ROOT}n over replicates (n = 3)")
+    # Means 1, 1.5 and 1.1: mean 1.2, sample SD 0.2646, over the square root of three 0.1528, times t of 2 and 97.5 %.
+    assert _ends(made) == ["1.20 [0.54, 1.86]"]
+    assert made.frame[["bias_ci_low", "bias_ci_high"]].iloc[0].tolist() == pytest.approx(
+        [1.2 - 0.6572, 1.2 + 0.6572], abs=1e-4
+    )
+    assert (
+        "Interval: 95% confidence, about these topics alone. Independent unit: block (3 blocks). Method: t over blocks."
+        in made.notes
+    )
+    published = table(*_of(frames), as_published=True)
+    # As published: population SD 0.216, over the square root of three runs 0.125.
+    assert _cells(published, "end ± SE", "mean opinion") == ["1.20 ± 0.12"]
+    (said,) = [note for note in published.notes if note.startswith("± SE")]
+    assert said.startswith("± SE: as published, population SD/\N{SQUARE ROOT}n over blocks (n = 3)")
+    assert "bias_se" not in made.frame
 
 
 def test_no_line_is_wider_than_100_columns_and_no_cell_is_lost() -> None:
@@ -348,7 +362,7 @@ def test_prompt_packs_and_scales_that_are_swept_have_rows_of_their_own(tmp_path:
 def test_seeds_are_averaged_over(tmp_path: Path) -> None:
     made = _of_sweep(tmp_path, {"seed": [1, 2, 3]})
     assert _cells(made, "runs") == ["3"]
-    assert any("over seeds (n = 3)" in note for note in made.notes)
+    assert any("Independent unit: block (3 blocks)" in note for note in made.notes)
 
 
 def test_a_label_is_shown_once_under_the_name_of_its_path(tmp_path: Path) -> None:

@@ -56,11 +56,6 @@ def test_text_says_what_is_counted_and_what_assumed(invoke: Invoke, spec: Path) 
         assert fragment in text
 
 
-def test_a_pilot_is_one_replicate_of_each_cell(invoke: Invoke, spec: Path) -> None:
-    found = json.loads(invoke("plan", spec, "--pilot", "--json").stdout)
-    assert (found["cells"], found["runs"], found["calls"]) == (2, 2, 24)
-
-
 def test_a_store_tells_what_is_missing_and_how_long_replies_are(invoke: Invoke, spec: Path, store: Path) -> None:
     more = ("--set", "replicates=3", "--store", store)
     found = json.loads(invoke("plan", spec, *more, "--json").stdout)

@@ -32,9 +32,9 @@ def test_a_topic_counts_once_however_often_it_was_run() -> None:
     assert (row["n"], row["over"], row["n_runs"], row["evidence"]) == (2, "topic", 4, "scripted")
 
 
-def test_replicates_are_the_unit_when_there_is_one_topic() -> None:
+def test_blocks_are_the_unit_when_there_is_one_topic() -> None:
     row = _conditions(_frames({("a", 0): [1, 1], ("a", 1): [0, 0]})).iloc[0]
-    assert (row["bias"], row["over"], row["n"]) == (0.5, "replicate", 2)
+    assert (row["bias"], row["over"], row["n"]) == (0.5, "block", 2)
     assert row["bias_se"] == pytest.approx(0.5 / math.sqrt(2))
 
 
@@ -132,8 +132,8 @@ def test_every_column_that_is_not_fixed_is_a_swept_axis() -> None:
         _conditions(frames, by=["framing"])
 
 
-@pytest.mark.parametrize(("replicates", "over", "n"), [(1, "seed", 2), (2, "block", 4)])
-def test_seeds_repeat_a_condition_as_replicates_do(replicates: int, over: str, n: int) -> None:
+@pytest.mark.parametrize(("replicates", "n"), [(1, 2), (2, 4)])
+def test_seeds_repeat_a_condition_as_replicates_do(replicates: int, n: int) -> None:
     rows = [
         run_row(f"{seed}-{r}", cell=f"seed={seed}", seed=seed, replicate=r, block=f"{seed}/{r}", n_agents=2)
         | {"sweep.seed": seed}
@@ -144,7 +144,7 @@ def test_seeds_repeat_a_condition_as_replicates_do(replicates: int, over: str, n
     opinions = [new for row, end in zip(rows, ends, strict=False) for new in opinion_rows(row, final(end))]
     row = _conditions(make(rows, [0, 0], opinions))
     assert len(row) == 1
-    assert (row["over"].iloc[0], row["n"].iloc[0]) == (over, n)
+    assert (row["over"].iloc[0], row["n"].iloc[0]) == ("block", n)
     assert row["bias_se"].iloc[0] > 0
 
 

@@ -251,16 +251,6 @@ def test_metrics_are_those_of_the_metrics_package(results: Results) -> None:
     pd.testing.assert_frame_equal(results.metrics, expected)
 
 
-def test_every_column_is_documented() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "frames.md").read_text(encoding="utf-8")
-    sections = dict(part.split("\n", 1) for part in text.split("\n## `")[1:])
-    for name, fixed in COLUMNS.items():
-        documented = [line.split("`")[1] for line in sections[f"{name}`"].splitlines() if line.startswith("| `")]
-        assert documented[: len(fixed)] == list(fixed)
-        docstring = getattr(Results, name).__doc__
-        assert all(column in docstring for column in fixed)
-
-
 def test_of_the_journal_the_calls_are_what_models_said(tmp_path: Path) -> None:
     with open_store(_url(tmp_path)) as store:
         store.save_design(design_row())

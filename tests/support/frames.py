@@ -33,7 +33,7 @@ class Frames(NamedTuple):
 def run_row(run_id: str, **values: Any) -> dict[str, Any]:
     """One row of the runs frame."""
     row = {
-        **{"run_id": run_id, "experiment": "test", "cell": "c0", "replicate": 0, "block": "b0", "status": "complete"},
+        **{"run_id": run_id, "experiment": "test", "cell": "c0", "replicate": 0, "block": "", "status": "complete"},
         **{"evidence": "scripted", "seed": 1, "topic": "global-warming", "category": "science", "framing": "falsehood"},
         **{
             "claim": "a claim",
@@ -46,7 +46,8 @@ def run_row(run_id: str, **values: Any) -> dict[str, Any]:
         **{"model": "scripted", "interaction": "dyadic", "network": "complete", "n_agents": 10, "steps": 100},
         **{"instrument_id": "m0", "classifier": "lexicon", "validation": "", "error": None},
     }
-    return row | values
+    row |= values
+    return row if "block" in values else row | {"block": f"b{row['replicate']}"}
 
 
 def opinion_rows(row: Mapping[str, Any], texts: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:

@@ -1,0 +1,392 @@
+"""Contrasts of conditions, paired by topic and block: effects in raw units and standardised, with their tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from opinionsim.analysis._estimates import (
+    Estimand,
+    Estimate,
+    adjusted,
+    design_of,
+    estimate,
+    no_estimate,
+    usual_estimand,
+)
+from opinionsim.analysis._table import Table, finished, interval_text, p_text
+from opinionsim.analysis._units import METRIC_KEYS, default_axes, interval_notes, key_of, unit_frame, usable_runs
+from opinionsim.contrasts import FRAMING, AnalysisSpec, ContrastSpec, Level
+from opinionsim.errors import SpecError
+from opinionsim.metrics import NOT_SET, in_order, named_levels, one_wording, permutation_test
+
+Role = Literal["primary", "secondary", "exploratory"]
+
+#: Kinds of evidence of which nothing is found, since a scripted stand-in is or may be among the authors.
+_NO_FINDING = frozenset({"scripted", "mixed"})
+#: What the measures made of framings are.
+_MEANINGS = {
+    "truth-pull": "Truth pull: (B under true framing less B under false framing)/2.",
+    "agreement-bias": "Agreement bias: half the sum of both, what is agreed with whichever side is put.",
+}
+NO_FINDING = (
+    "No p-value and no finding: the scripted stand-in says how this software behaves, and nothing of people or models."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """A contrast of the runs of an experiment.
+
+    Attributes
+    ----------
+    name : str
+        Name of the contrast.
+    contrast : ContrastSpec
+        What is compared.
+    role : str
+        ``primary``, ``secondary``, or ``exploratory`` where it was not declared.
+    estimate : Estimate
+        The contrast in units of its measure.
+    evidence : str
+        Kind of evidence of the runs that are compared.
+    differences : DataFrame
+        Its value for every topic and block (:func:`differences`).
+    smallest : float or None
+        Smallest effect of interest.
+    """
+
+    name: str
+    contrast: ContrastSpec
+    role: Role
+    estimate: Estimate
+    evidence: str
+    differences: pd.DataFrame
+    smallest: float | None = None
+
+    @property
+    def tested(self) -> bool:
+        """Whether it may have a p-value: there is an interval, and no scripted stand-in among the authors."""
+        return not self.estimate.reason and self.evidence not in _NO_FINDING
+
+    @property
+    def p_value(self) -> float:
+        """The p-value, not adjusted for others; NaN where it may have none."""
+        return self.estimate.p_value if self.tested else math.nan
+
+    @property
+    def finding(self) -> str:
+        """``larger``, ``equivalent`` or ``undecided`` beside the smallest effect of interest; empty without one."""
+        return self.estimate.finding(self.smallest) if self.tested and self.smallest is not None else ""
+
+    def sign_flips(self) -> tuple[float, float]:
+        """P-value of a sign-flip test and the smallest that it can have.
+
+        It is exact where the effects of independent units are symmetric around 0, and defined for them alone: NaN where
+        topics and blocks are both a sample, or blocks are nested in topics that are not.
+        """
+        values = self.estimate.values
+        if not self.tested or not values:
+            return math.nan, math.nan
+        found = permutation_test(values, np.zeros(len(values)), paired=True)
+        return found.p_value, 2 / found.n
+
+
+def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, name: str = "contrast") -> pd.DataFrame:
+    """A contrast for every topic and block.
+
+    Parameters
+    ----------
+    units : DataFrame
+        From :func:`opinionsim.analysis.unit_frame`.
+    by : sequence of str
+        Its columns that make a condition.
+    contrast : ContrastSpec
+        What is compared.
+    name : str
+        Its name in errors.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``topic, block, value, evidence``; a value is NaN where a run of one of the conditions is missing.
+
+    Raises
+    ------
+    SpecError
+        If a condition is unknown, or conditions differ in more than is named, or share no block.
+    """
+    columns = {path: condition_column(by, path, name) for _, side in contrast.terms for path in side}
+    named, value = list(columns.values()), contrast.quantity
+    determined = units.groupby(named, dropna=False)[list(by)].nunique(dropna=False).max() if named else units[list(by)]
+    others = [axis for axis in by if axis not in named and not (named and determined[axis] == 1)]
+    cell = units.groupby(list(by), dropna=False, sort=False).ngroup() if len(by) else pd.Series(0, index=units.index)
+    other = [key_of(row) for row in units[others].itertuples(index=False, name=None)]
+    sides: list[pd.Series[Any]] = []
+    compared: list[set[tuple[Any, ...]]] = []
+    chosen = np.zeros(len(units), dtype=bool)
+    for weight, side in contrast.terms:
+        own = np.ones(len(units), dtype=bool)
+        for path, levels in side.items():
+            known = named_levels(units[columns[path]])
+            own &= known.isin({str(level) for level in levels}).to_numpy()
+            if not own.any():
+                told = ", ".join(known.unique())
+                raise SpecError(
+                    f"{name}: no complete run has {path} = {' or '.join(map(str, levels))}; there are {told}"
+                )
+        part = units[own]
+        wide = part.groupby([part["topic"], part["block"], cell[own]], dropna=False)[value].mean().unstack()
+        sides.append(weight * wide.mean(axis=1, skipna=False))
+        compared.append({levels for levels, chosen_here in zip(other, own, strict=True) if chosen_here})
+        chosen |= own
+    if any(each != compared[0] for each in compared):
+        raise SpecError(
+            f"{name}: the conditions that are compared differ in {', '.join(others)} too; name there what they share"
+        )
+    total = pd.concat(sides, axis=1).sum(axis=1, skipna=False)
+    if total.isna().all():
+        raise SpecError(
+            f"{name}: its conditions share no block with a run of each, so that nothing can be paired; blocks are "
+            "shared by cells that differ in nothing listed in independent_over, and need complete runs"
+        )
+    kinds = units.loc[chosen, "evidence"].unique()
+    evidence = next((each for each in _NO_FINDING if each in kinds), str(kinds[0]))
+    return total.rename("value").reset_index().assign(evidence=evidence)
+
+
+def condition_column(columns: Iterable[str], path: str, name: str) -> str:
+    """The column of a condition: its path as it is swept, or the named one that says the same.
+
+    Raises
+    ------
+    SpecError
+        If there is none.
+    """
+    valid = [column for column in columns if column != "topic"]
+    for column in (path, f"sweep.{path}", path.rpartition(".")[2]):
+        if column in valid:
+            return column
+    raise SpecError(f"{name}: {path!r} is no condition of these runs; valid: {', '.join(valid) or 'none'}")
+
+
+def effect(
+    units: pd.DataFrame,
+    by: Sequence[str],
+    contrast: ContrastSpec,
+    *,
+    name: str = "contrast",
+    role: Role = "exploratory",
+    smallest: float | None = None,
+    estimand: Estimand | None = None,
+    level: float = 0.95,
+) -> Effect:
+    """A contrast of conditions, with its interval.
+
+    Parameters
+    ----------
+    units, by, contrast, name
+        As for :func:`differences`.
+    role : str
+        ``primary``, ``secondary`` or ``exploratory``.
+    smallest : float, optional
+        Smallest effect of interest; default that of the contrast.
+    estimand, level
+        As for :func:`opinionsim.analysis.estimate`.
+
+    Raises
+    ------
+    SpecError
+        As :func:`differences`.
+    """
+    found = differences(units, by, contrast, name)
+    design = design_of(units["topic"], units["block"])
+    chosen = estimand or usual_estimand(units["topic"])
+    made = estimate(found["topic"], found["block"], found["value"], chosen, level, design)
+    least = contrast.smallest if contrast.smallest is not None else smallest
+    return Effect(name, contrast, role, made, str(found["evidence"].iloc[0]), found, least)
+
+
+def declared_effects(
+    runs: pd.DataFrame,
+    metrics: pd.DataFrame,
+    analysis: AnalysisSpec,
+    kind: str | None = None,
+    estimand: Estimand | None = None,
+) -> list[Effect]:
+    """The contrasts of an analysis, the primary one first; without any, those that framings of topics suggest.
+
+    Parameters
+    ----------
+    runs, metrics, analysis, kind, estimand
+        As for :func:`contrast_tables`.
+
+    Returns
+    -------
+    list of Effect
+        A declared contrast without a pair of complete runs has no value, and the reason; others are left out then.
+
+    Raises
+    ------
+    SpecError
+        If a contrast is of a condition or measure that these runs do not have.
+    """
+    usable = usable_runs(runs)
+    contrasts = list(declared(usable, analysis))
+    if not contrasts:
+        return []
+    paths = {path: name for name, contrast, _ in contrasts for _, side in contrast.terms for path in side}
+    axes = [axis for axis in default_axes(usable) if axis != "topic"]
+    by = list(dict.fromkeys([*(condition_column(usable.columns, path, name) for path, name in paths.items()), *axes]))
+    measures = list(dict.fromkeys(contrast.quantity for _, contrast, _ in contrasts))
+    units = unit_frame(runs, metrics, measures, by, kind)
+    effects = []
+    for name, contrast, role in contrasts:
+        options: dict[str, Any] = {"smallest": analysis.smallest, "estimand": estimand or analysis.estimand}
+        try:
+            effects.append(effect(units, by, contrast, name=name, role=role, **options))
+        except SpecError as error:
+            # Of a sweep under way a condition may have no run yet.
+            if role != "exploratory":
+                reason, evidence = str(error).removeprefix(f"{name}: "), str(units["evidence"].iloc[0])
+                effects.append(Effect(name, contrast, role, no_estimate(reason), evidence, units[:0]))
+    return effects
+
+
+def declared(usable: pd.DataFrame, analysis: AnalysisSpec) -> Iterator[tuple[str, ContrastSpec, Role]]:
+    """The contrasts of an analysis, the primary one first; without any, those that framings of topics suggest."""
+    if analysis.contrasts:
+        for name in sorted(analysis.contrasts, key=lambda each: each != analysis.primary):
+            yield name, analysis.contrasts[name], "primary" if name == analysis.primary else "secondary"
+        return
+    if not {"truth", "falsehood"} <= set(usable["framing"]):
+        return
+    axes = [axis for axis in default_axes(usable) if axis not in ("framing", "topic", FRAMING)]
+    levels = in_order(usable[axes].drop_duplicates(), axes, usable) if axes else pd.DataFrame([{}])
+    for measure in ("truth-pull", "agreement-bias"):
+        for row in levels.itertuples(index=False, name=None):
+            side: dict[str, Level | tuple[Level, ...]] = {}
+            side |= {axis: NOT_SET if pd.isna(level) else str(level) for axis, level in zip(axes, row, strict=True)}
+            name = ": ".join([measure.replace("-", " "), *([", ".join(map(str, side.values()))] if side else [])])
+            yield name, ContrastSpec(measure=measure, of=side), "exploratory"
+
+
+def contrast_tables(
+    runs: pd.DataFrame,
+    metrics: pd.DataFrame,
+    analysis: AnalysisSpec | None = None,
+    values: pd.DataFrame | None = None,
+    kind: str | None = None,
+    wording: str | None = None,
+    estimand: Estimand | None = None,
+) -> list[Table]:
+    """The table of contrasts that a specification declares.
+
+    Parameters
+    ----------
+    runs, metrics, kind, wording, estimand
+        As for :func:`opinionsim.analysis.table`.
+    analysis : AnalysisSpec, optional
+        What is compared. Without contrasts, truth pull and agreement bias in every other condition where topics have
+        both framings, as exploratory ones.
+    values : DataFrame, optional
+        From :func:`opinionsim.metrics.named_metrics`.
+
+    Returns
+    -------
+    list of Table
+        One table with a row a contrast: difference and d_z with intervals, p-value, and what was found. Empty without a
+        contrast.
+
+    Raises
+    ------
+    SpecError
+        As :func:`differences`.
+
+    Notes
+    -----
+    The primary p-value stands as it is. Secondary ones are adjusted for one another (:func:`adjusted`), exploratory
+    ones are not, and prove nothing. Intervals are of single contrasts.
+    """
+    analysis = analysis or AnalysisSpec()
+    runs, _ = one_wording(runs, wording)
+    if values is not None:
+        metrics = metrics.merge(values, on=METRIC_KEYS)
+    effects = declared_effects(runs, metrics, analysis, kind, estimand)
+    if not effects:
+        return []
+    p = np.array([each.p_value for each in effects])
+    secondary = np.array([each.role == "secondary" for each in effects])
+    p[secondary] = adjusted(p[secondary])
+    frame = pd.DataFrame([_record(each, float(own)) for each, own in zip(effects, p, strict=True)])
+    cells = [_printed(record) for record in frame.to_dict("records")]
+    # Columns without a number, as of what is not tested, are left out.
+    shown = [head for head in cells[0] if any(each[head] != "-" for each in cells)]
+    rows = [tuple(each[head] for head in shown) for each in cells]
+    notes = [*interval_notes([each.estimate for each in effects]), *_notes(effects)]
+    made = finished("Contrasts", frame, (tuple(shown),), rows, 2, notes)
+    return [replace(made, rows=tuple(rows), name="contrasts")]
+
+
+def _record(each: Effect, p: float) -> dict[str, Any]:
+    """The numbers of a contrast."""
+    own = each.estimate
+    size = own.effect if each.tested else (math.nan,) * 3
+    return {
+        **{"contrast": each.name, "measure": each.contrast.measure, "role": each.role},
+        **dict(
+            zip(("difference", "difference_ci_low", "difference_ci_high"), (own.mean, own.low, own.high), strict=True)
+        ),
+        **dict(zip(("d_z", "d_z_ci_low", "d_z_ci_high"), size, strict=True)),
+        **dict(zip(("p_sign_flip", "p_sign_flip_least"), each.sign_flips(), strict=True)),
+        **{"p": each.p_value, "p_reported": p, "smallest": each.smallest, "finding": each.finding},
+        **{name: getattr(own, name) for name in ("estimand", "unit", "n", "units", "method", "level", "left_out")},
+        **{"no_interval": own.reason, "evidence": each.evidence},
+    }
+
+
+def _printed(record: Mapping[Any, Any]) -> dict[str, str]:
+    """A contrast as printed, by heading; a dash where there is nothing."""
+    size = interval_text(record["d_z"], record["d_z_ci_low"], record["d_z_ci_high"])
+    ends = record["difference_ci_low"], record["difference_ci_high"]
+    return {
+        "contrast": record["contrast"],
+        "role": record["role"],
+        "difference [95 % CI]": interval_text(record["difference"], *ends),
+        "d_z [95 % CI]": "-" if math.isnan(record["d_z"]) else size,
+        "p": p_text(record["p_reported"]),
+        "sign-flip p": p_text(record["p_sign_flip"]),
+        "finding": record["finding"] or "-",
+    }
+
+
+def _notes(effects: Sequence[Effect]) -> Iterator[str]:
+    """What is compared, and how contrasts are paired and tested."""
+    measures = {each.contrast.measure for each in effects}
+    yield from (said for measure, said in _MEANINGS.items() if measure in measures)
+    yield "Differences are taken within topics and blocks, for which complete runs of all conditions are there."
+    if any(each.tested for each in effects):
+        roles = {each.role for each in effects}
+        told = {
+            "primary": "of the primary contrast as it is",
+            "secondary": "of secondary ones adjusted for one another (Holm 1979)",
+            "exploratory": "of exploratory ones, which were not declared, as it is, to be tested with other runs",
+        }
+        said = "; ".join(said for role, said in told.items() if role in roles)
+        yield f"p: two-sided, {said}. Intervals are not adjusted."
+        yield "d_z: difference over the standard deviation of the differences of units; interval by noncentral t."
+    least = dict.fromkeys(p_text(each.sign_flips()[1]) for each in effects if each.tested and each.estimate.values)
+    if least:
+        yield f"Sign-flip p: share of the signs of units' differences that are as extreme; at least {', '.join(least)}."
+    for smallest in dict.fromkeys(each.smallest for each in effects if each.finding):
+        yield (
+            f"Finding, for a smallest effect of interest of {smallest:g}: larger, the whole interval lies beyond it on "
+            "one side; equivalent, two one-sided tests put the difference within it (Lakens 2017); else undecided."
+        )
+    if any(each.evidence in _NO_FINDING for each in effects):
+        yield NO_FINDING

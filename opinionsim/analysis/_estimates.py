@@ -1,0 +1,440 @@
+"""Estimates of means over topics and blocks, with intervals that fit the design.
+
+A value belongs to one topic and one block. Blocks are nested in topics where every topic has draws of its own, and
+crossed with them where the topics share theirs. All arrays end in topics and blocks, (..., T, R).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from opinionsim.errors import MeasurementError
+
+Estimand = Literal["topics-like-these", "these-topics"]
+Design = Literal["nested", "crossed"]
+
+#: What a mean is about: topics of which those studied are a sample, or the studied topics themselves.
+ESTIMANDS: tuple[Estimand, ...] = ("topics-like-these", "these-topics")
+#: Fewest independent units that an interval may rest on.
+LEAST_UNITS = 3
+
+
+class Spread(NamedTuple):
+    """Means with their standard errors by every method that applies.
+
+    Attributes
+    ----------
+    mean, sd : ndarray (...)
+        The mean, and the standard deviation that an effect size divides it by.
+    errors, df : ndarray (..., M)
+        Standard error and degrees of freedom by each method.
+    methods : tuple of str, length M
+        The methods in words.
+    components : ndarray (..., 3) or None
+        Variances of topics, of blocks and of the rest, where topics are crossed with blocks and both are a sample.
+    """
+
+    mean: np.ndarray
+    sd: np.ndarray
+    errors: np.ndarray
+    df: np.ndarray
+    methods: tuple[str, ...]
+    components: np.ndarray | None = None
+
+    def halves(self, level: float) -> np.ndarray:
+        """Half-widths of the intervals by each method, (..., M)."""
+        from scipy.special import stdtrit
+
+        widths: np.ndarray = stdtrit(self.df, (1 + level) / 2) * self.errors
+        return widths
+
+    def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the longest of the intervals, (...)."""
+        half = self.halves(level).max(axis=-1)
+        return self.mean - half, self.mean + half
+
+    def p_above(self, null: float) -> np.ndarray:
+        """One-sided p-values (...) of a mean that is not above `null`: the largest of the methods'."""
+        from scipy.special import stdtr
+
+        p: np.ndarray = stdtr(self.df, (null - self.mean[..., None]) / self.errors).max(axis=-1)
+        return p
+
+
+def _units(values: np.ndarray, method: str) -> Spread:
+    """The mean of independent units (..., n) with its t interval."""
+    n = values.shape[-1]
+    sd = values.std(axis=-1, ddof=1) if n > 1 else np.full(values.shape[:-1], np.nan)
+    errors = (sd / math.sqrt(n))[..., None]
+    return Spread(values.mean(axis=-1), sd, errors, np.full_like(errors, n - 1), (method,))
+
+
+def _topics(grid: np.ndarray) -> Spread:
+    """Nested blocks, of which topics are a sample: t over topic means. NaN stands for a block that a topic lacks."""
+    return _units(np.nanmean(grid, axis=-1), "t over topic means")
+
+
+def _blocks(grid: np.ndarray) -> Spread:
+    """Crossed blocks and the studied topics: t over block means."""
+    return _units(grid.mean(axis=-2), "t over block means" if grid.shape[-2] > 1 else "t over blocks")
+
+
+def _within(grid: np.ndarray) -> Spread:
+    """Nested blocks and the studied topics: pooled variance within topics. NaN stands for a block that is lacking."""
+    counts = (~np.isnan(grid)).sum(axis=-1)
+    means = np.nanmean(grid, axis=-1)
+    df = (counts - 1).sum(axis=-1)
+    squares = np.nansum((grid - means[..., None]) ** 2, axis=(-2, -1))
+    variance = np.where(df > 0, squares / np.maximum(df, 1), np.nan)
+    error = np.sqrt(variance * (1 / counts).sum(axis=-1)) / grid.shape[-2]
+    method = "t with the variance within topics pooled"
+    return Spread(means.mean(axis=-1), np.sqrt(variance), error[..., None], df[..., None].astype(float), (method,))
+
+
+def _crossed(grid: np.ndarray) -> Spread:
+    """Crossed blocks, of which topics are a sample: mean squares of a two-way layout with one value a cell."""
+    n_topics, n_blocks = grid.shape[-2:]
+    mean = grid.mean(axis=(-2, -1))
+    topics, blocks = grid.mean(axis=-1), grid.mean(axis=-2)
+    rest = grid - topics[..., None] - blocks[..., None, :] + mean[..., None, None]
+    return of_mean_squares(
+        mean,
+        n_blocks * topics.var(axis=-1, ddof=1),
+        n_topics * blocks.var(axis=-1, ddof=1),
+        (rest**2).sum(axis=(-2, -1)) / ((n_topics - 1) * (n_blocks - 1)),
+        (n_topics, n_blocks),
+    )
+
+
+def of_mean_squares(
+    mean: ArrayLike, topics: ArrayLike, blocks: ArrayLike, rest: ArrayLike, shape: tuple[int, int]
+) -> Spread:
+    r"""The spread of a mean over T topics crossed with R blocks, from mean squares of topics, blocks and the rest.
+
+    The variance of the mean is :math:`\sigma_t^2/T + \sigma_b^2/R + \sigma_e^2/TR` with
+    :math:`\sigma_t^2 = \max(0, (MS_t - MS_e)/R)`, :math:`\sigma_b^2 = \max(0, (MS_b - MS_e)/T)` and
+    :math:`\sigma_e^2 = MS_e`. It is a sum of mean squares :math:`\sum c_i MS_i`, with
+    :math:`(\sum c_i MS_i)^2 / \sum (c_i MS_i)^2/f_i` degrees of freedom. Beside it stand :math:`MS_t/TR`, the t
+    interval over topics alone, and :math:`MS_b/TR`, that over blocks alone.
+
+    Notes
+    -----
+    Satterthwaite 1946, doi 10.2307/3002019; crossed designs as in Westfall, Kenny & Judd 2014, doi 10.1037/xge0000014.
+    Satterthwaite's interval alone is too short where one component is near 0, which is why the longest counts.
+    """
+    n_topics, n_blocks = shape
+    squares = np.stack(np.broadcast_arrays(*(np.asarray(each, dtype=float) for each in (topics, blocks, rest))), -1)
+    larger = squares[..., :2] > squares[..., 2:]
+    parts = squares * np.concatenate([larger, 1 - larger.sum(axis=-1, keepdims=True)], axis=-1)
+    free = np.array([n_topics - 1, n_blocks - 1, (n_topics - 1) * (n_blocks - 1)], dtype=float)
+    total = parts.sum(axis=-1)
+    with np.errstate(invalid="ignore"):
+        df = total**2 / (parts**2 / free).sum(axis=-1)
+    errors = np.sqrt(np.stack([total, squares[..., 0], squares[..., 1]], axis=-1) / (n_topics * n_blocks))
+    between = np.maximum(squares[..., :2] - squares[..., 2:], 0) / (n_blocks, n_topics)
+    components = np.concatenate([between, squares[..., 2:]], axis=-1)
+    of_each = np.stack([df, *(np.full_like(df, each) for each in free[:2])], axis=-1)
+    methods = ("Satterthwaite, topics crossed with blocks", "t over topics alone", "t over blocks alone")
+    return Spread(np.asarray(mean, float), np.sqrt(components.sum(axis=-1)), errors, of_each, methods, components)
+
+
+_SPREADS: Mapping[tuple[Estimand, Design], Callable[[np.ndarray], Spread]] = MappingProxyType(
+    {
+        ("topics-like-these", "nested"): _topics,
+        ("topics-like-these", "crossed"): _crossed,
+        ("these-topics", "nested"): _within,
+        ("these-topics", "crossed"): _blocks,
+    }
+)
+
+
+def spread_of(grid: ArrayLike, design: Design, estimand: Estimand) -> Spread:
+    """Means of grids of values, with their standard errors.
+
+    Parameters
+    ----------
+    grid : array_like (..., T, R)
+        A value for each topic and block. Of nested blocks, column r is the r-th block of every topic, and NaN stands
+        where a topic has fewer; of crossed ones it is the same block throughout, and none may be missing.
+    design, estimand : str
+        ``nested`` or ``crossed``; ``topics-like-these`` or ``these-topics``.
+
+    Returns
+    -------
+    Spread
+        The interval that counts is :meth:`Spread.interval`.
+    """
+    return _SPREADS[estimand, design](np.asarray(grid, dtype=float))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """A mean, its interval, and what both rest on.
+
+    Attributes
+    ----------
+    mean, low, high : float
+        The mean and the ends of its interval; NaN ends where there is no interval.
+    level : float
+        Confidence level.
+    estimand : str
+        ``topics-like-these`` or ``these-topics``.
+    unit : str
+        The independent unit: topic, block, or topic and block where both are a sample.
+    n : int
+        Number of independent units; the smaller number where both are a sample.
+    units : str
+        The same in words, as in "15 topics, 8 blocks".
+    method : str
+        The method of the interval; where several apply, that of the longest.
+    left_out : int
+        Values that are missing or were left out to have the rest complete.
+    reason : str
+        Why there is no interval; empty where there is one.
+    sd : float
+        Standard deviation that an effect size divides the mean by.
+    spread : Spread or None
+        The mean with its standard errors by every method; None where there is no interval.
+    values : tuple of float, length n
+        The values of the units, where one dimension of them is independent; else empty.
+    """
+
+    mean: float
+    low: float
+    high: float
+    level: float
+    estimand: Estimand
+    unit: str
+    n: int
+    units: str
+    method: str
+    left_out: int = 0
+    reason: str = ""
+    sd: float = math.nan
+    spread: Spread | None = None
+    values: tuple[float, ...] = ()
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided p-value of a mean of 0; the largest where several methods apply."""
+        if self.spread is None:
+            return math.nan
+        return min(1.0, 2 * min(float(self.spread.p_above(0)), float(_mirrored(self.spread).p_above(0))))
+
+    @property
+    def effect(self) -> tuple[float, float, float]:
+        r"""Effect size d_z, the mean over the standard deviation, with its interval.
+
+        The ends are :math:`\delta\,s_m/s`, where the noncentral t distribution with parameter :math:`\delta` has the
+        observed t at the upper or the lower tail (Steiger & Fouladi 1997); exact for independent units, and close
+        where topics and blocks are both a sample.
+        """
+        from scipy.special import nctdtrinc
+
+        if self.spread is None:
+            return math.nan, math.nan, math.nan
+        place = int(self.spread.halves(self.level).argmax())
+        error, df = float(self.spread.errors[place]), float(self.spread.df[place])
+        low, high = (
+            float(nctdtrinc(df, p, self.mean / error)) * error / self.sd
+            for p in ((1 + self.level) / 2, (1 - self.level) / 2)
+        )
+        return self.mean / self.sd, low, high
+
+    def finding(self, smallest: float) -> str:
+        """What the mean is, beside the smallest effect of interest.
+
+        Parameters
+        ----------
+        smallest : float
+            The smallest effect of interest, > 0, in units of the mean.
+
+        Returns
+        -------
+        str
+            ``larger`` where the whole interval lies beyond it on one side; ``equivalent`` where two one-sided tests,
+            each at 1 - level, put the mean between -smallest and smallest; else ``undecided``. Empty where there is
+            no interval.
+
+        Notes
+        -----
+        Two one-sided tests: Lakens 2017, doi 10.1177/1948550617697177.
+        """
+        if self.spread is None:
+            return ""
+        if self.low > smallest or self.high < -smallest:
+            return "larger"
+        within = max(float(self.spread.p_above(-smallest)), float(_mirrored(self.spread).p_above(-smallest)))
+        return "equivalent" if within < 1 - self.level else "undecided"
+
+
+def no_estimate(reason: str) -> Estimate:
+    """An estimate of what has no value, with the reason."""
+    return Estimate(*(math.nan,) * 3, 0.95, "these-topics", "", 0, "", "", reason=reason)
+
+
+def _mirrored(spread: Spread) -> Spread:
+    """The spread of the negative values."""
+    return spread._replace(mean=-spread.mean)
+
+
+def design_of(topics: ArrayLike, blocks: ArrayLike) -> Design:
+    """Whether blocks are nested in topics, so that each belongs to one topic alone, or crossed with them.
+
+    One topic counts as crossed: its blocks are independent units either way.
+    """
+    pairs = pd.DataFrame({"topic": topics, "block": blocks}).drop_duplicates()
+    alone = not pairs["block"].duplicated().any()
+    return "nested" if alone and pairs["topic"].nunique() > 1 else "crossed"
+
+
+def usual_estimand(topics: ArrayLike) -> Estimand:
+    """The estimand where none is named: topics like these from three topics on, else these topics."""
+    return ESTIMANDS[pd.Series(topics).nunique() < LEAST_UNITS]
+
+
+def estimate(
+    topics: ArrayLike,
+    blocks: ArrayLike,
+    values: ArrayLike,
+    estimand: Estimand | None = None,
+    level: float = 0.95,
+    design: Design | None = None,
+) -> Estimate:
+    r"""The mean of values of topics and blocks, each topic with equal weight, and its confidence interval.
+
+    Parameters
+    ----------
+    topics, blocks : array_like (N,)
+        The topic and the block of each value.
+    values : array_like (N,)
+        The values; NaN is a missing one. Several of one topic and block, as of redraws, are averaged first.
+    estimand : str, optional
+        ``topics-like-these`` takes the topics for a sample; ``these-topics`` is about those studied alone. Default the
+        former from three topics on.
+    level : float
+        Confidence level.
+    design : str, optional
+        ``nested`` or ``crossed``; default as topics and blocks have it (:func:`design_of`).
+
+    Returns
+    -------
+    Estimate
+        Its ends are NaN, with a reason, below three independent units and for units that are all equal.
+
+    Raises
+    ------
+    MeasurementError
+        If an argument is not valid, or no value is left.
+
+    Notes
+    -----
+    ``topics-like-these``: nested, t over topic means; crossed, the longest of the intervals of Satterthwaite, over
+    topics alone and over blocks alone (:func:`of_mean_squares`). ``these-topics``: crossed, t over block means; nested,
+    the variance within topics pooled, :math:`s^2 \sum_t n_t^{-1} / T^2`. A crossed grid must be complete: what is left
+    out is the block, or for topics like these the topic or block, that lacks most, until nothing is missing. Agents and
+    steps are never units, for those of one run influence one another.
+    """
+    if estimand is not None and estimand not in ESTIMANDS:
+        raise MeasurementError(f"estimand must be one of {', '.join(ESTIMANDS)}; got {estimand!r}")
+    if not 0 < level < 1:
+        raise MeasurementError(f"level must be between 0 and 1; got {level!r}")
+    given = pd.DataFrame({"topic": pd.Series(topics, dtype=object).fillna("").to_numpy(), "block": blocks,
+                          "value": np.asarray(values, dtype=float)})  # fmt: skip
+    if np.isinf(given["value"]).any():
+        raise MeasurementError("values must be finite, or NaN where there is none; got an infinity")
+    rows = given.groupby(["topic", "block"])["value"].mean()
+    kept = rows.dropna()
+    if kept.empty:
+        raise MeasurementError("there is no value to take a mean of")
+    chosen = estimand or usual_estimand(given["topic"])
+    arranged = design or design_of(given["topic"], given["block"])
+    if given["topic"].nunique() == 1:
+        arranged = "crossed"
+    table = _nested(kept) if arranged == "nested" else _complete(kept.unstack(), topics=chosen == "topics-like-these")
+    return _estimated(table, arranged, chosen, level, len(rows), kept)
+
+
+def _nested(values: pd.Series[Any]) -> pd.DataFrame:
+    """Values with the blocks of each topic side by side."""
+    place = values.groupby(level="topic").cumcount()
+    return values.droplevel("block").to_frame("value").assign(place=place.to_numpy()).set_index(
+        "place", append=True
+    )["value"].unstack()  # fmt: skip
+
+
+def _complete(table: pd.DataFrame, *, topics: bool) -> pd.DataFrame:
+    """The table without the blocks that lack most, or topics where these may be left out, until nothing is missing."""
+    while table.size and (missing := table.isna()).to_numpy().any():
+        by_block, by_topic = missing.mean(axis=0), missing.mean(axis=1)
+        if topics and by_topic.max() > by_block.max():
+            table = table.drop(index=by_topic.idxmax())
+        else:
+            table = table.drop(columns=by_block.idxmax())
+    return table
+
+
+def _estimated(
+    table: pd.DataFrame, design: Design, estimand: Estimand, level: float, n_values: int, kept: pd.Series[Any]
+) -> Estimate:
+    """The estimate of a table (T, R) of topics and blocks."""
+    n_topics, n_blocks = table.shape
+    known = int(table.notna().to_numpy().sum())
+    counts = f"{n_topics} topic{'s' * (n_topics != 1)}", f"{n_blocks} block{'s' * (n_blocks != 1)}"
+    if design == "nested":
+        counts = counts[0], f"{known} blocks"
+    unit, n, units = {
+        ("topics-like-these", "nested"): ("topic", n_topics, counts[0]),
+        ("topics-like-these", "crossed"): ("topic and block", min(n_topics, n_blocks), ", ".join(counts)),
+        ("these-topics", "nested"): ("block", known, counts[1]),
+        ("these-topics", "crossed"): ("block", n_blocks, counts[1]),
+    }[estimand, design]
+    by_topic = kept.groupby(level="topic").mean()
+    bare = Estimate(float(by_topic.mean()), math.nan, math.nan, level, estimand, unit, n, units, "", n_values - known)
+    if n_topics == 1 and estimand == "topics-like-these":
+        return replace(bare, reason="one topic does not tell how topics differ")
+    if not known:
+        return replace(bare, reason="no block has a value of every topic")
+    grid = table.to_numpy(dtype=float)
+    mean = float(np.nanmean(grid, axis=1).mean())
+    pooled = design == "nested" and estimand == "these-topics"
+    if n < LEAST_UNITS or (pooled and known - n_topics < LEAST_UNITS - 1):
+        few = f"{units} of {counts[0]}" if pooled else units
+        return replace(bare, mean=mean, reason=f"{few}: too few independent units, at least {LEAST_UNITS} are needed")
+    found = spread_of(grid, design, estimand)
+    sd = float(found.sd)
+    if not sd > 1e-12 * max(1.0, abs(mean)):
+        return replace(bare, mean=mean, reason="all units have the same value")
+    low, high = (float(end) for end in found.interval(level))
+    method = found.methods[int(found.halves(level).argmax())]
+    one_way = unit != "topic and block" and not pooled
+    values = tuple(np.nanmean(grid, axis=1 if unit == "topic" else 0).tolist()) if one_way else ()
+    return replace(bare, mean=mean, low=low, high=high, method=method, sd=sd, spread=found, values=values)
+
+
+def adjusted(p_values: ArrayLike) -> np.ndarray:
+    r"""P-values adjusted for each other by Holm 1979, so that any is below a level at most that often by chance.
+
+    Parameters
+    ----------
+    p_values : array_like (M,)
+        P-values of one family; NaN stays NaN and does not count.
+
+    Returns
+    -------
+    ndarray (M,)
+        The largest of :math:`(m - i + 1)\,p_{(i)}` up to each one, at most 1.
+    """
+    p = np.asarray(p_values, dtype=float)
+    order = np.argsort(p)[: np.count_nonzero(~np.isnan(p))]
+    found = np.full_like(p, np.nan)
+    found[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)), 1)
+    return found

@@ -1,0 +1,216 @@
+"""How many replicates or topics an interval of a given half-width takes, from the variance of a pilot."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from opinionsim.analysis._contrasts import declared_effects
+from opinionsim.analysis._estimates import Estimate, Spread, design_of, of_mean_squares
+from opinionsim.analysis._table import Table, finished
+from opinionsim.analysis._units import METRIC_KEYS
+from opinionsim.contrasts import AnalysisSpec
+from opinionsim.errors import SpecError
+from opinionsim.metrics import named_metrics, one_wording, run_metrics, scale_of
+
+if TYPE_CHECKING:
+    from opinionsim.planning import Forecast
+    from opinionsim.specification import Experiment
+    from opinionsim.store import Results
+
+#: Most replicates or topics that are considered.
+_MOST = 100_000
+#: Confidence of the upper bound of the pilot's standard deviation, and power of the effect that is detected.
+_BOUND, POWER = 0.8, 0.8
+#: Columns as printed, with their formats.
+_PRINTED = dict(zip(("topics", "replicates", "runs", "money", "half_width", "detectable"),
+                    (",.0f", ",.0f", ",.0f", ",.2f", ".3g", ".3g"), strict=True))  # fmt: skip
+
+
+def study_sizes(
+    runs: pd.DataFrame,
+    metrics: pd.DataFrame,
+    analysis: AnalysisSpec,
+    half_width: float,
+    size: tuple[int, int],
+    level: float = 0.95,
+) -> tuple[str, Estimate, pd.DataFrame]:
+    r"""Sizes at which the interval of the primary contrast has a half-width, by the variance of a pilot.
+
+    Parameters
+    ----------
+    runs, metrics : DataFrame
+        Frames of the pilot, which has three independent units at least.
+    analysis : AnalysisSpec
+        Its primary contrast, or the only one, is what the interval is of.
+    half_width : float
+        Half-width of the interval, > 0, in units of the measure.
+    size : (int, int)
+        Topics, and replicates of each, of the study as it is specified.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    name : str
+        Name of the contrast.
+    estimate : Estimate
+        What the pilot says of it.
+    sizes : DataFrame
+        Rows: the study as specified, with more replicates, and with more topics where topics are a sample; first with
+        the pilot's variance, then with the upper bound :math:`s^2 f/\chi^2_{f,\,0.2}` that exceeds the true one with
+        80 % confidence. Columns: ``variance, sd, size, topics, replicates`` (missing where no number attains the
+        half-width), ``share`` of the runs specified, expected ``half_width``, and ``detectable``, the effect that a
+        two-sided test finds with a power of 80 %.
+
+    Raises
+    ------
+    SpecError
+        If no contrast is primary, or the pilot has too few units for an interval.
+    """
+    from scipy.special import chdtri
+
+    if not (half_width > 0 and math.isfinite(half_width)):
+        raise SpecError(f"half-width must be a positive number; got {half_width!r}")
+    name = analysis.primary or (next(iter(analysis.contrasts)) if len(analysis.contrasts) == 1 else None)
+    if name is None:
+        raise SpecError("the half-width is that of a contrast: declare it as analysis.primary in the specification")
+    runs, _ = one_wording(runs, None)
+    only = analysis.model_copy(update={"primary": name, "contrasts": {name: analysis.contrasts[name]}})
+    (found,) = declared_effects(runs, metrics, only)
+    own = found.estimate
+    if own.spread is None:
+        raise SpecError(f"the pilot has no interval of {name!r}: {own.reason}")
+    place = int(own.spread.halves(level).argmax())
+    df = float(own.spread.df[place])
+    spread = _expected(found.differences, own, own.spread)
+    rows = []
+    for variance, factor in (("pilot", 1.0), ("upper bound", math.sqrt(df / float(chdtri(df, _BOUND))))):
+        wanted = half_width / factor
+        ways: list[tuple[str, int | None, int | None]] = [("as specified", *size)]
+        ways.append(("more replicates", size[0], _least(lambda n: spread(size[0], n), wanted, level)))
+        if own.estimand == "topics-like-these":
+            ways.append(("more topics", _least(lambda n: spread(n, size[1]), wanted, level), size[1]))
+        for way, topics, replicates in ways:
+            attained = (math.nan,) * 3
+            if topics is not None and replicates is not None:
+                half, found_effect = _attained(spread(topics, replicates), level)
+                attained = (topics * replicates / math.prod(size), factor * half, factor * found_effect)
+            rows.append((variance, factor * own.sd, way, topics, replicates, *attained))
+    columns = ["variance", "sd", "size", "topics", "replicates", "share", "half_width", "detectable"]
+    return name, own, pd.DataFrame(rows, columns=columns).astype({"topics": "Int64", "replicates": "Int64"})
+
+
+def size_table(experiment: Experiment, forecast: Forecast, pilot: Results, half_width: float) -> Table:
+    """The table of the sizes at which the primary contrast of an experiment has a half-width.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The study as it is specified.
+    forecast : Forecast
+        What it takes, from :func:`opinionsim.plan`.
+    pilot : Results
+        Results of a pilot.
+    half_width : float
+        Half-width of the interval, in units of the measure.
+
+    Returns
+    -------
+    Table
+        One row a variance and a way to change the size, with its runs, money, expected half-width, and the effect that
+        is detected with a power of 80 %.
+
+    Raises
+    ------
+    SpecError
+        As :func:`study_sizes`.
+    """
+    analysis = experiment.spec.analysis
+    pairs = {(str(run.cell.fields.get("topic", {}).get("name")), run.block) for run in experiment.runs}
+    topics = len({topic for topic, _ in pairs})
+    runs, opinions, agents, turns = pilot.counted()
+    metrics = run_metrics(runs, opinions, agents, turns=turns)
+    if named := experiment.spec.measurement.metrics:
+        metrics = metrics.merge(named_metrics(runs, opinions, named, scale_of(opinions)), on=METRIC_KEYS)
+    name, own, sizes = study_sizes(runs, metrics, analysis, half_width, (topics, max(1, len(pairs) // topics)))
+    money = math.nan if forecast.cost is None else forecast.cost
+    frame = sizes.assign(
+        runs=(sizes["share"] * forecast.runs).round(), money=sizes["share"] * money, evidence=runs["evidence"].iloc[0]
+    )
+    numbers = frame[list(_PRINTED)].astype(float).itertuples(index=False, name=None)
+    told = [
+        [
+            f"{number:{form}}" if math.isfinite(number) else "-"
+            for number, form in zip(each, _PRINTED.values(), strict=True)
+        ]
+        for each in numbers
+    ]
+    rows = [
+        (*labels, *cells) for labels, cells in zip(frame[["variance", "size"]].to_numpy().tolist(), told, strict=True)
+    ]
+    heads = ("topics", "replicates", "runs", f"money ({forecast.currency})", "half-width", "detects")
+    notes = [
+        f"Pilot {pilot.name}: {name} {own.mean:.3g}, standard deviation {own.sd:.3g} over {own.units}; {own.method}.",
+        f"Upper bound: the variance that exceeds the true one with {_BOUND:.0%} confidence (chi-square). A pilot's own "
+        "is as likely too small as too large.",
+        f"Detects: the difference that a two-sided test at 5 % finds with a power of {POWER:.0%}. A dash: no number "
+        "attains the half-width in this way, or no price is known.",
+    ]
+    made = finished(f"Sizes for a half-width of {half_width:g}", frame, (("variance", "size", *heads),), rows, 2, notes)
+    return replace(made, rows=tuple(rows), name="sizes")
+
+
+def _least(spread: Callable[[int], Spread], half_width: float, level: float) -> int | None:
+    """The least number whose interval is no wider; None where none is."""
+    sizes = range(2, _MOST)
+    place = bisect_left(sizes, -half_width, key=lambda n: -_attained(spread(n), level)[0])
+    return None if place == len(sizes) else sizes[place]
+
+
+def _attained(spread: Spread, level: float) -> tuple[float, float]:
+    """Half-width of the longest interval, infinite without degrees of freedom, and the effect found with 80 % power."""
+    from scipy.special import nctdtrinc, stdtrit
+
+    if not (spread.df >= 1).all():
+        return math.inf, math.inf
+    halves = spread.halves(level)
+    place = int(halves.argmax())
+    df, error = float(spread.df[place]), float(spread.errors[place])
+    return float(halves[place]), float(nctdtrinc(df, 1 - POWER, stdtrit(df, (1 + level) / 2))) * error
+
+
+def _expected(values: pd.DataFrame, own: Estimate, found: Spread) -> Callable[[int, int], Spread]:
+    """The spread to be expected of a mean over T topics with R blocks, by the variances of a pilot."""
+    rows = values.dropna(subset="value")
+    zero = np.zeros(())
+
+    def units(variance: float, n: int, df: int) -> Spread:
+        error = np.array([math.sqrt(variance / n)])
+        return Spread(zero, np.sqrt(variance + zero), error, np.array([float(df)]), found.methods)
+
+    if found.components is not None:
+        topics, blocks, rest = found.components
+
+        def crossed(n_topics: int, n_blocks: int) -> Spread:
+            squares = n_blocks * topics + rest, n_topics * blocks + rest, rest
+            if min(n_topics, n_blocks) < 2:
+                return units(rest, 1, 0)
+            return of_mean_squares(zero, *squares, (n_topics, n_blocks))
+
+        return crossed
+    if own.unit == "block" and design_of(rows["topic"], rows["block"]) == "nested":
+        return lambda n_topics, n_blocks: units(own.sd**2, n_topics * n_blocks, n_topics * (n_blocks - 1))
+    if own.unit == "block":
+        return lambda n_topics, n_blocks: units(own.sd**2, n_blocks, n_blocks - 1)
+    by_topic = rows.groupby("topic")["value"]
+    counts = by_topic.count()
+    within = float((by_topic.var(ddof=1) * (counts - 1)).sum() / max((counts - 1).sum(), 1))
+    between = max(own.sd**2 - within * float((1 / counts).mean()), 0.0)
+    return lambda n_topics, n_blocks: units(between + within / n_blocks, n_topics, n_topics - 1)

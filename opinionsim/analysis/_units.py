@@ -1,0 +1,222 @@
+"""Which runs and metrics enter a table, and the independent units that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from opinionsim.analysis._estimates import (
+    ESTIMANDS,
+    LEAST_UNITS,
+    Estimand,
+    Estimate,
+    design_of,
+    estimate,
+    no_estimate,
+)
+from opinionsim.errors import SpecError
+from opinionsim.evidence import KINDS, TO_MEASURE
+from opinionsim.metrics import condition_axes, condition_metrics, condition_rows, in_order
+
+#: What names a row of metrics.
+METRIC_KEYS = ["run_id", "cell", "instrument_id", "kind"]
+#: The metrics that tables of opinions have.
+MEASURES = ("bias", "diversity")
+
+
+def usable_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """Complete runs of cells in which stance is measured; of all cells where the frame lacks this column."""
+    complete = runs[runs["status"] == "complete"]
+    return complete[complete["instrument_id"].notna()] if "instrument_id" in complete.columns else complete
+
+
+def default_axes(runs: pd.DataFrame) -> list[str]:
+    """The conditions of the rows of a table: all that vary except the topic, or the topic where nothing else does."""
+    varying = condition_axes(usable_runs(runs))
+    return [axis for axis in varying if axis != "topic"] or list(varying)
+
+
+def own_metrics(runs: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
+    """Metrics of the runs; of several instruments of a run, cell and kind of text, only the one that `runs` names."""
+    keys = ["run_id", "cell"]
+    if "instrument_id" not in runs.columns:
+        return metrics.merge(runs[keys], on=keys)
+    named = runs[[*keys, "instrument_id"]].rename(columns={"instrument_id": "own"})
+    found = metrics.merge(named, on=keys)
+    is_own = found["instrument_id"] == found["own"]
+    has_own = is_own.groupby([found[key] for key in (*keys, "kind")]).transform("any")
+    return found[is_own | ~has_own.astype(bool)].drop(columns="own").reset_index(drop=True)
+
+
+def counted(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None) -> tuple[pd.DataFrame, str]:
+    """The metrics that a table counts, and the kind of text that they are read from.
+
+    Raises
+    ------
+    SpecError
+        If no complete run has a measured stance, or none in texts of that kind.
+    """
+    usable = own_metrics(usable_runs(runs), metrics)
+    present = [name for name in KINDS if name in set(usable["kind"])]
+    if not present:
+        raise SpecError(
+            f"no complete run has a text with a measured stance, so there is nothing to tabulate: {TO_MEASURE}"
+        )
+    chosen = present[0] if kind is None else kind
+    if chosen not in present:
+        raise SpecError(f"no complete run has texts of kind {chosen!r}; present are {', '.join(present)}")
+    return usable[usable["kind"] == chosen], chosen
+
+
+def measured(
+    runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str], kind: str | None
+) -> tuple[pd.DataFrame, str]:
+    """Numbers of a table, with standard errors as published, and the kind of text they are read from."""
+    used, chosen = counted(runs, metrics, kind)
+    complete = usable_runs(runs)
+    return in_order(condition_metrics(complete, used, by), by, complete), chosen
+
+
+def unit_frame(
+    runs: pd.DataFrame,
+    metrics: pd.DataFrame,
+    measures: Sequence[str] = MEASURES,
+    by: Sequence[str] | None = None,
+    kind: str | None = None,
+) -> pd.DataFrame:
+    """One value of each measure for every condition, topic and block.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Frame of a store; only complete runs of cells in which stance is measured enter.
+    metrics : DataFrame
+        From :func:`opinionsim.metrics.run_metrics`; it may have further columns, as of
+        :func:`opinionsim.metrics.named_metrics`.
+    measures : sequence of str
+        Columns of `metrics`.
+    by : sequence of str, optional
+        Columns of `runs` that make a condition; default all that vary except the topic.
+    kind : str, optional
+        Kind of text, as for :func:`opinionsim.analysis.table`.
+
+    Returns
+    -------
+    DataFrame
+        Columns `by`, ``evidence, topic, block``, and one a measure. Runs that share a condition, a topic and a block
+        are redraws of one another and averaged: a block is what runs have in common, so they are no further units.
+
+    Raises
+    ------
+    SpecError
+        If runs that agree on `by` differ in another condition, or a measure is not among the metrics.
+    """
+    used, _ = counted(runs, metrics, kind)
+    for measure in measures:
+        if measure not in used.columns:
+            raise SpecError(f"{measure!r} is no metric of these runs; name it under measurement.metrics")
+    joined, axes = condition_rows(usable_runs(runs), used, by)
+    keys = [*dict.fromkeys([*axes, "evidence", "topic", "block"])]
+    return joined.groupby(keys, dropna=False, sort=False)[list(measures)].mean().reset_index()
+
+
+def estimates_of(
+    units: pd.DataFrame, by: Sequence[str], measure: str, estimand: Estimand | None = None, level: float = 0.95
+) -> dict[tuple[Any, ...], Estimate]:
+    """The estimate of a measure in every condition of a unit frame.
+
+    Parameters
+    ----------
+    units : DataFrame
+        From :func:`unit_frame`.
+    by : sequence of str
+        Its columns that make a condition.
+    measure : str
+        Its column.
+    estimand, level
+        As for :func:`opinionsim.analysis.estimate`; where no estimand is named it is the same for all conditions.
+
+    Returns
+    -------
+    dict of tuple to Estimate
+        By the levels of the condition, as :func:`key_of` makes them.
+    """
+    keys = list(dict.fromkeys([*by, "evidence"]))
+    grouped = units.groupby(keys, dropna=False, sort=False)
+    chosen = estimand or ESTIMANDS[int(grouped["topic"].nunique().min() < LEAST_UNITS)]
+    design = design_of(units["topic"], units["block"])
+    found = {}
+    for key, group in grouped:
+        if group[measure].notna().any():
+            found[key_of(key)] = estimate(group["topic"], group["block"], group[measure], chosen, level, design)
+    return found
+
+
+def key_of(levels: Sequence[Any]) -> tuple[Any, ...]:
+    """Levels of a condition with None for missing ones, which equal one another."""
+    return tuple(None if pd.isna(level) else level for level in levels)
+
+
+def with_intervals(
+    frame: pd.DataFrame, units: pd.DataFrame, by: Sequence[str], estimand: Estimand | None, measures: Sequence[str]
+) -> tuple[pd.DataFrame, list[Estimate]]:
+    """A frame of conditions with means and intervals of the measures in the place of standard errors.
+
+    Returns
+    -------
+    frame : DataFrame
+        Each measure, ``<measure>_ci_low`` and ``<measure>_ci_high``; of the first one ``estimand, unit, units, method,
+        level, left_out, no_interval`` (why there is none).
+    estimates : list of Estimate
+        Those of the first measure, one a condition that has one.
+    """
+    keys = [key_of(row) for row in frame[list(dict.fromkeys([*by, "evidence"]))].itertuples(index=False, name=None)]
+    made = frame.drop(columns=[name for name in frame.columns if name.endswith("_se") or name in ("n", "over")])
+    missing = no_estimate("no value")
+    found = [estimates_of(units, by, measure, estimand) for measure in measures]
+    for measure, own in zip(measures, found, strict=True):
+        rows = [own.get(key, missing) for key in keys]
+        made[measure] = [each.mean for each in rows]
+        made[f"{measure}_ci_low"], made[f"{measure}_ci_high"] = [r.low for r in rows], [r.high for r in rows]
+    first = [found[0].get(key, missing) for key in keys]
+    for column in ("estimand", "unit", "units", "method", "level", "left_out"):
+        made[column] = [getattr(each, column) for each in first]
+    return made.assign(no_interval=[each.reason for each in first]), [each for each in first if each is not missing]
+
+
+#: What means are about, in words.
+_ABOUT = {
+    "topics-like-these": "topics like these, of which those studied are a sample",
+    "these-topics": "these topics alone",
+}
+
+
+def interval_notes(estimates: Sequence[Estimate]) -> list[str]:
+    """What intervals rest on: estimand, unit, number of units, method and level; and why some are lacking."""
+    if not estimates:
+        return []
+    first = estimates[0]
+    having = [each for each in estimates if not each.reason]
+    notes = []
+    if having:
+        methods = " or ".join(dict.fromkeys(each.method for each in having))
+        units = " or ".join(dict.fromkeys(each.units for each in having))
+        notes.append(
+            f"Interval: {first.level:.0%} confidence, about {_ABOUT[first.estimand]}. Independent unit: "
+            f"{first.unit} ({units}). Method: {methods}."
+        )
+    reasons = dict.fromkeys(each.reason for each in estimates if each.reason)
+    if reasons:
+        lacking = f"{len(estimates) - len(having)} of {len(estimates)} rows" if having else "any row"
+        about = (
+            f", about {_ABOUT[first.estimand]}, where the independent unit is the {first.unit}" if first.unit else ""
+        )
+        notes.append(f"No interval in {lacking}{about}: {'; '.join(reasons)}.")
+    left_out = sum(each.left_out for each in estimates)
+    if left_out:
+        notes.append(
+            f"Values of topics and blocks that are missing, or left out to have the rest complete: {left_out}."
+        )
+    return notes

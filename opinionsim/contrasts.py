@@ -1,0 +1,89 @@
+"""Contrasts of conditions, as an experiment declares them before there are results; they change no run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from opinionsim.documents import DocumentModel, validate
+
+#: Field of the framing of a topic, and measures that are made of its two framings: what falsehood counts in them.
+FRAMING = "topic.framing"
+OF_FRAMINGS: Mapping[str, float] = {"truth-pull": -1.0, "agreement-bias": 1.0}
+
+Level = str | int | float | bool
+
+
+class ContrastSpec(DocumentModel):
+    """A contrast of conditions, paired by block."""
+
+    measure: str = Field("bias", min_length=1)
+    """What is compared: `bias` (the mean opinion B), `diversity`, or a metric of `measurement.metrics`; of the two
+    framings of each topic `truth-pull`, (B_truth - B_falsehood)/2, or `agreement-bias`, (B_truth + B_falsehood)/2."""
+    of: dict[str, Level | tuple[Level, ...]] = Field(default_factory=dict)
+    """Conditions by axes of the sweep and their levels, several of which are averaged, as is every axis that is not
+    named. Nothing takes all conditions."""
+    less: dict[str, Level | tuple[Level, ...]] | None = None
+    """Conditions to subtract. Null subtracts nothing: the measure is compared with 0."""
+    smallest: float | None = Field(None, gt=0)
+    """Smallest effect of interest of this contrast. Null takes that of `analysis`."""
+
+    @model_validator(mode="after")
+    def _has_a_null(self) -> ContrastSpec:
+        if self.less is None and self.measure == "diversity":
+            raise ValueError("less must say what to subtract, for diversity is never below 0")
+        if self.less is not None and dict(self.less) == dict(self.of):
+            raise ValueError("of and less name the same conditions; nothing is left to compare")
+        if self.measure in OF_FRAMINGS and any(FRAMING in side for side in (self.of, self.less or {})):
+            raise ValueError(f"{FRAMING} cannot be named for {self.measure}, which is made of both framings")
+        return self
+
+    @property
+    def quantity(self) -> str:
+        """The metric of runs that is compared."""
+        return "bias" if self.measure in OF_FRAMINGS else self.measure
+
+    @property
+    def terms(self) -> tuple[tuple[float, dict[str, tuple[Level, ...]]], ...]:
+        """The sum that the contrast is: a weight and conditions for each of its terms."""
+        sides = [(1.0, self.of), *([] if self.less is None else [(-1.0, self.less)])]
+        terms = [
+            (weight, {path: each if isinstance(each, tuple) else (each,) for path, each in side.items()})
+            for weight, side in sides
+        ]
+        if self.measure not in OF_FRAMINGS:
+            return tuple(terms)
+        framings = (("truth", 0.5), ("falsehood", 0.5 * OF_FRAMINGS[self.measure]))
+        return tuple(
+            (weight * share, {**side, FRAMING: (framing,)}) for weight, side in terms for framing, share in framings
+        )
+
+
+class AnalysisSpec(DocumentModel):
+    """What of the results is compared. It changes no run, and stands in the record of the design."""
+
+    primary: str | None = None
+    """Name of the contrast that decides, whose p-value is not adjusted; all others are adjusted for one another."""
+    contrasts: dict[str, ContrastSpec] = Field(default_factory=dict)
+    """Contrasts by name."""
+    smallest: float | None = Field(None, gt=0)
+    """Smallest effect of interest, in scale points: with it, every contrast is larger, equivalent, or undecided."""
+    estimand: Literal["topics-like-these", "these-topics"] | None = None
+    """What means are about: topics of which those of the experiment are a sample, or those topics alone. Null takes the
+    former from three topics on."""
+
+    @model_validator(mode="after")
+    def _primary_is_declared(self) -> AnalysisSpec:
+        if self.primary is not None and self.primary not in self.contrasts:
+            valid = ", ".join(self.contrasts) or "none; declare it under contrasts"
+            raise ValueError(f"primary must be the name of a contrast; got {self.primary!r}; valid: {valid}")
+        if self.smallest is not None and not self.contrasts:
+            raise ValueError("smallest has no effect without contrasts")
+        return self
+
+
+def analysis_of(spec: Mapping[str, Any]) -> AnalysisSpec:
+    """The analysis of a resolved specification, as a store has it; an empty one where it was written without."""
+    return validate(AnalysisSpec, spec.get("analysis", {}))

@@ -1,0 +1,62 @@
+"""Checks of the contrasts that a specification declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from opinionsim.contrasts import FRAMING, OF_FRAMINGS, AnalysisSpec
+from opinionsim.documents import KeyPath
+from opinionsim.errors import meant
+
+if TYPE_CHECKING:
+    from opinionsim.specification._cells import Cell
+
+#: Axes that make units and no conditions.
+_UNITS = ("topic", "topic.name", "seed")
+
+
+def analysis_problems(
+    analysis: AnalysisSpec, cells: Sequence[Cell], metrics: Sequence[str]
+) -> Iterator[tuple[KeyPath, str]]:
+    """Contrasts of what is not measured, of unknown conditions, and of conditions that share no block.
+
+    Parameters
+    ----------
+    analysis : AnalysisSpec
+        The analysis.
+    cells : sequence of Cell
+        All cells of the experiment.
+    metrics : sequence of str
+        Names of the metrics that the specification lists.
+
+    Yields
+    ------
+    (tuple, str)
+        Field and problem.
+    """
+    valid = ["bias", "diversity", *OF_FRAMINGS, *metrics]
+    axes: dict[str, dict[str, Any]] = {}
+    for cell in cells:
+        for path, label in {FRAMING: cell.fields.get("topic", {}).get("framing"), **cell.axes}.items():
+            axes.setdefault(path, {})[str(label)] = label
+    axes = {path: levels for path, levels in axes.items() if path not in _UNITS and len(levels) > 1}
+    apart = {path for cell in cells for path in cell.spec.independent_over}
+    for name, contrast in analysis.contrasts.items():
+        place: KeyPath = ("analysis", "contrasts", name)
+        if contrast.measure not in valid and not contrast.measure.startswith(tuple(f"{each}(" for each in metrics)):
+            guess = meant(contrast.measure, valid)
+            yield (*place, "measure"), f"{contrast.measure!r}{guess} is not measured; valid: {', '.join(valid)}"
+        for path, levels in dict.fromkeys(item for _, side in contrast.terms for item in side.items()):
+            if path not in axes:
+                told = ", ".join(axes) or "none, for no condition is swept"
+                yield place, f"{path!r}{meant(path, axes)} is no condition that varies; valid: {told}"
+            elif path in apart:
+                yield (
+                    place,
+                    f"conditions of {path} share no block, for it stands in independent_over: nothing is paired",
+                )
+            else:
+                for level in levels:
+                    if str(level) not in axes[path]:
+                        yield place, f"{path} is never {level!r}; valid: {', '.join(axes[path])}"

@@ -1,0 +1,215 @@
+"""Contrasts of conditions, as a specification declares them."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from opinionsim.analysis import contrast_tables, differences, effect, unit_frame
+from opinionsim.contrasts import AnalysisSpec, ContrastSpec
+from opinionsim.errors import SpecError
+from opinionsim.metrics import permutation_test
+from tests.support.units import measured_runs
+
+TOPICS, BLOCKS = ("a", "b", "c", "d", "e"), ("0", "1", "2")
+BY = ("framing", "confirmation_bias")
+RISES = ContrastSpec(measure="diversity", of={"confirmation_bias": "strong"}, less={"confirmation_bias": "none"})
+
+
+def _frames(*, nested: bool = False, **values: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Two framings and two strengths of bias: B follows the framing, and D the strength."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for topic, block in product(TOPICS, BLOCKS):
+        shared = rng.normal(0, 0.3, 2)
+        for framing, bias in product(("truth", "falsehood"), ("none", "strong")):
+            pull = 0.4 if framing == "truth" else -0.2
+            rows.append(
+                {"topic": topic, "block": f"{topic} {block}" if nested else block, "framing": framing}
+                | {"confirmation_bias": bias, "replicate": int(block)}
+                | {"bias": pull + shared[0] + rng.normal(0, 0.1)}
+                | {"diversity": 0.6 + 0.5 * (bias == "strong") + shared[1] + rng.normal(0, 0.1)}
+                | values
+            )
+    return measured_runs(rows)
+
+
+def test_a_unit_frame_has_one_value_a_condition_topic_and_block() -> None:
+    runs, metrics = _frames()
+    again = pd.concat([runs, runs.assign(run_id=runs["run_id"] + "'")])
+    twice = pd.concat([metrics, metrics.assign(run_id=metrics["run_id"] + "'", bias=metrics["bias"] + 2)])
+    units = unit_frame(again, twice)
+    assert list(units) == ["framing", "confirmation_bias", "evidence", "topic", "block", "bias", "diversity"]
+    assert len(units) == len(runs)
+    # Redraws of a block are averaged.
+    np.testing.assert_allclose(units["bias"], unit_frame(runs, metrics)["bias"] + 1)
+
+
+def test_differences_are_taken_within_topic_and_block_and_averaged_over_what_is_not_named() -> None:
+    runs, metrics = _frames()
+    units = unit_frame(runs, metrics)
+    found = differences(units, BY, RISES).set_index(["topic", "block"])["value"]
+    wide = units.pivot_table(index=["topic", "block"], columns=list(BY), values="diversity")
+    by_hand = wide.xs("strong", axis=1, level=1).mean(axis=1) - wide.xs("none", axis=1, level=1).mean(axis=1)
+    pd.testing.assert_series_equal(found, by_hand, check_names=False)
+    one = ContrastSpec(
+        measure="diversity",
+        of={"framing": "truth", "confirmation_bias": "strong"},
+        less={"framing": "truth", "confirmation_bias": "none"},
+    )
+    alone = differences(units, BY, one).set_index(["topic", "block"])["value"]
+    pd.testing.assert_series_equal(alone, wide["truth", "strong"] - wide["truth", "none"], check_names=False)
+
+
+def test_truth_pull_and_agreement_bias_are_made_of_both_framings() -> None:
+    runs, metrics = _frames()
+    units = unit_frame(runs, metrics)
+    wide = units.pivot_table(index=["topic", "block"], columns=list(BY), values="bias")
+    for measure, sign in (("truth-pull", -1), ("agreement-bias", 1)):
+        found = differences(units, BY, ContrastSpec(measure=measure, of={"confirmation_bias": "none"}))
+        by_hand = (wide["truth", "none"] + sign * wide["falsehood", "none"]) / 2
+        np.testing.assert_allclose(found["value"], by_hand)
+    grows = ContrastSpec(measure="truth-pull", of={"confirmation_bias": "strong"}, less={"confirmation_bias": "none"})
+    change = (
+        wide["truth", "strong"] - wide["falsehood", "strong"] - wide["truth", "none"] + wide["falsehood", "none"]
+    ) / 2
+    np.testing.assert_allclose(differences(units, BY, grows)["value"], change)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_whether_blocks_are_nested_is_read_from_the_runs(nested: bool) -> None:
+    runs, metrics = _frames(nested=nested)
+    found = effect(unit_frame(runs, metrics), BY, RISES).estimate
+    assert found.unit == ("topic" if nested else "topic and block")
+    assert found.mean == pytest.approx(0.5, abs=0.15)
+
+
+def test_an_unfinished_run_leaves_its_pair_out_and_the_number_is_told() -> None:
+    runs, metrics = _frames(nested=True)
+    lost = runs.index[(runs["topic"] == "a") & (runs["replicate"] == 1)][0]
+    runs.loc[lost, "status"] = "incomplete"
+    found = effect(unit_frame(runs, metrics), BY, RISES)
+    assert found.differences["value"].isna().sum() == 1
+    assert (found.estimate.left_out, found.estimate.units) == (1, "5 topics")
+
+
+def test_a_sign_flip_test_is_for_independent_units_alone() -> None:
+    runs, metrics = _frames(nested=True)
+    found = effect(unit_frame(runs, metrics), BY, RISES)
+    by_topic = found.differences.groupby("topic")["value"].mean()
+    p, least = found.sign_flips()
+    assert p == permutation_test(by_topic, np.zeros(5), paired=True).p_value
+    assert least == 2 / 2**5
+    crossed = effect(unit_frame(*_frames()), BY, RISES)
+    assert all(map(math.isnan, crossed.sign_flips()))
+    pooled = effect(unit_frame(runs, metrics), BY, RISES, estimand="these-topics")
+    assert all(map(math.isnan, pooled.sign_flips()))
+
+
+def _table(analysis: AnalysisSpec | None, **values: Any) -> Any:
+    (made,) = contrast_tables(*_frames(nested=True, **values), analysis)
+    return made
+
+
+ANALYSIS = AnalysisSpec(
+    primary="D rises",
+    smallest=0.2,
+    contrasts={
+        "pull": ContrastSpec(measure="truth-pull"),
+        "B falls": ContrastSpec(of={"confirmation_bias": "strong"}, less={"confirmation_bias": "none"}),
+        "D rises": RISES,
+    },
+)
+
+
+def test_the_primary_p_value_stands_and_secondary_ones_are_adjusted() -> None:
+    made = _table(ANALYSIS)
+    frame = made.frame.set_index("contrast")
+    assert list(frame.index) == ["D rises", "pull", "B falls"]
+    assert list(frame["role"]) == ["primary", "secondary", "secondary"]
+    assert frame.loc["D rises", "p"] == frame.loc["D rises", "p_reported"]
+    assert frame.loc["pull", "p_reported"] == min(2 * frame.loc["pull", "p"], frame.loc["B falls", "p_reported"])
+    assert frame.loc["D rises", "finding"] == "larger"
+    assert frame.loc["B falls", "finding"] == "equivalent"
+    for column in ("estimand", "unit", "n", "method", "level"):
+        assert frame[column].notna().all()
+    assert any("Holm 1979" in note for note in made.notes)
+
+
+def test_the_table_as_printed() -> None:
+    made = _table(ANALYSIS)
+    assert made.header == (
+        ("contrast", "role", "difference [95 % CI]", "d_z [95 % CI]", "p", "sign-flip p", "finding"),
+    )
+    values = differences(unit_frame(*_frames(nested=True)), BY, RISES).groupby("topic")["value"].mean()
+    low, high = stats.t.interval(0.95, 4, values.mean(), stats.sem(values))
+    assert made.rows[0][:3] == ("D rises", "primary", f"{values.mean():.2f} [{low:.2f}, {high:.2f}]")
+    assert made.rows[0][5:] == ("0.062", "larger")
+    assert made.notes[1] == (
+        "Interval: 95% confidence, about topics like these, of which those studied are a sample. Independent unit: "
+        "topic (5 topics). Method: t over topic means."
+    )
+
+
+def test_without_a_declaration_contrasts_of_framings_are_exploratory() -> None:
+    made = _table(None)
+    names = ["truth pull: none", "truth pull: strong", "agreement bias: none", "agreement bias: strong"]
+    assert list(made.frame["contrast"]) == names
+    assert set(made.frame["role"]) == {"exploratory"}
+    runs, metrics = _frames()
+    one = runs["framing"] == "truth"
+    assert contrast_tables(runs[one], metrics[one]) == []
+
+
+@pytest.mark.parametrize("evidence", ["scripted", "mixed"])
+def test_a_scripted_stand_in_has_no_p_value_and_no_finding(evidence: str) -> None:
+    made = _table(ANALYSIS, evidence=evidence)
+    assert made.frame[["p", "p_reported", "p_sign_flip", "d_z"]].isna().all(axis=None)
+    assert not made.frame["finding"].any()
+    assert made.header[0] == ("contrast", "role", "difference [95 % CI]")
+    assert any(note.startswith("No p-value and no finding: the scripted stand-in") for note in made.notes)
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ({"confirmation_bias": "weak"}, "x: no complete run has confirmation_bias = weak; there are none, strong"),
+        ({"memory": "none"}, "x: 'memory' is no condition of these runs; valid: framing, confirmation_bias"),
+        ({"topic": "a"}, "'topic' is no condition"),
+    ],
+)
+def test_contrasts_of_unknown_conditions_are_refused(condition: dict[str, str], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        differences(unit_frame(*_frames()), BY, ContrastSpec(of=condition), "x")
+
+
+def test_conditions_that_differ_in_more_than_is_named_are_refused() -> None:
+    units = unit_frame(*_frames())
+    ragged = units[(units["framing"] == "truth") | (units["confirmation_bias"] == "none")]
+    with pytest.raises(SpecError, match="differ in confirmation_bias too"):
+        differences(ragged, BY, ContrastSpec(of={"framing": "truth"}, less={"framing": "falsehood"}))
+
+
+def test_conditions_that_share_no_block_are_refused() -> None:
+    runs, metrics = _frames()
+    runs["block"] = runs["block"] + runs["confirmation_bias"]
+    with pytest.raises(SpecError, match=r"share no block .* independent_over"):
+        differences(unit_frame(runs, metrics), BY, RISES)
+    with pytest.raises(SpecError, match="'polarization' is no metric of these runs"):
+        unit_frame(runs, metrics, ["polarization"])
+
+
+def test_of_a_sweep_under_way_a_declared_contrast_says_why_it_has_no_value() -> None:
+    runs, metrics = _frames()
+    runs.loc[runs["confirmation_bias"] == "strong", "status"] = "pending"
+    runs.loc[runs["framing"] == "falsehood", "status"] = "pending"
+    (made,) = contrast_tables(runs, metrics, AnalysisSpec(contrasts={"D rises": RISES}))
+    assert made.rows == (("D rises", "secondary", "undefined"),)
+    assert any("no complete run has confirmation_bias = strong" in note for note in made.notes)
+    assert contrast_tables(runs, metrics) == []

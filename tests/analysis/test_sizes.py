@@ -1,0 +1,100 @@
+"""Sizes of studies by the variance of a pilot."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from opinionsim.analysis import study_sizes
+from opinionsim.contrasts import AnalysisSpec, ContrastSpec
+from opinionsim.errors import SpecError
+from tests.support.units import measured_runs
+
+RISES = ContrastSpec(measure="diversity", of={"confirmation_bias": "strong"}, less={"confirmation_bias": "none"})
+ANALYSIS = AnalysisSpec(contrasts={"D rises": RISES})
+
+
+def _pilot(topics: str, blocks: int, *, nested: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
+    rng = np.random.default_rng(3)
+    places = product(topics, range(blocks))
+    of_topics = {topic: rng.normal() for topic in topics}
+    values = {(topic, block): 0.5 + 0.3 * (of_topics[topic] + rng.normal()) for topic, block in places}
+    return measured_runs(
+        {"topic": topic, "block": f"{topic} {block}" if nested else str(block), "replicate": block}
+        | {"confirmation_bias": level, "diversity": 1 + (value if level == "strong" else 0)}
+        for (topic, block), value in values.items()
+        for level in ("none", "strong")
+    )
+
+
+def test_replicates_of_one_topic_follow_the_t_interval() -> None:
+    runs, metrics = _pilot("a", 6, nested=False)
+    name, own, sizes = study_sizes(runs, metrics, ANALYSIS, 0.1, (1, 6))
+    assert (name, own.units) == ("D rises", "6 blocks")
+    pilot = sizes[sizes["variance"] == "pilot"].set_index("size")
+    n = int(pilot.loc["more replicates", "replicates"])
+
+    def half(n: int) -> float:
+        return float(stats.t.ppf(0.975, n - 1)) * own.sd / math.sqrt(n)
+
+    assert half(n) <= 0.1 < half(n - 1)
+    assert pilot.loc["more replicates", "half_width"] == pytest.approx(half(n))
+    assert pilot.loc["as specified", "half_width"] == pytest.approx(own.high - own.mean)
+    assert pilot.loc["more replicates", "share"] == n / 6
+    assert "more topics" not in pilot.index
+
+
+def test_the_detectable_effect_has_a_power_of_80_percent() -> None:
+    _, own, sizes = study_sizes(*_pilot("a", 6, nested=False), ANALYSIS, 0.1, (1, 6))
+    n, effect = (sizes.loc[1, name] for name in ("replicates", "detectable"))
+    critical, ncp = stats.t.ppf(0.975, n - 1), effect / own.sd * math.sqrt(n)
+    assert stats.nct.sf(critical, n - 1, ncp) == pytest.approx(0.8, abs=1e-4)
+
+
+def test_the_upper_bound_exceeds_the_true_deviation_with_80_percent_confidence() -> None:
+    _, own, sizes = study_sizes(*_pilot("a", 6, nested=False), ANALYSIS, 0.1, (1, 6))
+    bound = sizes.loc[sizes["variance"] == "upper bound", "sd"].iloc[0]
+    assert bound == pytest.approx(own.sd * math.sqrt(5 / stats.chi2.ppf(0.2, 5)))
+    more = sizes.set_index(["variance", "size"])["replicates"]
+    assert more["upper bound", "more replicates"] > more["pilot", "more replicates"]
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_topics_that_are_a_sample_can_be_added_to(nested: bool) -> None:
+    pilot = _pilot("abcde", 4, nested=nested)
+    _, own, sizes = study_sizes(*pilot, ANALYSIS, 1.0, (5, 4))
+    wanted = 0.9 * sizes["half_width"].iloc[0]
+    _, own, sizes = study_sizes(*pilot, ANALYSIS, wanted, (5, 4))
+    found = sizes[sizes["variance"] == "pilot"].set_index("size")
+    if nested:
+        # As the study is specified the interval to be expected is the pilot's own.
+        assert found.loc["as specified", "half_width"] == pytest.approx(own.high - own.mean)
+    assert found.loc["more topics", "topics"] > 5
+    assert (found["half_width"].iloc[1:].dropna() <= wanted).all()
+
+
+def test_what_no_number_attains_is_missing() -> None:
+    """Topics differ, blocks do not: more replicates leave the interval as long as it is."""
+    levels = {topic: 0.2 * number for number, topic in enumerate("abcd")}
+    runs, metrics = measured_runs(
+        {"topic": topic, "block": f"{topic} {block}", "replicate": block, "confirmation_bias": level}
+        | {"diversity": 1 + (levels[topic] if level == "strong" else 0)}
+        for topic, block, level in product("abcd", range(3), ("none", "strong"))
+    )
+    _, _, sizes = study_sizes(runs, metrics, ANALYSIS, 0.1, (4, 3))
+    assert sizes.set_index(["variance", "size"])["replicates"].isna()["pilot", "more replicates"]
+
+
+def test_a_half_width_is_of_a_contrast_and_of_a_pilot_with_enough_units() -> None:
+    runs, metrics = _pilot("a", 2, nested=False)
+    with pytest.raises(SpecError, match=r"the pilot has no interval of 'D rises': 2 blocks: too few"):
+        study_sizes(runs, metrics, ANALYSIS, 0.1, (1, 2))
+    with pytest.raises(SpecError, match=r"declare it as analysis\.primary"):
+        study_sizes(runs, metrics, AnalysisSpec(), 0.1, (1, 2))
+    with pytest.raises(SpecError, match="positive"):
+        study_sizes(runs, metrics, ANALYSIS, 0.0, (1, 2))
