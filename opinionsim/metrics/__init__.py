@@ -21,7 +21,9 @@ from opinionsim.metrics._conditions import (
     condition_axes as condition_axes,
     condition_metrics as condition_metrics,
     in_order as in_order,
+    named_levels as named_levels,
     order_levels as order_levels,
+    sampling_unit as sampling_unit,
 )
 from opinionsim.metrics._controversy import random_walk_controversy as random_walk_controversy
 from opinionsim.metrics._convergence import (

@@ -11,10 +11,12 @@ from opinionsim.lazy import on_first_use
 from opinionsim.store._rows import (
     SUMMARY as SUMMARY,
     AgentRow as AgentRow,
+    AuditRow as AuditRow,
     DesignRow as DesignRow,
     EdgeRow as EdgeRow,
     ExperimentRun as ExperimentRun,
     InstrumentRow as InstrumentRow,
+    LabelRow as LabelRow,
     OpinionRow as OpinionRow,
     Paid as Paid,
     PointRow as PointRow,
