@@ -97,7 +97,8 @@ def instrument_validation(evidence: str, kinds: Collection[str], audited: str = 
     Returns
     -------
     str
-        What audits have found; else :data:`NOT_VALIDATED` where a classifier reads texts that chat models wrote or may have written, else empty.
+        What audits have found; without any, :data:`NOT_VALIDATED` where a classifier reads texts that chat models wrote
+        or may have written, else empty.
     """
     if not set(kinds) - {_SELF_REPORT}:
         return ""

@@ -13,23 +13,13 @@ from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.audit._agreement import (
-        Coefficient as Coefficient,
         coefficients as coefficients,
         cohen_kappa as cohen_kappa,
         confusion as confusion,
         krippendorff_alpha as krippendorff_alpha,
     )
-    from opinionsim.audit._correct import (
-        Corrected as Corrected,
-        bias_frames as bias_frames,
-        correct_bias as correct_bias,
-    )
-    from opinionsim.audit._diversity import (
-        FAMILIES as FAMILIES,
-        CorrectedDiversity as CorrectedDiversity,
-        correct_diversity as correct_diversity,
-        misclassification as misclassification,
-    )
+    from opinionsim.audit._correct import bias_frames as bias_frames
+    from opinionsim.audit._diversity import correct_diversity as correct_diversity
     from opinionsim.audit._labels import (
         asked as asked,
         combined as combined,
@@ -37,10 +27,9 @@ if TYPE_CHECKING:
         labels_of as labels_of,
         read_files as read_files,
     )
-    from opinionsim.audit._plan import LabelPlan as LabelPlan, half_width as half_width, plan as plan
+    from opinionsim.audit._plan import half_width as half_width, plan as plan
     from opinionsim.audit._sample import (
         Sample as Sample,
-        counted_texts as counted_texts,
         draw as draw,
         sample_of as sample_of,
         write_files as write_files,

@@ -252,7 +252,7 @@ def _alphas(matrices: np.ndarray, points: np.ndarray, distance: Distance) -> np.
 
 def _one_less(observed: np.ndarray, expected: np.ndarray) -> np.ndarray:
     """One less observed over expected disagreement; NaN where none is expected."""
-    return 1 - np.divide(observed, expected, out=np.full(len(observed), np.nan), where=expected > 0)
+    return np.asarray(1 - np.divide(observed, expected, out=np.full(len(observed), np.nan), where=expected > 0))
 
 
 def _coefficient(values: np.ndarray, n: Any) -> Coefficient:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,8 +13,7 @@ from opinionsim.audit._sample import KEYS
 from opinionsim.metrics import in_order, named_levels, sampling_unit
 
 
-@dataclass(frozen=True, eq=False)
-class Corrected:
+class Corrected(NamedTuple):
     """Corrected mean opinions of one condition.
 
     Attributes
@@ -146,6 +145,4 @@ def conditions(texts: pd.DataFrame, by: Sequence[str]) -> list[tuple[dict[str, s
         return [({}, texts)]
     ordered = in_order(texts, by)
     levels = [named_levels(ordered[axis]) for axis in by]
-    return [
-        (dict(zip(by, key, strict=True)), group) for key, group in ordered.groupby(levels, sort=False, dropna=False)
-    ]
+    return [(dict(zip(by, map(str, key), strict=True)), group) for key, group in ordered.groupby(levels, sort=False)]

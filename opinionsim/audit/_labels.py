@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -55,27 +56,23 @@ def read_files(paths: Sequence[str | Path], sample: Sample) -> dict[str, pd.Seri
 
 def _read(path: Path, sample: Sample) -> tuple[str, pd.Series[float]]:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            content = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(f"{path}: cannot be read as UTF-8 ({getattr(error, 'strerror', None) or error})") from None
-    # Spreadsheets of some countries write semicolons.
-    separator = max(",;\t", key=content.partition("\n")[0].count)
-    rows = csv.DictReader(content.splitlines(keepends=True), delimiter=separator)
-    if lacking := sorted(set(COLUMNS) - {"claim", "text"} - set(rows.fieldnames or ())):
+        content = path.read_bytes().decode("utf-8-sig")
+        # Spreadsheets of some countries write semicolons.
+        separator = max(",;\t", key=content.partition("\n")[0].count)
+        rows = list(csv.DictReader(io.StringIO(content, newline=""), delimiter=separator))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise SpecError(f"{path}: cannot be read as CSV in UTF-8 ({error})") from None
+    if lacking := sorted(set(COLUMNS) - {"claim", "text"} - set(rows[0] if rows else ())):
         raise SpecError(f"{path}: has no column {', '.join(lacking)}; the files of `audit sample` have them")
     valid = {str(point): float(point) for point in sample.scale.points} | {NO_OPINION: np.nan}
-    codes, audit_id = set(sample.texts["code"]), sample.audit.audit_id
-    all_codes = {text["code"] for text in sample.audit.sample["texts"]}
+    codes, audit_id = {text["code"] for text in sample.audit.sample["texts"]}, sample.audit.audit_id
     labels: dict[str, float] = {}
-    coders = []
+    coder = (rows[0]["coder"] or "").strip()
     for number, row in enumerate(rows, start=2):
         told = {name: str(unescaped(row[name] or "")).strip() for name in ("audit", "coder", "item", "label")}
         where, item = f"{path}, row {number}", told["item"]
-        label = told["label"].upper().removeprefix("+").replace("\N{MINUS SIGN}", "-")
-        label = label.removesuffix(".0")
-        coders.append(told["coder"])
-        if told["audit"] != audit_id or item not in all_codes:
+        label = told["label"].upper().removeprefix("+").replace("\N{MINUS SIGN}", "-").removesuffix(".0")
+        if told["audit"] != audit_id or item not in codes:
             raise SpecError(f"{where}: item {item!r} of audit {told['audit']!r} is none of audit {audit_id}")
         if item in labels:
             raise SpecError(f"{where}: item {item} is there twice; leave one row of it")
@@ -83,12 +80,12 @@ def _read(path: Path, sample: Sample) -> tuple[str, pd.Series[float]]:
             raise SpecError(f"{where}: item {item} has no label; give one of {', '.join(valid)}")
         if label not in valid:
             raise SpecError(f"{where}: the label {told['label']!r} is off the scale; give one of {', '.join(valid)}")
-        if told["coder"] != coders[0] or not told["coder"]:
-            raise SpecError(f"{where}: the coder is {told['coder']!r}, and {coders[0]!r} above; a file has one coder")
+        if told["coder"] != coder or not coder:
+            raise SpecError(f"{where}: the coder is {told['coder']!r}; a file has one, who is named in every row")
         labels[item] = valid[label]
     if lost := sorted(codes - labels.keys()):
         raise SpecError(f"{path}: {len(lost)} of {len(codes)} items are missing, {lost[0]} among them; a file has all")
-    return coders[0], pd.Series(labels, dtype=float)
+    return coder, pd.Series(labels, dtype=float)
 
 
 def asked(sample: Sample, coder: Classifier) -> pd.Series[float]:
@@ -100,14 +97,7 @@ def asked(sample: Sample, coder: Classifier) -> pd.Series[float]:
         The sample.
     coder : Classifier
         One that asks, such as ``load_classifier("chat", scale=sample.scale, model=...)``. It is told claim and text.
-
-    Raises
-    ------
-    SpecError
-        If it has another scale.
     """
-    if coder.scale.points != sample.scale.points:
-        raise SpecError(f"the coder's scale is {coder.scale.points}, and that of the sample {sample.scale.points}")
     rows = sample.texts[["text", "claim", "topic", "framing"]].itertuples(index=False)
     claims = [(row.text, Claim(str(row.claim), str(row.topic), str(row.framing))) for row in rows]
     value = coder.classify([Item(str(text), claim) for text, claim in claims]).value
@@ -130,12 +120,11 @@ def keep(results: Results, sample: Sample, labels: Mapping[str, pd.Series[float]
     """
     coders = {**sample.audit.coders, **dict.fromkeys(labels, evidence)}
     audit = replace(sample.audit, coders=coders)
-    texts = sample.texts.set_index("code")[KEYS]
+    texts = sample.texts[[*KEYS, "code"]].itertuples(index=False, name=None)
     rows = [
-        LabelRow(audit.audit_id, coder, *texts.loc[code], float(value), evidence)
+        LabelRow(audit.audit_id, coder, str(run_id), int(turn), float(own[code]), evidence)
+        for run_id, turn, code in texts
         for coder, own in labels.items()
-        for code, value in own.items()
-        if code in texts.index
     ]
     with open_store(results.url) as opened:
         opened.save_audit(audit, rows)

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from typing import NamedTuple
 
 from opinionsim.errors import SpecError
 
 #: Most labels a condition that a plan names.
 _MOST = 1_000_000
-
-
-class LabelPlan(NamedTuple):
-    """Labels that an audit needs."""
-
-    labels: int
-    """Labels a condition."""
-    half_width: float
-    """Half-width, in scale points, of the interval of a corrected contrast of mean opinions."""
-    noise: float
-    """Share of readings that were assumed to be pure chance."""
-    points: int
-    """Size of the scale."""
 
 
 def half_width(labels: int, noise: float = 0.3, points: int = 5, level: float = 0.95) -> float:
@@ -59,7 +45,7 @@ def half_width(labels: int, noise: float = 0.3, points: int = 5, level: float = 
     return float(t.ppf((1 + level) / 2, 2 * labels - 2) * math.sqrt(2 * variance / labels))
 
 
-def plan(target: float, noise: float = 0.3, points: int = 5, level: float = 0.95) -> LabelPlan:
+def plan(target: float, noise: float = 0.3, points: int = 5, level: float = 0.95) -> int:
     """The smallest number of labels a condition with which the half-width is at most the target.
 
     Parameters
@@ -79,5 +65,4 @@ def plan(target: float, noise: float = 0.3, points: int = 5, level: float = 0.95
     if half_width(_MOST, noise, points, level) > target:
         raise SpecError(f"a half-width of {target:g} needs more than {_MOST:,} labels a condition; name a larger one")
     sizes = range(2, _MOST + 1)
-    labels = sizes[bisect_left(sizes, -target, key=lambda n: -half_width(n, noise, points, level))]
-    return LabelPlan(labels, half_width(labels, noise, points, level), noise, points)
+    return sizes[bisect_left(sizes, -target, key=lambda n: -half_width(n, noise, points, level))]

@@ -13,7 +13,7 @@ from opinionsim.audit._sample import Sample
 from opinionsim.evidence import evidence_statement
 
 
-def spelled(row: Mapping[str, Any], name: str, none: str = "undefined") -> str:
+def spelled(row: Mapping[Any, Any], name: str, none: str = "undefined") -> str:
     """A cell: a number with the interval that stands beside it as NAME_low and NAME_high; texts and counts as given."""
     value = row[name]
     if not isinstance(value, float):
@@ -21,6 +21,8 @@ def spelled(row: Mapping[str, Any], name: str, none: str = "undefined") -> str:
     if math.isnan(value):
         return none
     low, high = row.get(f"{name}_low", math.nan), row.get(f"{name}_high", math.nan)
+    # A number that rounds to zero has no sign.
+    value, low, high = (round(each, 2) + 0.0 for each in (value, low, high))
     return f"{value:.2f}" + ("" if math.isnan(low) else f" [{low:.2f}, {high:.2f}]")
 
 
@@ -28,7 +30,7 @@ def table_of(
     name: str,
     heading: str,
     sample: Sample,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Mapping[Any, Any]],
     shown: Mapping[str, str],
     labels: int,
     notes: Sequence[str],

@@ -16,7 +16,7 @@ from opinionsim.evidence import KINDS, TO_MEASURE
 from opinionsim.metrics import condition_axes, named_levels, stance_rows
 from opinionsim.opinions import OpinionScale
 from opinionsim.spreadsheets import write_csv
-from opinionsim.store import AuditRow, Results, load, open_store
+from opinionsim.store import AuditRow, Results, open_store
 from opinionsim.streams import canonical_json, digest, stream
 
 #: Label of a text in which a coder finds no opinion.
@@ -66,9 +66,10 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
         If there is none.
     """
     runs = results.runs[results.runs["status"] == "complete"].drop_duplicates("run_id")
-    opinions = results.opinions
     # A run of several cells is read by the instrument of the first.
-    rows = stance_rows(runs, opinions).merge(runs, on=["run_id", "cell", "instrument_id"], suffixes=("", "_of_run"))
+    rows = stance_rows(runs, results.opinions).merge(
+        runs, on=["run_id", "cell", "instrument_id"], suffixes=("", "_of_run")
+    )
     rows = rows[rows["value"].notna()]
     present = [name for name in KINDS if name in set(rows["kind"]) and name != "self-report"]
     if not present or (kind is not None and kind not in present):
@@ -81,21 +82,14 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
 
 
 def draw(
-    store: str,
-    labels: int,
-    *,
-    by: Sequence[str] | None = None,
-    kind: str | None = None,
-    seed: int = 0,
-    experiment: str | None = None,
-    design: int | None = None,
+    results: Results, labels: int, *, by: Sequence[str] | None = None, kind: str | None = None, seed: int = 0
 ) -> Sample:
     """Draw a sample of texts for coders and keep it in the store.
 
     Parameters
     ----------
-    store : str
-        Address of the store.
+    results : Results
+        The results.
     labels : int
         Texts a condition; all where a condition has fewer.
     by : sequence of str, optional
@@ -105,8 +99,6 @@ def draw(
         Kind of text, as for :func:`counted_texts`.
     seed : int
         Seed of the draw, >= 0.
-    experiment, design : str, int, optional
-        As for :func:`opinionsim.load`.
 
     Returns
     -------
@@ -125,36 +117,41 @@ def draw(
     """
     whole_number("labels", labels, 1)
     whole_number("seed", seed, 0)
-    results = load(store, experiment, design=design)
     rows, chosen = counted_texts(results, kind)
-    axes = list(condition_axes(results.runs)[:1]) if by is None else list(by)
+    varying = condition_axes(results.runs)
+    axes = list(varying[:1] if by is None else by)
     if unknown := [axis for axis in axes if axis not in results.runs.columns]:
-        raise SpecError(f"no condition {unknown[0]!r}; the runs differ in {', '.join(condition_axes(results.runs))}")
-    strata = _strata(rows, axes)
-    drawn = []
-    for name, group in rows.groupby(strata, sort=True):
-        draws = stream(seed, "audit sample", 0, str(name))
-        mixed = group.iloc[draws.permutation(len(group))]
-        places = {run_id: place for place, run_id in enumerate(draws.permutation(sorted(set(group["run_id"]))))}
-        mixed = mixed.iloc[np.argsort(mixed["run_id"].map(places).to_numpy(int), kind="stable")]
-        n = min(labels, len(mixed))
-        chosen_rows = mixed.iloc[np.floor((draws.random() + np.arange(n)) * len(mixed) / n).astype(int)]
-        drawn.append(chosen_rows.assign(probability=n / len(mixed)))
-    sample = pd.concat(drawn)
+        raise SpecError(f"no condition {unknown[0]!r}; the runs differ in {', '.join(varying) or 'none'}")
+    drawn = [
+        _drawn(group, labels, stream(seed, "audit sample", 0, *map(str, level)))
+        for level, group in rows.groupby([named_levels(rows[axis]) for axis in axes or ["kind"]])
+    ]
     with open_store(results.url) as opened:
-        states = opened.states(sorted(set(sample["run_id"])))
+        states = opened.states(results.run_ids)
         how = {"by": axes, "kind": chosen, "labels": labels, "seed": seed, "design": results.design}
-        keys = sample[[*KEYS, "probability"]].to_dict("records")
-        texts: list[dict[str, Any]] = [{**each, "generation": states[each["run_id"]].generation} for each in keys]
-        identity = digest(canonical_json([results.name, how, texts]))[:8]
-        for each in texts:
-            each["code"] = digest(canonical_json([identity, each["run_id"], each["turn"]]))[:8]
+        texts: list[Any] = pd.concat(drawn)[[*KEYS, "probability"]].to_dict("records")
+        for text in texts:
+            text["generation"] = states[text["run_id"]].generation
+        # A letter comes first, since spreadsheets take 12e4 for a number.
+        identity = "a" + digest(canonical_json([results.name, how, texts]))[:7]
+        for text in texts:
+            text["code"] = "t" + digest(canonical_json([identity, text["run_id"], text["turn"]]))[:7]
         audit = next((each for each in opened.audits() if each.audit_id == identity), None)
         if audit is None:
-            payer = next(each for each in opened.designs() if each.name == results.name).experiment_id
+            payer = next(each.experiment_id for each in opened.designs() if each.name == results.name)
             audit = AuditRow(identity, payer, {**how, "texts": texts}, made_at=time.time())
             opened.save_audit(audit)
     return _sample(results, audit)
+
+
+def _drawn(group: pd.DataFrame, n: int, draws: np.random.Generator) -> pd.DataFrame:
+    """A systematic sample of the texts of a condition, runs and the texts of each in random order."""
+    mixed = group.iloc[draws.permutation(len(group))]
+    runs = pd.Series(draws.permutation(mixed["run_id"].nunique()), index=sorted(set(mixed["run_id"])))
+    mixed = mixed.iloc[np.argsort(runs[mixed["run_id"]].to_numpy(), kind="stable")]
+    size = min(n, len(mixed))
+    places = np.floor((draws.random() + np.arange(size)) * len(mixed) / size).astype(int)
+    return mixed.iloc[places].assign(probability=size / len(mixed))
 
 
 def sample_of(results: Results, audit: str | None = None) -> Sample:
@@ -175,21 +172,16 @@ def sample_of(results: Results, audit: str | None = None) -> Sample:
     with open_store(results.url, write=False) as opened:
         known = {design.experiment_id for design in opened.designs() if design.name == results.name}
         found = {each.audit_id: each for each in opened.audits() if each.experiment_id in known}
-    if not found or (audit is not None and audit not in found):
+    chosen = next(reversed(found), "") if audit is None else audit
+    if chosen not in found:
         held = f"it has {', '.join(found)}" if found else "draw one with `opinionsim audit sample`"
-        raise StoreError(f"{results.name} in {results.url} has no audit {audit or ''}; {held}".replace("  ", " "))
-    return _sample(results, found[audit or list(found)[-1]])
+        raise StoreError(f"{results.name} in {results.url} has no such audit; {held}")
+    return _sample(results, found[chosen])
 
 
 def axes_of(sample: Sample) -> list[str]:
     """The conditions by which a sample was drawn."""
     return list(sample.audit.sample["by"])
-
-
-def _strata(rows: pd.DataFrame, axes: Sequence[str]) -> pd.Series[str]:
-    """The condition of each row in words."""
-    levels = [axis + "=" + named_levels(rows[axis]) for axis in axes]
-    return pd.Series([", ".join(each) for each in zip(*levels, strict=True)] or "all", index=rows.index, dtype=object)
 
 
 def _sample(results: Results, audit: AuditRow) -> Sample:

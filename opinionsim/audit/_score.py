@@ -29,6 +29,8 @@ ENOUGH = 50
 _COEFFICIENTS = {
     name: name.replace("_", " ") for name in ("kappa", "weighted_kappa", "alpha_ordinal", "alpha_interval")
 }
+#: What texts call a masked claim.
+_MASK = "(?i)XYZ|this theory|the claim"
 _RULE = (
     "Labels of several coders are combined by their median; a text in which more of them find no opinion than find one "
     "has none. A median between two points counts in matrices and coefficients as the point nearer to neutral."
@@ -172,7 +174,7 @@ def _matrices(sample: Sample, texts: pd.DataFrame) -> Table:
 
 
 def _errors(sample: Sample, texts: pd.DataFrame) -> Table:
-    rows = [{"texts": stratum, **_error(own)} for stratum, own in _strata(sample, texts)]
+    rows: list[dict[str, Any]] = [{"texts": stratum, **_error(own)} for stratum, own in _strata(sample, texts)]
     told = []
     for axis in axes_of(sample):
         for first, second in combinations([row for row in rows if str(row["texts"]).startswith(f"{axis}=")], 2):
@@ -196,9 +198,9 @@ def _mirrored(results: Results, sample: Sample) -> Table:
     experiment = load_experiment(results.manifest)
     planned = {run.run_id: run for run in experiment.runs}
     # What a masked claim is called says the same of either side.
-    texts = sample.texts[~sample.texts["text"].str.contains("XYZ", regex=False)].reset_index(drop=True)
+    texts = sample.texts[~sample.texts["text"].str.contains(_MASK)].reset_index(drop=True)
     if texts.empty:
-        raise SpecError("all texts call their claim Theory XYZ, which says the same of either side: nothing to mirror")
+        raise SpecError("all texts call their claim a theory, which says the same of either side: nothing to mirror")
     for instrument, places in texts.groupby("instrument_id").indices.items():
         own = texts.iloc[places]
         spec = planned[own["run_id"].iloc[0]].spec
@@ -216,7 +218,7 @@ def _mirrored(results: Results, sample: Sample) -> Table:
     notes = [
         "Each text coded with its claim and with that of the other side. Opposite: share with the opposite reading. "
         "Towards yes: half the sum of both readings, 0 for an instrument that takes no side; it needs no labels. Left "
-        f"out: {len(sample.texts) - len(texts)} texts that call their claim Theory XYZ, which fits either side.",
+        f"out: {len(sample.texts) - len(texts)} texts that call their claim a theory, which fits either side.",
     ]
     shown = {"texts": "texts", "n": "n", "opposite": "opposite", "yes": "towards yes"}
     return table_of("mirror", "Mirrored claims", sample, rows, shown, 1, notes)

@@ -40,8 +40,8 @@ def correction_tables(
     """
     if not (people := people_of(sample)):
         raise SpecError(
-            f"audit {sample.audit.audit_id} has no labels of people, and these alone correct a number; labels of models "
-            "are a check of consistency"
+            f"audit {sample.audit.audit_id} has no labels of people, and these alone correct a number; labels of "
+            "models are a check of consistency"
         )
     labels, _ = judged(results, sample)
     texts, kind = counted_texts(results, sample.audit.sample["kind"])
@@ -51,8 +51,8 @@ def correction_tables(
     both = {"raw": "raw", "corrected": "corrected"}
     shown = {**{axis: axis for axis in by}, "units": f"{unit}s", "labels": "labels", "error": "error", **both}
     notes = [
-        f"Corrected by {int(labels['label'].notna().sum())} labels of {', '.join(people)} on texts of kind {kind}, audit "
-        f"{sample.audit.audit_id}.",
+        f"Corrected by {int(labels['label'].notna().sum())} labels of {', '.join(people)} on texts of kind {kind}, "
+        f"audit {sample.audit.audit_id}.",
         "Estimand: mean opinion of these conditions, over runs like these. Method: difference estimator with inverse "
         f"inclusion probabilities; Student's t over {unit}s (number in column {unit}s), which holds runs and audit. "
         "Error: reading less label, which the correction takes away.",
@@ -85,8 +85,8 @@ def _diversity(texts: pd.DataFrame, labels: pd.DataFrame, sample: Sample, simula
         "A sensitivity figure: how much noise adds to diversity depends on what true opinions look like. Free classes: "
         "runs belong to classes with any shares on the scale; one or two camps: with one mode, or two. Where both "
         "differ, the labels do not tell. The errors of the instrument come from labels alone.",
-        f"An interval is given where at least 90 % of {simulations} simulated studies of this size cover the truth with "
-        "theirs (columns cover). Standard deviations have ddof 0.",
+        f"An interval is given where at least 90 % of {simulations} simulated studies of this size cover the truth "
+        "with theirs (columns cover). Standard deviations have ddof 0.",
     ]
     rows = [dict.fromkeys(shown, math.nan) | row for row in rows]
     return table_of("diversity", "Diversity as read and corrected", sample, rows, shown, len(by), notes)

@@ -42,15 +42,10 @@ def found(connection: Connection) -> dict[tuple[str, str], str]:
 def missing(connection: Connection) -> Iterator[str]:
     """Coders of audits with fewer labels than texts, in words; texts that were forgotten have none."""
     run = _schema.runs.c
-    generations = {run_id: number for run_id, number in connection.execute(select(run.run_id, run.generation))}
+    there = set(connection.execute(select(run.run_id, run.generation)).tuples())
     for audit in audits(connection):
         given = {(label.coder, label.run_id, label.turn) for label in labels(connection, audit.audit_id)}
+        texts = [text for text in audit.sample["texts"] if (text["run_id"], text["generation"]) in there]
         for coder in audit.coders:
-            lost = [
-                text
-                for text in audit.sample["texts"]
-                if generations.get(text["run_id"]) == text["generation"]
-                and (coder, text["run_id"], text["turn"]) not in given
-            ]
-            if lost:
-                yield f"{len(lost)} labels of the coder {coder!r} in audit {audit.audit_id} are missing"
+            if lost := sum((coder, text["run_id"], text["turn"]) not in given for text in texts):
+                yield f"{lost} labels of the coder {coder!r} in audit {audit.audit_id} are missing"

@@ -107,7 +107,7 @@ def cells(connection: Connection, design: DesignRow) -> list[dict[str, Any]]:
         if stance is None and cell.instrument_id:
             raise DamagedError(f"instrument {cell.instrument_id} is missing")
         run = stored[cell.run_id]
-        known_of = audited.get((cell.instrument_id, run.model), "")
+        known_of = audited.get((cell.instrument_id or "", run.model), "")
         found.append(_row(design.name, cell, run, stance, known_of))
         if cell.run_id in tried and found[-1]["status"] == "complete":
             found[-1]["status"] = "trial"
