@@ -55,7 +55,7 @@ def confusion(first: ArrayLike, second: ArrayLike, points: ArrayLike, weights: A
         If a label is not among the points.
     """
     counts = label_counts(np.stack([np.asarray(first, dtype=float), np.asarray(second, dtype=float)]), points)
-    return np.asarray(np.tensordot(_weights(weights, counts.shape[1]), _pairs(counts[0], counts[1]), 1))
+    return np.asarray(np.tensordot(_weights(weights, _labelled(counts)), _pairs(counts[0], counts[1]), 1))
 
 
 def cohen_kappa(matrix: ArrayLike, *, quadratic: bool = False) -> Coefficient:
@@ -113,8 +113,8 @@ def krippendorff_alpha(
     """
     table = np.asarray(labels, dtype=float)
     valid = np.unique(table[~np.isnan(table)]) if points is None else np.asarray(points, dtype=float)
-    each = coincidences(label_counts(table, valid).sum(axis=0))
-    matrix = np.tensordot(_weights(weights, len(each)), each, 1)
+    counts = label_counts(table, valid)
+    matrix = np.tensordot(_weights(weights, _labelled(counts)), coincidences(counts.sum(axis=0)), 1)
     return _coefficient(_alphas(matrix[None], valid, distance), matrix.sum())
 
 
@@ -162,10 +162,10 @@ def bootstrap(
         NaN for fewer than two texts, or where fewer than half of the resamples have a value.
     """
     whole_number("n", n, 1, MeasurementError)
-    # Many texts add the same: it is drawn how often each distinct part comes.
-    distinct, times = np.unique(parts.reshape(len(parts), -1), axis=0, return_counts=True)
     if len(parts) < 2:
         return math.nan, math.nan
+    # Many texts add the same: it is drawn how often each distinct part comes.
+    distinct, times = np.unique(parts.reshape(len(parts), -1), axis=0, return_counts=True)
     drawn = stream(seed, "audit bootstrap").multinomial(len(parts), times / len(parts), size=n)
     found = statistic((drawn @ distinct).reshape(n, *parts.shape[1:]))
     known = found[np.isfinite(found)]
@@ -194,8 +194,8 @@ def coefficients(
     """
     valid, table = np.asarray(points, dtype=float), np.asarray(labels, dtype=float)
     counts = label_counts(table, valid)
-    known = counts.sum(axis=(0, 2)) > 1
-    own = _weights(None if weights is None else np.asarray(weights, dtype=float)[known], int(known.sum()))
+    known = _labelled(counts)
+    own = _weights(weights, known)[known]
     each = coincidences(counts.sum(axis=0)[known])
     measures: dict[str, tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]] = {
         "alpha_ordinal": (each, lambda sums: _alphas(sums, valid, "ordinal")),
@@ -213,17 +213,23 @@ def coefficients(
     return found
 
 
+def _labelled(counts: np.ndarray) -> np.ndarray:
+    """Whether texts have two labels at least."""
+    return np.asarray(counts.sum(axis=(0, 2)) > 1)
+
+
 def _pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Products of two counts of each text, (texts, k, k)."""
     return np.asarray(first[:, :, None] * second[:, None, :])
 
 
-def _weights(weights: ArrayLike | None, n: int) -> np.ndarray:
-    """Weights of n texts with a mean of 1, so that sums stay numbers of texts."""
-    own = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
-    if own.shape != (n,) or not (np.isfinite(own).all() and (own >= 0).all()):
-        raise MeasurementError(f"weights must be {n} finite numbers of at least 0, one a text; got {own.shape}")
-    return own * (n / own.sum()) if own.sum() else own
+def _weights(weights: ArrayLike | None, counted: np.ndarray) -> np.ndarray:
+    """Weights of texts; those that are counted have a mean of 1, so that sums stay numbers of texts."""
+    own = np.ones(len(counted)) if weights is None else np.asarray(weights, dtype=float)
+    if own.shape != counted.shape or not (np.isfinite(own).all() and (own >= 0).all()):
+        raise MeasurementError(f"weights must be {len(counted)} finite numbers of at least 0, one a text")
+    own = own * counted
+    return np.asarray(own * (counted.sum() / own.sum()) if own.any() else own)
 
 
 def _kappas(matrices: np.ndarray, quadratic: bool) -> np.ndarray:

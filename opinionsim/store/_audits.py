@@ -42,7 +42,7 @@ def found(connection: Connection) -> dict[tuple[str, str], str]:
 def missing(connection: Connection) -> Iterator[str]:
     """Coders of audits with fewer labels than texts, in words; texts that were forgotten have none."""
     run = _schema.runs.c
-    there = set(connection.execute(select(run.run_id, run.generation)).tuples())
+    there = set(map(tuple, connection.execute(select(run.run_id, run.generation))))
     for audit in audits(connection):
         given = {(label.coder, label.run_id, label.turn) for label in labels(connection, audit.audit_id)}
         texts = [text for text in audit.sample["texts"] if (text["run_id"], text["generation"]) in there]
