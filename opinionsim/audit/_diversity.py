@@ -135,7 +135,7 @@ def correct_diversity(
     points: ArrayLike,
     family: Family,
     *,
-    simulations: int = 100,
+    simulations: int = 50,
     seed: int = 0,
 ) -> CorrectedDiversity:
     """Correct the diversity of one condition under a family of true opinions.
@@ -176,7 +176,7 @@ def correct_diversity(
     run, k = np.unique(np.asarray(runs), return_inverse=True)[1], len(scale)
     counts = np.bincount(run * k + read, minlength=(int(run.max()) + 1) * k).reshape(-1, k)
     study = _Study(counts, (told[known] - scale[0]) / step, read[known])
-    value, half, mixture, errors = _estimated(study, family, seed)
+    value, half, mixture, errors = _estimated(study, family, seed, _RESAMPLES if simulations else 0)
     covered = [_covers(study, mixture, errors, family, seed, number) for number in range(simulations)]
     coverage = float(np.mean(covered)) if covered else math.nan
     low, high = (value - half, value + half) if coverage >= _COVERED else (math.nan, math.nan)
@@ -192,7 +192,9 @@ class _Study(NamedTuple):
     readings: np.ndarray
 
 
-def _estimated(study: _Study, family: Family, seed: int) -> tuple[float, float, Mixture, np.ndarray]:
+def _estimated(
+    study: _Study, family: Family, seed: int, resamples: int = _RESAMPLES
+) -> tuple[float, float, Mixture, np.ndarray]:
     """Corrected diversity, half-width, classes and errors."""
     counts, labels, readings = study
     places = np.arange(counts.shape[1])
@@ -200,14 +202,14 @@ def _estimated(study: _Study, family: Family, seed: int) -> tuple[float, float, 
     mixture = fit(counts, errors, family)
     draws = stream(seed, "audit diversity")
     value, again = _expected(counts, errors, mixture, draws), []
-    for _ in range(_RESAMPLES):
+    for _ in range(resamples):
         some = draws.integers(len(labels), size=len(labels))
         own, drawn = (
             counts[draws.integers(len(counts), size=len(counts))],
             misclassification(labels[some], readings[some], places),
         )
         again.append(_expected(own, drawn, fit(own, drawn, family, mixture), draws))
-    return value, 1.96 * float(np.std(again, ddof=1)), mixture, errors
+    return value, 1.96 * float(np.std(again, ddof=1)) if again else math.nan, mixture, errors
 
 
 def _expected(counts: np.ndarray, errors: np.ndarray, mixture: Mixture, draws: np.random.Generator) -> float:

@@ -18,7 +18,7 @@ from opinionsim.store import Results
 
 
 def correction_tables(
-    results: Results, sample: Sample, *, diversity: bool = True, simulations: int = 100, seed: int = 0
+    results: Results, sample: Sample, *, diversity: bool = True, simulations: int = 50, seed: int = 0
 ) -> list[Table]:
     """Raw and corrected mean opinions, their contrasts, and diversity under two families of true opinions.
 

@@ -100,7 +100,7 @@ def score(
 def correct(
     store: StorePath,
     diversity: Annotated[bool, typer.Option(help="Whether to correct diversity too.")] = True,
-    simulations: Annotated[int, typer.Option(min=0, help="Simulated studies for each interval of diversity.")] = 100,
+    simulations: Annotated[int, typer.Option(min=0, help="Simulated studies for each interval of diversity.")] = 50,
     audit: AuditName = None,
     seed: Seed = 0,
     experiment: ExperimentName = None,

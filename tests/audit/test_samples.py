@@ -89,7 +89,7 @@ def test_files_tell_neither_condition_nor_author_nor_reading(results: Results, t
     assert "N  the text expresses no opinion" in paths[-1].read_text(encoding="utf-8")
 
 
-def test_texts_that_a_spreadsheet_would_run_are_escaped_and_labels_still_belong(results: Results, tmp_path: Path) -> None:
+def test_texts_that_a_spreadsheet_would_run_are_escaped_and_keep_their_labels(results: Results, tmp_path: Path) -> None:
     sample = draw(results, 5)
     odd = ['=HYPERLINK("x")', "a\x0b\u2028b", '"', "a\nb,c", "-1"]
     texts = sample.texts.assign(text=(odd * len(sample.texts))[: len(sample.texts)])
