@@ -46,8 +46,6 @@ class Mixture(NamedTuple):
 class CorrectedDiversity(NamedTuple):
     """Diversity of a condition, as read and as corrected under one family."""
 
-    family: str
-    """``free`` or ``camps``."""
     raw: float
     """Mean over runs of the standard deviation of opinions as read."""
     corrected: float
@@ -168,10 +166,7 @@ def correct_diversity(
     scale, told = np.asarray(points, dtype=float), np.asarray(labels, dtype=float)
     step, known = float(scale[1] - scale[0]), ~np.isnan(told)
     if not np.allclose(np.diff(scale), step) or not known.any():
-        raise MeasurementError(
-            f"diversity is corrected on a scale with equal distances, by one label at least; got the points "
-            f"{', '.join(f'{point:g}' for point in scale)} and {int(known.sum())} labels"
-        )
+        raise MeasurementError("diversity is corrected by one label at least, on a scale of equal distances")
     read = np.rint((np.asarray(readings, dtype=float) - scale[0]) / step).astype(int)
     run, k = np.unique(np.asarray(runs), return_inverse=True)[1], len(scale)
     counts = np.bincount(run * k + read, minlength=(int(run.max()) + 1) * k).reshape(-1, k)
@@ -179,9 +174,9 @@ def correct_diversity(
     value, half, mixture, errors = _estimated(study, family, seed, _RESAMPLES if simulations else 0)
     covered = [_covers(study, mixture, errors, family, seed, number) for number in range(simulations)]
     coverage = float(np.mean(covered)) if covered else math.nan
-    low, high = (value - half, value + half) if coverage >= _COVERED else (math.nan, math.nan)
-    ends = (float(max(low, 0.0)) * step if low == low else low, high * step)
-    return CorrectedDiversity(family, float(_spread(counts).mean()) * step, value * step, *ends, coverage)
+    half = half if coverage >= _COVERED else math.nan
+    raw, low = float(_spread(counts).mean()), float(np.fmax(value - half, half * 0))
+    return CorrectedDiversity(raw * step, value * step, low * step, (value + half) * step, coverage)
 
 
 class _Study(NamedTuple):
@@ -204,10 +199,8 @@ def _estimated(
     value, again = _expected(counts, errors, mixture, draws), []
     for _ in range(resamples):
         some = draws.integers(len(labels), size=len(labels))
-        own, drawn = (
-            counts[draws.integers(len(counts), size=len(counts))],
-            misclassification(labels[some], readings[some], places),
-        )
+        own = counts[draws.integers(len(counts), size=len(counts))]
+        drawn = misclassification(labels[some], readings[some], places)
         again.append(_expected(own, drawn, fit(own, drawn, family, mixture), draws))
     return value, 1.96 * float(np.std(again, ddof=1)) if again else math.nan, mixture, errors
 

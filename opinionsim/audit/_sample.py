@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from opinionsim.streams import canonical_json, digest, stream
 
 #: Label of a text in which a coder finds no opinion.
 NO_OPINION = "N"
+#: Names of coders.
+_NAME = re.compile(r"\w[\w-]*")
 #: Columns of a coder's file.
 COLUMNS = ("audit", "coder", "item", "claim", "text", "label")
 #: Columns that identify a text.
@@ -77,6 +80,8 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
         raise SpecError(f"no text of a complete run to label: {valid}")
     chosen = kind or present[0]
     rows = rows[rows["kind"] == chosen].sort_values(["run_id", "agent", "turn"], kind="stable")
+    if rows["scale"].nunique() > 1:
+        raise SpecError("the texts are read on several scales, and labels are on one: name a design with one scale")
     last = ~rows.duplicated(["run_id", "agent"], keep="last")
     return rows[last | rows["every_report"].astype(bool)].reset_index(drop=True), chosen
 
@@ -187,19 +192,15 @@ def axes_of(sample: Sample) -> list[str]:
 def _sample(results: Results, audit: AuditRow) -> Sample:
     """A sample as it is now, with texts and readings."""
     rows, _ = counted_texts(results, audit.sample["kind"])
-    with open_store(results.url, write=False) as opened:
-        states = opened.states(sorted(set(rows["run_id"])))
-        used = [each for each in opened.instruments() if each.instrument_id in set(rows["instrument_id"])]
-    scales = {OpinionScale(each.points, each.labels) for each in used}
-    if len(scales) > 1:
-        raise SpecError("the texts are read on several scales; labels are on one: name a --design with one scale")
     texts = pd.DataFrame(audit.sample["texts"])
-    generation = texts["run_id"].map({run_id: state.generation for run_id, state in states.items()})
+    with open_store(results.url, write=False) as opened:
+        generation = texts["run_id"].map({key: state.generation for key, state in opened.states().items()})
+        scales = {each.instrument_id: OpinionScale(each.points, each.labels) for each in opened.instruments()}
     said = results.turns[[*KEYS, "message"]].rename(columns={"message": "text"})
     found = texts[generation == texts["generation"]].merge(rows, on=KEYS).merge(said, on=KEYS)
     if found.empty:
         raise StoreError(f"none of the texts of audit {audit.audit_id} is there any more; draw another sample")
-    return Sample(audit, found, next(iter(scales)))
+    return Sample(audit, found, scales[found["instrument_id"].iloc[0]])
 
 
 def write_files(sample: Sample, coders: Sequence[str], folder: str | Path) -> list[Path]:
@@ -227,10 +228,8 @@ def write_files(sample: Sample, coders: Sequence[str], folder: str | Path) -> li
     SpecError
         If a name cannot be part of a file's name or comes twice, or a file exists already.
     """
-    if not coders or len(set(coders)) < len(coders) or not all(_is_name(name) for name in coders):
-        raise SpecError(
-            f"coders must be distinct names of letters, digits and hyphens; got {', '.join(coders) or 'none'}"
-        )
+    if not coders or len(set(coders)) < len(coders) or not all(map(_NAME.fullmatch, coders)):
+        raise SpecError(f"coders must be distinct names of letters, digits and hyphens; got {', '.join(coders)!r}")
     audit_id, target = sample.audit.audit_id, Path(folder)
     paths = [target / f"{audit_id}-{name}.csv" for name in coders]
     if there := [path for path in paths if path.exists()]:
@@ -249,7 +248,3 @@ def write_files(sample: Sample, coders: Sequence[str], folder: str | Path) -> li
         encoding="utf-8",
     )
     return [*paths, guide]
-
-
-def _is_name(name: str) -> bool:
-    return bool(name) and name.replace("-", "").isalnum() and not name.startswith("-")

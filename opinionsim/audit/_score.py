@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.analysis import Table
-from opinionsim.audit._agreement import Coefficient, coefficients, confusion
+from opinionsim.audit._agreement import coefficients, confusion
 from opinionsim.audit._labels import combined, labels_of
 from opinionsim.audit._printing import spelled, table_of
 from opinionsim.audit._sample import Sample, axes_of
@@ -86,7 +86,8 @@ def keep_findings(results: Results, sample: Sample, seed: int = 0) -> list[str]:
         who = f"{len(used)} {'person' if len(used) == 1 else 'people'}" if people else f"the model {', '.join(used)}"
         said = [f"labels of {who} on {len(known)} texts of kind {kind}: mean error {spelled(_error(known), 'error')}"]
         if len(known) >= ENOUGH:
-            said.append(f"weighted kappa {spelled(_spread(_of(known, sample, seed)), 'weighted_kappa')}")
+            found = _coefficients(_pair(known, sample), known, sample, seed)
+            said.append(f"weighted kappa {spelled(found, 'weighted_kappa')}")
         text = ("audited by " if people else f"{NOT_VALIDATED}; consistency with ") + ", ".join(said)
         findings.append({"instrument_id": instrument, "model": model, "people": bool(people), "text": text})
     with open_store(results.url) as opened:
@@ -109,16 +110,19 @@ def _error(texts: pd.DataFrame) -> dict[str, float]:
     return {"n": n, "error": mean, "error_low": mean - half, "error_high": mean + half}
 
 
-def _of(texts: pd.DataFrame, sample: Sample, seed: int) -> dict[str, Coefficient]:
-    """Coefficients of labels and readings."""
-    pair = np.stack([_points(texts["label"], sample), texts["value"].to_numpy(float)])
-    return coefficients(pair, sample.scale.points, 1 / texts["probability"].to_numpy(float), seed)
+def _coefficients(labels: np.ndarray, texts: pd.DataFrame, sample: Sample, seed: int) -> dict[str, Any]:
+    """Coefficients of labels (coders, texts), the ends of their intervals, and reasons; only ``n`` below 50 texts."""
+    n = int(((~np.isnan(labels)).sum(axis=0) > 1).sum())
+    if n < ENOUGH:
+        return {"n": n, **dict.fromkeys(_COEFFICIENTS, math.nan)}
+    found = coefficients(labels, sample.scale.points, 1 / texts["probability"].to_numpy(float), seed)
+    ends = {f"{name}_{end}": getattr(each, end) for name, each in found.items() for end in ("low", "high", "reason")}
+    return {"n": n, **dict.fromkeys(_COEFFICIENTS, math.nan), **{name: found[name].value for name in found}, **ends}
 
 
-def _spread(found: dict[str, Coefficient]) -> dict[str, float]:
-    """Coefficients and the ends of their intervals as columns; NaN for those that are not there."""
-    ends = (("", "value"), ("_low", "low"), ("_high", "high"))
-    return {f"{name}{end}": getattr(found.get(name), part, math.nan) for name in _COEFFICIENTS for end, part in ends}
+def _pair(texts: pd.DataFrame, sample: Sample) -> np.ndarray:
+    """Labels and readings, (2, texts)."""
+    return np.stack([_points(texts["label"], sample), texts["value"].to_numpy(float)])
 
 
 def _points(labels: pd.Series[float], sample: Sample) -> np.ndarray:
@@ -138,16 +142,15 @@ def _strata(sample: Sample, texts: pd.DataFrame) -> Iterator[tuple[str, pd.DataF
 
 
 def _agreement(results: Results, sample: Sample, texts: pd.DataFrame, used: list[str], seed: int) -> Table:
-    labels = labels_of(results, sample)
-    rows, found = list[dict[str, Any]](), list[dict[str, Coefficient]]()
+    labels, rows = labels_of(results, sample), list[dict[str, Any]]()
     for stratum, own in _strata(sample, texts):
-        rows.append({"of": "instrument and labels", "texts": stratum, "n": int(own["label"].notna().sum())})
-        found.append(_of(own, sample, seed) if rows[-1]["n"] >= ENOUGH else {})
+        found = _coefficients(_pair(own, sample), own, sample, seed)
+        rows.append({"of": "instrument and labels", "texts": stratum, **found})
     for names in [*map(list, combinations(labels.columns, 2)), *([used] if used[2:] else [])]:
-        rows.append({"of": " and ".join(names), "texts": "all", "n": int((labels[names].count(axis=1) > 1).sum())})
-        weights, table = 1 / texts["probability"].to_numpy(float), labels[names].to_numpy(float).T
-        found.append(coefficients(table, sample.scale.points, weights, seed) if rows[-1]["n"] >= ENOUGH else {})
+        found = _coefficients(labels[names].to_numpy(float).T, texts, sample, seed)
+        rows.append({"of": " and ".join(names), "texts": "all", **found})
     people = "people" if people_of(sample) else "chat models: a check of consistency, not of validity"
+    reasons = {str(value) for row in rows for name, value in row.items() if name.endswith("_reason")}
     notes = [
         f"Audit {sample.audit.audit_id}: {len(texts)} texts of kind {sample.audit.sample['kind']}, labelled by "
         f"{', '.join(used)} ({people}); no opinion in {int(texts['label'].isna().sum())} of them, which do not count.",
@@ -155,9 +158,8 @@ def _agreement(results: Results, sample: Sample, texts: pd.DataFrame, used: list
         "Kappa: Cohen 1960; weighted kappa: Cohen 1968, quadratic weights; alpha: Krippendorff 2011. Weighted by "
         "inverse inclusion probabilities; intervals of 95 % from 999 resamples of texts.",
         f"Below {ENOUGH} labelled texts no coefficient is given; the table of labels and readings has all.",
-        *(f"Undefined: {each}." for each in sorted({one.reason for own in found for one in own.values()} - {""})),
+        *(f"Undefined: {each}." for each in sorted(reasons - {""})),
     ]
-    rows = [{**row, **_spread(own)} for row, own in zip(rows, found, strict=True)]
     shown = {"of": "between", "texts": "texts", "n": "n", **_COEFFICIENTS}
     return table_of("agreement", "Agreement of instrument and labels", sample, rows, shown, 2, notes)
 
@@ -211,10 +213,9 @@ def _mirrored(results: Results, sample: Sample) -> Table:
         texts.loc[places, "label"] = 2 * sample.scale.neutral - found
     rows = []
     for stratum, own in _strata(sample, texts):
-        both = {name: each / 2 for name, each in _error(own).items()}
-        same = float((own["label"] == own["value"])[own["label"].notna()].mean())
-        ends = dict(zip(("yes", "yes_low", "yes_high"), list(both.values())[1:], strict=True))
-        rows.append({"texts": stratum, "n": int(own["label"].notna().sum()), "opposite": same, **ends})
+        both, same = _error(own), float((own["label"] == own["value"])[own["label"].notna()].mean())
+        ends = {f"yes{end}": both[f"error{end}"] / 2 for end in ("", "_low", "_high")}
+        rows.append({"texts": stratum, "n": both["n"], "opposite": same, **ends})
     notes = [
         "Each text coded with its claim and with that of the other side. Opposite: share with the opposite reading. "
         "Towards yes: half the sum of both readings, 0 for an instrument that takes no side; it needs no labels. Left "

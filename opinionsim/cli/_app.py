@@ -68,10 +68,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Print mean and diversity of opinions by condition, what is missing, and metrics the spec names.",
         ),
         "plot": ("_outputs:plot", "Draw a figure into a file and print its path."),
-        "measure": (
-            "_measure:measure",
-            "Add an instrument to the finished runs of a store; nothing is simulated again.",
-        ),
+        "measure": ("_run:measure", "Code the texts of finished runs with one more instrument."),
         "audit": ("_audit:audit", "Compare an instrument with labels of people, and correct numbers by them."),
         "export": ("_outputs:export", "Write all frames as CSV or Parquet, and the manifest, into a folder."),
         "replay": (

@@ -9,7 +9,7 @@ from sqlalchemy import Column, Connection, Table, select
 
 from opinionsim.errors import DamagedError
 from opinionsim.messages import prompt_identity
-from opinionsim.store import _audits, _counts, _queries, _schema
+from opinionsim.store import _counts, _measured, _queries, _schema
 
 #: Columns by which rows refer to the rows of another table.
 _REFERENCES = (
@@ -39,7 +39,7 @@ def checks(dialect: str) -> Iterator[Callable[[Connection], Iterator[str]]]:
     for column, there in _REFERENCES:
         yield partial(_references, column=column, there=there)
     yield _designs
-    yield _audits.missing
+    yield _measured.missing_labels
 
 
 def _file(connection: Connection) -> Iterator[str]:

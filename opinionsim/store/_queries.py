@@ -12,9 +12,9 @@ from sqlalchemy import Connection, Table, select
 from opinionsim.errors import DamagedError
 from opinionsim.evidence import instrument_validation
 from opinionsim.messages import ChatMessage
-from opinionsim.store import _audits, _counts, _schema
+from opinionsim.store import _counts, _schema
 from opinionsim.store._journal import prompt_links, stored_entries, stored_prompts
-from opinionsim.store._measured import instruments
+from opinionsim.store._measured import audit_findings, instruments
 from opinionsim.store._rows import (
     SUMMARY,
     AgentRow,
@@ -98,7 +98,7 @@ def cells(connection: Connection, design: DesignRow) -> list[dict[str, Any]]:
     stored = {row.run_id: row for row in _schema.of_runs(connection, _schema.runs, run_ids)}
     known = {row.instrument_id: row for row in instruments(connection)}
     tried = {row.run_id for row in seats(connection, None) if row.trial}
-    audited = _audits.found(connection)
+    audited = audit_findings(connection)
     found = []
     for cell in design.runs:
         if cell.run_id not in stored:

@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from opinionsim.errors import StoreError
 from opinionsim.llm import Entry
 from opinionsim.messages import ChatMessage
-from opinionsim.store import _audits, _checking, _counts, _files, _following, _measured, _points, _queries, _workers
+from opinionsim.store import _checking, _counts, _files, _following, _measured, _points, _queries, _workers
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._journal import stored_entries
 from opinionsim.store._rows import (
@@ -291,11 +291,11 @@ class StoreReader:
 
     def audits(self) -> list[AuditRow]:
         """All audits of instruments, the one made last at the end."""
-        return self._read(_audits.audits)
+        return self._read(_measured.audits)
 
     def labels(self, audit_id: str) -> list[LabelRow]:
         """The labels of an audit, by coder and text."""
-        return self._read(_audits.labels, audit_id)
+        return self._read(_measured.labels, audit_id)
 
     # Models and texts
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from sqlalchemy import Connection
 
 from opinionsim.errors import StoreError
-from opinionsim.store import _audits, _files, _measured, _points, _postgres, _record, _schema, _stored, _workers
+from opinionsim.store import _files, _measured, _points, _postgres, _record, _schema, _stored, _workers
 from opinionsim.store._address import parse
 from opinionsim.store._claims import Claims, require_epoch, set_run
 from opinionsim.store._database import Database, as_store_error
@@ -372,7 +372,7 @@ class Store(StoreReader):
 
     def save_audit(self, audit: AuditRow, labels: Sequence[LabelRow] = ()) -> None:
         """Save an audit, with labels that replace those that their coders gave before, in one transaction."""
-        self._write(lambda connection: _audits.save(connection, audit, labels))
+        self._write(lambda connection: _measured.save_audit(connection, audit, labels))
 
     # Connections
 

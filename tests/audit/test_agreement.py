@@ -97,5 +97,3 @@ def test_labels_off_the_scale_and_odd_weights_are_refused() -> None:
         confusion([3], [1], SCALE)
     with pytest.raises(MeasurementError, match="weights must be 2 finite numbers"):
         confusion([1, 1], [1, 1], SCALE, [1])
-    with pytest.raises(MeasurementError, match="distance must be"):
-        krippendorff_alpha([[1, 2], [1, 2]], distance="ratio")  # type: ignore[arg-type]
