@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -163,7 +164,10 @@ def labels(connection: Connection, audit_id: str) -> list[LabelRow]:
     """The labels of an audit, by coder and text."""
     table = _schema.labels
     asked = select(table).where(table.c.audit_id == audit_id).order_by(*table.primary_key)
-    return [_schema.made(LabelRow, table, row) for row in _schema.sealed(connection, table, asked)]
+    return [
+        _schema.made(LabelRow, table, row, value=math.nan if row.value is None else row.value)
+        for row in _schema.sealed(connection, table, asked)
+    ]
 
 
 def audit_findings(connection: Connection) -> dict[tuple[str, str], str]:
