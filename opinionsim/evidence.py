@@ -82,8 +82,8 @@ def played_by(models: Iterable[str], evidence: Iterable[str]) -> str:
     return "; ".join(said)
 
 
-def instrument_validation(evidence: str, kinds: Collection[str]) -> str:
-    """State the validation of an instrument on the texts of a run that has no audit against human labels on record.
+def instrument_validation(evidence: str, kinds: Collection[str], audited: str = "") -> str:
+    """State the validation of an instrument on the texts of a run.
 
     Parameters
     ----------
@@ -91,13 +91,18 @@ def instrument_validation(evidence: str, kinds: Collection[str]) -> str:
         The evidence of the run; the authors of ``mixed`` runs may include chat models.
     kinds : collection of str
         Kinds of text the instrument codes. A self-report needs no interpretation.
+    audited : str
+        What audits on record have found for the instrument and the model of the run; empty without any.
 
     Returns
     -------
     str
-        :data:`NOT_VALIDATED` where a classifier reads texts that chat models wrote or may have written, else empty.
+        What audits have found; without any, :data:`NOT_VALIDATED` where a classifier reads texts that chat models wrote
+        or may have written, else empty.
     """
-    return NOT_VALIDATED if evidence in ("model", "mixed") and set(kinds) - {_SELF_REPORT} else ""
+    if not set(kinds) - {_SELF_REPORT}:
+        return ""
+    return audited or (NOT_VALIDATED if evidence in ("model", "mixed") else "")
 
 
 def validation_statement(validation: Iterable[object], kind: str | None = None) -> str:

@@ -15,6 +15,7 @@ import pytest
 import typer
 import yaml
 from PIL import Image
+from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from opinionsim.classic import MODELS
@@ -109,6 +110,8 @@ def test_commands_and_options_exist(command: list[str]) -> None:
         assert command == ["--help"]
         return
     _, known, _ = group.resolve_command(group.make_context("opinionsim", [], resilient_parsing=True), command)
+    if isinstance(known, TyperGroup):
+        _, known, _ = known.resolve_command(known.make_context(command[0], [], resilient_parsing=True), command[1:])
     given = {word for word in command[1:] if word.startswith("--")}
     assert given <= _options(known)
 

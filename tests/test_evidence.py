@@ -34,3 +34,9 @@ def test_texts_that_chat_models_may_have_written_are_not_validated(evidence: str
     assert instrument_validation(evidence, ["report"]) == (NOT_VALIDATED if by_models else "")
     assert instrument_validation(evidence, ["report", "self-report"]) == (NOT_VALIDATED if by_models else "")
     assert instrument_validation(evidence, ["self-report"]) == instrument_validation(evidence, []) == ""
+
+
+def test_what_an_audit_found_stands_in_the_place_of_no_validation() -> None:
+    assert instrument_validation("model", ["report"], "audited by Ann") == "audited by Ann"
+    assert instrument_validation("scripted", ["report"], "audited by Ann") == "audited by Ann"
+    assert instrument_validation("model", ["self-report"], "audited by Ann") == ""

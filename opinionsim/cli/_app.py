@@ -72,6 +72,8 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Print opinions by condition with intervals, contrasts, what is missing, and metrics the spec names.",
         ),
         "plot": ("_outputs:plot", "Draw a figure into a file and print its path."),
+        "measure": ("_run:measure", "Code the texts of finished runs with one more instrument."),
+        "audit": ("_audit:audit", "Compare an instrument with labels of people, and correct numbers by them."),
         "export": ("_outputs:export", "Write all frames as CSV or Parquet, and the manifest, into a folder."),
         "replay": (
             "_reading:replay",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,6 +19,7 @@ from opinionsim.errors import SpecError
 from opinionsim.watching import row_of
 
 if TYPE_CHECKING:
+    from opinionsim.analysis import Table
     from opinionsim.store import Results
 
 #: Kinds of text opinions are coded from.
@@ -117,6 +118,11 @@ def table(
     with open_store(store, write=False) as opened:
         answered = several_answered(models_of(opened, results.run_ids))
     made = [replace(each, notes=(*each.notes, *answered)) for each in made]
+    print_tables(made, csv, form, as_json=as_json)
+
+
+def print_tables(made: Sequence[Table], csv: Path | None, form: TableForm = "text", *, as_json: bool) -> None:
+    """Print tables in a form, and save each in a file where one is named."""
     if as_json:
         say_json([{"title": each.title, "notes": each.notes, "rows": records(each.frame)} for each in made])
     else:

@@ -1,4 +1,4 @@
-"""The command run: progress, interrupts, and the report at the end."""
+"""The commands run and measure: progress, interrupts, and the report at the end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opinionsim.cli._console import counted, note
-from opinionsim.cli._options import Changes, Prompts, Slots, Spec, read_spec
+from opinionsim.cli._options import (
+    Changes,
+    DesignNumber,
+    ExperimentName,
+    Prompts,
+    Slots,
+    Spec,
+    StorePath,
+    assignments,
+    own_modules,
+    read_spec,
+)
+from opinionsim.cli._stores import read_results
 from opinionsim.errors import SpecError
 from opinionsim.progress import attended, shown, stop_requests
 from opinionsim.watching import reasons, spelled
@@ -89,6 +101,41 @@ def run(
         rest = sum(calls_by_run(experiment, loaded).values()) - forecast.calls if pilot else 0
         _compare(forecast, summary, rest)
     _say_next(url, summary)
+    end(summary)
+
+
+def measure(
+    store: StorePath,
+    classifier: Annotated[str, typer.Option(metavar="NAME", help="Classifier (see: opinionsim list classifiers).")],
+    variable: Annotated[str, typer.Option(metavar="NAME", help="What it measures.")] = "stance",
+    texts: Annotated[str, typer.Option(metavar="A,B", help="Kinds of text that it reads.")] = "report",
+    context: Annotated[bool, typer.Option("--context", help="Tell it what was read, and who wrote.")] = False,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the classifier.")
+    ] = None,
+    max_concurrency: Slots = None,
+    experiment: ExperimentName = None,
+    design: DesignNumber = None,
+) -> None:
+    """Code the texts of finished runs with one more instrument."""
+    from opinionsim.specification import load_experiment
+
+    own_modules()
+    results = read_results(store, experiment, design)
+    added = {
+        "variable": variable,
+        "classifier": {"name": classifier, "options": assignments(settings, "--set")},
+        "texts": [kind.strip() for kind in texts.split(",")],
+        "context": context,
+    }
+    instruments = [*results.spec["measurement"]["instruments"], added]
+    again = load_experiment(results.manifest, {"measurement.instruments": instruments})
+    finished = set(results.runs.loc[results.runs["status"] == "complete", "run_id"])
+    if not finished:
+        raise SpecError("no run is complete, so there is nothing to measure: `opinionsim run` goes on")
+    only = None if finished == set(results.run_ids) else finished
+    summary = carry_out(again, results.url, max_concurrency=max_concurrency, only=only, calls=0)
+    report(results.url, summary)
     end(summary)
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import Column, Connection, Table, select
 
 from opinionsim.errors import DamagedError
 from opinionsim.messages import prompt_identity
-from opinionsim.store import _counts, _queries, _schema
+from opinionsim.store import _counts, _measured, _queries, _schema
 
 #: Columns by which rows refer to the rows of another table.
 _REFERENCES = (
@@ -18,6 +18,7 @@ _REFERENCES = (
     (_schema.journal.c.prompt_hash, _schema.prompts),
     (_schema.prompts.c.before, _schema.prompts),
     (_schema.opinions.c.instrument_id, _schema.instruments),
+    (_schema.labels.c.audit_id, _schema.audits),
     *((table.c.run_id, _schema.runs) for table in (_schema.counts, _schema.waits, _schema.seats, *_schema.PRODUCED)),
 )
 
@@ -38,6 +39,7 @@ def checks(dialect: str) -> Iterator[Callable[[Connection], Iterator[str]]]:
     for column, there in _REFERENCES:
         yield partial(_references, column=column, there=there)
     yield _designs
+    yield _measured.missing_labels
 
 
 def _file(connection: Connection) -> Iterator[str]:

@@ -120,7 +120,8 @@ class Claims:
             _schema.insert_new(connection, turn, [_schema.sealed_row(turn, row, seq=seq, reads=reads)])
         _schema.upsert(connection, _schema.counts, [counts.sealed(run_id)])
         set_run(connection, run_id, status="withdrawn", error="a person has withdrawn what it wrote")
-        connection.execute(delete(_schema.waits).where(_schema.waits.c.run_id == run_id))
+        for table in (_schema.waits, _schema.labels):
+            connection.execute(delete(table).where(table.c.run_id == run_id))
         drop_unused(connection)
 
     def _is_elsewhere(self, connection: Connection, run: Any) -> bool:

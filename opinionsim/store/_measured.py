@@ -1,19 +1,20 @@
-"""The instruments on record, and the texts that each has not coded yet."""
+"""The instruments on record, the texts that each has not coded yet, and audits of them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, get_args
 
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import Connection, and_, delete, select
 
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.messages import WORDLESS, Condition, Message
 from opinionsim.store import _counts, _schema
-from opinionsim.store._rows import InstrumentRow
+from opinionsim.store._rows import AuditRow, InstrumentRow, LabelRow
 
 #: The texts that an opinion is about: the index of a turn, and of a second one or None.
 _Key = tuple[int, int | None]
@@ -141,3 +142,47 @@ def _require_same(classifier: str, before: dict[str, Any], options: dict[str, An
             f"measurement.classifier: {classifier!r} has coded texts in this store before, and is another one now: "
             f"{told}. Undo the change, name the difference under measurement.classifier.options, or use another store"
         )
+
+
+def save_audit(connection: Connection, audit: AuditRow, labels: Sequence[LabelRow]) -> None:
+    """Insert or replace an audit, with labels in the place of those that their coders gave before."""
+    table = _schema.labels
+    _schema.upsert(connection, _schema.audits, [_schema.sealed_row(_schema.audits, audit)])
+    for coder in sorted({label.coder for label in labels}):
+        connection.execute(delete(table).where(table.c.audit_id == audit.audit_id, table.c.coder == coder))
+    _schema.insert_new(connection, table, [_schema.sealed_row(table, label) for label in labels])
+
+
+def audits(connection: Connection) -> list[AuditRow]:
+    """All audits, the one made last at the end."""
+    table = _schema.audits
+    found = _schema.sealed(connection, table, select(table).order_by(table.c.made_at, table.c.audit_id))
+    return [_schema.made(AuditRow, table, row) for row in found]
+
+
+def labels(connection: Connection, audit_id: str) -> list[LabelRow]:
+    """The labels of an audit, by coder and text."""
+    table = _schema.labels
+    asked = select(table).where(table.c.audit_id == audit_id).order_by(*table.primary_key)
+    return [
+        _schema.made(LabelRow, table, row, value=math.nan if row.value is None else row.value)
+        for row in _schema.sealed(connection, table, asked)
+    ]
+
+
+def audit_findings(connection: Connection) -> dict[tuple[str, str], str]:
+    """What audits found, by instrument and model; one by people goes before any other, then the last made."""
+    said = sorted((each for audit in audits(connection) for each in audit.findings), key=lambda each: each["people"])
+    return {(each["instrument_id"], each["model"]): str(each["text"]) for each in said}
+
+
+def missing_labels(connection: Connection) -> Iterator[str]:
+    """Coders of audits with fewer labels than texts, in words; texts that were forgotten have none."""
+    run = _schema.runs.c
+    there = set(map(tuple, connection.execute(select(run.run_id, run.generation))))
+    for audit in audits(connection):
+        given = {(label.coder, label.run_id, label.turn) for label in labels(connection, audit.audit_id)}
+        texts = [text for text in audit.sample["texts"] if (text["run_id"], text["generation"]) in there]
+        for coder in audit.coders:
+            if lost := sum((coder, text["run_id"], text["turn"]) not in given for text in texts):
+                yield f"{lost} labels of the coder {coder!r} in audit {audit.audit_id} are missing"

@@ -14,7 +14,7 @@ from opinionsim.evidence import instrument_validation
 from opinionsim.messages import ChatMessage
 from opinionsim.store import _counts, _schema
 from opinionsim.store._journal import prompt_links, stored_entries, stored_prompts
-from opinionsim.store._measured import instruments
+from opinionsim.store._measured import audit_findings, instruments
 from opinionsim.store._rows import (
     SUMMARY,
     AgentRow,
@@ -99,6 +99,7 @@ def cells(connection: Connection, design: DesignRow) -> list[dict[str, Any]]:
     stored = registered(connection, run_ids)
     known = {row.instrument_id: row for row in instruments(connection)}
     tried = {row.run_id for row in seats(connection, None) if row.trial}
+    audited = audit_findings(connection)
     found = []
     for cell in design.runs:
         if cell.run_id not in stored:
@@ -106,13 +107,15 @@ def cells(connection: Connection, design: DesignRow) -> list[dict[str, Any]]:
         stance = known.get(cell.instrument_id or "")
         if stance is None and cell.instrument_id:
             raise DamagedError(f"instrument {cell.instrument_id} is missing")
-        found.append(_row(design.name, cell, stored[cell.run_id], stance))
+        run = stored[cell.run_id]
+        known_of = audited.get((cell.instrument_id or "", run.model), "")
+        found.append(_row(design.name, cell, run, stance, known_of))
         if cell.run_id in tried and found[-1]["status"] == "complete":
             found[-1]["status"] = "trial"
     return found
 
 
-def _row(experiment: str, cell: ExperimentRun, run: Any, stance: InstrumentRow | None) -> dict[str, Any]:
+def _row(experiment: str, cell: ExperimentRun, run: Any, stance: InstrumentRow | None, audited: str) -> dict[str, Any]:
     return {
         "run_id": cell.run_id,
         "experiment": experiment,
@@ -127,7 +130,7 @@ def _row(experiment: str, cell: ExperimentRun, run: Any, stance: InstrumentRow |
         "every_report": cell.every_report,
         "instrument_id": cell.instrument_id,
         "classifier": None if stance is None else stance.classifier,
-        "validation": instrument_validation(run.evidence, cell.instruments.get(cell.instrument_id or "", ())),
+        "validation": instrument_validation(run.evidence, cell.instruments.get(cell.instrument_id or "", ()), audited),
         "error": run.error,
         "wording": None if run.begun_at is None else run.wording,
         "begun_at": run.begun_at,

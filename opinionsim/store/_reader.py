@@ -18,10 +18,12 @@ from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._journal import prompt_links, stored_entries
 from opinionsim.store._rows import (
     AgentRow,
+    AuditRow,
     Columns,
     DesignRow,
     EdgeRow,
     InstrumentRow,
+    LabelRow,
     OpinionRow,
     Paid,
     PointRow,
@@ -318,6 +320,14 @@ class StoreReader:
             If `about` is neither of these.
         """
         return self._read(_measured.uncoded, run_ids, instrument_id, kinds, about)
+
+    def audits(self) -> list[AuditRow]:
+        """All audits of instruments, the one made last at the end."""
+        return self._read(_measured.audits)
+
+    def labels(self, audit_id: str) -> list[LabelRow]:
+        """The labels of an audit, by coder and text."""
+        return self._read(_measured.labels, audit_id)
 
     # Models and texts
 

@@ -372,6 +372,52 @@ class InstrumentRow:
     code: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """A sample of texts that coders label, to learn how an instrument errs on them.
+
+    Attributes
+    ----------
+    audit_id : str
+        Its identity.
+    experiment_id : str
+        The experiment whose texts it samples.
+    sample : dict of JSON values
+        How it was drawn, and the ``texts``: a list of run_id, turn, generation of the run, code and inclusion
+        probability.
+    coders : dict of str to str
+        The evidence of each coder who has labelled it: ``human`` or ``model``.
+    findings : tuple of dict
+        What was found: instrument_id, model, whether people gave the labels, and a statement.
+    made_at : float
+        Unix time at which it was drawn.
+    """
+
+    audit_id: str
+    experiment_id: str
+    sample: Mapping[str, Any]
+    coders: Mapping[str, str] = field(default_factory=dict)
+    findings: tuple[Mapping[str, Any], ...] = ()
+    made_at: float = 0.0
+
+
+class LabelRow(NamedTuple):
+    """What a coder says of a text."""
+
+    audit_id: str
+    """The audit whose sample has the text."""
+    coder: str
+    """Name of the coder."""
+    run_id: str
+    """The run of the text."""
+    turn: int
+    """Its turn."""
+    value: float
+    """The scale point; NaN where the coder finds no opinion."""
+    evidence: str
+    """``human`` or ``model``."""
+
+
 class Paid(NamedTuple):
     """Usage of stored calls."""
 

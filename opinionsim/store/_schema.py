@@ -237,6 +237,10 @@ NUMBERED = (turns, ties, opinions)
 points = _table("points", "point_id replicate:int", "measures:json time:int stopped:int error")
 #: All that determines the numbers of a point's runs but their replicate. `point_id` is its hash.
 point_keys = _table("point_keys", "point_id", "key:json")
+#: Samples of texts for coders; `coders` has the evidence of each, `findings` what was found for instruments and models.
+audits = _table("audits", "audit_id", "experiment_id sample:json coders:json findings:json made_at:float")
+#: What coders say of the texts of audits; `value` is NULL where they find no opinion.
+labels = _table("labels", "audit_id coder run_id turn:int", "value:float? evidence")
 #: Workers that execute runs, their last sign of life, by the clock of a shared database, and what they are doing.
 workers = _table("workers", "owner", "heartbeat_at:float doing", sealed=False)
 schema_version = _table("schema_version", "version:int", "applied_at:float", sealed=False, rowed=True)

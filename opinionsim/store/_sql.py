@@ -18,7 +18,7 @@ from opinionsim.store._claims import Claims, require_epoch, set_run
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._reader import StoreReader
 from opinionsim.store._record import RunRecord
-from opinionsim.store._rows import DesignRow, InstrumentRow, PointRow, RunRow, SeatRow, Status
+from opinionsim.store._rows import AuditRow, DesignRow, InstrumentRow, LabelRow, PointRow, RunRow, SeatRow, Status
 from opinionsim.store._workers import Heartbeat
 from opinionsim.store._writer import Writer
 
@@ -369,6 +369,10 @@ class Store(StoreReader):
             If they differ: opinions by other weights of the same name, for instance, would be mixed in unseen.
         """
         self._write(lambda connection: _measured.save_instrument(connection, instrument))
+
+    def save_audit(self, audit: AuditRow, labels: Sequence[LabelRow] = ()) -> None:
+        """Save an audit, with labels that replace those that their coders gave before, in one transaction."""
+        self._write(lambda connection: _measured.save_audit(connection, audit, labels))
 
     # Connections
 

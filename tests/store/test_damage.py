@@ -18,7 +18,19 @@ from sqlalchemy import Table, Text
 
 from opinionsim.errors import DamagedError, StoreError
 from opinionsim.llm import Question
-from opinionsim.store import FRAMES, EdgeRow, PointRow, SeatRow, Store, TieRow, follow, load, open_store
+from opinionsim.store import (
+    FRAMES,
+    AuditRow,
+    EdgeRow,
+    LabelRow,
+    PointRow,
+    SeatRow,
+    Store,
+    TieRow,
+    follow,
+    load,
+    open_store,
+)
 from tests.support.editing import SEALED, seal
 from tests.support.rows import (
     CAST,
@@ -35,7 +47,7 @@ from tests.support.rows import (
 pytestmark = pytest.mark.long
 
 #: By these, rows are found: one that has another is missing where it was, which is looked for elsewhere.
-_FOUND_BY = {"run_id", "experiment_id", "point_id"}
+_FOUND_BY = {"run_id", "experiment_id", "point_id", "audit_id"}
 
 
 @pytest.fixture
@@ -59,6 +71,10 @@ def path(tmp_path: Path) -> Path:
         asyncio.run(record.wait_for(Question("r1", 3, 1, 2, "rank", "reply", 0, "Which?", asked_at=1.0, timeout_s=2.0)))
         store.finish("r1", record.epoch, "complete")
         store.save_seat(SeatRow("r1", 0, "t", 1.0, "Ann", "c", 2.0, "w", True))
+        text = {"run_id": "r1", "turn": 0, "generation": 1}
+        finding = {"instrument_id": "m1", "model": "scripted", "people": True, "text": "audited"}
+        audit = AuditRow("a1", "e1", {"texts": [text]}, {"ann": "human"}, (finding,), 1.0)
+        store.save_audit(audit, [LabelRow("a1", "ann", "r1", 0, 1.0, "human")])
         store.save_points([PointRow("p1", 0, {"bias": 0.5}, 7, True, "")], {"p1": {"model": "voter"}})
     return path
 
@@ -77,6 +93,8 @@ def _read(store: Store) -> Iterator[object]:
     yield store.instruments()
     yield store.seats("r1")
     yield store.waits("r1")
+    yield store.audits()
+    yield store.labels("a1")
     yield list(store.points(["p1"]))
     yield store.point_keys(["p1"])
     for of_run in (store.agents, store.edges, store.ties, store.turns, store.opinions, store.entries, store.calls):

@@ -9,7 +9,7 @@ import pytest
 import opinionsim as osim
 from opinionsim.errors import SpecError
 from opinionsim.llm import Question, Seat
-from opinionsim.store import open_store
+from opinionsim.store import AuditRow, LabelRow, open_store
 
 SPEC = {
     "name": "withdrawn",
@@ -48,6 +48,17 @@ def url(tmp_path: Path) -> str:
 def _bytes(url: str) -> bytes:
     path = Path(url.removeprefix("sqlite:///"))
     return b"".join(each.read_bytes() for each in sorted(path.parent.glob(path.name + "*")))
+
+
+def test_labels_of_a_withdrawn_run_go_and_those_of_other_runs_stay(url: str) -> None:
+    run_id, other = osim.load(url).runs["run_id"].unique()
+    with open_store(url) as store:
+        texts = [{"run_id": each, "turn": 0, "generation": 0} for each in (run_id, other)]
+        audit = AuditRow("a1", "e1", {"texts": texts}, {"ann": "human"})
+        store.save_audit(audit, [LabelRow("a1", "ann", each, 0, 1.0, "human") for each in (run_id, other)])
+        store.withdraw(run_id, 1)
+        assert [label.run_id for label in store.labels("a1")] == [other]
+        assert not list(store.damage())
 
 
 def test_no_byte_of_a_withdrawn_text_stays_and_other_people_keep_theirs(url: str) -> None:

@@ -1,0 +1,40 @@
+"""Audits: how well an instrument reads texts, by labels of people, and numbers corrected by them.
+
+In order: :func:`plan` says how many labels are needed, :func:`draw` samples texts and :func:`write_files` gives them to
+coders; :func:`read_files` and :func:`keep` take their labels in, :func:`score_tables` says what they show, and
+:func:`correction_tables` gives raw and corrected numbers side by side.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opinionsim.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from opinionsim.audit._agreement import (
+        coefficients as coefficients,
+        cohen_kappa as cohen_kappa,
+        confusion as confusion,
+        krippendorff_alpha as krippendorff_alpha,
+    )
+    from opinionsim.audit._correct import bias_frames as bias_frames
+    from opinionsim.audit._diversity import correct_diversity as correct_diversity
+    from opinionsim.audit._labels import (
+        asked as asked,
+        combined as combined,
+        keep as keep,
+        labels_of as labels_of,
+        read_files as read_files,
+    )
+    from opinionsim.audit._plan import half_width as half_width, plan as plan
+    from opinionsim.audit._sample import (
+        Sample as Sample,
+        draw as draw,
+        sample_of as sample_of,
+        write_files as write_files,
+    )
+    from opinionsim.audit._score import keep_findings as keep_findings, score_tables as score_tables
+    from opinionsim.audit._tables import correction_tables as correction_tables
+
+__getattr__, __dir__ = on_first_use(__name__)

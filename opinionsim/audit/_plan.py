@@ -1,0 +1,68 @@
+"""How many labels an audit needs."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+
+from opinionsim.errors import SpecError
+
+#: Most labels a condition that a plan names.
+_MOST = 1_000_000
+
+
+def half_width(labels: int, noise: float = 0.3, points: int = 5, level: float = 0.95) -> float:
+    r"""Half-width that labels of this number leave to the corrected contrast of two mean opinions.
+
+    :math:`t_{2n-2} \sqrt{2 \sigma^2 / n}` for n labels in each condition. An instrument that reads a share of the texts
+    as a point drawn at random errs with the variance :math:`\sigma^2 =` `noise` :math:`(k^2 - 1) / 6`, if true opinions
+    take all k points as often. It is what the audit adds; the runs add their own.
+
+    Parameters
+    ----------
+    labels : int
+        Labels a condition, at least 2.
+    noise : float
+        Share of readings that are pure chance, in [0, 1].
+    points : int
+        Points of the scale, next to each other.
+    level : float
+        Level of the interval.
+
+    Raises
+    ------
+    SpecError
+        If an argument is out of range.
+    """
+    from scipy.stats import t
+
+    if labels < 2 or points < 2 or not 0 < noise <= 1 or not 0 < level < 1:
+        raise SpecError(
+            "an audit needs at least 2 labels a condition, a scale of 2 points, a noise above 0 and at most 1, and a "
+            f"level between 0 and 1; got {labels}, {points}, {noise}, {level}"
+        )
+    variance = noise * (points**2 - 1) / 6
+    return float(t.ppf((1 + level) / 2, 2 * labels - 2) * math.sqrt(2 * variance / labels))
+
+
+def plan(target: float, noise: float = 0.3, points: int = 5, level: float = 0.95) -> int:
+    """The smallest number of labels a condition with which the half-width is at most the target.
+
+    Parameters
+    ----------
+    target : float
+        Half-width in scale points, above 0.
+    noise, points, level
+        As for :func:`half_width`.
+
+    Raises
+    ------
+    SpecError
+        If an argument is out of range, or more than a million labels are needed.
+    """
+    if not (math.isfinite(target) and target > 0):
+        raise SpecError(f"the half-width must be a number of scale points above 0; got {target!r}")
+    if half_width(_MOST, noise, points, level) > target:
+        raise SpecError(f"a half-width of {target:g} needs more than {_MOST:,} labels a condition; name a larger one")
+    sizes = range(2, _MOST + 1)
+    return sizes[bisect_left(sizes, -target, key=lambda n: -half_width(n, noise, points, level))]

@@ -1,0 +1,251 @@
+"""Samples of texts for coders: drawn by condition, and written so that nothing tells where a text comes from."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from opinionsim.errors import SpecError, StoreError, whole_number
+from opinionsim.evidence import KINDS, TO_MEASURE
+from opinionsim.metrics import condition_axes, named_levels, stance_rows
+from opinionsim.opinions import OpinionScale
+from opinionsim.spreadsheets import write_csv
+from opinionsim.store import AuditRow, Results, open_store
+from opinionsim.streams import canonical_json, digest, stream
+
+#: Label of a text in which a coder finds no opinion.
+NO_OPINION = "N"
+#: Names of coders.
+_NAME = re.compile(r"\w[\w-]*")
+#: Columns of a coder's file.
+COLUMNS = ("audit", "coder", "item", "claim", "text", "label")
+#: Columns that identify a text.
+KEYS = ["run_id", "turn"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A sample of texts for coders, as the store keeps it.
+
+    Attributes
+    ----------
+    audit : AuditRow
+        What the store keeps.
+    texts : DataFrame
+        One row a text: ``run_id, turn, code, probability`` (of inclusion), ``text``, ``value`` (the instrument's), and
+        the columns of its opinion and of its run. Texts of runs that were begun anew are left out.
+    scale : OpinionScale
+        The scale to label on.
+    """
+
+    audit: AuditRow
+    texts: pd.DataFrame
+    scale: OpinionScale
+
+
+def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFrame, str]:
+    """The texts whose opinions count in tables, one row each, and their kind.
+
+    They are the last text of each participant with a measured opinion, or all of them where no report depends on
+    another, in complete runs, as the instrument of stance that the runs name has read them.
+
+    Parameters
+    ----------
+    results : Results
+        The results.
+    kind : str, optional
+        Kind of text; default the first present of report, response, post, ...
+
+    Raises
+    ------
+    SpecError
+        If there is none.
+    """
+    runs = results.runs[results.runs["status"] == "complete"].drop_duplicates("run_id")
+    # A run of several cells is read by the instrument of the first.
+    rows = stance_rows(runs, results.opinions).merge(
+        runs, on=["run_id", "cell", "instrument_id"], suffixes=("", "_of_run")
+    )
+    rows = rows[rows["value"].notna()]
+    present = [name for name in KINDS if name in set(rows["kind"]) and name != "self-report"]
+    if not present or (kind is not None and kind not in present):
+        valid = f"kind must be one of {', '.join(present)}; got {kind!r}" if present else TO_MEASURE
+        raise SpecError(f"no text of a complete run to label: {valid}")
+    chosen = kind or present[0]
+    rows = rows[rows["kind"] == chosen].sort_values(["run_id", "agent", "turn"], kind="stable")
+    if rows["scale"].nunique() > 1:
+        raise SpecError("the texts are read on several scales, and labels are on one: name a design with one scale")
+    last = ~rows.duplicated(["run_id", "agent"], keep="last")
+    return rows[last | rows["every_report"].astype(bool)].reset_index(drop=True), chosen
+
+
+def draw(
+    results: Results, labels: int, *, by: Sequence[str] | None = None, kind: str | None = None, seed: int = 0
+) -> Sample:
+    """Draw a sample of texts for coders and keep it in the store.
+
+    Parameters
+    ----------
+    results : Results
+        The results.
+    labels : int
+        Texts a condition; all where a condition has fewer.
+    by : sequence of str, optional
+        Columns of the runs frame that make the conditions, the primary contrast first; default the first condition
+        that varies.
+    kind : str, optional
+        Kind of text, as for :func:`counted_texts`.
+    seed : int
+        Seed of the draw, >= 0.
+
+    Returns
+    -------
+    Sample
+        The same arguments give the same sample, for further coders.
+
+    Raises
+    ------
+    SpecError
+        If a number is out of range, a condition is unknown, or there is no text to label.
+
+    Notes
+    -----
+    Within a condition every text has the same inclusion probability. The sample is systematic over the runs in random
+    order, with random order within a run, so that runs are represented as evenly as their number allows.
+    """
+    whole_number("labels", labels, 1)
+    whole_number("seed", seed, 0)
+    rows, chosen = counted_texts(results, kind)
+    varying = condition_axes(results.runs)
+    axes = list(varying[:1] if by is None else by)
+    if unknown := [axis for axis in axes if axis not in results.runs.columns]:
+        raise SpecError(f"no condition {unknown[0]!r}; the runs differ in {', '.join(varying) or 'none'}")
+    drawn = [
+        _drawn(group, labels, stream(seed, "audit sample", 0, *map(str, level)))
+        for level, group in rows.groupby([named_levels(rows[axis]) for axis in axes or ["kind"]])
+    ]
+    with open_store(results.url) as opened:
+        states = opened.states(results.run_ids)
+        how = {"by": axes, "kind": chosen, "labels": labels, "seed": seed, "design": results.design}
+        texts: list[Any] = pd.concat(drawn)[[*KEYS, "probability"]].to_dict("records")
+        for text in texts:
+            text["generation"] = states[text["run_id"]].generation
+        # A letter comes first, since spreadsheets take 12e4 for a number.
+        identity = "a" + digest(canonical_json([results.name, how, texts]))[:7]
+        for text in texts:
+            text["code"] = "t" + digest(canonical_json([identity, text["run_id"], text["turn"]]))[:7]
+        audit = next((each for each in opened.audits() if each.audit_id == identity), None)
+        if audit is None:
+            payer = next(each.experiment_id for each in opened.designs() if each.name == results.name)
+            audit = AuditRow(identity, payer, {**how, "texts": texts}, made_at=time.time())
+            opened.save_audit(audit)
+    return _sample(results, audit)
+
+
+def _drawn(group: pd.DataFrame, n: int, draws: np.random.Generator) -> pd.DataFrame:
+    """A systematic sample of the texts of a condition, runs and the texts of each in random order."""
+    mixed = group.iloc[draws.permutation(len(group))]
+    runs = pd.Series(draws.permutation(mixed["run_id"].nunique()), index=sorted(set(mixed["run_id"])))
+    mixed = mixed.iloc[np.argsort(runs[mixed["run_id"]].to_numpy(), kind="stable")]
+    size = min(n, len(mixed))
+    places = np.floor((draws.random() + np.arange(size)) * len(mixed) / size).astype(int)
+    return mixed.iloc[places].assign(probability=size / len(mixed))
+
+
+def sample_of(results: Results, audit: str | None = None) -> Sample:
+    """A sample that was drawn from the texts of an experiment.
+
+    Parameters
+    ----------
+    results : Results
+        The results of the experiment.
+    audit : str, optional
+        Identity of the sample; default the one drawn last.
+
+    Raises
+    ------
+    StoreError
+        If there is no such sample.
+    """
+    with open_store(results.url, write=False) as opened:
+        known = {design.experiment_id for design in opened.designs() if design.name == results.name}
+        found = {each.audit_id: each for each in opened.audits() if each.experiment_id in known}
+    chosen = next(reversed(found), "") if audit is None else audit
+    if chosen not in found:
+        held = f"it has {', '.join(found)}" if found else "draw one with `opinionsim audit sample`"
+        raise StoreError(f"{results.name} in {results.url} has no such audit; {held}")
+    return _sample(results, found[chosen])
+
+
+def axes_of(sample: Sample) -> list[str]:
+    """The conditions by which a sample was drawn."""
+    return list(sample.audit.sample["by"])
+
+
+def _sample(results: Results, audit: AuditRow) -> Sample:
+    """A sample as it is now, with texts and readings."""
+    rows, _ = counted_texts(results, audit.sample["kind"])
+    texts = pd.DataFrame(audit.sample["texts"])
+    with open_store(results.url, write=False) as opened:
+        generation = texts["run_id"].map({key: state.generation for key, state in opened.states().items()})
+        scales = {each.instrument_id: OpinionScale(each.points, each.labels) for each in opened.instruments()}
+    said = results.turns[[*KEYS, "message"]].rename(columns={"message": "text"})
+    found = texts[generation == texts["generation"]].merge(rows, on=KEYS).merge(said, on=KEYS)
+    if found.empty:
+        raise StoreError(f"none of the texts of audit {audit.audit_id} is there any more; draw another sample")
+    return Sample(audit, found, scales[found["instrument_id"].iloc[0]])
+
+
+def write_files(sample: Sample, coders: Sequence[str], folder: str | Path) -> list[Path]:
+    """Write one CSV file for each coder, and the instructions.
+
+    A file has the claim and the text of each item, and an empty column for the label; nothing in it tells condition,
+    author or what the instrument read. Each coder gets the items in an order of its own.
+
+    Parameters
+    ----------
+    sample : Sample
+        From :func:`draw`.
+    coders : sequence of str
+        Names of the coders, which stand in their files.
+    folder : str or Path
+        Where to write; made if it does not exist. No file is replaced.
+
+    Returns
+    -------
+    list of Path
+        The files, the instructions last.
+
+    Raises
+    ------
+    SpecError
+        If a name cannot be part of a file's name or comes twice, or a file exists already.
+    """
+    if not coders or len(set(coders)) < len(coders) or not all(map(_NAME.fullmatch, coders)):
+        raise SpecError(f"coders must be distinct names of letters, digits and hyphens; got {', '.join(coders)!r}")
+    audit_id, target = sample.audit.audit_id, Path(folder)
+    paths = [target / f"{audit_id}-{name}.csv" for name in coders]
+    if there := [path for path in paths if path.exists()]:
+        raise SpecError(f"{there[0]} exists already and may hold labels; name another folder")
+    target.mkdir(parents=True, exist_ok=True)
+    items = sample.texts.assign(audit=audit_id, item=sample.texts["code"], label="")
+    for name, path in zip(coders, paths, strict=True):
+        order = stream(sample.audit.sample["seed"], "audit order", 0, name).permutation(len(items))
+        write_csv(items.assign(coder=name).iloc[order][list(COLUMNS)], path)
+    guide = target / f"{audit_id}-instructions.txt"
+    points = "\n".join(f"  {point:>3}  {sample.scale.label(point)}" for point in sample.scale.points)
+    guide.write_text(
+        "Read each text by itself. In the column label, give the opinion that its author expresses of the claim:\n"
+        f"{points}\n    {NO_OPINION}  the text expresses no opinion of the claim\n"
+        "Texts may call the claim Theory XYZ or this theory.\n"
+        "Label every row, change no other column, and do not talk about the texts until all coders are done.\n",
+        encoding="utf-8",
+    )
+    return [*paths, guide]

@@ -1,0 +1,235 @@
+"""What labels say of an instrument: tables of agreement, errors and mirrored claims, and the statement for tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from opinionsim.analysis import Table
+from opinionsim.audit._agreement import coefficients, confusion
+from opinionsim.audit._labels import combined, labels_of
+from opinionsim.audit._printing import spelled, table_of
+from opinionsim.audit._sample import Sample, axes_of
+from opinionsim.classifiers import Item, load_classifier
+from opinionsim.errors import SpecError
+from opinionsim.evidence import NOT_VALIDATED
+from opinionsim.metrics import named_levels, order_levels
+from opinionsim.specification import Experiment, PlannedRun, load_experiment
+from opinionsim.store import Results, open_store
+from opinionsim.topics import Claim
+
+#: Fewest texts for which coefficients are given.
+ENOUGH = 50
+_COEFFICIENTS = {
+    name: name.replace("_", " ") for name in ("kappa", "weighted_kappa", "alpha_ordinal", "alpha_interval")
+}
+#: What texts call a masked claim.
+_MASK = "(?i)XYZ|this theory|the claim"
+_RULE = (
+    "Labels of several coders are combined by their median; a text in which more of them find no opinion than find one "
+    "has none. A median between two points counts in matrices and coefficients as the point nearer to neutral."
+)
+
+
+def people_of(sample: Sample) -> list[str]:
+    """Coders of a sample who are people."""
+    return sorted(name for name, evidence in sample.audit.coders.items() if evidence == "human")
+
+
+def judged(results: Results, sample: Sample) -> tuple[pd.DataFrame, list[str]]:
+    """The texts of a sample with their labels (column ``label``), and the coders whose labels they combine.
+
+    People alone count where there are any; coders that are models otherwise, as a check of consistency.
+    """
+    labels = labels_of(results, sample)
+    used = people_of(sample) or sorted(sample.audit.coders)
+    return sample.texts.assign(label=combined(labels[used])), used
+
+
+def score_tables(results: Results, sample: Sample, *, mirror: bool = False, seed: int = 0) -> list[Table]:
+    """Tables of what labels say of the instrument.
+
+    Parameters
+    ----------
+    results : Results
+        The results.
+    sample : Sample
+        With labels.
+    mirror : bool
+        Whether to code the texts again with the claim of the other side.
+    seed : int
+        Seed of resamples.
+
+    Returns
+    -------
+    list of Table
+        Agreement by coder, topic, framing and condition; confusion matrices; errors by condition; mirrored claims.
+    """
+    texts, used = judged(results, sample)
+    made = [_agreement(results, sample, texts, used, seed), _matrices(sample, texts), _errors(sample, texts)]
+    return [*made, _mirrored(results, sample)] if mirror else made
+
+
+def keep_findings(results: Results, sample: Sample, seed: int = 0) -> list[str]:
+    """Keep in the store what was found for each instrument and model, for tables to state; returns the statements."""
+    texts, used = judged(results, sample)
+    people, kind = people_of(sample), sample.audit.sample["kind"]
+    findings = []
+    for (instrument, model), own in texts.groupby(["instrument_id", "model"], dropna=False):
+        known = own[own["label"].notna()]
+        who = f"{len(used)} {'person' if len(used) == 1 else 'people'}" if people else f"the model {', '.join(used)}"
+        said = [f"labels of {who} on {len(known)} texts of kind {kind}: mean error {spelled(_error(known), 'error')}"]
+        if len(known) >= ENOUGH:
+            found = _coefficients(_pair(known, sample), known, sample, seed)
+            said.append(f"weighted kappa {spelled(found, 'weighted_kappa')}")
+        text = ("audited by " if people else f"{NOT_VALIDATED}; consistency with ") + ", ".join(said)
+        findings.append({"instrument_id": instrument, "model": model, "people": bool(people), "text": text})
+    with open_store(results.url) as opened:
+        opened.save_audit(replace(sample.audit, findings=tuple(findings)))
+    return [str(each["text"]) for each in findings]
+
+
+def _error(texts: pd.DataFrame) -> dict[str, float]:
+    """Mean of reading less label, weighted by inverse inclusion probabilities, and its interval for these texts."""
+    from scipy.stats import t
+
+    known = texts[texts["label"].notna()]
+    error, weight = (known["value"] - known["label"]).to_numpy(float), 1 / known["probability"].to_numpy(float)
+    n, mean, half = len(known), math.nan, math.nan
+    if n:
+        mean = float(np.average(error, weights=weight))
+    if n > 1:
+        spread = math.sqrt(float(((weight * (error - mean)) ** 2).sum()) * n / (n - 1)) / float(weight.sum())
+        half = float(t.ppf(0.975, n - 1)) * spread
+    return {"n": n, "error": mean, "error_low": mean - half, "error_high": mean + half}
+
+
+def _coefficients(labels: np.ndarray, texts: pd.DataFrame, sample: Sample, seed: int) -> dict[str, Any]:
+    """Coefficients of labels (coders, texts), the ends of their intervals, and reasons; only ``n`` below 50 texts."""
+    n = int(((~np.isnan(labels)).sum(axis=0) > 1).sum())
+    if n < ENOUGH:
+        return {"n": n, **dict.fromkeys(_COEFFICIENTS, math.nan)}
+    found = coefficients(labels, sample.scale.points, 1 / texts["probability"].to_numpy(float), seed)
+    ends = {f"{name}_{end}": getattr(each, end) for name, each in found.items() for end in ("low", "high", "reason")}
+    return {"n": n, **dict.fromkeys(_COEFFICIENTS, math.nan), **{name: found[name].value for name in found}, **ends}
+
+
+def _pair(texts: pd.DataFrame, sample: Sample) -> np.ndarray:
+    """Labels and readings, (2, texts)."""
+    return np.stack([_points(texts["label"], sample), texts["value"].to_numpy(float)])
+
+
+def _points(labels: pd.Series[float], sample: Sample) -> np.ndarray:
+    """Labels as points of the scale: a half point becomes the one nearer to neutral."""
+    known = {value: float(sample.scale.nearest(value)) for value in labels.dropna().unique()}
+    return labels.map(known).to_numpy(float)
+
+
+def _strata(sample: Sample, texts: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """All texts, then those of each level of conditions, topic and framing."""
+    yield "all", texts
+    for axis in dict.fromkeys((*axes_of(sample), "topic", "framing")):
+        levels = named_levels(texts[axis])
+        if levels.nunique() > 1:
+            for level in order_levels(levels):
+                yield f"{axis}={level}", texts[levels == level]
+
+
+def _agreement(results: Results, sample: Sample, texts: pd.DataFrame, used: list[str], seed: int) -> Table:
+    labels, rows = labels_of(results, sample), list[dict[str, Any]]()
+    for stratum, own in _strata(sample, texts):
+        found = _coefficients(_pair(own, sample), own, sample, seed)
+        rows.append({"of": "instrument and labels", "texts": stratum, **found})
+    for names in [*map(list, combinations(labels.columns, 2)), *([used] if used[2:] else [])]:
+        found = _coefficients(labels[names].to_numpy(float).T, texts, sample, seed)
+        rows.append({"of": " and ".join(names), "texts": "all", **found})
+    people = "people" if people_of(sample) else "chat models: a check of consistency, not of validity"
+    reasons = {str(value) for row in rows for name, value in row.items() if name.endswith("_reason")}
+    notes = [
+        f"Audit {sample.audit.audit_id}: {len(texts)} texts of kind {sample.audit.sample['kind']}, labelled by "
+        f"{', '.join(used)} ({people}); no opinion in {int(texts['label'].isna().sum())} of them, which do not count.",
+        *([_RULE] if used[1:] else []),
+        "Kappa: Cohen 1960; weighted kappa: Cohen 1968, quadratic weights; alpha: Krippendorff 2011. Weighted by "
+        "inverse inclusion probabilities; intervals of 95 % from 999 resamples of texts.",
+        f"Below {ENOUGH} labelled texts no coefficient is given; the table of labels and readings has all.",
+        *(f"Undefined: {each}." for each in sorted(reasons - {""})),
+    ]
+    shown = {"of": "between", "texts": "texts", "n": "n", **_COEFFICIENTS}
+    return table_of("agreement", "Agreement of instrument and labels", sample, rows, shown, 2, notes)
+
+
+def _matrices(sample: Sample, texts: pd.DataFrame) -> Table:
+    points = sample.scale.points
+    rows: list[dict[str, Any]] = []
+    for stratum, own in _strata(sample, texts):
+        for point, counts in zip(points, confusion(_points(own["label"], sample), own["value"], points), strict=True):
+            read = {f"read {each}": int(count) for each, count in zip(points, counts, strict=True)}
+            rows.append({"texts": stratum, "label": point, **read})
+    notes = ["Numbers of texts, unweighted, by label and reading of the instrument."]
+    return table_of("confusion", "Labels and readings", sample, rows, {each: each for each in rows[0]}, 2, notes)
+
+
+def _errors(sample: Sample, texts: pd.DataFrame) -> Table:
+    rows: list[dict[str, Any]] = [{"texts": stratum, **_error(own)} for stratum, own in _strata(sample, texts)]
+    told = []
+    for axis in axes_of(sample):
+        for first, second in combinations([row for row in rows if str(row["texts"]).startswith(f"{axis}=")], 2):
+            gap = second["error"] - first["error"]
+            half = math.hypot(*(row["error_high"] - row["error"] for row in (first, second)))
+            if abs(gap) > half:
+                ends = {"gap": gap, "gap_low": gap - half, "gap_high": gap + half}
+                told.append(f"{second['texts']} less {first['texts']} {spelled(ends, 'gap')}")
+    notes = [
+        "Error: reading less label, weighted by inverse inclusion probabilities; interval of 95 % for these texts.",
+        f"Errors differ between conditions, which can make a finding or hide one: {'; '.join(told)}."
+        if told
+        else "No difference of errors between conditions stands out of its interval; small ones may be there.",
+    ]
+    shown = {"texts": "texts", "n": "n", "error": "mean error"}
+    return table_of("errors", "Errors of the instrument", sample, rows, shown, 1, notes)
+
+
+def _mirrored(results: Results, sample: Sample) -> Table:
+    """The texts coded again with the claim of the other side: an instrument without a side answers the opposite."""
+    experiment = load_experiment(results.manifest)
+    planned = {run.run_id: run for run in experiment.runs}
+    # What a masked claim is called says the same of either side.
+    texts = sample.texts[~sample.texts["text"].str.contains(_MASK)].reset_index(drop=True)
+    if texts.empty:
+        raise SpecError("all texts call their claim a theory, which says the same of either side: nothing to mirror")
+    for instrument, places in texts.groupby("instrument_id").indices.items():
+        own = texts.iloc[places]
+        spec = planned[own["run_id"].iloc[0]].spec
+        chosen = next(each for each in spec.instruments if each.instrument_id == instrument)
+        coder = load_classifier(chosen.classifier.name, chosen.scale, **chosen.classifier.options)
+        claims = {run_id: _other_side(experiment, planned[run_id]) for run_id in set(own["run_id"])}
+        found = coder.classify([Item(str(row.text), claims[row.run_id]) for row in own.itertuples()]).value
+        texts.loc[places, "label"] = 2 * sample.scale.neutral - found
+    rows = []
+    for stratum, own in _strata(sample, texts):
+        both, same = _error(own), float((own["label"] == own["value"])[own["label"].notna()].mean())
+        ends = {f"yes{end}": both[f"error{end}"] / 2 for end in ("", "_low", "_high")}
+        rows.append({"texts": stratum, "n": both["n"], "opposite": same, **ends})
+    notes = [
+        "Each text coded with its claim and with that of the other side. Opposite: share with the opposite reading. "
+        "Towards yes: half the sum of both readings, 0 for an instrument that takes no side; it needs no labels. Left "
+        f"out: {len(sample.texts) - len(texts)} texts that call their claim a theory, which fits either side.",
+    ]
+    shown = {"texts": "texts", "n": "n", "opposite": "opposite", "yes": "towards yes"}
+    return table_of("mirror", "Mirrored claims", sample, rows, shown, 1, notes)
+
+
+def _other_side(experiment: Experiment, planned: PlannedRun) -> Claim:
+    """The claim of the other side of a run's topic."""
+    given = planned.spec.topic
+    topic = None if given is None else experiment.resources.topic(given)
+    sides = [] if topic is None or given is None else [side for side in topic.claims if side != given.framing]
+    if topic is None or len(sides) != 1:
+        raise SpecError(f"the mirror check needs a topic with two sides; run {planned.run_id} has none")
+    return topic.claim(sides[0])

@@ -1,0 +1,118 @@
+"""The commands of the group audit: how well an instrument reads texts, and numbers corrected by labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from opinionsim.cli._console import note, say
+from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, Tables
+from opinionsim.cli._outputs import Kind, print_tables
+from opinionsim.cli._stores import read_results
+from opinionsim.watching import spelled
+
+AuditName = Annotated[
+    str | None, typer.Option("--audit", metavar="ID", help="Which sample. Default: the one drawn last.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all draws.")]
+
+audit = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+
+
+@audit.callback()
+def _audit() -> None:
+    """Compare an instrument with labels of people, and correct numbers by them."""
+
+
+@audit.command()
+def plan(
+    half_width: Annotated[float, typer.Option(metavar="W", help="Half-width of a contrast, in scale points.")],
+    noise: Annotated[float, typer.Option(help="Share of readings that may be pure chance.")] = 0.3,
+    points: Annotated[int, typer.Option(help="Points of the scale.")] = 5,
+) -> None:
+    """Print how many labels a condition needs."""
+    from opinionsim.audit import plan as planned
+
+    say(
+        f"{planned(half_width, noise, points):,} labels a condition: the audit then adds at most ±{half_width:g} to a "
+        f"contrast of mean opinions (95 %), if {noise:.0%} of the readings are pure chance on {points} points."
+    )
+
+
+@audit.command()
+def sample(
+    store: StorePath,
+    labels: Annotated[int, typer.Option(metavar="N", help="Texts of each condition.")],
+    coders: Annotated[str, typer.Option(metavar="A,B", help="Names of the people who label, a file for each.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the files.")],
+    by: Annotated[str | None, typer.Option(metavar="A,B", help="Conditions, the primary contrast first.")] = None,
+    kind: Kind = None,
+    seed: Seed = 0,
+    experiment: ExperimentName = None,
+    design: DesignNumber = None,
+) -> None:
+    """Draw texts for coders and write a file for each; the key stays in the store."""
+    from opinionsim.audit import draw, write_files
+
+    axes = None if by is None else [axis.strip() for axis in by.split(",") if axis.strip()]
+    drawn = draw(read_results(store, experiment, design), labels, by=axes, kind=kind, seed=seed)
+    for path in write_files(drawn, [name.strip() for name in coders.split(",")], out):
+        note(f"wrote {path}")
+    note(
+        f"audit {drawn.audit.audit_id}: {len(drawn.texts)} texts by {', '.join(drawn.audit.sample['by']) or 'nothing'}"
+    )
+    note(f"Next, once the column label is filled in:\n  opinionsim audit score {spelled(store)} FILE...")
+
+
+@audit.command()
+def score(
+    store: StorePath,
+    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help="Files of coders, filled in.")] = None,
+    coder: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="A chat model that labels too, as a check of consistency.")
+    ] = None,
+    mirror: Annotated[bool, typer.Option("--mirror", help="Also code each text with the opposite claim.")] = False,
+    audit: AuditName = None,
+    experiment: ExperimentName = None,
+    design: DesignNumber = None,
+    csv: Tables = None,
+    as_json: AsJson = False,
+) -> None:
+    """Keep labels in the store and print how the instrument agrees with them; without files, print it again."""
+    from opinionsim.audit import asked, keep, keep_findings, read_files, sample_of, score_tables
+
+    results = read_results(store, experiment, design)
+    drawn = sample_of(results, audit)
+    if files:
+        drawn = keep(results, drawn, read_files(files, drawn), "human")
+    if coder is not None:
+        from opinionsim.classifiers import load_classifier
+
+        model = load_classifier("chat", drawn.scale, model=coder)
+        drawn = keep(results, drawn, {coder: asked(drawn, model)}, "model")
+    print_tables(score_tables(results, drawn, mirror=mirror), csv, as_json=as_json)
+    for text in keep_findings(results, drawn):
+        note(f"Tables now say: {text}.")
+
+
+@audit.command()
+def correct(
+    store: StorePath,
+    diversity: Annotated[bool, typer.Option(help="Whether to correct diversity too.")] = True,
+    simulations: Annotated[int, typer.Option(min=0, help="Simulated studies for each interval of diversity.")] = 50,
+    audit: AuditName = None,
+    seed: Seed = 0,
+    experiment: ExperimentName = None,
+    design: DesignNumber = None,
+    csv: Tables = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print mean opinions, contrasts and diversity as read and as corrected by labels of people."""
+    from opinionsim.audit import correction_tables, sample_of
+
+    results = read_results(store, experiment, design)
+    drawn = sample_of(results, audit)
+    found = correction_tables(results, drawn, diversity=diversity, simulations=simulations, seed=seed)
+    print_tables(found, csv, as_json=as_json)

@@ -1,0 +1,297 @@
+"""From a sample to statements in tables: what coders are given, what is taken from them, and what is kept."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import opinionsim as osim
+from opinionsim.audit import (
+    Sample,
+    asked,
+    combined,
+    correction_tables,
+    draw,
+    keep,
+    keep_findings,
+    labels_of,
+    read_files,
+    sample_of,
+    score_tables,
+    write_files,
+)
+from opinionsim.classifiers import ChatClassifier
+from opinionsim.errors import SpecError, StoreError
+from opinionsim.store import Results, open_store
+from tests.audit.conftest import Rule, fill, rows_of, save
+from tests.support.judge import Bench, judge_model
+
+
+def labelled(results: Results, folder: Path, *rules: Rule, labels: int = 10) -> Sample:
+    """A sample labelled by one person a rule."""
+    sample = draw(results, labels)
+    files = write_files(sample, [f"coder-{number}" for number in range(len(rules))], folder)[:-1]
+    for path, rule in zip(files, rules, strict=True):
+        fill(path, sample, rule)
+    return keep(results, sample, read_files(files, sample), "human")
+
+
+def higher(value: float) -> str:
+    """A label one point above the reading."""
+    return f"{min(value + 1, 2):.0f}"
+
+
+def same(value: float) -> str:
+    return f"{value:.0f}"
+
+
+# -- samples ---------------------------------------------------------------------------------------------------
+
+
+def test_a_sample_has_as_many_texts_of_each_condition_spread_over_its_runs(results: Results) -> None:
+    sample = draw(results, 12)
+    assert sample.audit.sample["by"] == ["framing"]
+    assert Counter(sample.texts["framing"]) == {"falsehood": 12, "truth": 12}
+    assert set(Counter(sample.texts["run_id"]).values()) == {4}
+    assert set(sample.texts["probability"]) == {12 / 30}
+
+
+def test_all_texts_of_a_condition_with_fewer(results: Results) -> None:
+    sample = draw(results, 1000, by=[])
+    assert (len(sample.texts), set(sample.texts["probability"])) == (60, {1.0})
+    # The texts that count are those of the metrics.
+    of_reports = results.metrics[results.metrics["kind"] == "report"]
+    assert sample.texts.groupby("run_id")["value"].mean().mean() == pytest.approx(of_reports["bias"].mean())
+
+
+def test_the_same_arguments_give_the_same_sample_and_another_seed_another(results: Results) -> None:
+    first, again, other = (draw(results, 10, seed=seed).audit for seed in (1, 1, 2))
+    assert (first, first == other) == (again, False)
+    with open_store(results.url, write=False) as store:
+        assert {each.audit_id for each in store.audits()} == {first.audit_id, other.audit_id}
+
+
+def test_files_tell_neither_condition_nor_author_nor_reading(results: Results, tmp_path: Path) -> None:
+    sample = draw(results, 10)
+    paths = write_files(sample, ["ann", "ben"], tmp_path / "files")
+    first, second = rows_of(paths[0]), rows_of(paths[1])
+    assert list(first[0]) == ["audit", "coder", "item", "claim", "text", "label"]
+    orders = [[row["item"] for row in rows] for rows in (first, second)]
+    assert orders[0] != orders[1]
+    assert sorted(orders[0]) == sorted(orders[1])
+    assert {row["label"] for row in first} == {""}
+    assert "N  the text expresses no opinion" in paths[-1].read_text(encoding="utf-8")
+
+
+def test_texts_that_a_spreadsheet_would_run_are_escaped_and_keep_their_labels(results: Results, tmp_path: Path) -> None:
+    sample = draw(results, 5)
+    odd = ['=HYPERLINK("x")', "a\x0b\u2028b", '"', "a\nb,c", "-1"]
+    texts = sample.texts.assign(text=(odd * len(sample.texts))[: len(sample.texts)])
+    (path, _) = write_files(replace(sample, texts=texts), ["ann"], tmp_path / "files")
+    assert {row["text"] for row in rows_of(path)} == {"'" + odd[0], *odd[1:]}
+    fill(path, sample, same)
+    found = read_files([path], sample)["ann"]
+    assert found[sample.texts["code"]].tolist() == sample.texts["value"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"labels": 0}, "labels"),
+        ({"labels": 5, "by": ["flavour"]}, "no condition 'flavour'; the runs differ in framing"),
+        ({"labels": 5, "kind": "probe"}, "kind must be one of report, post; got 'probe'"),
+    ],
+)
+def test_samples_that_cannot_be_drawn_are_refused(results: Results, options: dict[str, object], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        draw(results, **options)  # type: ignore[arg-type]
+    with open_store(results.url, write=False) as store:
+        assert store.audits() == []
+
+
+def test_files_with_labels_are_never_replaced(results: Results, tmp_path: Path) -> None:
+    sample = draw(results, 5)
+    write_files(sample, ["ann"], tmp_path)
+    with pytest.raises(SpecError, match="exists already and may hold labels"):
+        write_files(sample, ["ben", "ann"], tmp_path)
+    for names in (["a/b"], ["ann", "ann"], []):
+        with pytest.raises(SpecError, match="distinct names"):
+            write_files(sample, names, tmp_path / "other")
+
+
+# -- labels ----------------------------------------------------------------------------------------------------
+
+
+def test_labels_are_kept_with_their_evidence_and_checked(results: Results, tmp_path: Path) -> None:
+    sample = labelled(results, tmp_path / "files", same, higher)
+    with open_store(results.url, write=False) as store:
+        rows = store.labels(sample.audit.audit_id)
+        assert not list(store.damage())
+    assert Counter((row.coder, row.evidence) for row in rows) == {("coder-0", "human"): 20, ("coder-1", "human"): 20}
+    # Labels of a coder are replaced by later ones.
+    keep(results, sample, {"coder-1": pd.Series(0.0, index=sample.texts["code"].to_numpy())}, "human")
+    assert set(labels_of(results, sample)["coder-1"]) == {0.0}
+
+
+FAULTS = {
+    "missing": "row 4: item .* has no label",
+    "off the scale": "row 4: the label '7' is off the scale; give one of -2, -1, 0, 1, 2, N",
+    "foreign": "row 4: item 'tfffffff' .* is none of audit",
+    "twice": "row 4: item .* is there twice",
+    "two coders": "row 4: the coder is 'eve'",
+    "row lost": "1 of 20 items are missing",
+    "column lost": "has no column label",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_labels_that_do_not_fit_are_one_error_that_names_file_and_row(
+    results: Results, tmp_path: Path, fault: str
+) -> None:
+    sample = draw(results, 10)
+    good, bad, _ = write_files(sample, ["ann", "ben"], tmp_path)
+    for path in (good, bad):
+        fill(path, sample, same)
+    rows = rows_of(bad)
+    changes = {
+        "missing": {"label": " "},
+        "off the scale": {"label": "7"},
+        "foreign": {"item": "tfffffff"},
+        "twice": {"item": rows[0]["item"]},
+        "two coders": {"coder": "eve"},
+    }
+    rows[2] |= changes.get(fault, {})
+    if fault == "row lost":
+        del rows[2]
+    if fault == "column lost":
+        rows = [{name: value for name, value in row.items() if name != "label"} for row in rows]
+    save(bad, rows)
+    with pytest.raises(SpecError, match=FAULTS[fault]) as error:
+        read_files([good, bad], sample)
+    assert str(bad) in str(error.value)
+    with pytest.raises(SpecError, match="another file too"):
+        read_files([good, good], sample)
+    with pytest.raises(SpecError, match="has no labels yet"):
+        labels_of(results, sample)
+
+
+@pytest.mark.parametrize("written", ["1", "+1", "1.0", " 1 "])
+def test_labels_as_spreadsheets_write_them(results: Results, tmp_path: Path, written: str) -> None:
+    sample = draw(results, 5)
+    (path, _) = write_files(sample, ["ann"], tmp_path)
+    fill(path, sample, lambda value: written)
+    path.write_text(path.read_text(encoding="utf-8"), encoding="utf-8-sig")
+    assert set(read_files([path], sample)["ann"]) == {1.0}
+
+
+def test_labels_are_combined_by_their_median() -> None:
+    table = pd.DataFrame({"a": [1.0, 1, None, None], "b": [2.0, 2, None, 1], "c": [2.0, None, 1, 2]})
+    assert combined(table).tolist()[:2] == [2, 1.5]
+    assert pd.isna(combined(table)[2])
+    assert combined(table)[3] == 1.5
+
+
+# -- what is said of them --------------------------------------------------------------------------------------
+
+
+def test_tables_say_what_people_found(results: Results, tmp_path: Path) -> None:
+    sample = labelled(results, tmp_path / "files", same, labels=30)
+    (said,) = keep_findings(results, sample)
+    assert said.startswith("audited by labels of 1 person on 60 texts of kind report: mean error 0.00")
+    assert "weighted kappa 1.00" in said
+    assert set(osim.load(results.url).runs["validation"]) == {said}
+
+
+def test_below_50_texts_only_matrices_are_given(results: Results, tmp_path: Path) -> None:
+    few = score_tables(results, labelled(results, tmp_path / "few", same, higher))
+    agreement, matrices, errors = few
+    assert agreement.frame["weighted_kappa"].isna().all()
+    assert "-" in agreement.rows[0]
+    whole = matrices.frame[matrices.frame["texts"] == "all"].filter(like="read")
+    assert whole.to_numpy().sum() == 20
+    assert errors.frame["texts"].tolist() == ["all", "framing=falsehood", "framing=truth"]
+
+
+def test_coders_stand_beside_the_instrument(results: Results, tmp_path: Path) -> None:
+    made = score_tables(results, labelled(results, tmp_path / "files", same, higher, same, labels=30))
+    frame = made[0].frame.set_index("of")
+    assert frame.loc["coder-0 and coder-2", "weighted_kappa"] == 1
+    assert frame.loc["coder-0 and coder-1", "weighted_kappa"] < 1
+    assert frame.loc["coder-0 and coder-1 and coder-2", "alpha_interval"] < 1
+    assert all("SCRIPTED STAND-IN" in each.title and "SCRIPTED STAND-IN" in each.notes[0] for each in made)
+
+
+def test_errors_that_differ_between_conditions_are_named(results: Results, tmp_path: Path) -> None:
+    sample = draw(results, 30)
+    true = sample.texts["value"] - (sample.texts["framing"] == "truth")
+    labels = pd.Series(true.clip(-2, 2).to_numpy(), index=sample.texts["code"])
+    sample = keep(results, sample, {"ann": labels}, "human")
+    assert any("Errors differ between conditions" in note for note in score_tables(results, sample)[2].notes)
+
+
+def test_models_are_a_check_of_consistency_and_correct_nothing(results: Results) -> None:
+    sample = draw(results, 10)
+    sample = keep(results, sample, {"judge": asked(sample, ChatClassifier(model=judge_model(Bench())))}, "model")
+    (said,) = keep_findings(results, sample)
+    assert said.startswith("instrument not validated on this model's text; consistency with labels of the model judge")
+    assert "not of validity" in score_tables(results, sample)[0].notes[1]
+    with pytest.raises(SpecError, match="no labels of people, and these alone correct a number"):
+        correction_tables(results, sample)
+
+
+def test_corrected_numbers_stand_beside_raw_ones(results: Results, tmp_path: Path) -> None:
+    sample = labelled(results, tmp_path / "files", same, labels=30)
+    bias, contrasts, diversity = correction_tables(results, sample, simulations=0)
+    assert bias.frame["corrected"].tolist() == pytest.approx(bias.frame["raw"].tolist())
+    assert contrasts.frame["contrast"].tolist() == ["truth less falsehood"]
+    assert diversity.frame["free"].tolist() == pytest.approx(diversity.frame["raw"].tolist(), abs=0.1)
+
+
+def test_mirrored_claims_need_texts_that_name_their_claim(results: Results, tmp_path: Path) -> None:
+    sample = labelled(results, tmp_path / "files", same)
+    texts = sample.texts.assign(text="I am sure that the Earth is flat.")
+    table = score_tables(results, replace(sample, texts=texts), mirror=True)[-1]
+    assert table.frame["n"].iloc[0] == 20
+    assert 0 <= table.frame["opposite"].iloc[0] <= 1
+    with pytest.raises(SpecError, match="nothing to mirror"):
+        score_tables(results, replace(sample, texts=texts.assign(text="Theory XYZ is true.")), mirror=True)
+
+
+# -- what becomes of them --------------------------------------------------------------------------------------
+
+
+def test_texts_of_runs_that_were_begun_anew_do_not_count(results: Results, tmp_path: Path) -> None:
+    sample = labelled(results, tmp_path / "files", same)
+    gone = sample.texts["run_id"].iloc[0]
+    with open_store(results.url) as store:
+        store.forget([gone])
+        assert not list(store.damage())
+    again = osim.load(results.url)
+    assert gone not in set(sample_of(again).texts["run_id"])
+
+
+def test_labels_that_vanish_are_named(results: Results, tmp_path: Path) -> None:
+    sample = labelled(results, tmp_path / "files", same)
+    path = results.url.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM labels WHERE turn = (SELECT max(turn) FROM labels)")
+        connection.execute("UPDATE labels SET value = value + 1 WHERE turn = (SELECT min(turn) FROM labels)")
+    with open_store(results.url, write=False) as store:
+        said = "\n".join(store.damage())
+    assert "labels" in said
+    with pytest.raises(StoreError, match="in table labels"):
+        labels_of(results, sample)
+
+
+def test_an_unknown_sample_is_one_error(results: Results) -> None:
+    with pytest.raises(StoreError, match="draw one with"):
+        sample_of(results)
+    known = draw(results, 5).audit.audit_id
+    with pytest.raises(StoreError, match=f"it has {known}"):
+        sample_of(results, "a0000000")

@@ -1,0 +1,82 @@
+"""The commands audit and measure, as a user types them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import opinionsim as osim
+from tests.cli.conftest import Invoke
+
+
+@pytest.fixture
+def copied(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store of its own, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copy(store, tmp_path / "own.sqlite"))
+
+
+def _label(path: Path, label: str) -> None:
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [{**row, "label": label} for row in csv.DictReader(file)]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def test_from_a_plan_to_corrected_numbers(copied: Path, invoke: Invoke) -> None:
+    assert "98 labels a condition" in invoke("audit", "plan", "--half-width", "0.31").stdout
+    drawn = invoke("audit", "sample", copied, "--labels", "3", "--coders", "ann, ben", "--out", "labels")
+    assert drawn.exit_code == 0, drawn.output
+    files = sorted(Path("labels").glob("*.csv"))
+    assert [path.stem.partition("-")[2] for path in files] == ["ann", "ben"]
+    for path in files:
+        _label(path, "0")
+    scored = invoke("audit", "score", copied, *files, "--csv", "scores.csv")
+    assert scored.exit_code == 0, scored.output
+    assert "Tables now say: audited by labels of 2 people on 6 texts of kind report" in scored.stderr
+    assert "audited by labels of 2 people" in invoke("table", copied).stdout.replace("\n  ", " ")
+    assert {path.name for path in Path().glob("scores*")} == {
+        f"scores-{n}.csv" for n in ("agreement", "confusion", "errors")
+    }
+    assert set(pd.read_csv("scores-errors.csv")["evidence"]) == {"scripted"}
+    corrected = json.loads(invoke("audit", "correct", copied, "--simulations", "0", "--json").stdout)
+    assert [table["title"].split(" | ")[1] for table in corrected] == [
+        "Mean opinion as read and corrected",
+        "Contrasts as read and corrected",
+        "Diversity as read and corrected",
+    ]
+    assert invoke("store", "check", copied).exit_code == 0
+
+
+def test_bad_labels_are_one_message_and_nothing_is_kept(copied: Path, invoke: Invoke) -> None:
+    invoke("audit", "sample", copied, "--labels", "3", "--coders", "ann", "--out", "labels")
+    (path,) = Path("labels").glob("*.csv")
+    before = copied.read_bytes()
+    failed = invoke("audit", "score", copied, path)
+    assert failed.exit_code == 2
+    assert "row 2: item" in failed.stderr.replace("\n", " ")
+    assert copied.read_bytes() == before
+    assert invoke("audit", "correct", copied).exit_code == 2
+    assert invoke("audit", "score", copied, "--coder", "scripted").exit_code == 2
+
+
+def test_measure_adds_an_instrument_and_simulates_nothing(copied: Path, invoke: Invoke) -> None:
+    before = osim.load(str(copied))
+    done = invoke("measure", copied, "--classifier", "lexicon", "--variable", "tone", "--texts", "post")
+    assert done.exit_code == 0, done.output
+    after = osim.load(str(copied))
+    assert (before.design, after.design) == (1, 2)
+    assert set(after.opinions["variable"]) == {"stance", "tone"}
+    assert after.calls.equals(before.calls)
+    stance = after.opinions[after.opinions["variable"] == "stance"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(stance, before.opinions)
+    again = invoke("measure", copied, "--classifier", "lexicon", "--variable", "tone", "--texts", "quack")
+    assert again.exit_code == 2
+    assert "unknown value 'quack'" in again.stderr.replace("\n", " ")
