@@ -29,15 +29,9 @@ def blank_messages(messages: str | tuple[str, ...]) -> Iterator[Conflict]:
                 yield ("messages", position), "must not be blank"
 
 
-@part("interaction", name="external")
-class Exposure(SteppedInteraction):
-    """In each step the listener of random dyads reviews a message from outside.
+class OutsideInteraction(SteppedInteraction):
+    """Base of interactions in which agents review messages from outside, one in each step."""
 
-    Agents are drawn uniformly, as the listeners of random dyads on the complete network: in the same block, the agent
-    that reviews here in a step is the one that listens there.
-    """
-
-    acts = named(REVIEW)
     played_by = ("chat models",)
 
     messages: str | tuple[str, ...]
@@ -64,11 +58,26 @@ class Exposure(SteppedInteraction):
             raise SpecError("interaction.messages: must have at least 1 entry")
         return MappingProxyType(found)
 
+    def shown(self, setting: Setting, rng: np.random.Generator) -> list[External]:
+        """The message of each step; `rng` draws them."""
+        steps, names = self.steps_for(setting.size), list(self.externals(setting))
+        places = rng.integers(len(names), size=steps) if self.order == "random" else np.arange(steps) % len(names)
+        return [External(names[place]) for place in places.tolist()]
+
+
+@part("interaction", name="external")
+class Exposure(OutsideInteraction):
+    """In each step the listener of random dyads reviews a message from outside.
+
+    Agents are drawn uniformly, as the listeners of random dyads on the complete network: in the same block, the agent
+    that reviews here in a step is the one that listens there.
+    """
+
+    acts = named(REVIEW)
+
     def turns(self, setting: Setting) -> Iterator[Turn]:
         """One ``review`` a step."""
-        steps, rng = self.steps_for(setting.size), setting.rng
-        names = list(self.externals(setting))
-        agents = drawn_listeners(setting.size, steps, rng)
-        shown = rng.integers(len(names), size=steps) if self.order == "random" else np.arange(steps) % len(names)
-        for t, (agent, message) in enumerate(zip(agents, shown.tolist(), strict=True)):
-            yield Turn(t, t + 1, agent, "review", (External(names[message]),))
+        rng = setting.rng
+        agents = drawn_listeners(setting.size, self.steps_for(setting.size), rng)
+        for t, (agent, message) in enumerate(zip(agents, self.shown(setting, rng), strict=True)):
+            yield Turn(t, t + 1, agent, "review", (message,))
