@@ -48,6 +48,7 @@ from opinionsim.schedules._interaction import (
     NetworkedInteraction as NetworkedInteraction,
     ReportsInteraction as ReportsInteraction,
     Setting as Setting,
+    SourceCell as SourceCell,
     SteppedInteraction as SteppedInteraction,
 )
 from opinionsim.schedules._interview import read_answers as read_answers
@@ -107,3 +108,4 @@ from opinionsim.schedules._turns import (
     outline as outline,
     tie_changes as tie_changes,
 )
+from opinionsim.schedules._yoked import Yoked as Yoked

@@ -38,6 +38,7 @@ from opinionsim.specification._measurement import (
 )
 from opinionsim.specification._members import MemberSpec, RoleSpec, SeatSpec
 from opinionsim.specification._model import AnyModelSpec, ModelSpec
+from opinionsim.specification._sources import ForkSpec
 from opinionsim.specification._survey import SurveySpec, survey_conflicts
 
 #: Number of agents where neither a specification nor a persona file gives one.
@@ -238,6 +239,9 @@ class ExperimentSpec(DocumentModel):
     """Root of all randomness."""
     replicates: int = Field(1, ge=1, le=MAX_SIZE)
     """Runs of each cell."""
+    redraws: int = Field(1, ge=1, le=MAX_SIZE)
+    """How often each replicate is carried out: with the same pairs, initial opinions and assignment, and other seeds of
+    its calls."""
     population: PopulationSpec = Field(default_factory=PopulationSpec)
     """The agents and their initial opinions."""
     survey: SurveySpec | None = None
@@ -259,6 +263,8 @@ class ExperimentSpec(DocumentModel):
     """The order of turns, and the messages that agents read."""
     events: tuple[EventSpec, ...] = ()
     """What happens from outside: messages, zealots, media, and agents that leave or join."""
+    fork: ForkSpec | None = None
+    """Another cell, as whose runs those of this one begin, and the step from which they go on by themselves."""
     model: AnyModelSpec = Field(default_factory=ModelSpec)
     """The chat model that plays the agents; a list of models with shares; a model for each value of an attribute; or a
     classic model."""
