@@ -260,7 +260,8 @@ def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] |
     probe, asked = spec.measurement.probe, spec.measurement.self_report
     probed = schedule
     if not spec.interaction.places_questions:
-        probed = with_probes(with_probes(schedule, probe.before, probe.after), asked.before, asked.after, "self-report")
+        probed = with_probes(schedule, probe.before, probe.after, every=probe.every)
+        probed = with_probes(probed, asked.before, asked.after, "self-report", asked.every)
     probed = stated_on(probed, scale.labels)
     known = known_participants(spec, population.personas)
     events = events_of(spec.events, known, resources.messages, _drawing(planned, "events"))

@@ -98,7 +98,8 @@ class Runner:
             worked, beforehand = False, set[str]()
             # Runs that take something over begin when those that they take it from are over and coded.
             for waiting in (False, True):
-                runs, done = [run for run in context.planned if (run.source is not None) == waiting], set(context.complete)
+                runs = [run for run in context.planned if (run.source is not None) == waiting]
+                done = set(context.complete)
                 pending, unmeasured = await sort_out(context, registration, runs)
                 beforehand |= (context.complete - done) | {planned.run_id for planned in unmeasured}
                 worked = worked or bool(pending or unmeasured)

@@ -83,11 +83,11 @@ def missing_entries(
         raise SpecError(f"it takes over from {told}, and that run is not complete")
     if state.inputs != inputs:
         raise SpecError(f"it takes over from {told}, which was carried out with other prompts or code than today's")
-    entries = list(_entries(planned, resources, store))
+    entries = list(_entries(planned, source, resources, store))
     # A part of them is there if the run was interrupted before the last was durable.
     known = [(before, entry) for entry in entries if (before := record.lookup(entry.key)) is not None]
     if any(_content(before) != _content(entry) for before, entry in known):
-        raise JournalMismatch(_otherwise(planned), "Start these runs anew with --fresh")
+        raise JournalMismatch(_otherwise(planned, source), "Start these runs anew with --fresh")
     return entries[len(known) :]
 
 
@@ -97,20 +97,17 @@ def other_source(planned: PlannedRun, resources: Resources, store: Store, entrie
     source = planned.source
     if source is None or note is None or store.states([source.run_id])[source.run_id].status != "complete":
         return ""
-    *_, last = _entries(planned, resources, store)
-    return "" if last.text == note.text else _otherwise(planned)
+    *_, last = _entries(planned, source, resources, store)
+    return "" if last.text == note.text else _otherwise(planned, source)
 
 
-def _otherwise(planned: PlannedRun) -> str:
-    source = planned.source
-    assert source is not None
+def _otherwise(planned: PlannedRun, source: PlannedRun) -> str:
     return f"run {planned.run_id}: what it took over from run {source.run_id} is not what that run holds now"
 
 
-def _entries(planned: PlannedRun, resources: Resources, store: Store) -> Iterator[Entry]:
+def _entries(planned: PlannedRun, source: PlannedRun, resources: Resources, store: Store) -> Iterator[Entry]:
     """The entries that a run takes over, :data:`SOURCE` last: once that is durable, so are the others."""
-    source, fork = planned.source, planned.spec.fork
-    assert source is not None
+    fork = planned.spec.fork
     taken: list[Any]
     if fork is not None:
         history = [entry for entry in store.entries(source.run_id) if entry.step < fork.step]

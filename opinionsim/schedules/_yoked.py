@@ -27,7 +27,9 @@ class Yoked(SteppedInteraction):
 
     def externals(self, setting: Setting) -> Mapping[str, Message | str]:
         """What was read, numbered from 0."""
-        return {f"read-{place}": text for place, text in enumerate(text for _, _, texts in setting.read for text in texts)}
+        return {
+            f"read-{place}": text for place, text in enumerate(text for _, _, texts in setting.read for text in texts)
+        }
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
         """A ``review`` for each turn in which a counterpart read something, in the same step."""

@@ -12,7 +12,16 @@ from opinionsim.documents import DocumentModel, KeyPath, spell_path
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 from opinionsim.personas import Persona
-from opinionsim.schedules import MAX_STEPS, Event, Interaction, SelfEcho, Structure, TieChange, takes_reads, takes_reviews
+from opinionsim.schedules import (
+    MAX_STEPS,
+    Event,
+    Interaction,
+    SelfEcho,
+    Structure,
+    TieChange,
+    takes_reads,
+    takes_reviews,
+)
 from opinionsim.specification._measurement import distinct
 from opinionsim.streams import canonical_json, digest
 

@@ -22,6 +22,7 @@ from opinionsim.schedules import (
     PROBE,
     SELF_REPORT,
     ActSpec,
+    Interaction,
     InteractionField,
     ReportsInteraction,
     acts_with,
@@ -377,7 +378,7 @@ class ExperimentSpec(DocumentModel):
         if self.model.equation is not None:
             return []
         moderating = () if self.moderator is None else (MODERATE, *((INSTRUCT,) if self.moderator.automatic else ()))
-        questions = (act for each, act in self.asked if each.before or each.after)
+        questions = (act for each, act in self.asked if each.asks)
         acts = acts_with(self.interaction.acts, [event.kind for event in self.events])
         return [*acts.values(), *moderating, *questions]
 
@@ -440,7 +441,14 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         )
     for name in ("probe", "self_report"):
         asked = getattr(spec.measurement, name)
-        turns = (asked.before + asked.after) * size
+        shows = type(interaction).closing is not Interaction.closing
+        forgetful = shows and not getattr(interaction, "remember", False)
+        if asked.every and (interaction.places_questions or forgetful):
+            problem = f"needs agents who remember what was said; those of {interaction.kind!r} do not"
+            if interaction.places_questions:
+                problem = f"has no effect in {interaction.kind!r}, which asks before and after its own steps"
+            yield ("measurement", name, "every"), problem
+        turns = asked.rounds(interaction.steps_for(size)) * size
         if turns > MAX_STEPS:
             problem = f"makes {turns} turns for population.size = {size}; at most {MAX_STEPS} are possible"
             yield ("measurement", name), problem

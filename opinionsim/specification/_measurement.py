@@ -39,6 +39,18 @@ class ProbeSpec(DocumentModel):
     """Number of questions to each agent before the first step."""
     after: int = Field(0, ge=0, le=MAX_STEPS)
     """Number of questions to each agent after the last step."""
+    every: int | None = Field(None, ge=1, le=MAX_STEPS)
+    """One question to each agent after every so many steps, the last one left to `after`; null asks none in between."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether there is any question."""
+        return bool(self.before or self.after or self.every)
+
+    def rounds(self, steps: int) -> int:
+        """Number of questions to each agent in a run of so many steps."""
+        between = 0 if self.every is None else max(steps - 1, 0) // self.every
+        return self.before + self.after + between
 
 
 class ScaleSpec(DocumentModel):
@@ -180,4 +192,4 @@ class MeasurementSpec(DocumentModel):
     def _with_questions(self, texts: Iterable[str]) -> frozenset[str]:
         """Kinds of text whose stance is coded: those named, and the answers to off-record questions."""
         asked = {"probe": self.probe, SELF_REPORT: self.self_report}
-        return frozenset({*texts, *(kind for kind, each in asked.items() if each.before or each.after)})
+        return frozenset({*texts, *(kind for kind, each in asked.items() if each.asks)})

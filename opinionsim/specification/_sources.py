@@ -54,7 +54,7 @@ def _with_source(cell: Cell, cells: Sequence[Cell]) -> Cell:
         valid = ", ".join(repr(each.label) for each in cells if not _named(each))
         problem = f"no cell is labelled {given.cell!r}; valid: {valid or 'none, for every cell names another'}"
     elif further := _named(source):
-        problem = f"the cell {given.cell!r} takes over from another itself ({', '.join(further)}); name one that does not"
+        problem = f"the cell {given.cell!r} takes over from another itself ({', '.join(further)}); name one without"
     else:
         problem = _CHECKS[place](cell, source)
     if problem or source is None:
