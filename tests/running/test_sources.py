@@ -14,7 +14,7 @@ from opinionsim.llm import GivenReplies
 from opinionsim.messages import ChatMessage
 from opinionsim.running import replay
 from opinionsim.running._sources import SOURCE, missing_entries
-from opinionsim.specification import Experiment, load_experiment
+from opinionsim.specification import load_experiment
 from opinionsim.store import Results, open_store
 from tests.support.running import SMALL, assert_same, carry_out, changed, ended, finished, watched
 
@@ -32,7 +32,7 @@ def forked(spec: dict[str, Any], *forks: dict[str, Any], cell: str = "") -> dict
     return {**spec, "sweep": [{"interaction": [spec["interaction"]]}, *grids]}
 
 
-def said(results: Results, cell: str, columns: tuple[str, ...] = ()) -> pd.DataFrame:
+def said(results: Results, cell: str) -> pd.DataFrame:
     """Turns of a cell with their texts, beginning with the first replicate."""
     runs = results.runs[results.runs["cell"].str.startswith(cell)]
     with open_store(results.url, write=False) as store:
@@ -80,17 +80,14 @@ MESSAGE = [{"label": "told", "value": [{"kind": "message", "step": 4, "text": "T
 CHANGES: dict[str, dict[str, Any]] = {
     "a message": {"events": MESSAGE},
     "a zealot": {"events": [{"label": "z", "value": [{"kind": "zealot", "step": 4, "agents": [1], "text": "No."}]}]},
-    "a model": {"model": [{"label": "m", "name": "scripted", "options": {"preset": "attractor", "pull": -2}}]},
+    "a model": {"model": [{"label": "m", "name": "scripted", "options": {"noise": 3.0}}]},
     "wording": {"cognition.confirmation_bias": ["strong"]},
-    "prompts": {"prompts": ["deliberation"]},
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_fork_differs_nowhere_before_its_step_and_has_the_seeds_of_its_source_after(change: str) -> None:
     spec = forked(changed(SPEC, replicates=2), {"step": 4, **CHANGES[change]})
-    if change == "prompts":
-        pytest.skip("the deliberation pack has no such tasks")
     results = finished(spec)
     source, fork = said(results, DYADIC), said(results, "fork=")
     assert fork[fork["step"] < 4].reset_index(drop=True).equals(source[source["step"] < 4].reset_index(drop=True))
@@ -115,7 +112,14 @@ def test_ties_can_change_in_a_fork() -> None:
     results = finished(forked(spec, {"step": 4, "events": ties}))
     source, fork = said(results, DYADIC), said(results, "fork=")
     assert fork[fork["step"] < 4].equals(source[source["step"] < 4])
-    assert len(results.ties) if hasattr(results, "ties") else True
+    assert {frozenset(pair) for pair in _pairs(fork[fork["step"] >= 4])} <= {
+        frozenset(pair) for pair in ((1, 2), (2, 3), (0, 3))
+    }
+
+
+def _pairs(turns: pd.DataFrame) -> list[tuple[int, ...]]:
+    """Speaker and listener of each step."""
+    return [tuple(part["agent"]) for _, part in turns[turns["act"].isin(["write", "review"])].groupby("step")]
 
 
 YOKED = {"kind": "yoked", "steps": STEPS, "source": {"cell": DYADIC}}
@@ -157,7 +161,7 @@ def test_the_source_may_have_another_kind_of_interaction(kind: str) -> None:
     assert all(each.difference == "" for each in replay(results))
 
 
-@pytest.mark.parametrize("calls", [0, 30, 61, 90, 115, 140])
+@pytest.mark.parametrize("calls", [0, 30, 61, 90, 115, 131])
 def test_yoked_runs_and_forks_go_on_where_they_were_interrupted(calls: int) -> None:
     expected = finished(BOTH, "whole.sqlite")
     stopped = ended(changed(BOTH, execution={"budget": {"calls": calls}}), "s.sqlite", slots=3)
@@ -170,7 +174,7 @@ def test_a_fork_that_was_interrupted_while_it_took_over_takes_over_the_rest() ->
     experiment = load_experiment(BOTH)
     fork = next(run for run in experiment.runs if run.spec.fork is not None)
     assert fork.source is not None
-    osim.run(_only(experiment, {run.run_id for run in experiment.runs if run.source is None}), store=STORE)
+    ended(experiment, "s.sqlite", only={run.run_id for run in experiment.runs if run.source is None})
     with open_store(STORE) as store:
         inputs = store.states([fork.source.run_id])[fork.source.run_id].inputs
         epoch = store.claim(fork.run_id, "somebody")
@@ -184,12 +188,6 @@ def test_a_fork_that_was_interrupted_while_it_took_over_takes_over_the_rest() ->
     assert_same(finished(BOTH), expected)
 
 
-def _only(experiment: Experiment, run_ids: set[str]) -> Any:
-    """The experiment, registered whole, of which only some runs are carried out."""
-    ended(experiment, "s.sqlite", only=run_ids)
-    return experiment.source.value | {"name": "unused", "replicates": 1, "sweep": {}}
-
-
 def _agreeing(prompt: list[ChatMessage]) -> str | AIMessage:
     return "I strongly believe that Theory XYZ is true."
 
@@ -198,7 +196,7 @@ def _doubting(prompt: list[ChatMessage]) -> str | AIMessage:
     return "I strongly reject Theory XYZ."
 
 
-GIVEN = changed(BOTH, model={"name": "given"})
+GIVEN = changed(BOTH, model={"name": "given"}, measurement__classifier="lexicon")
 
 
 def test_a_source_that_says_something_else_now_is_said() -> None:
@@ -241,7 +239,7 @@ def test_a_source_of_another_wording_is_said(tmp_path: Any) -> None:
     experiment = load_experiment(spec)
     ended(experiment, "s.sqlite", only={run.run_id for run in experiment.runs if run.source is None})
     template = pack / "write.j2"
-    template.write_text(template.read_text(encoding="utf-8").replace("post", "message"), encoding="utf-8")
+    template.write_text(template.read_text(encoding="utf-8") + "\nThank you.", encoding="utf-8")
     summary = ended(spec, "s.sqlite")
     runs = {run.run_id for run in load_experiment(spec).runs if run.source is not None}
     assert set(summary.errors) == {run.run_id for run in load_experiment(spec).runs}
@@ -281,7 +279,7 @@ def moved(interaction: dict[str, Any], susceptibility: float = 1.0) -> pd.DataFr
     results = finished(spec, f"{interaction.get('kind', 'dyadic')}{susceptibility}.sqlite")
     cell = f"interaction={interaction.get('kind', 'dyadic')}"
     runs = results.runs[results.runs["cell"] == cell][["run_id", "replicate"]]
-    agents = results.agents[["run_id", "agent", "opinion"]].rename(columns={"opinion": "start"})
+    agents = results.agents[["run_id", "agent", "assigned_opinion"]].rename(columns={"assigned_opinion": "start"})
     return results.opinions.merge(runs).merge(agents, on=["run_id", "agent"])
 
 
@@ -380,7 +378,9 @@ def test_what_cannot_take_over_is_refused(spec: dict[str, Any], words: str) -> N
 
 
 def test_replicates_that_cannot_differ_are_refused() -> None:
-    fixed = changed(SMALL, interaction={"kind": "broadcast", "steps": 2}, model={"name": "scripted", "temperature": 0})
+    fixed = changed(
+        SMALL, interaction={"kind": "independent", "reports": 2}, model={"name": "scripted", "temperature": 0}
+    )
     fixed = changed(fixed, population={"size": 10, "initial_opinions": "uniform"})
     osim.plan(load_experiment(fixed))
     with pytest.raises(SpecError, match="the 2 of cell 'small' cannot differ"):
