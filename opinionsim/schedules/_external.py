@@ -39,21 +39,26 @@ class OutsideInteraction(SteppedInteraction):
     order: Literal["sequence", "random"] = "random"
     """Whether messages are shown in turn or drawn."""
 
+    @property
+    def given(self) -> str | tuple[str, ...]:
+        """The messages, or the path of their file."""
+        return self.messages
+
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems for a population of `size` agents, missing or blank messages included."""
-        if not self.messages and self.messages != "":
+        if not self.given and self.given != "":
             yield ("messages",), "must have at least 1 entry"
-        yield from blank_messages(self.messages)
+        yield from blank_messages(self.given)
         yield from super().conflicts(size)
 
     def identity(self, setting: Setting) -> dict[str, Any]:
         """Identity in which messages enter by content, not by file."""
         fields = super().identity(setting)
-        return {**fields, "messages": digest(canonical_json(setting.messages(self.messages)))}
+        return {**fields, "messages": digest(canonical_json(setting.messages(self.given)))}
 
     def externals(self, setting: Setting) -> Mapping[str, Message | str]:
         """The messages, numbered from 0."""
-        found = {f"external-{i}": message for i, message in enumerate(setting.messages(self.messages))}
+        found = {f"external-{i}": message for i, message in enumerate(setting.messages(self.given))}
         if not found:
             raise SpecError("interaction.messages: must have at least 1 entry")
         return MappingProxyType(found)

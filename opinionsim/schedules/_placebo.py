@@ -32,9 +32,14 @@ class Placebo(OutsideInteraction, Dyads):
     nobody reads; the listener reviews one from outside, as a stranger's.
     """
 
-    messages: str | tuple[str, ...] = _OFF_TOPIC
-    """The off-topic posts, or the path of a file: YAML or JSON with a list under messages, otherwise one a line. By
-    default some posts of everyday life."""
+    messages: str | tuple[str, ...] | None = None  # type: ignore[assignment]
+    """The off-topic posts, or the path of a file: YAML or JSON with a list under messages, otherwise one a line. Null
+    takes some posts of everyday life."""
+
+    @property
+    def given(self) -> str | tuple[str, ...]:
+        """The posts, or the path of their file."""
+        return _OFF_TOPIC if self.messages is None else self.messages
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
         """A ``write`` and a ``review`` a step."""
