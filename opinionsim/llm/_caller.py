@@ -265,7 +265,7 @@ class RunCalls:
             entry = self.journal.lookup(key)
             stored = entry is not None
             if entry is not None:
-                _verify(entry, turn, prompt, self.seed_of, self._place)
+                _verify(entry, turn, prompt, self.seed_of(*key), self._place)
                 self.answered += 1
                 verdict = self._read_again(entry, turn, reading)
             else:
@@ -493,17 +493,9 @@ class RunCalls:
         return f"run {self.run_id}, {step}turn {turn.index}, agent {turn.agent} ({turn.act})"
 
 
-def _verify(
-    record: Entry,
-    turn: CallSite,
-    prompt: Prompt,
-    seed_of: Callable[[int, str, int], int],
-    place: Callable[[CallSite], str],
-) -> None:
-    """Refuse a journal entry that answers another question or belongs to another run.
-
-    What is taken over from another run may have been asked in other words there.
-    """
+def _verify(record: Entry, turn: CallSite, prompt: Prompt, seed: int, place: Callable[[CallSite], str]) -> None:
+    """Refuse a journal entry that answers another question or belongs to another run."""
+    # What is taken over from another run may have been asked in other words there.
     asked = (turn.act, turn.agent, record.prompt_hash if record.source == "import" else prompt.identity)
     stored = (record.act, record.agent, record.prompt_hash)
     if asked != stored:
@@ -513,7 +505,7 @@ def _verify(
             f"now asked act {asked[0]!r}, agent {asked[1]}, prompt {asked[2][:12]}",
             "The wording of the prompts was changed since; undo the change, or start these runs anew with --fresh",
         )
-    if record.seed is not None and record.seed != seed_of(*record.key):
+    if record.seed is not None and record.seed != seed:
         raise JournalMismatch(f"{place(turn)}: the journal is that of another run; give each its own")
 
 

@@ -22,7 +22,6 @@ from opinionsim.schedules import (
     PROBE,
     SELF_REPORT,
     ActSpec,
-    Interaction,
     InteractionField,
     ReportsInteraction,
     acts_with,
@@ -36,6 +35,7 @@ from opinionsim.specification._measurement import (
     ResolvedInstrument,
     ScaleSpec,
     distinct,
+    question_conflicts,
 )
 from opinionsim.specification._members import MemberSpec, RoleSpec, SeatSpec
 from opinionsim.specification._model import AnyModelSpec, ModelSpec
@@ -241,8 +241,7 @@ class ExperimentSpec(DocumentModel):
     replicates: int = Field(1, ge=1, le=MAX_SIZE)
     """Runs of each cell."""
     redraws: int = Field(1, ge=1, le=MAX_SIZE)
-    """How often each replicate is carried out: with the same pairs, initial opinions and assignment, and other seeds of
-    its calls."""
+    """Runs of each replicate: with the same pairs, initial opinions and assignment, and other seeds of their calls."""
     population: PopulationSpec = Field(default_factory=PopulationSpec)
     """The agents and their initial opinions."""
     survey: SurveySpec | None = None
@@ -439,19 +438,7 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
             ("interaction", "reports"),
             "0 leaves nothing to ask; give a number, or measurement.probe or measurement.self_report",
         )
-    for name in ("probe", "self_report"):
-        asked = getattr(spec.measurement, name)
-        shows = type(interaction).closing is not Interaction.closing
-        forgetful = shows and not getattr(interaction, "remember", False)
-        if asked.every and (interaction.places_questions or forgetful):
-            problem = f"needs agents who remember what was said; those of {interaction.kind!r} do not"
-            if interaction.places_questions:
-                problem = f"has no effect in {interaction.kind!r}, which asks before and after its own steps"
-            yield ("measurement", name, "every"), problem
-        turns = asked.rounds(interaction.steps_for(size)) * size
-        if turns > MAX_STEPS:
-            problem = f"makes {turns} turns for population.size = {size}; at most {MAX_STEPS} are possible"
-            yield ("measurement", name), problem
+    yield from question_conflicts(spec.measurement, interaction, size)
     if spec.cognition.draws == 1 and spec.cognition.selector.name != "first":
         yield ("cognition", "selector"), "has no effect with one draw; give cognition.draws as well"
     for name in dict.fromkeys(model.name for model in spec.chat_models):

@@ -13,9 +13,9 @@ from opinionsim.errors import SpecError
 from opinionsim.llm import GivenReplies
 from opinionsim.messages import ChatMessage
 from opinionsim.running import replay
-from opinionsim.running._sources import SOURCE, missing_entries
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results, open_store
+from tests.support.judge import Bench, BenchClassifier
 from tests.support.running import SMALL, assert_same, carry_out, changed, ended, finished, watched
 
 DYADIC = "interaction=dyadic"
@@ -175,16 +175,16 @@ def test_a_fork_that_was_interrupted_while_it_took_over_takes_over_the_rest() ->
     fork = next(run for run in experiment.runs if run.spec.fork is not None)
     assert fork.source is not None
     ended(experiment, "s.sqlite", only={run.run_id for run in experiment.runs if run.source is None})
+    with open_store("sqlite:///whole.sqlite", write=False) as store:
+        taken = [each for each in store.entries(fork.run_id) if each.source == "import" and each.key.part != "source"]
     with open_store(STORE) as store:
-        inputs = store.states([fork.source.run_id])[fork.source.run_id].inputs
         epoch = store.claim(fork.run_id, "somebody")
         assert epoch is not None
         record = store.record(fork.run_id, epoch, "x")
-        for entry in missing_entries(fork, experiment.resources, store, record, inputs)[:5]:
+        for entry in taken[:5]:
             record.append(entry)
         record.flush()
         store.finish(fork.run_id, epoch, "incomplete", "cut off")
-        assert SOURCE not in {entry.key for entry in store.entries(fork.run_id)}
     assert_same(finished(BOTH), expected)
 
 
@@ -401,3 +401,19 @@ def test_a_fork_is_priced_and_runs_in_a_pilot_with_what_it_takes_over_from() -> 
     summary, _ = carry_out(BOTH, "s.sqlite", only=pilot)
     assert (summary.errors, summary.complete) == ({}, len(pilot))
     assert osim.plan(experiment, only=pilot).calls == summary.made
+
+
+def test_what_judges_said_of_a_history_is_paid_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BenchClassifier, "bench", Bench())
+    classifier = "tests.support.judge:BenchClassifier"
+    spec = changed(forked(SPEC, {"step": 4}), measurement={"classifier": classifier, "probe": {"after": 1}})
+    results = finished(spec)
+    judged = results.calls[results.calls["part"].str.startswith("judge")]
+    fork = judged[judged["run_id"].isin(results.runs.query("cell != @DYADIC")["run_id"])]
+    assert set(fork["step"]) == {4, 5, 6}
+    assert osim.plan(load_experiment(spec)).calls == len(results.calls)
+    values = [part["value"].tolist() for _, part in results.opinions.sort_values(["run_id", "turn"]).groupby("run_id")]
+    assert values[0] == values[1]
+    fork_id = str(results.runs.query("cell != @DYADIC")["run_id"].iloc[0])
+    source_id = str(results.runs.query("cell == @DYADIC")["run_id"].iloc[0])
+    assert results.prompt(fork_id, 3) == results.prompt(source_id, 3)

@@ -142,7 +142,7 @@ BUILDERS: dict[str, Callable[[], AnySchedule]] = {
     "room": lambda: _of(RoomInteraction(kind="room", steps=6), 3),
     "room without memory": lambda: _of(RoomInteraction(kind="room", steps=5, remember=False, last_n=2), 4),
 }
-PROBES = [(0, 0), (1, 0), (0, 1), (2, 3)]
+PROBES: list[tuple[Any, ...]] = [(0, 0), (1, 0), (0, 1), (2, 3), (1, 1, "probe", 3)]
 CASES = [(name, probes) for name in BUILDERS for probes in PROBES]
 
 
