@@ -85,10 +85,10 @@ def missing_entries(
         raise SpecError(f"it takes over from {told}, which was carried out with other prompts or code than today's")
     entries = list(_entries(planned, source, resources, store))
     # A part of them is there if the run was interrupted before the last was durable.
-    known = [(before, entry) for entry in entries if (before := record.lookup(entry.key)) is not None]
-    if any(_content(before) != _content(entry) for before, entry in known):
+    known = [(record.lookup(entry.key), entry) for entry in entries]
+    if any(before is not None and _content(before) != _content(entry) for before, entry in known):
         raise JournalMismatch(_otherwise(planned, source), "Start these runs anew with --fresh")
-    return entries[len(known) :]
+    return [entry for before, entry in known if before is None]
 
 
 def other_source(planned: PlannedRun, resources: Resources, store: Store, entries: Iterable[Entry]) -> str:
