@@ -99,12 +99,13 @@ class Runner:
             # Runs that take something over begin when those that they take it from are over and coded.
             for waiting in (False, True):
                 runs = [run for run in context.planned if (run.source is not None) == waiting]
+                if not runs:
+                    continue
                 done = set(context.complete)
                 pending, unmeasured = await sort_out(context, registration, runs)
                 beforehand |= (context.complete - done) | {planned.run_id for planned in unmeasured}
                 worked = worked or bool(pending or unmeasured)
-                if runs:
-                    await together(self._executor.carry_out(pending), measure_finished(context, unmeasured))
+                await together(self._executor.carry_out(pending), measure_finished(context, unmeasured))
             if context.registers and worked:
                 await context.in_store(registration.save_design)
             if context.defect is not None:
