@@ -56,6 +56,7 @@ _NOTES: Mapping[str, str] = {
     ),
     "interaction": "`opinionsim list interactions` names all kinds. Structures have a page of their own, "
     "[structures.md](structures.md), and so have those that follow opinions, [adaptive.md](adaptive.md).",
+    "fork": "What a fork may change, and what it shares: [controls.md](controls.md#forks).",
     "ethics": "People at seats: [room.md](room.md#people-as-subjects).",
     "events": "What each kind of event does to a run: [events.md](events.md).",
     "model": "Providers and keys: [models.md](models.md); refused and cut-off replies: [missing.md](missing.md).",
@@ -78,6 +79,8 @@ _EXAMPLES: Mapping[str, str] = {
     "roles": "roles:\n  moderator: {persona: default, instructions: default}\ninteraction: {kind: ensemble}\n"
     "task: What should the square be used for? Answer in 50 words.",
     "task": "task: Write as if to your neighbours.",
+    "fork": "interaction: {kind: dyadic, steps: 20}\nsweep:\n  - interaction: [{kind: dyadic, steps: 20}]\n"
+    "  - fork: [{cell: interaction=dyadic, step: 11}]\n    cognition.confirmation_bias: [strong]",
     "topic": "topic:\n  framing: for\n  definition:\n    name: congestion-charge\n    title: Congestion charge\n"
     "    claims:\n      for: the town should charge a fee for driving into its centre\n"
     "      against: the town should not charge a fee for driving into its centre",
@@ -101,7 +104,7 @@ _EXAMPLES: Mapping[str, str] = {
     "      of: {cognition.confirmation_bias: strong}\n      less: {cognition.confirmation_bias: none}",
 }
 #: Keys told in one section with the one before them, and what becomes of references that have a section.
-_JOINED = {"name": ("name", "description", "seed", "replicates")}
+_JOINED = {"name": ("name", "description", "seed", "replicates", "redraws")}
 _LINKS = {
     "NetworkKind": "a [network](#networks)",
     "ModelSpec": "a chat model, as under [`model`](#model)",

@@ -45,6 +45,8 @@ SMALL: dict[str, dict[str, Any]] = {
             {"kind": "remembered", "steps": 6, "label": "remembered"},
         ]
     },
+    # Nobody has a counterpart in a single replicate.
+    "controls": {"population": {"size": 4}, "replicates": 2},
     "chuang2024/figure4": {"interaction/steps": 6, "sweep": TREATMENTS},
     "chuang2024/figure5": {"interaction/steps": 6},
     "chuang2024/figure6": {"interaction/steps": 6, "sweep": TREATMENTS},

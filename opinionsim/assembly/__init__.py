@@ -12,3 +12,4 @@ from opinionsim.assembly._coding import (
 from opinionsim.assembly._edges import edge_rows as edge_rows, tie_rows as tie_rows
 from opinionsim.assembly._loaded import LoadedParts as LoadedParts
 from opinionsim.assembly._recording import Recording as Recording, agent_rows as agent_rows, turn_row as turn_row
+from opinionsim.assembly._sources import read_there as read_there

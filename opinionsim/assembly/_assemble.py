@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
 from opinionsim.actors import Cognition, Direction, Member, PersonaActor, other_actors, persona_actors
+from opinionsim.assembly._sources import Seeds, read_there, seeds_of_fork
 from opinionsim.classic import draw_opinions
 from opinionsim.errors import SpecError
 from opinionsim.llm import Endpoint, ReplayOnly
+from opinionsim.measurement import Text
 from opinionsim.networks import Network, NetworkKind
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona, Population, draw_population
@@ -23,8 +26,10 @@ from opinionsim.schedules import (
     Event,
     Phase,
     Setting,
+    Yoked,
     automatic_instructions,
     named,
+    outline,
     selector_of,
     stated_on,
     with_events,
@@ -54,8 +59,11 @@ from opinionsim.specification import (
     setting_of,
     uses_survey,
 )
-from opinionsim.streams import stream
+from opinionsim.streams import call_seed, stream
 from opinionsim.topics import Claim, Topic
+
+#: Text in the place of one that was read in a run which has not been carried out.
+_READ = "(a text that its counterpart read)"
 
 
 @dataclass(frozen=True)
@@ -98,6 +106,10 @@ class RunParts:
         The equation that agents follow; None where chat models play personas.
     events : tuple of Event
         What happens from outside, which the schedule contains.
+    seed_of : callable
+        Seed of a call by turn, part and attempt.
+    begins : int
+        First step whose calls are made; those of earlier steps are taken over from another run.
     """
 
     topic: Topic
@@ -116,6 +128,8 @@ class RunParts:
     others: Mapping[str, Direction]
     models: tuple[ModelSpec, ...]
     model_labels: tuple[str, ...]
+    seed_of: Seeds
+    begins: int = 0
     equation: Equation | None = None
     events: tuple[Event, ...] = ()
 
@@ -189,7 +203,7 @@ def _attributes(persona: Persona) -> dict[str, str]:
     return {**persona.attributes, **({"background": persona.background} if persona.background else {})}
 
 
-def assemble(planned: PlannedRun, resources: Resources, left_out: Collection[int] = ()) -> RunParts:
+def assemble(planned: PlannedRun, resources: Resources, taken: Sequence[Any] | None = None) -> RunParts:
     """Load and draw everything that a planned run needs; makes no call.
 
     Parameters
@@ -198,8 +212,9 @@ def assemble(planned: PlannedRun, resources: Resources, left_out: Collection[int
         The run.
     resources : Resources
         Source of topics, personas, prompts, messages and networks.
-    left_out : collection of int
-        Turns that it leaves out because another run skipped them; by default none.
+    taken : list of JSON values, optional
+        What it takes over from another run: turns that it leaves out, or what was read there. By default what can be
+        known before that run is carried out: it leaves out no turn, and texts are placeholders.
 
     Raises
     ------
@@ -207,11 +222,11 @@ def assemble(planned: PlannedRun, resources: Resources, left_out: Collection[int
         If a resource of the specification does not exist or does not fit.
     """
     with naming_own_part(planned.spec):
-        return _assembled(planned, resources, left_out)
+        return _assembled(planned, resources, taken)
 
 
-def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[int]) -> RunParts:
-    spec = planned.spec
+def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] | None) -> RunParts:
+    spec, source = planned.spec, planned.source
     scale = spec.scale.scale()
     population = _population(planned, resources, scale)
     network = _network(planned, resources)
@@ -227,6 +242,7 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
         names=participant_names(spec, population.personas),
         replicate=planned.replicate,
         block=planned.block,
+        read=_read(planned, resources, taken),
     )
     schedule = None if spec.interaction.native else _schedule(spec, setting)
     equation: Equation | None = None
@@ -244,20 +260,24 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
     probe, asked = spec.measurement.probe, spec.measurement.self_report
     probed = schedule
     if not spec.interaction.places_questions:
-        probed = with_probes(with_probes(schedule, probe.before, probe.after), asked.before, asked.after, "self-report")
+        probed = with_probes(schedule, probe.before, probe.after, every=probe.every)
+        probed = with_probes(probed, asked.before, asked.after, "self-report", asked.every)
     probed = stated_on(probed, scale.labels)
     known = known_participants(spec, population.personas)
     events = events_of(spec.events, known, resources.messages, _drawing(planned, "events"))
     # Around the probes, so that nobody who is absent is probed.
     named_to_others = spec.cast or spec.population.shown in ("full", "name")
     eventful = with_events(probed, events, [each.name if named_to_others else "" for each in known])
+    seed_of: Seeds = partial(call_seed, planned.run_id)
+    if source is not None and spec.fork is not None:
+        seed_of = seeds_of_fork(planned, eventful, source, assemble(source, resources).schedule)
     return RunParts(
         topic=resources.topic(spec.topic),
         claim=claim,
         task=spec.task,
         population=cast.population,
         network=network,
-        schedule=without_turns(eventful, left_out),
+        schedule=without_turns(eventful, taken) if taken and getattr(spec.interaction, "skips", None) else eventful,
         pack=resources.pack(spec.pack),
         scale=scale,
         cognition=cognition_of(spec),
@@ -268,9 +288,25 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
         others=cast.others,
         models=cast.models,
         model_labels=labels,
+        seed_of=seed_of,
+        begins=0 if spec.fork is None else spec.fork.step,
         equation=equation,
         events=events,
     )
+
+
+def _read(planned: PlannedRun, resources: Resources, taken: Sequence[Any] | None) -> Sequence[Any]:
+    """What the counterparts of agents read in another run; before it is carried out, in placeholders."""
+    if not isinstance(planned.spec.interaction, Yoked) or planned.source is None:
+        return ()
+    if taken is not None:
+        return taken
+    schedule = assemble(planned.source, resources).schedule
+    texts = {
+        turn.index: Text(turn, schedule.acts[turn.act].kind, "", "answered", received=(_READ,) * len(turn.reads))
+        for turn in outline(schedule)
+    }
+    return list(read_there(planned, texts))
 
 
 def _moderated(spec: ExperimentSpec, schedule: AnySchedule, resources: Resources) -> AnySchedule:

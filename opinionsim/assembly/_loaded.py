@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opinionsim import llm
 from opinionsim.actors import Member
 from opinionsim.assembly._assemble import RunParts
+from opinionsim.assembly._copies import check_copies
 from opinionsim.assembly._pricing import model_price
 from opinionsim.classifiers import Classifier, asks, load_classifier
 from opinionsim.documents import KeyPath
@@ -107,6 +108,7 @@ class LoadedParts:
 
     def _load(self, experiment: Experiment) -> None:
         self._check_seats([cell.spec for cell in experiment.cells])
+        check_copies(experiment)
         for cell in experiment.cells:
             pack = experiment.resources.pack(cell.spec.pack)
             for model in cell.spec.chat_models:

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -172,6 +173,8 @@ class RunCalls:
         Most characters of a prompt, and of a reply that prompts may have to show; no limit until it is set.
     names_steps : bool
         Whether errors name steps, which in structures say nothing that turns do not.
+    seed_of : callable
+        Seed of a call by turn, part and attempt; until it is set, a hash of these and the run.
     made, answered, repeated : int
         So far: replies of models, replies found in the journal, and failed attempts that were repeated.
     """
@@ -193,6 +196,7 @@ class RunCalls:
         self._retry = retry or RetryPolicy()
         self._budget = budget
         self.longest_prompt, self.names_steps = float("inf"), True
+        self.seed_of: Callable[[int, str, int], int] = partial(call_seed, run_id)
         self.made = 0
         self.answered = 0
         self.repeated = 0
@@ -262,12 +266,12 @@ class RunCalls:
             entry = self.journal.lookup(key)
             stored = entry is not None
             if entry is not None:
-                _verify(entry, turn, prompt, self.run_id, self._place)
+                _verify(entry, turn, prompt, self.seed_of(*key), self._place)
                 self.answered += 1
                 verdict = self._read_again(entry, turn, reading)
             else:
                 self._require_short(turn, prompt.characters, "the prompt")
-                question = _Question(key, prompt, call_seed(self.run_id, *key), priority, asked, missing[True])
+                question = _Question(key, prompt, self.seed_of(*key), priority, asked, missing[True])
                 person = isinstance(asked, Seat)
                 if isinstance(asked, Seat):
                     reply, latency_s, unfit = await self._answer(turn, question, asked, reading, rejected, told)
@@ -489,9 +493,10 @@ class RunCalls:
         return f"run {self.run_id}, {step}turn {turn.index}, agent {turn.agent} ({turn.act})"
 
 
-def _verify(record: Entry, turn: CallSite, prompt: Prompt, run_id: str, place: Callable[[CallSite], str]) -> None:
+def _verify(record: Entry, turn: CallSite, prompt: Prompt, seed: int, place: Callable[[CallSite], str]) -> None:
     """Refuse a journal entry that answers another question or belongs to another run."""
-    asked = (turn.act, turn.agent, prompt.identity)
+    # What is taken over from another run may have been asked in other words there.
+    asked = (turn.act, turn.agent, record.prompt_hash if record.source == "import" else prompt.identity)
     stored = (record.act, record.agent, record.prompt_hash)
     if asked != stored:
         raise JournalMismatch(
@@ -500,7 +505,7 @@ def _verify(record: Entry, turn: CallSite, prompt: Prompt, run_id: str, place: C
             f"now asked act {asked[0]!r}, agent {asked[1]}, prompt {asked[2][:12]}",
             "The wording of the prompts was changed since; undo the change, or start these runs anew with --fresh",
         )
-    if record.seed is not None and record.seed != call_seed(run_id, *record.key):
+    if record.seed is not None and record.seed != seed:
         raise JournalMismatch(f"{place(turn)}: the journal is that of another run; give each its own")
 
 

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from opinionsim.schedules import (
     critical_path,
     dropped_turns,
     outline,
+    without_turns,
 )
 from opinionsim.specification import ModelSpec
 from opinionsim.topics import Claim
@@ -70,6 +72,8 @@ class _Kept:
 class CountedTurns:
     """The counted turns of one run; for an adaptive schedule, as many as it can have.
 
+    Turns that are taken over from another run are remembered, and not counted.
+
     Parameters
     ----------
     parts : RunParts
@@ -91,6 +95,7 @@ class CountedTurns:
         self.models: Mapping[str, ModelSpec] = dict(zip(parts.model_labels, parts.models, strict=True))
         self.needs: Collection[str] = parts.schedule.needs
         self._schedule, self._after, self._acts = parts.schedule, parts.calls_per_event, parts.acts
+        self._taken = list[int]()
         self.dropped = dropped_turns(parts.schedule)
         self._turns, self._reads = Counter[str](), Counter[str]()
         labels, kept = parts.model_labels, _Kept(parts.schedule.acts)
@@ -101,6 +106,9 @@ class CountedTurns:
                 check_turn(turn, parts.schedule, index, step)
                 step = turn.step
             before, act = kept.before(turn), parts.acts(turn.agent)[turn.act]
+            if turn.step < parts.begins:
+                self._taken.append(index)
+                continue
             found[labels[turn.agent], turn.act] += [before] * act.draws
             found[labels[turn.agent], _SELECT] += [0] * (act.calls - act.draws)
             if self._after and act.memory == "keep":
@@ -120,7 +128,8 @@ class CountedTurns:
         """Length of the longest chain of dependent calls of agents; None for adaptive schedules."""
         if isinstance(self._schedule, AdaptiveSchedule):
             return None
-        return critical_path(self._schedule, calls_per_event=self._after, acts=self._acts).length
+        left: Any = without_turns(self._schedule, self._taken)
+        return critical_path(left, calls_per_event=self._after, acts=self._acts).length
 
     def items(self, kinds: Collection[str], about: str = "") -> dict[str, int]:
         """Items that a classifier codes of these kinds of text, by act; with `about`, one for each message read.

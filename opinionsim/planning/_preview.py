@@ -111,7 +111,7 @@ def _first_prompts(parts: RunParts) -> dict[str, tuple[ChatMessage, ...]]:
         if name in alone and turn.reads:
             name += ", after reading"
         asks = parts.schedule.acts[turn.act].draws > 0
-        if name in prompts or not asks or not isinstance(member.actor, PersonaActor):
+        if turn.step < parts.begins or name in prompts or not asks or not isinstance(member.actor, PersonaActor):
             continue
         if not turn.reads:
             alone.add(name)

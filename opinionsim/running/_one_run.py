@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from opinionsim.assembly import Recording, RunParts, assemble, opinion_rows, stored_texts
+from opinionsim.assembly import Recording, RunParts, opinion_rows, stored_texts
 from opinionsim.errors import DamagedError, JournalMismatch, OpinionSimError, SpecError
 from opinionsim.llm import RunCalls
 from opinionsim.measurement import Author, Measuring, Text
@@ -15,8 +15,8 @@ from opinionsim.messages import Message
 from opinionsim.registry import RAISED, raised
 from opinionsim.running._context import STOPPED, Context, Stopped, damage, together
 from opinionsim.running._replay import check_prompts
-from opinionsim.running._skipped_turns import SKIPS, other_skips, skipped_entry, turns_left_out
 from opinionsim.running._sorting import Pending, uncoded
+from opinionsim.running._sources import missing_entries, parts_of
 from opinionsim.simulation import Simulation
 from opinionsim.specification import PlannedRun, own_part_error, with_advice
 from opinionsim.store import HeldElsewhereError, RunRecord, Status
@@ -97,7 +97,10 @@ async def open_anew(context: Context, pending: Pending) -> Opened | None:
 async def _checked(context: Context, pending: Pending, record: RunRecord) -> RunParts:
     """The parts of a run, once its record is checked: models and prompts must be those it was made with."""
     planned, resources = pending.planned, context.experiment.resources
-    parts = assemble(planned, resources, await _left_out(context, planned, record))
+    inputs = pending.source_inputs
+    for entry in await context.in_opening(missing_entries, planned, resources, context.store, record, inputs):
+        record.append(entry)
+    parts = parts_of(planned, resources, record.entries)
     if parts.equation is not None:
         await context.in_opening(parts.equation.work_out)
     _require_weights(context, pending, parts, record)
@@ -109,32 +112,6 @@ async def _checked(context: Context, pending: Pending, record: RunRecord) -> Run
             raise with_advice(pending.changed, error) from error
         await context.in_opening(context.store.save_inputs, pending.run_id, *pending.inputs)
     return parts
-
-
-async def _left_out(context: Context, planned: PlannedRun, record: RunRecord) -> frozenset[int]:
-    """The turns that a run leaves out; taken from its source, and put on record, when it begins.
-
-    Raises
-    ------
-    SpecError
-        If its source is not complete.
-    JournalMismatch
-        If its source skips other turns now, since it was carried out anew.
-    """
-    source, entry = planned.source_id, record.lookup(SKIPS)
-    if source is None:
-        return frozenset()
-    if other := await context.in_opening(other_skips, context.store, planned, entry):
-        raise JournalMismatch(other, "Start these runs anew with --fresh")
-    if entry is None:
-        if (await context.in_opening(context.store.states, [source]))[source].status != "complete":
-            label = planned.spec.interaction.skips.cell  # type: ignore[attr-defined]
-            raise SpecError(
-                f"it leaves out the turns that run {source} of cell {label!r} skipped, and that run is not complete"
-            )
-        entry = skipped_entry(await context.in_opening(context.store.turns, source))
-        record.append(entry)
-    return turns_left_out([entry])
 
 
 def _require_weights(context: Context, pending: Pending, parts: RunParts, record: RunRecord) -> None:
@@ -168,6 +145,7 @@ async def play(context: Context, opened: Opened) -> Played:
     run_id, spec = planned.run_id, planned.spec
     cast = loaded.cast(spec, parts)
     calls = context.begin(planned, record, [member.endpoint for member in cast])
+    calls.seed_of = parts.seed_of
     authors = [member.author for member in cast]
     measuring = Measuring(context.instruments[run_id], context.queues, calls, parts.claim, authors)
     recording = Recording(record, parts, cast, measuring)
@@ -274,9 +252,10 @@ async def _on_record(context: Context, planned: PlannedRun, calls: RunCalls) -> 
     spec, instruments, resources = planned.spec, context.instruments[planned.run_id], context.experiment.resources
     externals: Mapping[str, Message | str] = {}
     authors: list[Author] = []
-    if any(each.context for each in instruments):
-        parts = assemble(planned, resources)
+    if spec.fork is not None or any(each.context for each in instruments):
+        parts = parts_of(planned, resources, await context.in_store(context.store.entries, planned.run_id))
         externals, authors = parts.schedule.externals, [member.author for member in parts.cast()]
+        calls.seed_of = parts.seed_of
     rows = await context.in_store(context.store.turns, planned.run_id)
     claim = resources.claim(spec)
     return stored_texts(rows, externals), Measuring(instruments, context.queues, calls, claim, authors)

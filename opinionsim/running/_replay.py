@@ -10,13 +10,13 @@ import numpy as np
 from langchain_core.messages import AIMessage
 
 from opinionsim import background
-from opinionsim.assembly import RunParts, agent_rows, assemble, edge_rows, opinion_rows, tie_rows, turn_row
+from opinionsim.assembly import RunParts, agent_rows, edge_rows, opinion_rows, tie_rows, turn_row
 from opinionsim.classifiers import Classifier, asks, load_classifier
 from opinionsim.errors import JournalMismatch, OpinionSimError, StoreError
 from opinionsim.llm import Entry, MemoryJournal, ReplayOnly, RunCalls, SlotPool
 from opinionsim.measurement import Instrument, Measuring, Queues, recorded_rating
 from opinionsim.messages import ChatMessage, Message
-from opinionsim.running._skipped_turns import turns_left_out
+from opinionsim.running._sources import parts_of
 from opinionsim.schedules import Turn, tie_changes
 from opinionsim.simulation import Simulation
 from opinionsim.specification import (
@@ -117,7 +117,7 @@ async def replay_run(planned: PlannedRun, resources: Resources, records: Sequenc
     StoreError
         If a call is missing.
     """
-    parts = assemble(planned, resources, turns_left_out(records))
+    parts = parts_of(planned, resources, records)
     return list(turn_rows(await _replayed(planned, parts, records)))
 
 
@@ -149,7 +149,7 @@ async def check_prompts(planned: PlannedRun, resources: Resources, records: Sequ
         If a stored reply answers another prompt.
     """
     calls = RunCalls(planned.run_id, MemoryJournal(records), _Unanswered(), SlotPool(1))
-    engine = _on_record(planned, assemble(planned, resources, turns_left_out(records)), calls).engine
+    engine = _on_record(planned, parts_of(planned, resources, records), calls).engine
     engine.start()
     idle = 0
     while engine.error is None and idle < _IDLE_TURNS:
@@ -173,6 +173,7 @@ class _Unanswered:
 def _on_record(planned: PlannedRun, parts: RunParts, calls: RunCalls) -> Simulation:
     """A simulation without instruments; the journal gives the opinions on which a schedule acts."""
     own = reversed(planned.cell.instruments)
+    calls.seed_of = parts.seed_of
     identities = {(each.variable, bool(each.about)): each.instrument_id for each in own}
 
     async def rate(turn: Turn, message: Message, variable: str, about: int | None) -> float:
@@ -236,7 +237,7 @@ def _compared(planned: PlannedRun, resources: Resources, store: StoreReader, com
         turns = store.turns(run_id)
         n_turns = len(turns)
         entries = store.entries(run_id)
-        parts = assemble(planned, resources, turns_left_out(entries))
+        parts = parts_of(planned, resources, entries)
         simulation = background.run(_replayed(planned, parts, entries))
         differs = difference(turns, list(turn_rows(simulation))) or _other_cast(store, run_id, parts)
         if differs:

@@ -14,7 +14,7 @@ from opinionsim.running._context import Context, Progress, Summary, together
 from opinionsim.running._executors import Executor
 from opinionsim.running._one_run import measure_finished
 from opinionsim.running._registration import Registration
-from opinionsim.running._sorting import Pending, sort_out
+from opinionsim.running._sorting import sort_out
 from opinionsim.store import Store
 
 #: Seconds between two looks at whether a run has ended.
@@ -100,12 +100,6 @@ class Runner:
         # Not one of the threads of the sweep, which may be over.
         await asyncio.to_thread(self.store.withdraw, run_id, agent)
 
-    async def _carry_out(self, pending: list[Pending]) -> None:
-        """Carry out runs; those that leave out what others skipped when the others are over."""
-        for waiting in (False, True):
-            if turn := [each for each in pending if (each.planned.source_id is not None) == waiting]:
-                await self._executor.carry_out(turn)
-
     async def execute(self) -> Summary:
         """Carry out the runs, and the coding, that are not done yet.
 
@@ -129,10 +123,18 @@ class Runner:
                 await context.in_store(registration.save)
             else:
                 await context.in_store(registration.save_instruments, context.planned)
-            pending, unmeasured = await sort_out(context, registration)
-            beforehand = context.complete | {planned.run_id for planned in unmeasured}
-            await together(self._carry_out(pending), measure_finished(context, unmeasured))
-            if context.registers and (pending or unmeasured):
+            worked, beforehand = False, set[str]()
+            # Runs that take something over begin when those that they take it from are over and coded.
+            for waiting in (False, True):
+                runs = [run for run in context.planned if (run.source is not None) == waiting]
+                if not runs:
+                    continue
+                done = set(context.complete)
+                pending, unmeasured = await sort_out(context, registration, runs)
+                beforehand |= (context.complete - done) | {planned.run_id for planned in unmeasured}
+                worked = worked or bool(pending or unmeasured)
+                await together(self._executor.carry_out(pending), measure_finished(context, unmeasured))
+            if context.registers and worked:
                 await context.in_store(registration.save_design)
             if context.defect is not None:
                 raise context.defect

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from opinionsim.errors import DamagedError, JournalMismatch, OpinionSimError
 from opinionsim.running._context import STOPPED, Context, damage
 from opinionsim.running._registration import Inputs, Registration
 from opinionsim.running._replay import difference, replay_run
-from opinionsim.running._skipped_turns import SKIPS, other_skips
+from opinionsim.running._sources import other_source
 from opinionsim.specification import PlannedRun, advice_on_changed_code, with_advice
 from opinionsim.store import RunState
 
@@ -30,6 +30,8 @@ class Pending:
         Whether it is finished, and its results are to be deleted first.
     calls : int
         Expected number of calls.
+    source_inputs : str
+        Digest of the inputs that the run has now from which this one takes something over; empty without one.
     """
 
     planned: PlannedRun
@@ -37,6 +39,7 @@ class Pending:
     changed: str | None
     anew: bool
     calls: int
+    source_inputs: str = ""
 
     @property
     def run_id(self) -> str:
@@ -44,23 +47,24 @@ class Pending:
         return self.planned.run_id
 
 
-async def sort_out(context: Context, registration: Registration) -> tuple[list[Pending], list[PlannedRun]]:
-    """Check finished runs, and settle those that need no work.
+async def sort_out(
+    context: Context, registration: Registration, runs: Sequence[PlannedRun]
+) -> tuple[list[Pending], list[PlannedRun]]:
+    """Check those of some runs that are finished, and settle those that need no work.
 
     Returns
     -------
     (list of Pending, list of PlannedRun)
         Runs still to be carried out, and finished ones still to be measured.
     """
-    run_ids = [planned.run_id for planned in context.planned]
+    run_ids = [planned.run_id for planned in runs]
     states = await context.in_store(context.store.states, run_ids)
     finished = [run_id for run_id in run_ids if states[run_id].status == "complete"]
     damaged = await context.in_store(_damaged, context, finished)
     unread = await context.in_store(uncoded, context, finished)
     pending: list[Pending] = []
     unmeasured: list[PlannedRun] = []
-    anew: set[str] = set()
-    for planned in sorted(context.planned, key=lambda each: each.source_id is not None):
+    for planned in runs:
         run_id, state = planned.run_id, states[planned.run_id]
         complete = state.status == "complete"
         if context.stopped:
@@ -75,15 +79,15 @@ async def sort_out(context: Context, registration: Registration) -> tuple[list[P
             error: str | None = damaged[run_id]
         elif complete and changed:
             error = await _disagreement(context, planned, state, inputs)
-        elif complete and planned.source_id is not None:
-            error = await context.in_store(_outdated, context, planned, anew)
         else:
             error = None
+        if complete and error is None and planned.source is not None:
+            error = await context.in_store(_outdated, context, planned)
         if not complete or (error is not None and context.fresh):
-            anew.add(run_id)
             calls = registration.calls.get(run_id, 1)
             code = advice_on_changed_code(state.parts, inputs.parts) if changed else None
-            pending.append(Pending(planned, inputs, code, complete, calls))
+            there = "" if planned.source is None else registration.inputs(planned.source).digest
+            pending.append(Pending(planned, inputs, code, complete, calls, there))
         elif error is not None:
             context.settle(run_id, error)
         else:
@@ -96,13 +100,10 @@ async def sort_out(context: Context, registration: Registration) -> tuple[list[P
     return pending, unmeasured
 
 
-def _outdated(context: Context, planned: PlannedRun, anew: Collection[str]) -> str | None:
-    """Why a finished run leaves out other turns than its source skips; None if it does not."""
-    store, source = context.store, planned.source_id
-    if source in anew and context.fresh:
-        return f"run {planned.run_id}: run {source}, whose skipped turns it leaves out, is carried out anew"
-    entry = next((each for each in store.entries(planned.run_id) if each.key == SKIPS), None)
-    other = other_skips(store, planned, entry)
+def _outdated(context: Context, planned: PlannedRun) -> str | None:
+    """Why a finished run took over something else than its source holds; None if it did not."""
+    store = context.store
+    other = other_source(planned, context.experiment.resources, store, store.entries(planned.run_id))
     return f"{other}, since it was carried out anew. Start these runs anew with --fresh" if other else None
 
 

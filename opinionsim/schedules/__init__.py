@@ -48,6 +48,7 @@ from opinionsim.schedules._interaction import (
     NetworkedInteraction as NetworkedInteraction,
     ReportsInteraction as ReportsInteraction,
     Setting as Setting,
+    SourceCell as SourceCell,
     SteppedInteraction as SteppedInteraction,
 )
 from opinionsim.schedules._interview import read_answers as read_answers
@@ -57,6 +58,7 @@ from opinionsim.schedules._moderated import (
     read_verdict as read_verdict,
     with_moderator as with_moderator,
 )
+from opinionsim.schedules._placebo import Placebo as Placebo
 from opinionsim.schedules._posts import PostsInteraction as PostsInteraction, without_turns as without_turns
 from opinionsim.schedules._probes import stated_on as stated_on, with_probes as with_probes
 from opinionsim.schedules._questions import read_question as read_question, same_question as same_question
@@ -74,6 +76,7 @@ from opinionsim.schedules._selectors import (
     position as position,
     selector_of as selector_of,
 )
+from opinionsim.schedules._self_echo import SelfEcho as SelfEcho
 from opinionsim.schedules._similarity import SimilarityDyads as SimilarityDyads
 from opinionsim.schedules._snapshots import Snapshots as Snapshots
 from opinionsim.schedules._structure import (
@@ -105,3 +108,4 @@ from opinionsim.schedules._turns import (
     outline as outline,
     tie_changes as tie_changes,
 )
+from opinionsim.schedules._yoked import Yoked as Yoked

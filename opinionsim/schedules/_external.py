@@ -29,15 +29,9 @@ def blank_messages(messages: str | tuple[str, ...]) -> Iterator[Conflict]:
                 yield ("messages", position), "must not be blank"
 
 
-@part("interaction", name="external")
-class Exposure(SteppedInteraction):
-    """In each step the listener of random dyads reviews a message from outside.
+class OutsideInteraction(SteppedInteraction):
+    """Base of interactions in which agents review messages from outside, one in each step."""
 
-    Agents are drawn uniformly, as the listeners of random dyads on the complete network: in the same block, the agent
-    that reviews here in a step is the one that listens there.
-    """
-
-    acts = named(REVIEW)
     played_by = ("chat models",)
 
     messages: str | tuple[str, ...]
@@ -45,30 +39,50 @@ class Exposure(SteppedInteraction):
     order: Literal["sequence", "random"] = "random"
     """Whether messages are shown in turn or drawn."""
 
+    @property
+    def given(self) -> str | tuple[str, ...]:
+        """The messages, or the path of their file."""
+        return self.messages
+
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems for a population of `size` agents, missing or blank messages included."""
-        if not self.messages and self.messages != "":
+        if not self.given and self.given != "":
             yield ("messages",), "must have at least 1 entry"
-        yield from blank_messages(self.messages)
+        yield from blank_messages(self.given)
         yield from super().conflicts(size)
 
     def identity(self, setting: Setting) -> dict[str, Any]:
         """Identity in which messages enter by content, not by file."""
         fields = super().identity(setting)
-        return {**fields, "messages": digest(canonical_json(setting.messages(self.messages)))}
+        return {**fields, "messages": digest(canonical_json(setting.messages(self.given)))}
 
     def externals(self, setting: Setting) -> Mapping[str, Message | str]:
         """The messages, numbered from 0."""
-        found = {f"external-{i}": message for i, message in enumerate(setting.messages(self.messages))}
+        found = {f"external-{i}": message for i, message in enumerate(setting.messages(self.given))}
         if not found:
             raise SpecError("interaction.messages: must have at least 1 entry")
         return MappingProxyType(found)
 
+    def shown(self, setting: Setting, rng: np.random.Generator) -> list[External]:
+        """The message of each step; `rng` draws them."""
+        steps, names = self.steps_for(setting.size), list(self.externals(setting))
+        places = rng.integers(len(names), size=steps) if self.order == "random" else np.arange(steps) % len(names)
+        return [External(names[place]) for place in places.tolist()]
+
+
+@part("interaction", name="external")
+class Exposure(OutsideInteraction):
+    """In each step the listener of random dyads reviews a message from outside.
+
+    Agents are drawn uniformly, as the listeners of random dyads on the complete network: in the same block, the agent
+    that reviews here in a step is the one that listens there.
+    """
+
+    acts = named(REVIEW)
+
     def turns(self, setting: Setting) -> Iterator[Turn]:
         """One ``review`` a step."""
-        steps, rng = self.steps_for(setting.size), setting.rng
-        names = list(self.externals(setting))
-        agents = drawn_listeners(setting.size, steps, rng)
-        shown = rng.integers(len(names), size=steps) if self.order == "random" else np.arange(steps) % len(names)
-        for t, (agent, message) in enumerate(zip(agents, shown.tolist(), strict=True)):
-            yield Turn(t, t + 1, agent, "review", (External(names[message]),))
+        rng = setting.rng
+        agents = drawn_listeners(setting.size, self.steps_for(setting.size), rng)
+        for t, (agent, message) in enumerate(zip(agents, self.shown(setting, rng), strict=True)):
+            yield Turn(t, t + 1, agent, "review", (message,))

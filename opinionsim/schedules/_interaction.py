@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
+from opinionsim.documents import DocumentModel
 from opinionsim.errors import ScheduleError, SpecError
 from opinionsim.messages import Message
 from opinionsim.networks import AnyNetwork, Neighbours, Network, NetworkField, NetworkKind
@@ -44,6 +45,13 @@ def _as_given(messages: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(messages, str):
         raise SpecError(f"interaction.messages: {messages!r} is a file, and there is nothing here to read it")
     return tuple(messages)
+
+
+class SourceCell(DocumentModel):
+    """Another cell of the experiment, from whose runs something is taken over."""
+
+    cell: str = Field(min_length=1)
+    """Label of the cell: its axes with their values, as in `cognition.confirmation_bias=weak`."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,9 @@ class Setting:
         only for interactions that place them themselves.
     seats : frozenset of int
         Participants who are people; by default none.
+    read : sequence of (int, int, sequence of str)
+        Step, agent and texts of each turn in which the counterparts of participants read something in another run; by
+        default none.
 
     Raises
     ------
@@ -103,6 +114,7 @@ class Setting:
     questioned: bool = False
     questions: Sequence[tuple[str, int, int]] = ()
     seats: frozenset[int] = frozenset()
+    read: Sequence[tuple[int, int, Sequence[str]]] = ()
 
     def __post_init__(self) -> None:
         if len(self.opinions) not in (0, self.size):

@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
 from opinionsim.registry import part
+from opinionsim.schedules._acts import REPORT, REPORT_ONCE
 from opinionsim.schedules._independent import IndependentReports
+from opinionsim.schedules._interaction import Setting
+from opinionsim.schedules._turns import ActSpec, Turn, named
 
 
 @part("interaction", name="no-role-play")
 class NoRolePlayInteraction(IndependentReports):
-    """Control: the bare chat model reports, playing nobody."""
+    """Control: the bare chat model reports, playing nobody.
+
+    Chuang et al. write that reports are independent, and ran one conversation of as many reports as there are steps
+    (A12): `population.size: 1`, `reports: 100` and `conversation: true`.
+    """
 
     role_play = False
+
+    conversation: bool = False
+    """Whether the reports of an agent are one conversation: each is remembered, and the last one counts in tables.
+    Otherwise none depends on another, and all count."""
+
+    @property
+    def every_report(self) -> bool:  # type: ignore[override]
+        """Whether all reports count in tables."""
+        return not self.conversation
+
+    @property
+    def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]
+        """A report, remembered or not."""
+        return named(REPORT if self.conversation else REPORT_ONCE)
+
+    def turns(self, setting: Setting) -> Iterator[Turn]:
+        """One report an agent in each step."""
+        (act,) = self.acts
+        return (replace(turn, act=act) for turn in super().turns(setting))

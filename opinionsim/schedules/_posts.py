@@ -6,23 +6,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Literal
 
-from pydantic import Field
-
-from opinionsim.documents import DocumentModel
 from opinionsim.schedules._acts import REPORT, REVIEW, WRITE
-from opinionsim.schedules._interaction import Conflict, NetworkedInteraction, Setting
+from opinionsim.schedules._interaction import Conflict, NetworkedInteraction, Setting, SourceCell
 from opinionsim.schedules._turns import ActSpec, AnySchedule, StaticSchedule, Turn, named
 from opinionsim.schedules._wrapped import Wrapped
 
 _POSTS = named(WRITE, REVIEW)
 _POSTS_OR_REPORTS = named(WRITE, replace(REVIEW, unread=REPORT.name), REPORT)
-
-
-class SkipsOf(DocumentModel):
-    """Another cell, whose skipped turns are left out here as well."""
-
-    cell: str = Field(min_length=1)
-    """Label of the cell: its axes with their values, as in `cognition.confirmation_bias=weak`."""
 
 
 class PostsInteraction(NetworkedInteraction):
@@ -35,7 +25,7 @@ class PostsInteraction(NetworkedInteraction):
     on_skip: Literal["skip", "report"] = "skip"
     """What an agent does where all posts it was to read are refused or empty: `skip` nothing; `report` its belief
     without having read, so that the number of reports does not depend on refusals."""
-    skips: SkipsOf | None = None
+    skips: SourceCell | None = None
     """Cell whose skipped turns are left out in the same replicate of this one, with the refused ones they waited for,
     so that the same agents are asked to report on the same occasions. Its runs are carried out first."""
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 from opinionsim.errors import SpecError
@@ -18,46 +21,42 @@ from opinionsim.schedules._turns import (
     Turn,
     called,
     closing,
-    moved,
     named,
     outline,
+    placed,
 )
 from opinionsim.schedules._wrapped import Wrapped
 
 
-def _shifted(turn: Turn, by: int) -> Turn:
-    """The same turn with its index and the turns it reads moved by `by` places."""
-    return replace(turn, index=turn.index + by, reads=moved(turn.reads, by))
-
-
 @dataclass(frozen=True)
-class _ShiftedOutcomes:
-    """Outcomes seen from a schedule whose turns were moved to later places."""
+class _MovedOutcomes:
+    """Outcomes seen from a schedule whose turns were moved to later places, which are listed in order."""
 
     outcomes: Outcomes
-    by: int
+    places: list[int]
 
     async def reply(self, turn: int) -> Message:
-        message = await self.outcomes.reply(turn + self.by)
+        message = await self.outcomes.reply(self.places[turn])
         return message._replace(turn=turn, decision=self._back(message.decision))
 
     async def decision(self, turn: int) -> Any:
-        return self._back(await self.outcomes.decision(turn + self.by))
+        return self._back(await self.outcomes.decision(self.places[turn]))
 
     async def opinion(self, turn: int, instrument: str = "stance", about: int | None = None) -> float:
-        return await self.outcomes.opinion(turn + self.by, instrument, None if about is None else about + self.by)
+        second = None if about is None else self.places[about]
+        return await self.outcomes.opinion(self.places[turn], instrument, second)
 
     def _back(self, decision: Any) -> Any:
         """Numbers of turns, by the indices that the schedule gave these; any other decision as it is."""
         if isinstance(decision, Numbers):
-            return Numbers({turn - self.by: said for turn, said in decision.items()})
+            return Numbers({bisect_left(self.places, turn): said for turn, said in decision.items()})
         return decision
 
 
 class _Probed(Wrapped):
-    """Base of probed schedules: probes of every participant, before (step 0) and after (step T)."""
+    """Base of probed schedules: probes of every participant, before (step 0), every few steps and after (step T)."""
 
-    def __init__(self, schedule: AnySchedule, before: int, after: int, act: str) -> None:
+    def __init__(self, schedule: AnySchedule, before: int, after: int, every: int | None, act: str) -> None:
         super().__init__(schedule)
         asked = PROBE if act == PROBE.name else SELF_REPORT
         own = schedule.acts.get(act, asked)
@@ -68,29 +67,66 @@ class _Probed(Wrapped):
         self._asked = [agent for agent in range(self.n_agents) if agent not in self.given]
         self.acts = named(*schedule.acts.values(), told_apart)
         self._act = act
-        self._n_before = before * len(self._asked)
-        self._n_after = after * len(self._asked)
-
-    def _before(self) -> Iterator[Turn]:
-        return (Turn(i, 0, self._asked[i % len(self._asked)], self._act) for i in range(self._n_before))
+        self._before, self._after, self._every = before, after, every or max(self.steps, 1)
+        #: Places of the schedule's own turns among all, in order.
+        self._places: list[int] = []
 
     def closing(self) -> Mapping[int, tuple[Ref, ...]]:
         """What participants are shown with questions after the last step."""
-        return {agent: moved(reads, self._n_before) for agent, reads in closing(self._schedule).items()}
-
-    def _after(self, start: int) -> Iterator[Turn]:
-        shown = self.closing()
-        for place in range(self._n_after):
-            agent = self._asked[place % len(self._asked)]
-            yield Turn(start + place, self.steps, agent, self._act, shown.get(agent, ()))
+        found = closing(self._schedule)
+        if found and not self._places:
+            whole: Any = self
+            deque(outline(whole), 0)  # takes note of the places
+        return {agent: placed(reads, self._places) for agent, reads in found.items()}
 
     def _around(self, turns: Iterator[Turn]) -> Iterator[Turn]:
-        yield from self._before()
-        end = self._n_before
+        asking = self._begun()
+        yield from asking.start()
         for turn in turns:
-            end = turn.index + self._n_before + 1
-            yield _shifted(turn, self._n_before)
-        yield from self._after(end)
+            yield from asking.with_turn(turn)
+        yield from asking.end()
+
+    def _begun(self) -> _Asking:
+        # New places for each pass, so that one begun anew takes nothing from one that others still read.
+        self._places = []
+        return _Asking(self, self._places)
+
+
+class _Asking:
+    """One pass over the turns of a probed schedule."""
+
+    def __init__(self, probed: _Probed, places: list[int]) -> None:
+        self._probed, self.places = probed, places
+        self._index, self._due = 0, probed._every
+
+    def start(self) -> Iterator[Turn]:
+        """The questions before the first step."""
+        for _ in range(self._probed._before):
+            yield from self._round(0)
+
+    def with_turn(self, turn: Turn) -> Iterator[Turn]:
+        """A turn of the schedule, after the questions that are due by then."""
+        yield from self._until(turn.step)
+        self.places.append(self._index)
+        self._index += 1
+        yield replace(turn, index=self._index - 1, reads=placed(turn.reads, self.places))
+
+    def end(self) -> Iterator[Turn]:
+        """The questions that are left."""
+        yield from self._until(self._probed.steps)
+        shown = self._probed.closing() if self._probed._after else {}
+        for _ in range(self._probed._after):
+            yield from self._round(self._probed.steps, shown)
+
+    def _until(self, step: int) -> Iterator[Turn]:
+        while self._due < min(step, self._probed.steps):
+            yield from self._round(self._due)
+            self._due += self._probed._every
+
+    def _round(self, step: int, shown: Mapping[int, tuple[Ref, ...]] = MappingProxyType({})) -> Iterator[Turn]:
+        for agent in self._probed._asked:
+            yield Turn(self._index, step, agent, self._probed._act, shown.get(agent, ()))
+            self._index += 1
 
 
 class _ProbedStatic(_Probed):
@@ -100,14 +136,14 @@ class _ProbedStatic(_Probed):
 
 class _ProbedAdaptive(_Probed):
     async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
-        for turn in self._before():
-            yield turn
-        end = self._n_before
-        async for turn in self._schedule.decide(_ShiftedOutcomes(outcomes, self._n_before)):
-            end = turn.index + self._n_before + 1
-            yield _shifted(turn, self._n_before)
-        for turn in self._after(end):
-            yield turn
+        asking = self._begun()
+        for each in asking.start():
+            yield each
+        async for turn in self._schedule.decide(_MovedOutcomes(outcomes, asking.places)):
+            for each in asking.with_turn(turn):
+                yield each
+        for each in asking.end():
+            yield each
 
     def outline(self) -> Iterator[Turn]:
         """The most turns that the schedule can have, between the probes."""
@@ -128,8 +164,9 @@ def with_probes(
     before: int = 0,
     after: int = 0,
     act: Literal["probe", "self-report"] = "probe",
+    every: int | None = None,
 ) -> AnySchedule:
-    """A schedule with off-record questions to every agent before the first and after the last step.
+    """A schedule with off-record questions to every agent before the first, after the last, and between steps.
 
     Parameters
     ----------
@@ -139,6 +176,8 @@ def with_probes(
         Questions to each agent before the first and after the last step, >= 0.
     act : {"probe", "self-report"}
         Whether agents answer in their own words or with a point of the scale.
+    every : int, optional
+        One question to each agent after every so many steps but the last; default none.
 
     Returns
     -------
@@ -149,7 +188,7 @@ def with_probes(
         raise SpecError(
             f"measurement.{act.replace('-', '_')}: before and after must be at least 0; got {before} and {after}"
         )
-    if not before and not after:
+    if not before and not after and not every:
         return schedule
     probed = _ProbedAdaptive if isinstance(schedule, AdaptiveSchedule) else _ProbedStatic
-    return probed(schedule, before, after, act)
+    return probed(schedule, before, after, every, act)

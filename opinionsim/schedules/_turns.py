@@ -52,6 +52,11 @@ def moved(reads: tuple[Ref, ...], by: int) -> tuple[Ref, ...]:
     return tuple(ref + by if isinstance(ref, int) else ref for ref in reads)
 
 
+def placed(reads: tuple[Ref, ...], places: Sequence[int]) -> tuple[Ref, ...]:
+    """The same messages, where each turn has moved to its place in a list."""
+    return tuple(places[ref] if isinstance(ref, int) else ref for ref in reads)
+
+
 def with_own(reads: Sequence[Ref], own: int) -> tuple[Ref, ...]:
     """The messages that are read, the agent's own among them, in the order in which they were said."""
     if own in reads:

@@ -26,6 +26,7 @@ from opinionsim.errors import SpecError
 from opinionsim.measurement import STANCE
 from opinionsim.redaction import kept
 from opinionsim.registry import known
+from opinionsim.schedules import Yoked
 from opinionsim.specification import _identity
 from opinionsim.specification._analysis import analysis_problems
 from opinionsim.specification._checks import Checks
@@ -34,7 +35,7 @@ from opinionsim.specification._measurement import ResolvedInstrument
 from opinionsim.specification._overrides import Overrides, apply_overrides, plain_values, replaced, split_path
 from opinionsim.specification._own_parts import require_importable
 from opinionsim.specification._resources import Resources
-from opinionsim.specification._skip_sources import with_sources
+from opinionsim.specification._sources import with_sources
 from opinionsim.streams import canonical_json, digest
 
 #: Fields that a sweep may vary.
@@ -58,7 +59,7 @@ class Cell:
     fields : dict
         Fields that enter the identity of its runs, as JSON values.
     source : Cell or None
-        The cell whose skipped turns its runs leave out; None where they leave out none.
+        The cell from whose runs its own take something over; None where they take over nothing.
     """
 
     label: str
@@ -100,23 +101,43 @@ class PlannedRun:
         Identity: a hash of everything that can affect a prompt, a draw or a model.
     block : str
         Name of the set of runs that share random draws.
+    redraw : int
+        Number among the runs of this cell and replicate, from 0; they differ in the seeds of their calls.
     """
 
     cell: Cell
     replicate: int
     run_id: str
     block: str
+    redraw: int = 0
+
+    @classmethod
+    def of(cls, cell: Cell, replicate: int, redraw: int = 0) -> PlannedRun:
+        """A replicate of a cell, or one of its redraws."""
+        others = {"redraw": redraw} if redraw else {}
+        if cell.source is not None and isinstance(cell.spec.interaction, Yoked):
+            others["counterparts"] = _counterparts(cell, replicate)
+        identity = _identity.run_id(cell.spec, cell.fields, replicate, others)
+        return cls(cell, replicate, identity, _identity.block(cell.spec, cell.fields, replicate), redraw)
 
     @property
     def spec(self) -> ExperimentSpec:
         """The specification of the run."""
         return self.cell.spec
 
-    @property
-    def source_id(self) -> str | None:
-        """Identity of the run whose skipped turns it leaves out; None where it leaves out none."""
+    @cached_property
+    def source(self) -> PlannedRun | None:
+        """The run from which it takes something over; None where it takes over nothing."""
         source = self.cell.source
-        return None if source is None else _identity.run_id(source.spec, source.fields, self.replicate)
+        if source is None:
+            return None
+        yoked = isinstance(self.spec.interaction, Yoked)
+        return PlannedRun.of(source, _counterparts(source, self.replicate) if yoked else self.replicate, self.redraw)
+
+
+def _counterparts(cell: Cell, replicate: int) -> int:
+    """The replicate in which the counterparts of agents are: the next one, and after the last the first."""
+    return (replicate + 1) % cell.spec.replicates
 
 
 @dataclass(frozen=True)
@@ -142,22 +163,19 @@ class Experiment:
 
     @cached_property
     def runs(self) -> tuple[PlannedRun, ...]:
-        """Every replicate of every cell, cell by cell."""
+        """Every replicate of every cell with its redraws, cell by cell."""
         return tuple(
-            PlannedRun(
-                cell,
-                replicate,
-                _identity.run_id(cell.spec, cell.fields, replicate),
-                _identity.block(cell.spec, cell.fields, replicate),
-            )
+            PlannedRun.of(cell, replicate, redraw)
             for cell in self.cells
             for replicate in range(cell.spec.replicates)
+            for redraw in range(cell.spec.redraws)
         )
 
     @cached_property
     def pilot(self) -> frozenset[str]:
-        """Ids of the runs of a pilot: the first replicate of every cell."""
-        return frozenset(run.run_id for run in self.runs if run.replicate == 0)
+        """Ids of the runs of a pilot: the first of every cell, and those that they take something over from."""
+        first = [run for run in self.runs if run.replicate == run.redraw == 0]
+        return frozenset(run.run_id for each in first for run in (each, each.source) if run is not None)
 
 
 class _Manifest(DocumentModel):
@@ -315,7 +333,7 @@ def _build(document: Document, resources: Resources) -> Experiment:
         lines = list(problems)[:_MAX_PROBLEMS]
         raise SpecError("\n".join([*lines, *(["and more"] if len(problems) > _MAX_PROBLEMS else [])]))
     found = tuple(with_sources(list(cells.values())))
-    total = sum(cell.spec.replicates for cell in found)
+    total = sum(cell.spec.replicates * cell.spec.redraws for cell in found)
     if total > _MAX_RUNS:
         raise document.error(("replicates",), f"{len(found)} cells make {total} runs; at most {_MAX_RUNS} are possible")
     sweep = [{axis.path: tuple(value.value for value in axis.values) for axis in grid} for grid in grids]

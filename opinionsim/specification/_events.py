@@ -12,7 +12,16 @@ from opinionsim.documents import DocumentModel, KeyPath, spell_path
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 from opinionsim.personas import Persona
-from opinionsim.schedules import MAX_STEPS, Event, Interaction, Structure, TieChange, takes_reads, takes_reviews
+from opinionsim.schedules import (
+    MAX_STEPS,
+    Event,
+    Interaction,
+    SelfEcho,
+    Structure,
+    TieChange,
+    takes_reads,
+    takes_reviews,
+)
 from opinionsim.specification._measurement import distinct
 from opinionsim.streams import canonical_json, digest
 
@@ -131,7 +140,7 @@ class TiesEventSpec(_StepSpec):
         """Problems with other fields, each with its place in the event."""
         yield from super().conflicts(interaction, size)
         network = getattr(interaction, "network", None)
-        if isinstance(interaction, Structure):
+        if isinstance(interaction, Structure | SelfEcho):
             yield (
                 ("kind",),
                 f"'ties' needs dyadic or broadcast; the turns of {interaction.kind!r} read those of earlier steps",

@@ -36,9 +36,11 @@ from opinionsim.specification._measurement import (
     ResolvedInstrument,
     ScaleSpec,
     distinct,
+    question_conflicts,
 )
 from opinionsim.specification._members import MemberSpec, RoleSpec, SeatSpec
 from opinionsim.specification._model import AnyModelSpec, ModelSpec
+from opinionsim.specification._sources import ForkSpec
 from opinionsim.specification._survey import SurveySpec, survey_conflicts
 
 #: Number of agents where neither a specification nor a persona file gives one.
@@ -239,6 +241,8 @@ class ExperimentSpec(DocumentModel):
     """Root of all randomness."""
     replicates: int = Field(1, ge=1, le=MAX_SIZE)
     """Runs of each cell."""
+    redraws: int = Field(1, ge=1, le=MAX_SIZE)
+    """Runs of each replicate: with the same pairs, initial opinions and assignment, and other seeds of their calls."""
     population: PopulationSpec = Field(default_factory=PopulationSpec)
     """The agents and their initial opinions."""
     survey: SurveySpec | None = None
@@ -260,6 +264,8 @@ class ExperimentSpec(DocumentModel):
     """The order of turns, and the messages that agents read."""
     events: tuple[EventSpec, ...] = ()
     """What happens from outside: messages, zealots, media, and agents that leave or join."""
+    fork: ForkSpec | None = None
+    """Another cell, as whose runs those of this one begin, and the step from which they go on by themselves."""
     model: AnyModelSpec = Field(default_factory=ModelSpec)
     """The chat model that plays the agents; a list of models with shares; a model for each value of an attribute; or a
     classic model."""
@@ -374,7 +380,7 @@ class ExperimentSpec(DocumentModel):
         if self.model.equation is not None:
             return []
         moderating = () if self.moderator is None else (MODERATE, *((INSTRUCT,) if self.moderator.automatic else ()))
-        questions = (act for each, act in self.asked if each.before or each.after)
+        questions = (act for each, act in self.asked if each.asks)
         acts = acts_with(self.interaction.acts, [event.kind for event in self.events])
         return [*acts.values(), *moderating, *questions]
 
@@ -435,12 +441,7 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
             ("interaction", "reports"),
             "0 leaves nothing to ask; give a number, or measurement.probe or measurement.self_report",
         )
-    for name in ("probe", "self_report"):
-        asked = getattr(spec.measurement, name)
-        turns = (asked.before + asked.after) * size
-        if turns > MAX_STEPS:
-            problem = f"makes {turns} turns for population.size = {size}; at most {MAX_STEPS} are possible"
-            yield ("measurement", name), problem
+    yield from question_conflicts(spec.measurement, interaction, size)
     if spec.cognition.draws == 1 and spec.cognition.selector.name != "first":
         yield ("cognition", "selector"), "has no effect with one draw; give cognition.draws as well"
     for name in dict.fromkeys(model.name for model in spec.chat_models):

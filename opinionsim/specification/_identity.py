@@ -32,6 +32,7 @@ RUN_FIELDS = (
     "cognition",
     "interaction",
     "events",
+    "fork",
     "model",
     "measurement.probe",
     "measurement.self_report",
@@ -176,6 +177,8 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     }
     if spec.events:
         fields["events"] = event_identity(spec.events, resources.messages)
+    if spec.fork is not None:
+        fields["fork"] = spec.fork.model_dump()
     if spec.pack != "default":
         fields["prompts"] = PurePath(spec.pack).name or spec.pack
     if asked := _stated(spec.measurement.self_report):
@@ -209,7 +212,7 @@ def value_at(fields: dict[str, Any], spec: ExperimentSpec, path: str) -> Any:
     return None
 
 
-def run_id(spec: ExperimentSpec, fields: dict[str, Any], replicate: int) -> str:
+def run_id(spec: ExperimentSpec, fields: dict[str, Any], replicate: int, others: dict[str, int]) -> str:
     """Identity of a run: 24 hexadecimal characters.
 
     Parameters
@@ -220,8 +223,10 @@ def run_id(spec: ExperimentSpec, fields: dict[str, Any], replicate: int) -> str:
         Result of :func:`run_fields`.
     replicate : int
         From 0.
+    others : dict of str to int
+        Further numbers that tell the runs of a cell apart, by name.
     """
-    return digest(canonical_json([_VERSION, spec.seed, replicate, fields]))
+    return digest(canonical_json([_VERSION, spec.seed, replicate, fields, *([others] if others else [])]))
 
 
 def block(spec: ExperimentSpec, fields: dict[str, Any], replicate: int) -> str:

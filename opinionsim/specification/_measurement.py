@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
 
-from opinionsim.documents import DocumentModel
+from opinionsim.documents import DocumentModel, KeyPath
 from opinionsim.measurement import SELF_REPORT, STANCE, instrument_id
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart, find
-from opinionsim.schedules import MAX_STEPS
+from opinionsim.schedules import MAX_STEPS, Interaction
 
 _Item = TypeVar("_Item")
 
@@ -39,6 +39,18 @@ class ProbeSpec(DocumentModel):
     """Number of questions to each agent before the first step."""
     after: int = Field(0, ge=0, le=MAX_STEPS)
     """Number of questions to each agent after the last step."""
+    every: int | None = Field(None, ge=1, le=MAX_STEPS)
+    """One question to each agent after every so many steps, the last one left to `after`; null asks none in between."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether there is any question."""
+        return bool(self.before or self.after or self.every)
+
+    def rounds(self, steps: int) -> int:
+        """Number of questions to each agent in a run of so many steps."""
+        between = 0 if self.every is None else max(steps - 1, 0) // self.every
+        return self.before + self.after + between
 
 
 class ScaleSpec(DocumentModel):
@@ -180,4 +192,24 @@ class MeasurementSpec(DocumentModel):
     def _with_questions(self, texts: Iterable[str]) -> frozenset[str]:
         """Kinds of text whose stance is coded: those named, and the answers to off-record questions."""
         asked = {"probe": self.probe, SELF_REPORT: self.self_report}
-        return frozenset({*texts, *(kind for kind, each in asked.items() if each.before or each.after)})
+        return frozenset({*texts, *(kind for kind, each in asked.items() if each.asks)})
+
+
+def question_conflicts(
+    measurement: MeasurementSpec, interaction: Interaction, size: int
+) -> Iterator[tuple[KeyPath, str]]:
+    """Off-record questions that are too many, or that agents of an interaction cannot answer between steps."""
+    shows = type(interaction).closing is not Interaction.closing
+    forgetful = shows and not getattr(interaction, "remember", False)
+    for name in ("probe", "self_report"):
+        asked: ProbeSpec = getattr(measurement, name)
+        if asked.every and interaction.places_questions:
+            problem = f"has no effect in {interaction.kind!r}, which has its own places for questions"
+            yield ("measurement", name, "every"), problem
+        elif asked.every and forgetful:
+            problem = f"needs agents who remember what was said; those of {interaction.kind!r} do not"
+            yield ("measurement", name, "every"), problem
+        turns = asked.rounds(interaction.steps_for(size)) * size
+        if turns > MAX_STEPS:
+            problem = f"makes {turns} turns for population.size = {size}; at most {MAX_STEPS} are possible"
+            yield ("measurement", name), problem

@@ -45,6 +45,10 @@ INTERACTIONS = [
     {"kind": "independent", "reports": 2},
     {"kind": "remembered", "steps": 2},
     {"kind": "no-role-play", "reports": 2},
+    {"kind": "no-role-play", "reports": 2, "conversation": True},
+    {"kind": "placebo", "steps": 2},
+    {"kind": "self-echo", "steps": 2},
+    {"kind": "yoked", "steps": 2, "source": {"cell": "interaction=dyadic"}},
     {"kind": "external", "steps": 2, "messages": ["Hello."]},
     {"kind": "chain", "cycles": 2},
     {"kind": "ensemble", "own": True, "cycles": 2},
@@ -75,9 +79,11 @@ def test_what_is_known_of_a_schedule_beforehand_is_what_it_declares(
             "interaction": interaction,
             "measurement": asked,
             "roles": {key: {} for key in ROLES.get(interaction["kind"], ())},
+            "replicates": 2,
+            "sweep": {"interaction": [{"kind": "dyadic", "steps": 2}, interaction]} if "source" in interaction else {},
         }
     )
-    (run,) = experiment.runs
+    run = experiment.runs[-1]
     schedule = assemble(run, experiment.resources).schedule
     assert tuple(schedule.needs) == run.spec.interaction.needs
     assert {act.name for act in run.spec.acts} == set(schedule.acts)

@@ -25,6 +25,7 @@ NAMES = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in F
 SIZES = {
     "demo": (2, 6, 6 * 200),
     "classic_quickstart": (4, 20, 5 * (20 + 2 * 200)),
+    "controls": (10, 20, 1400),
     "events": (4, 20, 2911),
     "quickstart": (3, 6, 6 * 80),
     "selective_refusal": (3, 90, 90 * 200),
@@ -54,6 +55,7 @@ SHORT: dict[str, dict[str, Any]] = {
     "remembered": {"kind": "remembered", "steps": 6},
     "no-role-play": {"kind": "no-role-play", "reports": 2},
     "external": {"kind": "external", "steps": 4, "messages": ["One.", "Two."]},
+    "placebo": {"kind": "placebo", "steps": 4},
 }
 
 STRUCTURES: dict[str, dict[str, Any]] = {
@@ -113,7 +115,8 @@ def test_the_table_experiment_has_the_published_design() -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "chuang2024/tables"])
 def test_a_shipped_experiment_runs(name: str) -> None:
-    short = {**_cut(load_experiment(name).source.value), "replicates": 1}
+    # Nobody has a counterpart in a single replicate.
+    short = {**_cut(load_experiment(name).source.value), "replicates": 2 if name == "controls" else 1}
     if short.pop("model", {"name": "scripted"})["name"] != "scripted":
         # A real model is stood in for by the scripted one, and an instrument with weights by the one without.
         short["measurement"]["classifier"] = "lexicon"

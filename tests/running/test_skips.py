@@ -99,8 +99,8 @@ def test_what_is_left_out_is_on_record_and_the_run_is_replayed_and_resumed_from_
 def test_the_runs_of_the_other_cell_are_carried_out_first_and_must_be_complete() -> None:
     """The second cell is listed first, and waits; without the first, it says for what."""
     experiment = load_experiment(SAME_TURNS)
-    source = {run.run_id for run in experiment.runs if run.source_id is None}
-    waiting = {run.run_id: run.source_id for run in experiment.runs if run.source_id is not None}
+    source = {run.run_id for run in experiment.runs if run.source is None}
+    waiting = {run.run_id: run.source.run_id for run in experiment.runs if run.source is not None}
     assert set(waiting.values()) == source
 
     def fails(prompt: list[ChatMessage]) -> str | AIMessage:
@@ -111,13 +111,13 @@ def test_the_runs_of_the_other_cell_are_carried_out_first_and_must_be_complete()
     summary = ended(experiment, "s.sqlite", GivenReplies(fails))
     assert set(summary.errors) == source | set(waiting)
     for run_id, of in waiting.items():
-        told = f"it leaves out the turns that run {of} of cell {LABEL!r} skipped, and that run is not complete"
+        told = f"it takes over from run {of} of cell {LABEL!r}, and that run is not complete"
         assert summary.errors[run_id] == f"run {run_id}: {told}"
 
 
 def test_the_other_cell_enters_the_identity_and_its_label_does_not() -> None:
     def ids(spec: dict[str, Any]) -> set[str]:
-        return {run.run_id for run in load_experiment(spec).runs if run.source_id is not None}
+        return {run.run_id for run in load_experiment(spec).runs if run.source is not None}
 
     named = [{**grid} for grid in SAME_TURNS["sweep"]]
     named[1] = {"cognition": [{"confirmation_bias": "weak", "label": "refusing"}]}
@@ -145,7 +145,7 @@ def test_the_other_cell_enters_the_identity_and_its_label_does_not() -> None:
         ),
         (
             [{"interaction.skips": [{"cell": "interaction.skips=one", "label": "one"}]}],
-            "the cell 'interaction.skips=one' has skips itself; name one without",
+            r"the cell 'interaction.skips=one' takes over from another itself \(interaction.skips\); name one without",
         ),
         (
             [{"interaction": [{"kind": "similarity", "steps": 20, "skips": {"cell": LABEL}}]}, REFUSING],
@@ -203,7 +203,8 @@ def test_a_source_that_skips_other_turns_now_is_noticed() -> None:
     results = _carried_out(SAME_TURNS)
     runs = results.runs
     source = str(runs.loc[(runs["confirmation_bias"] == "weak") & (runs["replicate"] == 0), "run_id"].iloc[0])
-    waiting = {run.source_id: run.run_id for run in load_experiment(SAME_TURNS).runs}[source]
+    runs = load_experiment(SAME_TURNS).runs
+    waiting = {run.source.run_id: run.run_id for run in runs if run.source is not None}[source]
     with open_store("sqlite:///s.sqlite") as store:
         store.forget([source])
 
@@ -211,9 +212,8 @@ def test_a_source_that_skips_other_turns_now_is_noticed() -> None:
         reply = _reply(prompt)
         return reply if isinstance(reply, str) else "I strongly reject Theory XYZ."
 
-    ended(SAME_TURNS, "s.sqlite", GivenReplies(otherwise))
     summary = ended(SAME_TURNS, "s.sqlite", GivenReplies(otherwise))
-    told = f"run {waiting}: the turns that it leaves out are not those that run {source} skipped"
+    told = f"run {waiting}: what it took over from run {source} is not what that run holds now"
     assert [error.startswith(told) for error in summary.errors.values()] == [True]
     summary, again = carry_out(SAME_TURNS, "s.sqlite", GivenReplies(otherwise), fresh=True)
     assert (summary.errors, summary.complete) == ({}, 6)

@@ -30,13 +30,17 @@ from opinionsim.schedules import (
     IndependentReports,
     Interaction,
     Outcomes,
+    Placebo,
     RememberedReports,
     RewiringDyads,
     RoomInteraction,
     Schedule,
+    SelfEcho,
     Setting,
     SimilarityDyads,
+    SourceCell,
     Turn,
+    Yoked,
     named,
     with_events,
     with_probes,
@@ -85,6 +89,10 @@ def _exposure(size: int, steps: int, order: Any) -> AnySchedule:
     return _of(Exposure(steps=steps, messages="news.txt", order=order), size)
 
 
+def _yoked(read: Any) -> AnySchedule:
+    return Yoked(steps=4, source=SourceCell(cell="x")).schedule(Setting.of(3, 9, read=read))
+
+
 EVENTS = (
     Event("message", 2, (0, 1), ("It rained.",)),
     Event("zealot", 3, (2,), ("Never.", "No.")),
@@ -103,6 +111,12 @@ BUILDERS: dict[str, Callable[[], AnySchedule]] = {
     "dyads with events": lambda: with_events(_dyads(6, 20), EVENTS),
     "broadcast with events": lambda: with_events(_broadcast(5, 6), EVENTS),
     "remembered reports with events": lambda: with_events(_remembered(5, 20), EVENTS[:1] + EVENTS[3:]),
+    "placebo": lambda: _of(Placebo(steps=20), 6),
+    "placebo with events": lambda: with_events(_of(Placebo(steps=20), 6), EVENTS),
+    "self-echo": lambda: _of(SelfEcho(steps=20), 6),
+    "self-echo with reports": lambda: _of(SelfEcho(steps=20, on_skip="report"), 6),
+    "self-echo with events": lambda: with_events(_of(SelfEcho(steps=20), 6), EVENTS),
+    "yoked": lambda: _yoked(((1, 0, ("a",)), (1, 2, ("b", "c")), (4, 0, ("d",)))),
     "broadcast": lambda: _broadcast(5, 6),
     "broadcast on a star": lambda: _broadcast(nx.star_graph(4), 8),
     "no broadcast": lambda: _broadcast(5, 0),
@@ -128,7 +142,7 @@ BUILDERS: dict[str, Callable[[], AnySchedule]] = {
     "room": lambda: _of(RoomInteraction(kind="room", steps=6), 3),
     "room without memory": lambda: _of(RoomInteraction(kind="room", steps=5, remember=False, last_n=2), 4),
 }
-PROBES = [(0, 0), (1, 0), (0, 1), (2, 3)]
+PROBES: list[tuple[Any, ...]] = [(0, 0), (1, 0), (0, 1), (2, 3), (1, 1, "probe", 3)]
 CASES = [(name, probes) for name in BUILDERS for probes in PROBES]
 
 

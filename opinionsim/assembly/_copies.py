@@ -1,0 +1,55 @@
+"""Runs that would be copies of one another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opinionsim.assembly._assemble import assemble
+from opinionsim.errors import SpecError
+from opinionsim.schedules import StaticSchedule
+from opinionsim.specification import Cell, Experiment, PlannedRun, Resources
+
+
+def check_copies(experiment: Experiment) -> None:
+    """Refuse replicates and redraws that cannot differ: chat models at temperature 0 that are asked the same.
+
+    Raises
+    ------
+    SpecError
+        Naming the cell. Cells that take something over from others, and those whose turns follow from what is said,
+        are not judged.
+    """
+    for cell in experiment.cells:
+        models = cell.spec.chat_models
+        if not models or cell.spec.seats or any(model.temperature != 0 for model in models):
+            continue
+        remedy = "give model.temperature above 0"
+        if cell.spec.redraws > 1 and cell.source is None:
+            raise SpecError(
+                f"redraws: those of cell {cell.label!r} cannot differ: they draw other replies, and model.temperature "
+                f"is 0; {remedy}, or redraws: 1"
+            )
+        if cell.spec.replicates > 1 and cell.source is None and _alike(cell, experiment.resources):
+            raise SpecError(
+                f"replicates: the {cell.spec.replicates} of cell {cell.label!r} cannot differ: model.temperature is 0, "
+                f"and pairs, initial opinions and assignment are the same in all; {remedy}, or replicates: 1"
+            )
+
+
+def _alike(cell: Cell, resources: Resources) -> bool:
+    """Whether all replicates of a cell have the same agents, ties and turns."""
+    try:
+        first = _drawn(cell, 0, resources)
+        return all(_drawn(cell, replicate, resources) == first for replicate in range(1, cell.spec.replicates))
+    except SpecError:  # a draw that cannot be used is said by its run
+        return False
+
+
+def _drawn(cell: Cell, replicate: int, resources: Resources) -> Any:
+    """What is drawn for a replicate of a cell; equal to nothing where turns are decided as it goes on."""
+    parts = assemble(PlannedRun.of(cell, replicate), resources)
+    if not isinstance(parts.schedule, StaticSchedule):
+        return object()
+    turns, externals = list(parts.schedule.turns()), dict(parts.schedule.externals)
+    edges = None if parts.network is None else [part.tolist() for part in parts.network.edges if part is not None]
+    return parts.population, parts.opinions, parts.models, edges, turns, externals

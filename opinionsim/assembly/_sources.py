@@ -1,0 +1,66 @@
+"""Runs beside those that they take something over from: what was read there, and which turns are the same."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import zip_longest
+
+from opinionsim.errors import SpecError
+from opinionsim.measurement import Text
+from opinionsim.schedules import PROBE, SELF_REPORT, AnySchedule, StaticSchedule, Turn
+from opinionsim.specification import PlannedRun
+from opinionsim.streams import call_seed
+
+#: The seed of a call of a run, by turn, part and attempt.
+Seeds = Callable[[int, str, int], int]
+
+
+def read_there(planned: PlannedRun, texts: Mapping[int, Text]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """Step, agent and texts of each turn of another run in which the counterparts of a run's agents read something.
+
+    Off-record questions are left out, and so is what nobody received.
+    """
+    size, steps = planned.spec.size, planned.spec.interaction.steps_for(planned.spec.size)
+    for _, each in sorted(texts.items()):
+        site, asked = each.site, each.kind in (PROBE.kind, SELF_REPORT.kind)
+        if each.received and not asked and site.agent < size and 1 <= site.step <= steps:
+            yield site.step, site.agent, each.received
+
+
+def seeds_of_fork(planned: PlannedRun, schedule: AnySchedule, source: PlannedRun, theirs: AnySchedule) -> Seeds:
+    """The seeds of the calls of a fork: those of its source for every turn that both have.
+
+    Turns are the same if they are of the same agent, act and step; of several, the last ones, for messages are shown
+    at the beginning of a step. A schedule that decides its turns as it goes on has them under the same numbers.
+
+    Raises
+    ------
+    SpecError
+        If turns before the fork are others than those of its source.
+    """
+    if not isinstance(schedule, StaticSchedule) or not isinstance(theirs, StaticSchedule):
+        return partial(call_seed, source.run_id)
+    own, others = list(schedule.turns()), list(theirs.turns())
+    step = 0 if planned.spec.fork is None else planned.spec.fork.step
+    for here, there in zip_longest(_before(own, step), _before(others, step)):
+        if here != there:
+            raise SpecError(f"fork: before step {step} its turns are not those of run {source.run_id}: {here}, {there}")
+    places: defaultdict[tuple[int, int, str], list[int]] = defaultdict(list)
+    for turn in others:
+        places[turn.step, turn.agent, turn.act].append(turn.index)
+    same: dict[int, int] = {}
+    for turn in reversed(own):
+        if found := places[turn.step, turn.agent, turn.act]:
+            same[turn.index] = found.pop()
+
+    def seed(turn: int, part: str, attempt: int) -> int:
+        run_id, place = (source.run_id, same[turn]) if turn in same else (planned.run_id, turn)
+        return call_seed(run_id, place, part, attempt)
+
+    return seed
+
+
+def _before(turns: Sequence[Turn], step: int) -> list[Turn]:
+    return [turn for turn in turns if turn.step < step]

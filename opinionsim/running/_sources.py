@@ -1,0 +1,143 @@
+"""What a run takes over from a run of another cell, as entries of its journal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from opinionsim.assembly import RunParts, assemble, read_there, stored_texts
+from opinionsim.errors import DamagedError, JournalMismatch, SpecError
+from opinionsim.llm import Entry, EntryKey
+from opinionsim.streams import canonical_json, digest
+
+if TYPE_CHECKING:
+    from opinionsim.specification import PlannedRun, Resources
+    from opinionsim.store import RunRecord, Store, TurnRow
+
+#: Key of the last entry that a run takes over from another: which turns it leaves out, what was read there, or a
+#: digest of the history that it goes on from.
+SOURCE = EntryKey(0, "source", 0)
+#: Conditions of messages that nobody receives.
+_UNHEARD = ("refused", "empty")
+
+
+def taken_from(entries: Iterable[Entry]) -> list[Any] | None:
+    """What a run has taken over from another by its journal; None where it has taken over nothing.
+
+    Raises
+    ------
+    DamagedError
+        If it cannot be read.
+    """
+    text = next((entry.text for entry in entries if entry.key == SOURCE), "null")
+    try:
+        found = json.loads(text)
+        if found is None or isinstance(found, list):
+            return found
+    except ValueError:
+        pass
+    raise DamagedError("what the run takes over from another cannot be read")
+
+
+def parts_of(planned: PlannedRun, resources: Resources, entries: Iterable[Entry]) -> RunParts:
+    """The parts of a run with what its journal says of another run."""
+    return assemble(planned, resources, taken_from(entries))
+
+
+def missing_entries(
+    planned: PlannedRun, resources: Resources, store: Store, record: RunRecord, inputs: str
+) -> list[Entry]:
+    """The entries that a run takes over from its source and that its record lacks; none without a source.
+
+    Parameters
+    ----------
+    planned : PlannedRun
+        The run.
+    resources : Resources
+        Those of the experiment.
+    store : Store
+        Has the source.
+    record : RunRecord
+        The record of the run, which is only read.
+    inputs : str
+        Digest of the inputs that the source would have now.
+
+    Raises
+    ------
+    SpecError
+        If the source is not complete, or was carried out with other inputs.
+    JournalMismatch
+        If the source holds something else than what was taken over, since it was carried out anew.
+    """
+    source = planned.source
+    if source is None:
+        return []
+    if other := other_source(planned, resources, store, record.entries):
+        raise JournalMismatch(other, "Start these runs anew with --fresh")
+    if record.lookup(SOURCE) is not None:
+        return []
+    state, told = store.states([source.run_id])[source.run_id], f"run {source.run_id} of cell {source.cell.label!r}"
+    if state.status != "complete":
+        raise SpecError(f"it takes over from {told}, and that run is not complete")
+    if state.inputs != inputs:
+        raise SpecError(f"it takes over from {told}, which was carried out with other prompts or code than today's")
+    entries = list(_entries(planned, source, resources, store))
+    # A part of them is there if the run was interrupted before the last was durable.
+    known = [(record.lookup(entry.key), entry) for entry in entries]
+    if any(before is not None and _content(before) != _content(entry) for before, entry in known):
+        raise JournalMismatch(_otherwise(planned, source), "Start these runs anew with --fresh")
+    return [entry for before, entry in known if before is None]
+
+
+def other_source(planned: PlannedRun, resources: Resources, store: Store, entries: Iterable[Entry]) -> str:
+    """Why what a run took over is not what its source holds now; empty where it may be."""
+    note = next((each for each in entries if each.key == SOURCE), None)
+    source = planned.source
+    if source is None or note is None or store.states([source.run_id])[source.run_id].status != "complete":
+        return ""
+    *_, last = _entries(planned, source, resources, store)
+    return "" if last.text == note.text else _otherwise(planned, source)
+
+
+def _otherwise(planned: PlannedRun, source: PlannedRun) -> str:
+    return f"run {planned.run_id}: what it took over from run {source.run_id} is not what that run holds now"
+
+
+def _entries(planned: PlannedRun, source: PlannedRun, resources: Resources, store: Store) -> Iterator[Entry]:
+    """The entries that a run takes over, :data:`SOURCE` last: once that is durable, so are the others."""
+    fork = planned.spec.fork
+    taken: list[Any]
+    if fork is not None:
+        history = [entry for entry in store.entries(source.run_id) if entry.step < fork.step]
+        for entry in history:
+            # Ratings that a schedule awaited were not paid for, and have no prompt.
+            paid = entry.source == "model"
+            yield replace(entry, source="import", cost=None, saved=None) if paid else entry
+        # Judges may code the history later.
+        said = [_content(entry) for entry in history if not entry.key.part.startswith("judge")]
+        taken = [digest(canonical_json(said))]
+    elif (rows := store.turns(source.run_id)) and getattr(planned.spec.interaction, "skips", None) is not None:
+        taken = sorted(_skipped(rows))
+    else:
+        reads = any(isinstance(ref, str) for row in rows for ref in row.reads)
+        externals = assemble(source, resources).schedule.externals if reads else {}
+        taken = list(read_there(planned, stored_texts(rows, externals)))
+    yield Entry(SOURCE, 0, 0, "", "", json.dumps(taken, ensure_ascii=False), source="import")
+
+
+def _content(entry: Entry) -> list[Any]:
+    return [*entry.key, entry.text, entry.condition, entry.verdict]
+
+
+def _skipped(rows: Iterable[TurnRow]) -> set[int]:
+    """The turns that a run skipped, and the refused and empty ones they waited for."""
+    by_turn = {row.turn: row for row in rows}
+    skipped = {turn for turn, row in by_turn.items() if row.condition == "skipped"}
+    return skipped | {
+        ref
+        for turn in skipped
+        for ref in by_turn[turn].reads
+        if isinstance(ref, int) and by_turn[ref].condition in _UNHEARD
+    }

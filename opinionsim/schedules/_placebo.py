@@ -1,0 +1,49 @@
+"""The control in which posts are about something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from opinionsim.registry import part
+from opinionsim.schedules._dyadic import Dyads
+from opinionsim.schedules._external import OutsideInteraction
+from opinionsim.schedules._interaction import Setting
+from opinionsim.schedules._turns import Turn
+
+#: Posts of strangers about nothing that anybody disputes.
+_OFF_TOPIC = (
+    "The bakery at the corner opens at seven now. Their rye bread is gone by nine most days.",
+    "I repotted my tomatoes this morning and one of them already has a flower on it.",
+    "Our train was twelve minutes late today, so I finished the crossword on the platform.",
+    "My neighbour has painted the garden shed blue. It goes well with the old fence.",
+    "I found my grandmother's recipe for plum cake in a book I had not opened for years.",
+    "The library has moved its reading room to the second floor, and there are new lamps on the tables.",
+    "It took me an hour to fix the bicycle bell, and then it turned out that only a screw was loose.",
+    "We counted eleven ducks on the pond on our walk, three more than last week.",
+)
+
+
+@part("interaction", name="placebo")
+class Placebo(OutsideInteraction, Dyads):
+    """Control: random dyads in which an off-topic post is read in the place of every post.
+
+    Pairs, turns and what agents write are those of `dyadic` in the same block. The speaker writes its post, which
+    nobody reads; the listener reviews one from outside, as a stranger's.
+    """
+
+    messages: str | tuple[str, ...] | None = None  # type: ignore[assignment]
+    """The off-topic posts, or the path of a file: YAML or JSON with a list under messages, otherwise one a line. Null
+    takes some posts of everyday life."""
+
+    @property
+    def given(self) -> str | tuple[str, ...]:
+        """The posts, or the path of their file."""
+        return _OFF_TOPIC if self.messages is None else self.messages
+
+    def turns(self, setting: Setting) -> Iterator[Turn]:
+        """A ``write`` and a ``review`` a step."""
+        # A stream of their own, so that the pairs stay those of dyads.
+        shown = self.shown(setting, setting.stream("placebo"))
+        for turn in super().turns(setting):
+            yield replace(turn, reads=(shown[turn.step - 1],)) if turn.act == "review" else turn

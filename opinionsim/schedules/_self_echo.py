@@ -1,0 +1,40 @@
+"""The control in which agents read what they wrote themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from opinionsim.registry import part
+from opinionsim.schedules._acts import REPORT
+from opinionsim.schedules._dyadic import Dyads
+from opinionsim.schedules._interaction import Setting
+from opinionsim.schedules._turns import Turn
+
+
+@part("interaction", name="self-echo")
+class SelfEcho(Dyads):
+    """Control: random dyads in which the listener reads its own last post, shown as a stranger's.
+
+    Pairs are those of `dyadic` in the same block. A listener that has not written yet has nothing to read: it is not
+    asked in that step, or reports its belief under `on_skip: report`.
+    """
+
+    played_by = ("chat models",)
+
+    def turns(self, setting: Setting) -> Iterator[Turn]:
+        """A ``write`` and mostly a ``review`` a step."""
+        written: dict[int, int] = {}
+        index = 0
+        for turn in super().turns(setting):
+            if turn.act == "write":
+                written[turn.agent] = index
+                turn = replace(turn, index=index)
+            elif turn.agent in written:
+                turn = replace(turn, index=index, reads=(written[turn.agent],))
+            elif self.on_skip == "report":
+                turn = replace(turn, index=index, act=REPORT.name, reads=())
+            else:
+                continue
+            index += 1
+            yield turn

@@ -1,0 +1,40 @@
+"""The control in which agents read what was read in another run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from opinionsim.messages import Message
+from opinionsim.registry import part
+from opinionsim.schedules._acts import REVIEW
+from opinionsim.schedules._interaction import Setting, SourceCell, SteppedInteraction
+from opinionsim.schedules._turns import External, Turn, named
+
+
+@part("interaction", name="yoked")
+class Yoked(SteppedInteraction):
+    """Control: everyone reviews what its counterpart read in another run; nobody writes, and nobody answers.
+
+    The counterpart of an agent is the agent of the same number in the next replicate of another cell; after the last
+    replicate comes the first. The other cell may have another kind of interaction; its runs are carried out first.
+    """
+
+    acts = named(REVIEW)
+    played_by = ("chat models",)
+
+    source: SourceCell
+    """The other cell, as in `{cell: "interaction=dyadic"}`. It has as many agents, and at least as many steps."""
+
+    def externals(self, setting: Setting) -> Mapping[str, Message | str]:
+        """What was read, numbered from 0."""
+        return {
+            f"read-{place}": text for place, text in enumerate(text for _, _, texts in setting.read for text in texts)
+        }
+
+    def turns(self, setting: Setting) -> Iterator[Turn]:
+        """A ``review`` for each turn in which a counterpart read something, in the same step."""
+        place = 0
+        for index, (step, agent, texts) in enumerate(setting.read):
+            reads = tuple(External(f"read-{each}") for each in range(place, place + len(texts)))
+            place += len(texts)
+            yield Turn(index, step, agent, REVIEW.name, reads)
