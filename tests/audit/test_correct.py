@@ -15,7 +15,14 @@ SCALE = [-2, -1, 0, 1, 2]
 def texts(*runs: tuple[str, int, list[float]]) -> pd.DataFrame:
     """Texts of runs, each given by condition, replicate and readings."""
     rows = [
-        {"run_id": f"{condition}{replicate}", "turn": turn, "value": value, "memory": condition, "replicate": replicate}
+        {
+            "run_id": f"{condition}{replicate}",
+            "turn": turn,
+            "value": value,
+            "memory": condition,
+            "replicate": replicate,
+            "block": f"b{replicate}",
+        }
         for condition, replicate, values in runs
         for turn, value in enumerate(values)
     ]
