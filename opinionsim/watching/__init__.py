@@ -12,11 +12,9 @@ from opinionsim.lazy import on_first_use
 if TYPE_CHECKING:
     from opinionsim.watching._deliberation import deliberation as deliberation
     from opinionsim.watching._experiments import (
-        Line as Line,
         OpenRun as OpenRun,
         Seen as Seen,
-        Trajectory as Trajectory,
-        Watcher as Watcher,
+        look_at as look_at,
     )
     from opinionsim.watching._lines import run_turn as run_turn, run_turns as run_turns
     from opinionsim.watching._metrics import colours as colours, run_metric as run_metric
