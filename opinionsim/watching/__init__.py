@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         states_of as states_of,
     )
     from opinionsim.watching._search import search as search
+    from opinionsim.watching._transcript import transcript as transcript
     from opinionsim.watching._values import values_by_step as values_by_step
     from opinionsim.watching._whole import whole_run as whole_run
 

@@ -68,7 +68,7 @@ def run_turns(
     if order not in ("", "change"):
         raise SpecError(f"order must be change, or left out; got {order[:40]!r}.")
     with reader.moment() as moment:
-        lines = _Lines(OneRun.of(moment, run), instrument, kind)
+        lines = Lines(OneRun.of(moment, run), instrument, kind)
         listed = [row.turn for row in lines.one.columns.turns if agent in (None, row.agent)]
         if order:
             listed.sort(key=lambda turn: -abs(lines.changes.get(turn) or 0.0))
@@ -86,7 +86,7 @@ def run_turn(reader: StoreReader, run: str, turn: int) -> dict[str, Any]:
     """
     with reader.moment() as moment:
         one = OneRun.of(moment, run)
-        told = _Lines(one).told([turn])
+        told = Lines(one).told([turn])
         if not told["turns"]:
             raise AbsentError(f"The run has no turn {turn} on record.")
         calls, currency = calls_by_turn(one, turn)
@@ -118,7 +118,7 @@ def _currency() -> str:
     return load_prices(None).currency
 
 
-class _Lines:
+class Lines:
     """Turns of a run as they are listed, with changes of opinion by an instrument and a kind of text."""
 
     def __init__(self, one: OneRun, instrument: str | None = None, kind: str | None = None) -> None:
