@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import SpecError
@@ -100,22 +99,15 @@ def calls_by_turn(one: OneRun, turn: int | None = None) -> tuple[dict[int, list[
     """The calls of a run, or of one turn, by turn, each with the identity of its prompt; and the currency of prices."""
     found: dict[int, list[dict[str, Any]]] = {}
     for entry in one.reader.entries(one.run_id, turn):
-        call = {
-            **{**picked(entry.key, "part attempt"), **picked(entry, _CALL), "reply": entry.text},
-            **{name: plain(value) for name, value in picked(entry, "cost saved latency_s").items()},
-            # What an instrument entered answers no prompt.
-            "prompt": "" if entry.source == "instrument" else entry.prompt_hash,
-        }
+        call = picked(entry.key, "part attempt") | picked(entry, _CALL)
+        call |= {name: plain(getattr(entry, name)) for name in ("cost", "saved", "latency_s")}
+        call["reply"] = entry.text
+        # What an instrument entered answers no prompt.
+        call["prompt"] = "" if entry.source == "instrument" else entry.prompt_hash
         found.setdefault(entry.key.turn, []).append(call)
     # The prices of a table of the user's own are not on record.
     prices = dict(one.design.spec.get("execution") or {}).get("prices")
-    return found, None if prices else _currency()
-
-
-@cache
-def _currency() -> str:
-    """Currency of the package's own prices."""
-    return load_prices(None).currency
+    return found, None if prices else load_prices().currency
 
 
 class Lines:
