@@ -215,11 +215,6 @@ def progress(connection: Connection, run_ids: Iterable[str]) -> dict[str, Progre
     }
 
 
-def usage(connection: Connection, run_ids: Iterable[str]) -> Paid:
-    """Usage of the stored calls of runs."""
-    return sum((each.paid for each in progress(connection, run_ids).values()), Paid())
-
-
 def spending(connection: Connection) -> dict[str, Paid]:
     """What each experiment has paid for the calls of all its designs, including calls since forgotten."""
     ledger = _schema.ledger

@@ -319,7 +319,7 @@ class StoreReader:
 
     def usage(self, run_ids: Iterable[str]) -> Paid:
         """Usage of the stored calls of runs, rejected replies included."""
-        return self._read(_queries.usage, run_ids)
+        return sum((each.paid for each in self.progress(run_ids).values()), Paid())
 
     def spending(self) -> dict[str, Paid]:
         """What each experiment, by id, has paid for the calls of all its designs, including calls since forgotten."""

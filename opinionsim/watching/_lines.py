@@ -135,23 +135,23 @@ class Lines:
         names = {row.agent: row.name or f"agent {row.agent}" for row in reader.agents(run)}
         codes: dict[int, list[dict[str, Any]]] = {turn: [] for turn in shown}
         for row in reader.opinions(run, only=shown):
-            numbers = {"value": plain(row.value), "off_scale": plain(row.off_scale), "about": row.about}
-            found = {"instrument": row.instrument_id, **numbers, "probabilities": [plain(p) for p in row.probabilities]}
-            codes[row.turn].append(found)
-        told = [
-            {**picked(turns[turn], "turn step agent act kind condition text"), "codes": codes[turn]}
-            | {"reads": [str(ref) for ref in turns[turn].reads], "change": self.changes.get(turn)}
-            for turn in shown
-            if turn in turns
-        ]
+            code = {"instrument": row.instrument_id, "about": row.about, "value": plain(row.value)}
+            code["off_scale"] = plain(row.off_scale)
+            codes[row.turn].append(code | {"probabilities": [plain(each) for each in row.probabilities]})
+        told = []
+        for turn in shown:
+            if turn in turns:
+                line = picked(turns[turn], "turn step agent act kind condition text")
+                line |= {"reads": [str(ref) for ref in turns[turn].reads], "codes": codes[turn]}
+                told.append(line | {"change": self.changes.get(turn)})
         return {"turns": told, "read": {str(ref): self._read(ref, earlier, names) for ref in refs}}
 
     def _read(self, ref: int | str, turns: Mapping[int, TurnRow], names: Mapping[int, str]) -> dict[str, Any]:
         """A message that was read."""
         if isinstance(ref, int) and ref in turns:
             row = turns[ref]
-            told = {"name": names.get(row.agent, ""), "value": self._values.get(ref)}
-            return {**picked(row, "agent kind text condition"), **told}
+            told = picked(row, "agent kind text condition")
+            return told | {"name": names.get(row.agent, ""), "value": self._values.get(ref)}
         # A message from outside: that of an event to one agent ends with the agent's number.
         event, _, number = str(ref).rpartition("-agent-")
         agent = int(number) if event and number.isdecimal() else None
