@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, select
 
-from opinionsim.errors import DamagedError
+from opinionsim.errors import DamagedError, StoreError
 from opinionsim.evidence import instrument_validation
 from opinionsim.messages import ChatMessage
 from opinionsim.store import _counts, _schema
@@ -277,14 +277,14 @@ def texts(connection: Connection, text_ids: Iterable[str]) -> dict[str, str]:
     }
 
 
-def prompt(connection: Connection, run_id: str, turn: int, part: str, attempt: int) -> list[ChatMessage] | None:
-    """The literal prompt of a journal entry; None where there is no such entry, or it answers no prompt."""
+def prompt(connection: Connection, run_id: str, turn: int, part: str, attempt: int) -> list[ChatMessage]:
+    """The literal prompt of a journal entry; a StoreError where there is no such entry, or it answers no prompt."""
     table = _schema.journal
     statement = select(table).filter_by(run_id=run_id, turn=turn, part=part, attempt=attempt)
     for row in _schema.sealed(connection, table, statement):
         if row.source != "instrument":
             return stored_prompts(connection, [row.prompt_hash])[row.prompt_hash]
-    return None
+    raise StoreError(f"the store has no prompt for run {run_id}, turn {turn}, part {part!r}, attempt {attempt}")
 
 
 def prompts(connection: Connection, run_id: str, part: str) -> dict[int, list[ChatMessage]]:

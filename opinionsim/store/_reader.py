@@ -360,12 +360,7 @@ class StoreReader:
         StoreError
             If there is no such entry, or it answers no prompt.
         """
-        found = self._read(_queries.prompt, run_id, turn, part, attempt)
-        if found is None:
-            raise StoreError(
-                f"{self.url} has no prompt for run {run_id}, turn {turn}, part {part!r}, attempt {attempt}"
-            )
-        return found
+        return self._read(_queries.prompt, run_id, turn, part, attempt)
 
     def prompt_links(self, prompt_ids: Iterable[str]) -> Iterator[Any]:
         """Messages of prompts, each once: `prompt_id`, that of the messages `before` it, `role` and `text`."""
