@@ -89,8 +89,8 @@ class Viewed:
 def drawn(page: Any) -> None:
     """Wait until the view of the present address is drawn."""
     page.wait_for_function(
-        "() => document.querySelector('#view > div')?.dataset.at === location.hash.split('?')[0]"
-        " && !document.querySelector('#view [aria-busy]')"
+        "() => { const view = document.getElementById('view');"
+        " return view.dataset.at === location.hash.split('?')[0] && !view.hasAttribute('aria-busy') }"
     )
 
 
