@@ -93,7 +93,7 @@ function grid({ axes, runs, metrics }, rows, columns, colours) {
   const caption = ["Runs by condition", rows && `rows: ${rows.name}`, columns && `columns: ${columns.name}`,
     inside && `squares: ${inside}`].filter(Boolean).join("; ");
   return [el("p", { class: "small" }, colours ? legend(colours, shade, metrics) : KEY),
-    table(caption, [rows?.name, ...across], down.map((row) => [row, ...across.map((column) => cell(row, column))]))];
+    table(caption, [rows?.name, ...across], down.map((row) => [row ?? "all", ...across.map((column) => cell(row, column))]))];
 }
 
 function square(run, colours, shade) {
@@ -110,5 +110,5 @@ function legend({ metric, left }, { from, to: most, anchors }, metrics) {
   const bar = el("span", { class: "bar" }), { meaning } = metrics.find(({ name }) => name === metric);
   bar.style.background = `linear-gradient(to right, ${anchors.map((each) => `rgb(${each.join(" ")})`).join(", ")})`;
   return [`${metric}: ${signed(from)} `, bar, ` ${signed(most)}. ${meaning}`,
-    left > 0 && ` ${counted(left, "run")} to come`];
+    left > 0 && `; ${counted(left, "run")} to come`];
 }

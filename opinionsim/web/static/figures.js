@@ -37,7 +37,6 @@ function figure(run, view, name, kind, { caption, rows, still, moving }) {
     [width, height] = [above.clientWidth, above.clientHeight];
     draw();
   }).observe(above);
-  above.addEventListener("click", (event) => plot.step && view.jump(plot.step(event.offsetX)));
   return { draw, box: framed(kind, name, el("div", { class: "plot" }, below, above), told.box) };
 }
 
@@ -97,7 +96,7 @@ function axes(pen, width, height, last, low, high, values = ticks(low, high, 4),
   }
   for (const step of ticks(0, last, room / 70, 1)) print(pen, whole(step), x(step), floor + 16);
   const upright = (over, step, ...style) => lines(over, [[[x(step), TOP], [x(step), floor]]], ...style);
-  return { x, y, floor, upright, step: (at) => Math.round(((at - LEFT) / room) * last) };
+  return { x, y, floor, upright };
 }
 
 function summary(run, step) {
@@ -119,7 +118,7 @@ export function trajectories(run, view) {
   const row = (agent) => [run.name(agent), signed(run.assigned[agent]), ...told().map((step) => cell(agent, step))];
   return figure(run, view, "Opinions over the steps", "paths", {
     caption: () => {
-      const marks = run.marks.map(({ words, turns }) => `${turns.length} ${words}`).join(", ");
+      const marks = run.marks.map(([words, turns]) => `${turns.length} ${words.slice(2)}`).join(", ");
       return `Opinions of ${run.n} agents over steps 0 to ${run.last}, * where measured. `
         + `${summary(run, view.step)} ${marks}`;
     },
@@ -141,16 +140,12 @@ function drawRun(pen, width, height, run) {
   const values = run.instrument?.points.length ? run.instrument.points : ticks(run.low, run.high, 5);
   const pad = (run.high - run.low) / 8, below = ROW * run.marks.length;
   const plot = axes(pen, width, height, run.span, run.low - pad, run.high + pad, values, below), { x, floor } = plot;
-  for (const { step, label } of run.events) {
-    plot.upright(pen, step, ink.soft, 1, [4, 3]);
-    const left = x(step) > width / 2;
-    print(pen, label.slice(0, 36), x(step) + (left ? -4 : 4), TOP - 3, left ? "right" : "left");
-  }
+  for (const { step } of run.events) plot.upright(pen, step, ink.soft, 1, [4, 3]);
   run.values.forEach((_, agent) => drawAgent(pen, run, agent, plot));
-  run.marks.forEach(({ glyph, words, turns }, place) => {
+  run.marks.forEach(([words, turns], place) => {
     const at = floor + BOTTOM + ROW * place + 6;
-    print(pen, `${words} ${turns.length}`, LEFT - 7, at, "right");
-    for (const turn of turns) print(pen, glyph, x(turn.step), at, "center", ink.ink);
+    print(pen, `${words.slice(2)} ${turns.length}`, LEFT - 7, at, "right");
+    for (const turn of turns) print(pen, words[0], x(turn.step), at, "center", ink.ink);
   });
   return plot;
 }

@@ -6,7 +6,7 @@ const SHARES = [[207, 225, 234], [127, 176, 200], [52, 120, 155], [18, 60, 87]];
 // Kinds of text that opinions are read from, in the order of preference where none is named.
 const KINDS = ["report", "response", "speech", "post", "probe", "self-report", "opinion"];
 // Conditions of turns that are marked in figures, and how.
-const MARKS = { refused: ["×", "refused"], empty: ["○", "empty"], truncated: ["¬", "cut off"], skipped: ["–", "skipped"] };
+const MARKS = Object.entries({ refused: "× refused", empty: "○ empty", truncated: "¬ cut off", skipped: "– skipped" });
 // Opinions that are not at the few points of a scale are counted in so many portions of the range.
 const FEW = 11, PORTIONS = 10;
 
@@ -78,8 +78,8 @@ export class Run {
     const last = turns.reduce((so, { step }) => Math.max(so, step), 0);
     this.span = Math.max(this.about.steps ?? 0, last);
     this.last = this.state === "complete" ? this.span : last;
-    this.marks = Object.entries(MARKS).map(([condition, [glyph, words]]) =>
-      ({ glyph, words, turns: turns.filter((turn) => turn.condition === condition) })).filter((mark) => mark.turns.length);
+    this.marks = MARKS.map(([name, words]) => [words, turns.filter((turn) => turn.condition === name)]);
+    this.marks = [...this.marks, ["▾ events", this.events]].filter(([, marked]) => marked.length);
     this.measured = agents.map(() => new Map());
     for (const { turn, value } of found.sort((one, other) => one.turn.turn - other.turn.turn)) {
       this.measured[turn.agent].set(turn.step, [value, turn.turn]);

@@ -50,12 +50,12 @@ export function signed(value, decimals = 2) {
   return String(Number(value.toFixed(decimals)) + 0).replace("-", "−");
 }
 
-// A table, which scrolls by itself where the page is narrower; the first cells of its rows are their heads.
-export function table(caption, columns, rows, heads = 1) {
-  const cell = (what, place) => el(place < heads ? "th" : "td", place < heads ? { scope: "row" } : {}, what);
+// A table, which scrolls by itself where the page is narrower; the first cell of a row is its head.
+export function table(caption, columns, rows) {
+  const cell = (what, place) => el(place ? "td" : "th", place ? {} : { scope: "row" }, what);
   return el("div", { class: "wide", tabindex: 0, role: "group", "aria-label": caption },
     el("table", {}, el("caption", {}, caption),
-      el("thead", {}, el("tr", {}, columns.map((name) => el("th", { scope: "col", dir: "auto" }, name)))),
+      el("thead", {}, el("tr", {}, columns.map((name) => el(name ? "th" : "td", name ? { scope: "col" } : {}, name)))),
       el("tbody", {}, rows.map((row) => el("tr", {}, row.map(cell))))));
 }
 

@@ -7,6 +7,7 @@ import { Run } from "./opinions.js";
 
 const PAGE = 50, FEW = 8;
 const WORDLESS = {
+  answered: "", analysis: "an analysis, which stands beside the dialogue",
   empty: "said nothing", refused: "refused", skipped: "was not asked, since nothing was left to read",
   silent: "made no remark", truncated: "The text was cut off here.",
 };
@@ -39,13 +40,13 @@ function card(run, line, who, received) {
       sure && ` (${signed(100 * Math.max(...probabilities), 0)} %)`, about !== null && ` about turn ${about}`);
   });
   const changed = !!line.change && chip(`changed by ${line.change > 0 ? "+" : ""}${signed(line.change)}`);
-  const wordless = line.condition !== "answered" && (WORDLESS[line.condition] ?? line.condition);
+  const state = line.kind === "analysis" ? "analysis" : line.condition, wordless = WORDLESS[state] ?? state;
   return item(line.kind, [who, ` ${line.act} `, changed, turnLink(run.run_id, line.turn, `turn ${line.turn}, its prompts`)],
-    received, line.text && text(line.text), wordless && text(wordless, "wordless", "p"), el("p", {}, codes));
+    received, state !== "analysis" && text(line.text), text(wordless, "wordless", "p"), el("p", {}, codes));
 }
 
 // Who a message was from that a turn had read.
-const author = (run, ref, { agent, name }) => (agent == null ? [strong(name ?? "a stranger"), ` ${ref}`]
+const author = (run, ref, { agent, name }) => (agent == null ? strong(name ?? ref)
   : [strong(name || run.name(agent)), " ", turnLink(run.run_id, ref)]);
 
 const quoted = (run, line, read) => (line.reads.length ? line.reads.map((ref) => el("blockquote", {},
