@@ -84,7 +84,7 @@ def _told(times: list[float]) -> str:
 
 def _run_of(store: Path) -> str:
     with open_store(str(store), write=False) as opened:
-        return next(iter(opened.states()))
+        return opened.designs()[-1].runs[0].run_id
 
 
 def listed_and_searched(browser: Any, store: Path) -> None:
@@ -115,8 +115,7 @@ def opened(browser: Any, store: Path) -> None:
     run_id = _run_of(store)
     with _page(browser, store) as (server, page):
         time.sleep(1)
-        idle, sent = memory_mb(server), []
-        page.on("response", lambda answer: sent.append(len(answer.body())) if "/data/" in answer.url else None)
+        idle = memory_mb(server)
 
         def opened_anew() -> None:
             page.goto("about:blank")
@@ -124,10 +123,11 @@ def opened(browser: Any, store: Path) -> None:
             page.wait_for_selector("#view canvas")
 
         times = _seconds(opened_anew, 5)
-        turns = page.request.get(f"{server.address}/data/runs/{run_id}/turns?count=1").json()["total"]
+        record = page.request.get(f"{server.address}/data/runs/{run_id}")
+        turns, sent = len(record.json()["turns"]["turn"]), len(record.body()) / 1e6
         print(
-            f"(d) a run of {turns:,} turns drawn after {_told(times)} (bar {OPENED_S:g}); {sum(sent) / 5e6:.2f} MB "
-            f"sent each time; {memory_mb(server) - idle:.0f} MB over the idle server (bar {MEMORY_MB:g})"
+            f"(d) a run of {turns:,} turns drawn after {_told(times)} (bar {OPENED_S:g}); {sent:.2f} MB "
+            f"sent for it; {memory_mb(server) - idle:.0f} MB over the idle server (bar {MEMORY_MB:g})"
         )
 
 
