@@ -222,7 +222,10 @@ def beside_a_sweep(folder: Path) -> None:
 def measure(folder: Path, tables: Path | None) -> None:
     """Print all of it; `tables` is a store of chuang2024/tables, else one of that size is made."""
     many = tables or stored(folder, dyads("tables", 10, 100, replicates=180))
-    long, wide = stored(folder, dyads("long", 10, 10_000)), stored(folder, dyads("wide", 100, 1_000))
+    long, wide = (
+        stored(folder, dyads("long", 10, 10_000, execution={"max_prompt_characters": 10**7})),
+        stored(folder, dyads("wide", 100, 1_000)),
+    )
     with chromium() as browser:
         listed_and_searched(browser, many)
         opened(browser, long)
