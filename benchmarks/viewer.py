@@ -226,8 +226,8 @@ def beside_a_sweep(folder: Path) -> None:
         ratios.append(alone / swept(f"beside{pair}.sqlite", _VIEWERS))
     spread = ", ".join(f"{ratio:.2f}" for ratio in ratios)
     print(
-        f"(f) a sweep beside {_VIEWERS} viewers keeps {statistics.median(ratios):.2f} of its speed ({spread}); the server "
-        f"used {statistics.median(busy):.2f} of a core"
+        f"(f) a sweep beside {_VIEWERS} viewers keeps {statistics.median(ratios):.2f} of its speed ({spread}); "
+        f"the server used {statistics.median(busy):.2f} of a core"
     )
 
 
