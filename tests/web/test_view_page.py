@@ -119,6 +119,7 @@ def test_experiments_lead_to_cells_and_cells_to_runs(browser: Any, viewed: Viewe
         page.wait_for_selector(".square[title*='diversity'][style*='rgb']")
         page.wait_for_function("() => !document.querySelector('#view').innerText.includes('to come')")
         accessible(page)
+        page.locator("#columns").focus()
         page.locator("#columns").select_option("topic.framing")
         page.wait_for_selector("th[scope=col]:text-is('truth')")
         # Who chooses by the keyboard can choose on.

@@ -1,12 +1,13 @@
 // The experiments of a store, and one of them as a grid of cells whose squares lead to its runs.
 
 import { ask } from "./source.js";
-import { choice, choices, counted, el, fill, head, link, say, signed, small, table, text, to, whole } from "./parts.js";
+import { choice, choices, counted, el, fill, given, head, link, say, signed, small, table, text } from "./parts.js";
+import { to, whole } from "./parts.js";
 import { shading } from "./opinions.js";
 
 const LOOK_MS = 1500;
 const GLYPHS = { incomplete: "×", withdrawn: "–", "under way": "…", "cut off": "!", trial: "t" };
-const KEY = "Each square is a run: filled when complete, … under way, × incomplete, ! cut off, – withdrawn, t trial.";
+const KEY = "A square is a run: filled when complete, … under way, × incomplete, ! cut off, – withdrawn, t trial.";
 const SWEPT = "A sweep of a classic model keeps no single runs: draw it with `opinionsim plot`.";
 
 // Look now, and then again and again, never two at a time, until the signal ends it.
@@ -32,7 +33,7 @@ function progress({ name, counts, calls, expected, rate, left_s: left, paid, swe
     small(swept ? SWEPT : `Paid: ${spent.join("; ")}`), small(stamp)];
 }
 
-export async function experimentsView(_, given, signal) {
+export async function experimentsView(_, asked, signal) {
   const place = el("div");
   await repeatedly(async () => {
     const { store, experiments } = await ask("experiments", {}, signal);
@@ -44,10 +45,11 @@ export async function experimentsView(_, given, signal) {
   return place;
 }
 
-export async function experimentView([id], { design, colour, ...given }, signal) {
+export async function experimentView([id], { design, colour, columns: wanted }, signal) {
   const state = el("section", { class: "card" }), place = el("div"), path = `experiments/${id}`;
-  const { designs, design: own, axes, metrics } = await ask(path, { design }, signal), named = axes.map(({ name }) => name);
-  const [rows, columns] = axesOf(axes, given);
+  const { designs, design: own, axes, metrics } = await ask(path, { design }, signal);
+  const long = axes.toSorted((one, other) => other.levels.length - one.levels.length);
+  const columns = axes.find(({ name }) => name === wanted) ?? long[1], rows = long.find((axis) => axis !== columns);
   let shown = "";
   await repeatedly(async () => {
     const found = await ask(path, { design }, signal);
@@ -64,18 +66,10 @@ export async function experimentView([id], { design, colour, ...given }, signal)
     fill(place, grid(found, rows, columns, colours));
     place.querySelector(`[href="${at}"]`)?.focus();
   }, signal);
-  return [state, choices(choice("Design", "design", designs, own), choice("Rows", "rows", named, rows?.name),
-    choice("Columns", "columns", named, columns?.name),
+  return [state, choices(choice("Design", "design", designs, own),
+    choice("Columns", "columns", axes.map(({ name }) => name), columns?.name),
     choice("Colour", "colour", metrics.length > 0 ? [["", "state"], ...metrics.map(({ name }) => name)] : [], colour),
     link("search the texts", to(["search"], { experiment: id, design: own }))), place];
-}
-
-// The axis of the rows and that of the columns: those that are asked for, else those with the most levels.
-function axesOf(axes, { rows, columns }) {
-  const own = axes.find(({ name }) => name === columns), others = axes.filter((axis) => axis !== own)
-    .sort((one, other) => other.levels.length - one.levels.length);
-  const first = others.find(({ name }) => name === rows) ?? others[0];
-  return [first, own ?? others.find((axis) => axis !== first)];
 }
 
 // The runs of each condition as squares, in the order of the axes that are neither rows nor columns.
@@ -89,11 +83,12 @@ function grid({ axes, runs, metrics }, rows, columns, colours) {
   };
   // An axis that is not there has one level, without a name, and so have the runs.
   const [down, across] = [rows, columns].map((axis) => axis?.levels ?? [undefined]);
-  const inside = axes.map(({ name }) => name).filter((name) => name !== rows?.name && name !== columns?.name).join(", ");
-  const caption = ["Runs by condition", rows && `rows: ${rows.name}`, columns && `columns: ${columns.name}`,
-    inside && `squares: ${inside}`].filter(Boolean).join("; ");
+  const inside = axes.map(({ name }) => name).filter((name) => ![rows?.name, columns?.name].includes(name));
+  const named = { rows: rows?.name, columns: columns?.name, squares: inside.join(", ") };
+  const caption = ["Runs by condition", ...given(named).map(([what, name]) => `${what}: ${name}`)].join("; ");
   return [el("p", { class: "small" }, colours ? legend(colours, shade, metrics) : KEY),
-    table(caption, [rows?.name, ...across], down.map((row) => [row ?? "all", ...across.map((column) => cell(row, column))]))];
+    table(caption, [rows?.name, ...across.map((column) => column ?? "runs")],
+      down.map((row) => [row ?? "all", ...across.map((column) => cell(row, column))]))];
 }
 
 function square(run, colours, shade) {

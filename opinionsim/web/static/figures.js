@@ -3,7 +3,7 @@
 import { counted, el, fill, numbers, signed, table, whole } from "./parts.js";
 
 const LEFT = 62, RIGHT = 18, TOP = 14, BOTTOM = 24, ROW = 13;
-// Most cells of a table, most agents whose lines have their full width, and most points of what is drawn for each frame.
+// Most cells of a table, most agents whose lines have their full width, and most points that are drawn for each frame.
 const CELLS = 2000, FULL = 40, POINTS = 4e5;
 const AGAINST = "#d55e00";
 export const DARK = matchMedia("(prefers-color-scheme: dark)");
@@ -25,8 +25,8 @@ function figure(run, view, name, kind, { caption, rows, still, moving }) {
   let width = 0, height = 0, drawn = "", plot = null;
   const draw = () => {
     if (!width) return;
-    const sharp = devicePixelRatio, ties = run.ties.filter(([step]) => step <= view.step).length;
-    const now = [width, height, sharp, ink.ink, run.version, ties].join();
+    const sharp = devicePixelRatio, changes = run.ties.filter(([step]) => step <= view.step).length;
+    const now = [width, height, sharp, ink.ink, run.version, changes].join();
     if (drawn !== now) plot = still(pen(below, width, height, sharp), width, height);
     drawn = now;
     moving(pen(above, width, height, Math.min(sharp, Math.sqrt(POINTS / (width * height)))), plot);
@@ -52,9 +52,7 @@ function pen(canvas, width, height, ratio) {
 }
 
 function lines(pen, listed, colour, width = 1, dash = []) {
-  pen.setLineDash(dash);
-  pen.strokeStyle = colour;
-  pen.lineWidth = width;
+  Object.assign(pen, { strokeStyle: colour, lineWidth: width }).setLineDash(dash);
   pen.beginPath();
   for (const points of listed) points.forEach(([x, y], place) => (place ? pen.lineTo(x, y) : pen.moveTo(x, y)));
   pen.stroke();
@@ -64,17 +62,12 @@ function lines(pen, listed, colour, width = 1, dash = []) {
 function dot(pen, x, y, radius, fill, ring, width = 1) {
   pen.beginPath();
   pen.arc(x, y, radius, 0, 2 * Math.PI);
-  pen.fillStyle = fill;
-  pen.fill();
-  pen.strokeStyle = ring;
-  pen.lineWidth = width;
+  Object.assign(pen, { fillStyle: fill, strokeStyle: ring, lineWidth: width }).fill();
   pen.stroke();
 }
 
 function print(pen, what, x, y, align = "center", colour = ink.soft) {
-  pen.fillStyle = colour;
-  pen.textAlign = align;
-  pen.fillText(what, x, y);
+  Object.assign(pen, { fillStyle: colour, textAlign: align }).fillText(what, x, y);
 }
 
 // Round numbers between two ends, about as many as asked for.
@@ -109,11 +102,8 @@ function summary(run, step) {
 
 export function trajectories(run, view) {
   // Steps whose numbers are told: as many as are handy, around the scrubber.
-  const told = () => {
-    const fit = Math.min(run.last + 1, Math.max(3, Math.floor(CELLS / run.n)));
-    const from = Math.max(0, Math.min(view.step - (fit >> 1), run.last + 1 - fit));
-    return Array.from({ length: fit }, (_, place) => from + place);
-  };
+  const told = () => Array.from({ length: run.last + 1 }, (_, step) => step)
+    .filter((step) => Math.abs(step - view.step) * run.n <= CELLS);
   const cell = (agent, step) => signed(run.values[agent][step]) + (run.measured[agent].has(step) ? "*" : "");
   const row = (agent) => [run.name(agent), signed(run.assigned[agent]), ...told().map((step) => cell(agent, step))];
   return figure(run, view, "Opinions over the steps", "paths", {
@@ -141,7 +131,7 @@ function drawRun(pen, width, height, run) {
   const pad = (run.high - run.low) / 8, below = ROW * run.marks.length;
   const plot = axes(pen, width, height, run.span, run.low - pad, run.high + pad, values, below), { x, floor } = plot;
   for (const { step } of run.events) plot.upright(pen, step, ink.soft, 1, [4, 3]);
-  run.values.forEach((_, agent) => drawAgent(pen, run, agent, plot));
+  for (let agent = 0; agent < run.n; agent++) drawAgent(pen, run, agent, plot);
   run.marks.forEach(([words, turns], place) => {
     const at = floor + BOTTOM + ROW * place + 6;
     print(pen, `${words.slice(2)} ${turns.length}`, LEFT - 7, at, "right");
@@ -178,8 +168,9 @@ export function metric(run, view) {
       : "No metric can be computed, since nothing is measured."),
     rows: () => [["step", "value"], values().map((value, step) => [step, signed(value, 4)])],
     still: (pen, width, height) => {
-      const known = [...values().entries()].filter(([, value]) => value !== null), held = known.map(([, value]) => value);
-      const plot = axes(pen, width, height, run.span, Math.min(0, ...held), Math.max(0, ...held));
+      const known = [...values().entries()].filter(([, value]) => value !== null);
+      const [low, high] = [Math.min, Math.max].map((most) => most(0, ...known.map(([, value]) => value)));
+      const plot = axes(pen, width, height, run.span, low, high);
       lines(pen, [known.map(([step, value]) => [plot.x(step), plot.y(value)])], ink.accent, 1.6);
       return plot;
     },
@@ -194,7 +185,6 @@ export function metric(run, view) {
 // Numbers of agents, as a table whose bars are the figure.
 export function distribution(run, view) {
   const place = el("div"), columns = ["opinion", "measured", "assigned only", ""];
-  let shown = "";
   const bar = (count, middle, kind) => {
     const made = el("span", { class: `count ${kind}` });
     made.style.cssText = `--colour: ${run.colour(middle)}; width: ${(90 * count) / run.n}%`;
@@ -202,11 +192,8 @@ export function distribution(run, view) {
   };
   const row = ({ middle, measured, assigned }) => [`${run.width ? "about " : ""}${signed(middle)}`, measured, assigned,
     el("div", {}, bar(measured, middle, "measured"), bar(assigned, middle, "assigned"))];
-  const draw = () => {
-    const bins = run.distribution(view.step), now = JSON.stringify(bins);
-    if (shown !== now) fill(place, table("Numbers of agents by opinion", columns, bins.map(row)));
-    shown = now;
-  };
+  const draw = () =>
+    fill(place, table("Numbers of agents by opinion", columns, run.distribution(view.step).map(row)));
   return { draw, box: framed("bars", "Distribution at this step", place) };
 }
 
@@ -247,21 +234,18 @@ const middle = ([x, y], [u, v]) => [(x + u) / 2, (y + v) / 2];
 function layout(n, ties) {
   const places = Array.from({ length: n }, (_, agent) => (2 * Math.PI * agent) / n - Math.PI / 2)
     .map((angle) => [Math.cos(angle), Math.sin(angle)]);
-  if (n <= 12 || !ties.length || n > 1000) return places;
-  const tied = new Uint8Array(n * n), ideal = 2 / Math.sqrt(n), rounds = Math.max(40, Math.min(200, 3e7 / n ** 2));
-  for (const [source, target] of ties) tied[source * n + target] = tied[target * n + source] = 1;
+  const rounds = n > 12 && ties.length ? Math.min(200, 3e6 / n ** 2) : 0, ideal = 2 / Math.sqrt(n);
+  const tied = new Set(ties.flatMap(([one, other]) => [one * n + other, other * n + one]));
   for (let round = 0; round < rounds; round++) {
     places.forEach((place, one) => {
-      const move = [-place[0], -place[1]];
-      places.forEach(([x, y], other) => {
-        const apart = [place[0] - x, place[1] - y], far = Math.hypot(...apart) || 1e-3;
-        const force = one === other ? 0 : (ideal / far) ** 2 - (tied[one * n + other] * far) / ideal;
-        move[0] += apart[0] * force;
-        move[1] += apart[1] * force;
+      const move = place.map((at) => -at);
+      places.forEach((spot, other) => {
+        const apart = place.map((at, axis) => at - spot[axis]), far = Math.hypot(...apart) || 1e-3;
+        const force = (ideal / far) ** 2 - (tied.has(one * n + other) ? far / ideal : 0);
+        apart.forEach((way, axis) => (move[axis] += way * force));
       });
-      const short = Math.min(1, (0.2 * (1 - round / rounds)) / (Math.hypot(...move) || 1e-9));
-      place[0] += short * move[0];
-      place[1] += short * move[1];
+      const short = Math.min(1, (0.2 * (1 - round / rounds)) / (Math.hypot(...move) || 1));
+      move.forEach((way, axis) => (place[axis] += short * way));
     });
   }
   const reach = Math.max(...places.flat().map(Math.abs));

@@ -6,7 +6,7 @@ const SHARES = [[207, 225, 234], [127, 176, 200], [52, 120, 155], [18, 60, 87]];
 // Kinds of text that opinions are read from, in the order of preference where none is named.
 const KINDS = ["report", "response", "speech", "post", "probe", "self-report", "opinion"];
 // Conditions of turns that are marked in figures, and how.
-const MARKS = Object.entries({ refused: "× refused", empty: "○ empty", truncated: "¬ cut off", skipped: "– skipped" });
+const MARKS = [["refused", "× refused"], ["empty", "○ empty"], ["truncated", "¬ cut off"], ["skipped", "– skipped"]];
 // Opinions that are not at the few points of a scale are counted in so many portions of the range.
 const FEW = 11, PORTIONS = 10;
 
@@ -23,7 +23,7 @@ export function shading(low, high) {
   const both = low < 0 && high > 0;
   const [from, to] = both ? [-Math.max(-low, high), Math.max(-low, high)] : [low, high];
   const anchors = both ? ANCHORS : SHARES;
-  return { from, to, anchors, colour: (value) => blend(to - from > 1e-9 ? (value - from) / (to - from) : 0.5, anchors) };
+  return { from, to, anchors, colour: (value) => blend(to > from ? (value - from) / (to - from) : 0.5, anchors) };
 }
 
 export class Run {

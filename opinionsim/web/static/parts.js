@@ -95,7 +95,8 @@ export function say(what) {
 export const titled = ({ about, run_id: id }) => (about ? `${about.experiment}, run ${about.row}` : `Run ${id}`);
 
 export function head(title, stamps = [], state = "") {
-  const marks = [...new Set([...stamps, ["withdrawn", "trial"].includes(state) && state.toUpperCase()])].filter(Boolean);
+  const special = ["withdrawn", "trial"].includes(state) ? state.toUpperCase() : "";
+  const marks = [...new Set([...stamps, special])].filter(Boolean);
   document.title = [title, ...marks, "opinionsim"].join(" · ");
   document.querySelector(".top h1").textContent = title;
   document.querySelector(".top .stamp")?.remove();

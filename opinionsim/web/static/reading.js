@@ -33,7 +33,7 @@ const item = (kind, who, ...parts) => el("li", { class: `line ${kind}` }, el("p"
 const agentLink = (run, agent, name) => strong(link(name, to(["run", run, "agent", agent])));
 
 // A turn: what its author had read, what it said, and how that was coded.
-function card(run, line, who, received) {
+function card(run, line, received) {
   const codes = line.codes.map(({ instrument, value, about, probabilities }) => {
     const own = run.instruments.find(({ id }) => id === instrument), sure = value !== null && probabilities?.length > 0;
     return chip(`${own?.variable ?? "coded"} ${signed(value)} `, own?.labels[own.points.indexOf(value)],
@@ -41,7 +41,8 @@ function card(run, line, who, received) {
   });
   const changed = !!line.change && chip(`changed by ${line.change > 0 ? "+" : ""}${signed(line.change)}`);
   const state = line.kind === "analysis" ? "analysis" : line.condition, wordless = WORDLESS[state] ?? state;
-  return item(line.kind, [who, ` ${line.act} `, changed, turnLink(run.run_id, line.turn, `turn ${line.turn}, its prompts`)],
+  const who = agentLink(run.run_id, line.agent, run.name(line.agent)), more = `turn ${line.turn}, its prompts`;
+  return item(line.kind, [who, ` step ${line.step}, ${line.act} `, changed, turnLink(run.run_id, line.turn, more)],
     received, state !== "analysis" && text(line.text), text(wordless, "wordless", "p"), el("p", {}, codes));
 }
 
@@ -57,6 +58,7 @@ const heard = (run, line, read) => line.reads.length > 0 && small("has read ",
   line.reads.slice(0, FEW).map((ref, place) => [place > 0 && ", ", author(run, ref, read[ref] ?? {})]),
   line.reads.length > FEW && ` and ${line.reads.length - FEW} more`);
 
+// An agent's story: what it read in full, what it said, and the order of time or of change.
 export async function agentView([id, agent], given, signal) {
   const { order, from, instrument, kind } = given;
   const [nav, run, who, found] = await opened(id, (run) => run.name(Number(agent)), given, signal,
@@ -64,7 +66,7 @@ export async function agentView([id, agent], given, signal) {
   return [nav, terms({ Role: who.role, "Played by": who.model, Evidence: who.evidence,
     "Assigned opinion": who.assigned == null ? "none" : signed(who.assigned), ...who.persona }),
   choices(choice("Order", "order", [["", "as it happened"], ["change", "largest change first"]], order)),
-  paged(found, found.turns.map((line) => card(run, line, `step ${line.step},`, quoted(run, line, found.read))))];
+  paged(found, found.turns.map((line) => card(run, line, quoted(run, line, found.read))))];
 }
 
 export async function turnView([id, number], given, signal) {
@@ -77,10 +79,8 @@ export async function turnView([id, number], given, signal) {
   const tokens = `${whole(sum("input_tokens"))} tokens in, ${whole(sum("output_tokens"))} tokens out`;
   return [nav, ways("Turns", turn > 0 && turnLink(id, turn - 1, "turn before"), turnLink(id, turn + 1, "turn after"),
     link("the figures at this step", to(["run", id], { step: line.step }))),
-  el("ol", { class: "lines" }, card(run, line,
-    [agentLink(id, line.agent, run.name(line.agent)), ` step ${line.step},`], quoted(run, line, read))),
-  el("h2", {}, "Calls"),
-  el("p", {}, calls.length ? `${counted(calls.length, "call")}: ${tokens}, ${cost}.` : "No model was asked for this turn."),
+  el("ol", { class: "lines" }, card(run, line, quoted(run, line, read))), el("h2", {}, "Calls"),
+  el("p", {}, calls.length ? `${counted(calls.length, "call")}: ${tokens}, ${cost}.` : "No model was asked for it."),
   calls.map(callCard)];
 }
 
@@ -89,33 +89,32 @@ function callCard({ part, attempt, verdict, reason, prompt, reply, reasoning, ar
   const fact = ([name, value]) => [name.replaceAll("_", " "), typeof value === "number" ? signed(value, 6) : value];
   return el("details", { class: "card", open: place === 0 },
     el("summary", { dir: "auto" }, [`${part}, attempt ${attempt + 1}`, verdict, reason].filter(Boolean).join(": ")),
-    terms(Object.fromEntries(Object.entries(facts).map(fact))), prompt.map((message) => said(`Prompt, ${message.role}`, message.text)),
+    terms(Object.fromEntries(Object.entries(facts).map(fact))),
+    prompt.map((message) => said(`Prompt, ${message.role}`, message.text)),
     said("Reasoning", reasoning), said("Reply", reply));
 }
 
 export async function dialogueView([id], given, signal) {
   const [nav, run, found, made] = await opened(id, () => "Dialogue", given, signal,
     ["/turns", { from: given.from, count: PAGE }], ["/deliberation"]);
-  const line = (each) => card(run, each, agentLink(id, each.agent, run.name(each.agent)), heard(run, each, found.read));
-  const steps = [...Map.groupBy(found.turns, (each) => each.step)].map(([step, turns]) => [
-    el("li", { class: "step" }, el("h3", {}, step ? `Step ${step}` : "Before the first step")), turns.map(line)]);
+  const lines = paged(found, found.turns.map((line) => card(run, line, heard(run, line, found.read))));
   const title = el("h2", {}, made.structure ? `Dialogue: ${made.structure}` : "Dialogue");
   return [nav, small([run.state, run.error].filter(Boolean).join(": ")),
     made.rounds?.map((round) => consensus(run, made.rule, round)),
-    el("div", { class: made.analyses?.length ? "columns" : "" }, el("section", {}, title, paged(found, steps)),
+    el("div", { class: made.analyses?.length ? "columns" : "" }, el("section", {}, title, lines),
       made.analyses?.length > 0 && argument(id, made.analyses))];
 }
 
 function consensus(run, rule, { round, candidates, ballots, critiques }) {
   const by = (each) => [strong(each.name || run.name(each.agent)), " ", turnLink(run.run_id, each.turn)];
-  const rated = ({ rating }) => Object.entries(rating ?? {}).map(([turn, value]) => `turn ${turn}: ${signed(value)}`).join(", ");
+  const rated = ([turn, value]) => el("div", {}, `turn ${turn}: ${signed(value)}`);
   const order = (one, other) => (one.place ?? candidates.length) - (other.place ?? candidates.length);
   return el("section", {}, el("h2", {}, `Round ${round}, by the rule ${rule}`),
     el("ol", { class: "lines" }, candidates.toSorted(order).map(({ turn, text: said, agreement, winner, place }) =>
       item(winner ? "own" : "", [winner && chip("selected"), `place ${place ?? "–"} `, turnLink(run.run_id, turn),
         agreement != null && ` agreement ${signed(agreement)}`], text(said)))),
     ballots.length > 0 && table("Ballots", ["by", "order", "ratings"],
-      ballots.map((each) => [by(each), text(each.order), rated(each)])),
+      ballots.map((each) => [by(each), text(each.order), Object.entries(each.rating ?? {}).map(rated)])),
     critiques.length > 0 && [el("h3", {}, "Critiques"), el("ol", { class: "lines" },
       critiques.map((each) => item("", by(each), text(each.text))))]);
 }
@@ -123,7 +122,8 @@ function consensus(run, rule, { round, candidates, ballots, critiques }) {
 // The argument of a room as it was seen at each moment, the last one open.
 function argument(id, analyses) {
   const turns = (listed) => listed.map((turn) => [" ", turnLink(id, turn)]);
-  const list = (name, items, make) => [el("h3", {}, name), items.length ? el("ul", {}, items.map(make)) : small("none")];
+  const list = (name, items, make) =>
+    [el("h3", {}, name), items.length ? el("ul", {}, items.map(make)) : small("none")];
   const point = (each, more) => el("li", { class: each.change }, text(each.text, "", "span"),
     small(each.id, each.change !== "kept" && text(each.change, "change", "span"), turns(each.turns ?? [])), more);
   const reason = ({ counterargument, rebuttal }) => [text(`but ${counterargument}`, "", "li"),
@@ -143,10 +143,7 @@ function argument(id, analyses) {
 export async function searchView(_, given, signal) {
   const found = await ask("search", given, signal), { experiment, design, q } = given;
   const field = el("input", { type: "search", value: q, "aria-label": "Text to find" });
-  const search = (event) => {
-    event.preventDefault();
-    go({ q: field.value });
-  };
+  const search = (event) => (event.preventDefault(), go({ q: field.value }));
   const filter = (label, name, options) => choice(label, name, [["", "any"], ...options], given[name]);
   head(q ? `Search: ${q}` : "Search", [found.stamp]);
   return [ways("Experiment", link("the experiment", to(["experiment", experiment], { design }))),
@@ -157,7 +154,7 @@ export async function searchView(_, given, signal) {
 }
 
 function hit({ run_id: id, row, cell, turn, step, agent, name, act, excerpt: [before, mid, after] }) {
-  return item("", [agentLink(id, agent, name || `Agent ${agent}`), ` ${act}, `, link(`run ${row}`, to(["run", id], { step })),
-    ` step ${step}, `, turnLink(id, turn), " ", text(cell, "small", "span")],
+  return item("", [agentLink(id, agent, name || `Agent ${agent}`), ` step ${step}, ${act} `, turnLink(id, turn), " ",
+    link(`run ${row}`, to(["run", id], { step }), { class: "small" }), text(` ${cell}`, "small", "span")],
   el("div", { class: "text", dir: "auto" }, before, mid && el("mark", {}, mid), after));
 }

@@ -11,12 +11,13 @@ const ABOUT = {
   cell: "Condition", claim: "Claim", question: "Question", task: "Task", model: "Model", interaction: "Interaction",
   network: "Network", replicate: "Replicate", n_agents: "Agents", steps: "Steps", validation: "Validation",
 };
-const KEY = "Rings, dotted lines and hollow bars are assigned opinions, which nobody measured. A line has the colour of "
-  + "the opinion its agent was assigned: red below the middle of the scale, grey at it, blue above.";
+const KEY = "Rings, dotted lines and hollow bars are assigned opinions, which nobody measured. A line has the colour of"
+  + " the opinion its agent was assigned: red below the middle of the scale, grey at it, blue above.";
 
 export async function runView([id], given, signal) {
   const view = { step: Number(given.step ?? NaN), most: -1, runs: [], draws: [], signal };
-  view.runs = await Promise.all([id, given.with].filter(Boolean).map((each) => opened(each, given, signal)));
+  view.runs = await Promise.all([id, given.with].filter(Boolean).map(async (each) =>
+    measure(new Run(await ask(`runs/${each}`, {}, signal), given), signal)));
   const [run, beside] = view.runs, { about, instruments, siblings } = run;
   const measures = instruments.map((each) => [each.id, `${each.variable}, ${each.classifier}`]);
   const others = [["", "no other run"], ...siblings.map((each) => [each.run_id, `run ${each.row}: ${each.cell}`])];
@@ -36,19 +37,14 @@ export async function runView([id], given, signal) {
     el("div", { class: beside ? "pair" : "" }, panels)];
 }
 
-async function opened(id, given, signal) {
-  const run = new Run(await ask(`runs/${id}`, {}, signal), given);
-  await measure(run, signal);
-  return run;
-}
-
-// The metric that is chosen, by step, as far as the run has come.
+// A run with the metric that is chosen, by step, as far as it has come.
 async function measure(run, signal) {
-  if (!run.kind) return;
+  if (!run.kind) return run;
   const name = run.given.metric ?? "bias", asked = { instrument: run.instrument.id, kind: run.kind, name };
   run.metric = await ask(`runs/${run.run_id}/metrics`, asked, signal)
     .catch((problem) => ({ name, meaning: problem.message, values: [], names: [] }));
   run.version++;
+  return run;
 }
 
 // One run's figures, which follow what is new.
@@ -88,7 +84,10 @@ function described({ about, instrument, kind, events }) {
 function scrubber(view) {
   const shown = el("output", { for: "step" }), jump = () => view.jump(Number(range.value));
   const range = el("input", { type: "range", id: "step", min: 0, step: 1, input: jump });
-  const button = el("button", { type: "button", click: () => play(!timer) }, "Play");
+  const button = el("button", { type: "button", click: () => {
+    if (!timer && view.step === view.most) view.jump(0);
+    play(!timer);
+  } }, "Play");
   let timer = 0, speed = 10, due = 0, kept = 0;
   const frame = () => {
     due = 0;
@@ -106,26 +105,24 @@ function scrubber(view) {
     kept = setTimeout(keep, 300);
   };
   const play = (on) => {
-    clearInterval(timer);
-    timer = on && setInterval(advance, 1000 / speed);
+    clearTimeout(timer);
+    timer = on && setTimeout(advance, 1000 / speed);
     fill(button, on ? "Pause" : "Play");
-    if (on && view.step >= view.most) view.jump(0);
   };
-  const advance = () => (view.step < view.most && !view.signal.aborted ? view.jump(view.step + 1) : play(false));
+  const advance = () => {
+    view.jump(view.step + 1);
+    play(view.step < view.most && !view.signal.aborted);
+  };
   // At the end, the scrubber stays at the end while the run goes on.
   view.extend = () => {
     const end = Number.isNaN(view.step) || view.step === view.most;
     range.max = view.most = Math.max(0, ...view.runs.map((run) => run.last));
     view.jump(end ? view.most : view.step);
   };
-  const faster = (value) => {
-    speed = Number(value);
-    if (timer) play(true);
-  };
   DARK.addEventListener("change", frame, { signal: view.signal });
   const speeds = [1, 5, 10, 25, 50, 100].map((each) => [each, `${each} steps a second`]);
   return el("div", { class: "scrubber" }, button, el("label", { for: "step" }, "Step"), range, shown,
-    choice("Speed", "speed", speeds, speed, faster));
+    choice("Speed", "speed", speeds, speed, (value) => (speed = value)));
 }
 
 // The agents, those first that changed most from one measured opinion to the next.

@@ -26,14 +26,11 @@ export async function ask(path, wanted = {}, signal = undefined) {
 export function follow(run, look, say, signal) {
   if (record) return;
   const live = new EventSource(`/live/${run.run_id}?since=${run.generation}.${run.seq}`);
-  let due = false, last = Promise.resolve();
-  const next = () => {
-    due = false;
-    return signal.aborted || look();
-  };
-  live.addEventListener("change", () => {
-    if (!due) last = last.then(next).catch((problem) => signal.aborted || say(problem.message));
-    due = true;
+  let last = Promise.resolve();
+  live.addEventListener("change", (event) => {
+    const now = Object.entries(JSON.parse(event.data)), known = () => now.every(([name, value]) => run[name] === value);
+    last = last.then(() => signal.aborted || known() || look());
+    last = last.catch((problem) => signal.aborted || say(problem.message));
   });
   live.addEventListener("lost", (event) => {
     live.close();
@@ -48,9 +45,8 @@ function answer([source, , what, which], asked) {
   if (source !== "runs") return missing();
   if (!what) return record.run;
   if (what === "turns") return which === undefined ? turns(asked) : turn(which);
-  const { agents, deliberation, metrics } = record;
-  const found = { deliberation, agents: agents[which], metrics: metrics[`${asked.instrument} ${asked.kind}`]?.[asked.name] };
-  return found[what] ?? missing();
+  if (what === "metrics") return record.metrics[`${asked.instrument} ${asked.kind}`]?.[asked.name] ?? missing();
+  return (what === "agents" ? record.agents[which] : record[what]) ?? missing();
 }
 
 function missing() {
@@ -82,6 +78,6 @@ function prompt(id) {
 
 // The messages that these turns were shown.
 const read = (listed) => Object.fromEntries(listed.flatMap((line) => line.reads).map((ref) => {
-  const line = lines.get(ref), name = record.run.agents.find((each) => each.agent === line?.agent)?.name;
-  return [ref, line ? { ...line, name, value: line.codes.find((code) => code.about === null)?.value } : record.read[ref]];
+  const line = lines.get(ref), value = line?.codes.find((code) => code.about === null)?.value;
+  return [ref, line ? { ...line, value } : record.read[ref]];
 }));
