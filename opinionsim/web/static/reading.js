@@ -41,7 +41,7 @@ function card(run, line, received) {
   });
   const changed = !!line.change && chip(`changed by ${line.change > 0 ? "+" : ""}${signed(line.change)}`);
   const state = line.kind === "analysis" ? "analysis" : line.condition, wordless = WORDLESS[state] ?? state;
-  const who = agentLink(run.run_id, line.agent, run.name(line.agent)), more = `turn ${line.turn}, its prompts`;
+  const who = agentLink(run.run_id, line.agent, run.name(line.agent)), more = `turn ${line.turn}: prompts, cost`;
   return item(line.kind, [who, ` step ${line.step}, ${line.act} `, changed, turnLink(run.run_id, line.turn, more)],
     received, state !== "analysis" && text(line.text), text(wordless, "wordless", "p"), el("p", {}, codes));
 }
