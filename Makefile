@@ -20,8 +20,9 @@ help: ## list the targets
 demo: .venv/.ready ## first figure: no key, no network
 	$(BIN)/opinionsim demo
 
+# Bytecode is kept whatever the environment says: each worker, and each process that tests start, loads the same files.
 test: .venv/.ready-test ## run the tests but for those of `verify`
-	$(BIN)/pytest -n auto --dist loadfile -m "not long" tests
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadfile -m "not long" tests
 
 check: .venv/.ready-dev ## lint and type-check
 	$(BIN)/ruff check

@@ -126,9 +126,11 @@ def _compiled(kernel: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _keep_well(cache: Any) -> None:
-    """Have one process at a time keep machine code, and all load it without what only the compiler needs.
+    """Have one process at a time keep machine code, and all find it and load it without what only the compiler needs.
 
-    Numba gives what two keep at once the same name on disk, and imports many modules, of SciPy too, before it loads.
+    Numba gives what two keep at once the same name on disk, and imports many modules, of SciPy too, before it loads. It
+    looks for what a kernel is closed over as pickled, which differs where sources came from bytecode; the name of a
+    kernel says that already.
     """
     from filelock import FileLock
     from numba.core.runtime.nrt import rtsys
@@ -144,6 +146,7 @@ def _keep_well(cache: Any) -> None:
         return cache._load_overload(signature, target)
 
     cache.save_overload, cache.load_overload = save_alone, load
+    cache._index_key = lambda signature, codegen: (signature, codegen.magic_tuple())
 
 
 def _told(name: str, compiling: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ import textwrap
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from itertools import pairwise
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -52,14 +53,19 @@ class DocumentModel(BaseModel):
 
 def _docstrings(model: type[BaseModel]) -> dict[str, str]:
     """Docstrings of the fields of a model, its bases' included, as far as there are sources."""
+    return {field: text for each in reversed(model.__mro__) for field, text in _own_docstrings(each).items()}
+
+
+@cache
+def _own_docstrings(model: type) -> dict[str, str]:
+    """Docstrings of the fields that a class itself defines; models share bases, and sources are slow to read."""
     found: dict[str, str] = {}
-    for each in reversed(model.__mro__):
-        with suppress(OSError, TypeError):
-            defined = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0]
-            for field, text in pairwise(ast.iter_child_nodes(defined)):
-                match field, text:
-                    case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(docstring))):
-                        found[name] = inspect.cleandoc(docstring)
+    with suppress(OSError, TypeError):
+        defined = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
+        for field, text in pairwise(ast.iter_child_nodes(defined)):
+            match field, text:
+                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(docstring))):
+                    found[name] = inspect.cleandoc(docstring)
     return found
 
 

@@ -156,19 +156,25 @@ def test_long_opinions_lose_their_end_and_a_text_never_becomes_a_control_token(
         classifier.classify([Item("save", osim.Claim("save " * 30, "spending", "for"), "the city")])
 
 
+@pytest.fixture(scope="module")
+def whole(drawing: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A folder of a brief training that was not interrupted, and its card."""
+    folder = tmp_path_factory.mktemp("brief") / "whole"
+    return folder, train_reward(FEW, drawing, folder, **BRIEF)
+
+
 @pytest.mark.parametrize("step", [1, 4, 9, 12])
 def test_an_interrupted_training_resumes_to_equal_weights(
-    drawing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+    whole: tuple[Path, dict[str, Any]], drawing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
-    whole = train_reward(FEW, drawing, tmp_path / "whole", **BRIEF)
     with monkeypatch.context() as patch:
         interrupt_at(patch, step)
         with pytest.raises(KeyboardInterrupt):
             train_reward(FEW, drawing, tmp_path / "parts", **BRIEF)
     assert not (tmp_path / "parts" / "card.json").exists()
     parts = train_reward(FEW, drawing, tmp_path / "parts", **BRIEF)
-    assert parts == whole
-    one, two = weights(tmp_path / "whole"), weights(tmp_path / "parts")
+    assert parts == whole[1]
+    one, two = weights(whole[0]), weights(tmp_path / "parts")
     assert set(one) == set(two)
     assert all(torch.equal(one[name], two[name]) for name in one)
     assert not (tmp_path / "parts" / "checkpoints").exists()

@@ -17,6 +17,7 @@ from scipy.stats import chisquare
 
 from opinionsim.errors import ScheduleError, SpecError
 from opinionsim.messages import Message
+from opinionsim.networks import Network
 from opinionsim.schedules import (
     WRITE,
     AdaptiveSchedule,
@@ -65,16 +66,16 @@ class _Outcomes:
 def _carried_out(schedule: AdaptiveSchedule, rate: Callable[[Turn], float] = lambda turn: NAN) -> _Outcomes:
     """The turns of a schedule whose reviews are rated by `rate`, and the ratings it waited for."""
     outcomes = _Outcomes(rate)
-
-    async def story() -> None:
-        async for turn in schedule.decide(outcomes):
-            outcomes.turns.append(turn)
-
-    asyncio.run(story())
+    asyncio.run(_story(schedule, outcomes))
     return outcomes
 
 
-def _adaptive(interaction: Interaction, network: nx.Graph | int, opinions: Any, seed: int = 3) -> Any:
+async def _story(schedule: AdaptiveSchedule, outcomes: _Outcomes) -> None:
+    async for turn in schedule.decide(outcomes):
+        outcomes.turns.append(turn)
+
+
+def _adaptive(interaction: Interaction, network: nx.Graph | Network | int, opinions: Any, seed: int = 3) -> Any:
     schedule = interaction.schedule(Setting.of(network, seed, opinions=opinions))
     assert isinstance(schedule, AdaptiveSchedule)
     return schedule
@@ -242,7 +243,7 @@ def test_a_drawn_pair_waits_for_nobody_else() -> None:
 # -- ties that move -------------------------------------------------------------------------------------------
 
 
-def _rewiring(network: nx.Graph, steps: int, tolerance: float, opinions: Any, **options: Any) -> Any:
+def _rewiring(network: nx.Graph | Network, steps: int, tolerance: float, opinions: Any, **options: Any) -> Any:
     seed = options.pop("seed", 3)
     return _adaptive(RewiringDyads(steps=steps, tolerance=tolerance, **options), network, opinions, seed)
 
@@ -332,14 +333,22 @@ def test_ties_are_drawn_uniformly_and_so_is_who_listens() -> None:
     assert _fits(pairs, dict.fromkeys(_ties(arrows), 1.0))
 
 
-def _first_change(seed: int, target: str, rewire: float) -> TieChange | None:
-    """What becomes of 0, which follows 1 alone of those it disagrees with; 1 follows 6 and 2 follows 3 and 4."""
-    graph = nx.empty_graph(7, create_using=nx.DiGraph)
-    graph.add_edges_from([(1, 0), (2, 0), (6, 1), (3, 2), (4, 2), (0, 2)])
-    opinions = [0, 2, 0, 0, 2, 1, 0]
-    schedule = _rewiring(graph, 1, 1.0, opinions, target=target, rewire=rewire, seed=seed)
-    _carried_out(schedule)
-    return schedule.changes[0] if schedule.changes else None
+#: 0 follows 1 alone of those it disagrees with; 1 follows 6 and 2 follows 3 and 4.
+_FEW = Network.from_edges([(1, 0), (2, 0), (6, 1), (3, 2), (4, 2), (0, 2)], 7, directed=True)
+
+
+def _first_changes(target: str, rewire: float) -> list[TieChange | None]:
+    """What becomes of 0 in the first step under each of many seeds."""
+
+    async def first(seed: int) -> TieChange | None:
+        schedule = _rewiring(_FEW, 1, 1.0, [0, 2, 0, 0, 2, 1, 0], target=target, rewire=rewire, seed=seed)
+        await _story(schedule, _Outcomes(lambda turn: NAN))
+        return schedule.changes[0] if schedule.changes else None
+
+    async def each() -> list[TieChange | None]:
+        return [await first(seed) for seed in range(3_000)]
+
+    return asyncio.run(each())
 
 
 @pytest.mark.parametrize(
@@ -348,7 +357,7 @@ def _first_change(seed: int, target: str, rewire: float) -> TieChange | None:
     [("random", {3, 4, 5, 6}), ("similar", {3, 5, 6}), ("friend-of-friend", {3, 4})],
 )
 def test_the_followed_agent_is_drawn_uniformly_among_those_that_fit(target: str, fitting: set[int]) -> None:
-    found = [_first_change(seed, target, 1.0) for seed in range(3_000)]
+    found = _first_changes(target, 1.0)
     moved = [change for change in found if change is not None and change.listener == 0]
     assert {change[:3] for change in moved} == {(1, 0, 1)}
     # One tie in six is that of 0 and 1.
@@ -357,7 +366,7 @@ def test_the_followed_agent_is_drawn_uniformly_among_those_that_fit(target: str,
 
 
 def test_a_listener_unfollows_with_the_probability_given() -> None:
-    found = [_first_change(seed, "random", 0.3) for seed in range(3_000)]
+    found = _first_changes("random", 0.3)
     moved = sum(change is not None and change.listener == 0 for change in found)
     assert _fits({1: moved, 0: 3_000 - moved}, {1: 0.3 / 6, 0: 1 - 0.3 / 6})
 

@@ -147,10 +147,12 @@ def finished(
 
 
 def loaded(store: str, name: str | None = None) -> Results:
-    """Results as they are now: frames are otherwise read when first asked for."""
+    """Results as they are now: frames are otherwise read when first asked for. Metrics are taken from these."""
     results = load(store, name)
+    results.counted()
     for frame in _FRAMES:
-        getattr(results, frame)
+        if frame != "metrics":
+            getattr(results, frame)
     return results
 
 

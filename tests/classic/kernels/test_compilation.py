@@ -70,3 +70,17 @@ def test_variants_give_what_their_python_gives(name: str) -> None:
             for machine in (False, True)
         ]
         np.testing.assert_array_equal(runs[0].opinions, runs[1].opinions, err_msg=str(variant))
+
+
+def test_a_process_that_reads_bytecode_finds_what_one_that_read_sources_kept(tmp_path: Path) -> None:
+    code = "from opinionsim.classic import simulate; simulate('voter', n=8, steps=1, seed=1)"
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", f"import logging; logging.basicConfig(level=logging.INFO); {code}"],
+            capture_output=True, text=True, check=True, timeout=280,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kernels"), "PYTHONDONTWRITEBYTECODE": "",
+                 "PYTHONPYCACHEPREFIX": str(tmp_path / "bytecode")},
+        ).stderr
+        for _ in range(2)
+    ]  # fmt: skip
+    assert ["compiling voter" in each for each in told] == [True, False]
