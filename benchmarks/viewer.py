@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import re
 import statistics
 import subprocess
 import sys
@@ -84,7 +86,7 @@ def _told(times: list[float]) -> str:
 
 def _run_of(store: Path) -> str:
     with open_store(str(store), write=False) as opened:
-        return next(iter(opened.states()))
+        return opened.designs()[-1].runs[0].run_id
 
 
 def listed_and_searched(browser: Any, store: Path) -> None:
@@ -115,8 +117,7 @@ def opened(browser: Any, store: Path) -> None:
     run_id = _run_of(store)
     with _page(browser, store) as (server, page):
         time.sleep(1)
-        idle, sent = memory_mb(server), []
-        page.on("response", lambda answer: sent.append(len(answer.body())) if "/data/" in answer.url else None)
+        idle = memory_mb(server)
 
         def opened_anew() -> None:
             page.goto("about:blank")
@@ -124,10 +125,11 @@ def opened(browser: Any, store: Path) -> None:
             page.wait_for_selector("#view canvas")
 
         times = _seconds(opened_anew, 5)
-        turns = page.request.get(f"{server.address}/data/runs/{run_id}/turns?count=1").json()["total"]
+        record = page.request.get(f"{server.address}/data/runs/{run_id}")
+        turns, sent = len(record.json()["turns"]["turn"]), len(record.body()) / 1e6
         print(
-            f"(d) a run of {turns:,} turns drawn after {_told(times)} (bar {OPENED_S:g}); {sum(sent) / 5e6:.2f} MB "
-            f"sent each time; {memory_mb(server) - idle:.0f} MB over the idle server (bar {MEMORY_MB:g})"
+            f"(d) a run of {turns:,} turns drawn after {_told(times)} (bar {OPENED_S:g}); {sent:.2f} MB "
+            f"sent for it; {memory_mb(server) - idle:.0f} MB over the idle server (bar {MEMORY_MB:g})"
         )
 
 
@@ -162,28 +164,33 @@ def scrubbed(browser: Any, store: Path) -> None:
 
 
 def _view(server: RoomServer, cookie: str, over: threading.Event, place: int) -> None:
-    """Look at an experiment and one of its runs as an open page does, until it is over."""
+    """Look at an experiment, or at one of its runs, as often as an open page does, until it is over."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
 
-    def ask(path: str) -> Any:
+    def ask(path: str) -> bytes:
         connection.request("GET", path, headers={"cookie": cookie})
-        return json.loads(connection.getresponse().read())
+        return connection.getresponse().read()
 
-    run_id, since = "", ""
-    while not over.wait(2 if place % 2 else 0.5):
-        for each in ask("/data/experiments").get("experiments", []):
-            found = ask(f"/data/experiments/{each['id']}")
-            ask(f"/data/experiments/{each['id']}/colours?metric=bias")
-            run_id = run_id or found["runs"][place % len(found["runs"])]["run_id"]
-        if run_id:
-            told = ask(f"/data/runs/{run_id}?since={since}")
-            since = f"{told['generation']}.{told['seq']}"
+    experiment, run_ids, since = "", [], ""
+    while not run_ids and not over.wait(0.5):
+        listed = json.loads(ask("/data/experiments")).get("experiments", [])
+        experiment = listed[0]["id"] if listed else ""
+        run_ids = (
+            [run["run_id"] for run in json.loads(ask(f"/data/experiments/{experiment}"))["runs"]] if listed else []
+        )
+    while not over.wait(1.5 if place % 2 else 1.0):
+        if place % 2:
+            ask(f"/data/experiments/{experiment}")
+            ask(f"/data/experiments/{experiment}/colours?metric=bias")
+        else:
+            told = ask(f"/data/runs/{run_ids[place % len(run_ids)]}?since={since}")[:120].decode()
+            since = ".".join(re.findall(r'"(?:generation|seq)":(\d+)', told))
 
 
 def beside_a_sweep(folder: Path) -> None:
     """(f) A sweep with ten viewers over the same without."""
     document = dyads("beside", 10, 100, replicates=20)
-    spec = folder / "beside.yaml"
+    spec, busy = folder / "beside.yaml", list[float]()
     spec.write_text(yaml.safe_dump(document), encoding="utf-8")
 
     def swept(name: str, viewers: int) -> float:
@@ -206,6 +213,8 @@ def beside_a_sweep(folder: Path) -> None:
                 each.start()
             sweep.wait()
             took = time.perf_counter() - began
+            used = Path(f"/proc/{server.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            busy.append((int(used[11]) + int(used[12])) / os.sysconf("SC_CLK_TCK") / took)
             over.set()
             for each in threads:
                 each.join()
@@ -216,13 +225,19 @@ def beside_a_sweep(folder: Path) -> None:
         alone = swept(f"alone{pair}.sqlite", 0)
         ratios.append(alone / swept(f"beside{pair}.sqlite", _VIEWERS))
     spread = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-    print(f"(f) a sweep beside {_VIEWERS} viewers keeps {statistics.median(ratios):.2f} of its speed ({spread})")
+    print(
+        f"(f) a sweep beside {_VIEWERS} viewers keeps {statistics.median(ratios):.2f} of its speed ({spread}); "
+        f"the server used {statistics.median(busy):.2f} of a core"
+    )
 
 
 def measure(folder: Path, tables: Path | None) -> None:
     """Print all of it; `tables` is a store of chuang2024/tables, else one of that size is made."""
     many = tables or stored(folder, dyads("tables", 10, 100, replicates=180))
-    long, wide = stored(folder, dyads("long", 10, 10_000)), stored(folder, dyads("wide", 100, 1_000))
+    long, wide = (
+        stored(folder, dyads("long", 10, 10_000, execution={"max_prompt_characters": 10**7})),
+        stored(folder, dyads("wide", 100, 1_000)),
+    )
     with chromium() as browser:
         listed_and_searched(browser, many)
         opened(browser, long)

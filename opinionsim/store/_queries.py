@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, select
 
-from opinionsim.errors import DamagedError
+from opinionsim.errors import DamagedError, StoreError
 from opinionsim.evidence import instrument_validation
 from opinionsim.messages import ChatMessage
 from opinionsim.store import _counts, _schema
@@ -67,13 +67,6 @@ def states(connection: Connection, run_ids: Sequence[str] | None) -> dict[str, R
             raise DamagedError(f"run {row.run_id} is {row.status!r}; valid: {', '.join(_STATUSES)}")
         found[row.run_id] = _schema.made(RunState, table, row, held=bool(row.held))
     return {run_id: found[run_id] for run_id in sorted(found)}
-
-
-def fields(connection: Connection, run_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The fields with which runs were registered, by run id."""
-    table = _schema.runs
-    found = _schema.of_runs(connection, table, run_ids)
-    return {row.run_id: _schema.read_json(table, row, "fields") for row in found}
 
 
 def registered(connection: Connection, run_ids: Iterable[str]) -> dict[str, Any]:
@@ -181,11 +174,6 @@ def edges(connection: Connection, run_id: str) -> list[EdgeRow]:
     return [_schema.made(EdgeRow, _schema.edges, row) for row in rows]
 
 
-def agents(connection: Connection, run_id: str) -> list[AgentRow]:
-    """The agents of a run, by index."""
-    return casts(connection, [run_id]).get(run_id, [])
-
-
 def casts(connection: Connection, run_ids: Iterable[str]) -> dict[str, list[AgentRow]]:
     """The agents of runs, by run id and index; runs that have none on record are absent."""
     found: dict[str, list[AgentRow]] = {}
@@ -228,11 +216,6 @@ def progress(connection: Connection, run_ids: Iterable[str]) -> dict[str, Progre
         run_id: Progress(counts.of(*_schema.NUMBERED), sum(counts.paid.values(), Paid()))
         for run_id, counts in found.items()
     }
-
-
-def usage(connection: Connection, run_ids: Iterable[str]) -> Paid:
-    """Usage of the stored calls of runs."""
-    return sum((each.paid for each in progress(connection, run_ids).values()), Paid())
 
 
 def spending(connection: Connection) -> dict[str, Paid]:
@@ -279,7 +262,8 @@ def require_sound(connection: Connection, run_id: str) -> None:
     _counts.require_whole(connection, [run_id])
     entries = stored_entries(connection, run_id)
     turns(connection, run_id)
-    for read in (agents, edges, ties, opinions):
+    casts(connection, [run_id])
+    for read in (edges, ties, opinions):
         read(connection, run_id)
     asked = {entry.prompt_hash for entry in entries if entry.source != "instrument"}
     for row in prompt_links(connection, asked):
@@ -296,14 +280,14 @@ def texts(connection: Connection, text_ids: Iterable[str]) -> dict[str, str]:
     }
 
 
-def prompt(connection: Connection, run_id: str, turn: int, part: str, attempt: int) -> list[ChatMessage] | None:
-    """The literal prompt of a journal entry; None where there is no such entry, or it answers no prompt."""
+def prompt(connection: Connection, run_id: str, turn: int, part: str, attempt: int) -> list[ChatMessage]:
+    """The literal prompt of a journal entry; a StoreError where there is no such entry, or it answers no prompt."""
     table = _schema.journal
     statement = select(table).filter_by(run_id=run_id, turn=turn, part=part, attempt=attempt)
     for row in _schema.sealed(connection, table, statement):
         if row.source != "instrument":
             return stored_prompts(connection, [row.prompt_hash])[row.prompt_hash]
-    return None
+    raise StoreError(f"the store has no prompt for run {run_id}, turn {turn}, part {part!r}, attempt {attempt}")
 
 
 def prompts(connection: Connection, run_id: str, part: str) -> dict[int, list[ChatMessage]]:

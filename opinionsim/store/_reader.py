@@ -157,10 +157,6 @@ class StoreReader:
         """The last line of each live worker on what it is doing."""
         return self._read(_workers.doing)
 
-    def fields(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """The fields with which runs were registered, by run id."""
-        return self._read(_queries.fields, run_ids)
-
     def require_whole(self, run_ids: Iterable[str]) -> None:
         """Make sure that no row of runs is missing, by their sealed counts.
 
@@ -263,7 +259,7 @@ class StoreReader:
 
     def agents(self, run_id: str) -> list[AgentRow]:
         """The agents of a run, by index."""
-        return self._read(_queries.agents, run_id)
+        return self.casts([run_id]).get(run_id, [])
 
     def casts(self, run_ids: Iterable[str]) -> dict[str, list[AgentRow]]:
         """The agents of runs, by run id and index; runs that have none on record are absent."""
@@ -333,7 +329,7 @@ class StoreReader:
 
     def usage(self, run_ids: Iterable[str]) -> Paid:
         """Usage of the stored calls of runs, rejected replies included."""
-        return self._read(_queries.usage, run_ids)
+        return sum((each.paid for each in self.progress(run_ids).values()), Paid())
 
     def spending(self) -> dict[str, Paid]:
         """What each experiment, by id, has paid for the calls of all its designs, including calls since forgotten."""
@@ -374,12 +370,7 @@ class StoreReader:
         StoreError
             If there is no such entry, or it answers no prompt.
         """
-        found = self._read(_queries.prompt, run_id, turn, part, attempt)
-        if found is None:
-            raise StoreError(
-                f"{self.url} has no prompt for run {run_id}, turn {turn}, part {part!r}, attempt {attempt}"
-            )
-        return found
+        return self._read(_queries.prompt, run_id, turn, part, attempt)
 
     def prompt_links(self, prompt_ids: Iterable[str]) -> Iterator[Any]:
         """Messages of prompts, each once: `prompt_id`, that of the messages `before` it, `role` and `text`."""

@@ -81,24 +81,29 @@ def _round(session: Recorded, step: int, election: Mapping[str, Any], names: Map
 
     def said(kind: str) -> list[tuple[dict[str, Any], str, int]]:
         """Who said it and when, the text, and the last turn that was read."""
-        found = [(turn, session.turns[turn]) for turn in own if session.turns[turn]["kind"] == kind]
-        who = [{"agent": row["agent"], "name": names.get(row["agent"], ""), "turn": turn} for turn, row in found]
-        return [(each, row["message"], row["reads"][-1]) for each, (_, row) in zip(who, found, strict=True)]
+        found = []
+        for turn in own:
+            row = session.turns[turn]
+            if row["kind"] == kind:
+                who = {"agent": row["agent"], "name": names.get(row["agent"], ""), "turn": turn}
+                found.append((who, row["message"], row["reads"][-1]))
+        return found
 
     ballots = {who["agent"]: {**who, "order": text, "rating": {}} for who, text, _ in said("ballot")}
     for who, _, about in said("rating"):
         ballot = ballots.setdefault(who["agent"], {**who, "turn": None, "order": "", "rating": {}})
-        rating = {str(about): plain(session.mean("agreement", about, who["agent"], own))}
-        ballot["rating"].update({name: value for name, value in rating.items() if value is not None})
+        value = plain(session.mean("agreement", about, who["agent"], own))
+        if value is not None:
+            ballot["rating"][str(about)] = value
+    candidates = []
+    for turn in dict.fromkeys([*standing, *session.statements(step)]):
+        row = session.turns[turn]
+        told = {"turn": turn, "author": names.get(row["agent"], ""), "text": row["message"]}
+        told |= {"agreement": plain(session.means(turn, step)["agreement"]), "winner": turn == election.get("winner")}
+        candidates.append(told | {"place": ranks[turn] + 1 if turn in ranks else None})
     return {
         "round": step - 1,
-        "candidates": [
-            {"turn": turn, "author": names.get(row["agent"], ""), "text": row["message"]}
-            | {"agreement": plain(session.means(turn, step)["agreement"]), "winner": turn == election.get("winner")}
-            | {"place": ranks[turn] + 1 if turn in ranks else None}
-            for turn in dict.fromkeys([*standing, *session.statements(step)])
-            if (row := session.turns[turn])
-        ],
+        "candidates": candidates,
         "ballots": [ballots[agent] for agent in sorted(ballots)],
         "critiques": [{**who, "text": text} for who, text, _ in said("critique")],
     }

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 from opinionsim.errors import SpecError
 from opinionsim.evidence import KINDS
 from opinionsim.store import AbsentError
-from opinionsim.watching._runs import state_of
 
 if TYPE_CHECKING:
-    from opinionsim.store import Columns, DesignRow, ExperimentRun, InstrumentRow, RunState, StoreReader
+    from opinionsim.store import Columns, DesignRow, ExperimentRun, InstrumentRow, StoreReader
 
 
 class OneRun:
@@ -118,12 +117,6 @@ def coded_turns(columns: Columns, instrument_id: str, kind: str | None = None) -
 def in_order(kinds: Iterable[str]) -> list[str]:
     """Distinct kinds of text, the one that is shown where none is named first."""
     return sorted({*kinds}, key=lambda kind: (KINDS.index(kind) if kind in KINDS else len(KINDS), kind))
-
-
-def shown_state(reader: StoreReader, found: RunState, run_id: str) -> str:
-    """The state of a run in a word: one of :data:`STATES`, or ``trial`` where somebody has only tried a seat."""
-    state = state_of(run_id, found, reader.under_way({run_id: found}))
-    return "trial" if state == "complete" and any(row.trial for row in reader.seats(run_id)) else state
 
 
 def plain(value: float | None) -> float | None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opinionsim.errors import SpecError
 from opinionsim.evidence import evidence_statement
 from opinionsim.store import AbsentError, marks_of
-from opinionsim.watching._one_run import OneRun, picked, plain, shown_state
+from opinionsim.watching._one_run import OneRun, picked, plain
+from opinionsim.watching._runs import state_of
 
 if TYPE_CHECKING:
     from opinionsim.store import AgentRow, StoreReader
@@ -25,7 +26,10 @@ _LASTING = ("about", "agents", "instruments", "edges", "directed", "events", "si
 
 
 class Standing(NamedTuple):
-    """How far a run is on record: how often it was begun anew, number of its last row, and its state in a word."""
+    """How far a run is on record: how often it was begun anew, number of its last row, and its state in a word.
+
+    The state is one of :data:`STATES`, or ``trial`` where somebody has only tried a seat.
+    """
 
     generation: int
     seq: int
@@ -44,11 +48,13 @@ def standing(reader: StoreReader, run: str) -> Standing:
         states = moment.states([run])
         if run not in states:
             raise AbsentError(f"The store has no run {run[:40]!r}.")
-        state = shown_state(moment, states[run], run)
+        state = state_of(run, states[run], moment.under_way(states))
+        if state == "complete" and any(row.trial for row in moment.seats(run)):
+            state = "trial"
         return Standing(states[run].generation, moment.progress([run])[run].seq, state)
 
 
-def run_record(reader: StoreReader, run: str, *, since: str = "0.0", instrument: str | None = None) -> dict[str, Any]:
+def run_record(reader: StoreReader, run: str, *, since: str = "0.0") -> dict[str, Any]:
     """The record of a run as columns, without the texts of its turns.
 
     Parameters
@@ -60,8 +66,6 @@ def run_record(reader: StoreReader, run: str, *, since: str = "0.0", instrument:
     since : str
         ``GENERATION.NUMBER`` of the last row that is known: what follows it is told, and of what cannot change nothing;
         all where the run was begun anew since.
-    instrument : str, optional
-        Only opinions of this one.
 
     Returns
     -------
@@ -71,7 +75,7 @@ def run_record(reader: StoreReader, run: str, *, since: str = "0.0", instrument:
     Raises
     ------
     AbsentError
-        If there is no such run or instrument.
+        If there is no such run.
     SpecError
         If `since` is not valid, or no row of the run yet.
     """
@@ -83,63 +87,56 @@ def run_record(reader: StoreReader, run: str, *, since: str = "0.0", instrument:
         one, now = OneRun.of(moment, run), standing(moment, run)
         if generation == now.generation and after > now.seq:
             raise SpecError(f"since={since} is a row that the run does not have yet; its last one is {now.seq}.")
-        one.instrument(instrument)
         found = moment.columns(run, after=after, generation=generation)
-        opinions = [row for row in found.opinions if instrument in (None, row.instrument_id)]
         places: dict[str, int] = {}
 
         def words(texts: Iterable[str]) -> list[int]:
             return [places.setdefault(text, len(places)) for text in texts]
 
-        known = after > 0 and generation == now.generation
-        return {
-            **{"run_id": run, **now._asdict(), "error": found.state.error, "held": found.state.held},
-            **(dict.fromkeys(_LASTING) if known else _lasting(one, now.state)),
-            "turns": {
-                **{name: [getattr(row, name) for row in found.turns] for name in ("turn", "step", "agent")},
-                **{name: words(getattr(row, name) for row in found.turns) for name in ("act", "kind", "condition")},
-            },
-            "opinions": {
-                **{name: [getattr(row, name) for row in opinions] for name in ("turn", "value")},
-                "instrument": words(row.instrument_id for row in opinions),
-                "about": [None if row.about < 0 else row.about for row in opinions],
-            },
-            "ties": [[row.step, row.old_source, row.old_target, row.source, row.target] for row in found.ties],
-            "words": list(places),
+        turns: dict[str, list[Any]] = {
+            name: [getattr(row, name) for row in found.turns] for name in ("turn", "step", "agent")
         }
+        for name in ("act", "kind", "condition"):
+            turns[name] = words(getattr(row, name) for row in found.turns)
+        opinions = {
+            "turn": [row.turn for row in found.opinions],
+            "value": [row.value for row in found.opinions],
+            "instrument": words(row.instrument_id for row in found.opinions),
+            "about": [None if row.about < 0 else row.about for row in found.opinions],
+        }
+        ties = [[row.step, row.old_source, row.old_target, row.source, row.target] for row in found.ties]
+        told = {"run_id": run, **now._asdict(), "error": found.state.error, "held": found.state.held}
+        known = after > 0 and generation == now.generation
+        told |= dict.fromkeys(_LASTING) if known else _lasting(one, now.state)
+        return told | {"turns": turns, "opinions": opinions, "ties": ties, "words": list(places)}
 
 
 def _lasting(one: OneRun, state: str) -> dict[str, Any]:
     """What cannot change while a run goes on."""
     (row,) = one.reader.cells(replace(one.design, runs=(one.cell,)))
-    edges = one.reader.edges(one.run_id)
+    about = picked(one.design, "experiment_id design") | {name: row[name] for name in _RUN.split()}
+    about |= {"experiment": one.design.name, "row": one.row, "stamp": evidence_statement([row["evidence"]])}
+    about |= {"counts_cut_off": one.cell.counts_cut_off, "notices": _notices(row, state)}
     known = {each.instrument_id: each for each in one.reader.instruments()}
-    listed = [*enumerate(one.rows)]
-    siblings = {each.run_id: number for number, each in reversed(listed) if each.block == one.cell.block}
-    siblings.pop(one.run_id)
+    instruments = []
+    for name, kinds in one.instruments.items():
+        if name in known:
+            told = picked(known[name], "variable classifier points labels about")
+            instruments.append(told | {"id": name, "kinds": kinds, "stance": told["variable"] == "stance"})
+    siblings: dict[str, dict[str, Any]] = {}
+    for number, each in enumerate(one.rows):
+        if each.block == one.cell.block and each.run_id != one.run_id:
+            siblings.setdefault(each.run_id, {"row": number, **picked(each, "run_id cell replicate")})
+    edges = one.reader.edges(one.run_id)
     return {
-        "about": {
-            **{"experiment": one.design.name, **picked(one.design, "experiment_id design"), "row": one.row},
-            **{name: row[name] for name in _RUN.split()},
-            "stamp": evidence_statement([row["evidence"]]),
-            "counts_cut_off": one.cell.counts_cut_off,
-            "notices": _notices(row, state),
-        },
+        "about": about,
         "agents": [agent_of(each) for each in one.reader.agents(one.run_id)],
-        "instruments": [
-            {"id": name, **picked(own, "variable classifier points labels about"), "kinds": kinds}
-            | {"stance": own.variable == "stance"}
-            for name, kinds in one.instruments.items()
-            if (own := known.get(name))
-        ],
+        "instruments": instruments,
         "edges": [[each.source, each.target, plain(each.weight)] for each in edges],
         # Ties without a direction are stored with the smaller number first.
         "directed": any(each.source > each.target for each in edges),
         "events": [mark._asdict() for mark in marks_of(row)],
-        "siblings": [
-            {"row": number, **picked(listed[number][1], "run_id cell replicate")}
-            for number in sorted(siblings.values())
-        ],
+        "siblings": list(siblings.values()),
     }
 
 

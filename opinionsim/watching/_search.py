@@ -79,14 +79,17 @@ def search(
                 hits.append((rows[turn.run_id], turn.turn))
         told = []
         for row, index in sorted(hits)[start : start + MOST_HITS]:
-            own = picked(every[row], "run_id cell replicate")
-            (found,) = moment.turns(own["run_id"], only=[index])
-            told.append(
-                {**own, "row": row, **picked(found, "turn step agent act kind condition")}
-                | {"name": names[own["run_id"], found.agent], "excerpt": _excerpt(found.text, said(found.text))}
-            )
+            hit = picked(every[row], "run_id cell replicate")
+            (found,) = moment.turns(hit["run_id"], only=[index])
+            hit |= picked(found, "turn step agent act kind condition")
+            hit |= {"row": row, "name": names[hit["run_id"], found.agent]}
+            told.append(hit | {"excerpt": _excerpt(found.text, said(found.text))})
     return {
-        **{"total": len(hits), "from": start, "hits": told, "acts": sorted(acts), "conditions": sorted(conditions)},
+        "total": len(hits),
+        "from": start,
+        "hits": told,
+        "acts": sorted(acts),
+        "conditions": sorted(conditions),
         "cells": list(dict.fromkeys(each.cell for each in chosen.runs)),
         "agents": list(dict.fromkeys(names.values())),
     }

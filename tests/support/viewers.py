@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import opinionsim
-from tests.support.pages import looking
+from opinionsim.llm import ScriptedChatModel
+from opinionsim.store import open_store
+from opinionsim.web import export
+from tests.support.pages import HOSTILE, looking
 from tests.support.rooms import RoomServer, room
 from tests.support.running import SMALL, changed
 
@@ -24,8 +23,10 @@ KINDS: dict[str, dict[str, Any]] = {
         sweep={"topic.framing": ["falsehood", "truth"], "cognition.memory": ["cumulative", "reflective"]},
     ),
     "events": changed(
-        SMALL, name="events", population__size=5, interaction__steps=16, measurement__texts=["report"],
+        SMALL, name="events", population__size=5, measurement__texts=["report"],
+        interaction={"kind": "dyadic", "steps": 16, "network": {"kind": "watts-strogatz", "k": 2, "p": 0}},
         events=[{"kind": "message", "step": 8, "text": "A new study."},
+                {"kind": "ties", "step": 5, "add": [[0, 2]], "remove": [[0, 1]]},
                 {"kind": "leave", "step": 10, "agents": {"share": 0.4}}],
     ),
     "structure": changed(
@@ -48,6 +49,13 @@ KINDS: dict[str, dict[str, Any]] = {
         interaction={"kind": "dyadic", "steps": 40, "network": {"kind": "watts-strogatz", "k": 4, "p": 0.1}},
         model={"classic": "deffuant", "parameters": {"epsilon": 1.5}},
     ),
+}  # fmt: skip
+
+#: Two agents that are called, and told, what would do something on a page that took it for anything but text.
+HOSTILE_SPEC: dict[str, Any] = {
+    "name": "hostile", "seed": 1, "task": HOSTILE[0],
+    "cast": [{"name": HOSTILE[1], "persona": HOSTILE[0]}, {"name": HOSTILE[6], "persona": HOSTILE[2]}],
+    "interaction": {"kind": "chain", "cycles": 2},
 }  # fmt: skip
 
 
@@ -89,8 +97,8 @@ class Viewed:
 def drawn(page: Any) -> None:
     """Wait until the view of the present address is drawn."""
     page.wait_for_function(
-        "() => document.querySelector('#view > div')?.dataset.at === location.hash.split('?')[0]"
-        " && !document.querySelector('#view [aria-busy]')"
+        "() => { const view = document.getElementById('view');"
+        " return view.dataset.at === location.hash.split('?')[0] && !view.hasAttribute('aria-busy') }"
     )
 
 
@@ -102,58 +110,41 @@ def viewing(browser: Any, store: Path) -> Iterator[Viewed]:
         yield Viewed(server, store, page.context.storage_state())
 
 
-def offline(viewed: Viewed, page: Any, run_id: str, path: Path) -> None:
-    """Put a run and the page into one file, as an export does."""
-    run = viewed.asked(page, f"runs/{run_id}")
-    turns: list[Any] = []
-    read: dict[str, Any] = {}
-    total = 1
-    while len(turns) < total:
-        told = viewed.asked(page, f"runs/{run_id}/turns?count=200&from={len(turns)}")
-        total, turns = told["total"], turns + told["turns"]
-        read |= {ref: each for ref, each in told["read"].items() if each["agent"] is None}
-    details = {line["turn"]: viewed.asked(page, f"runs/{run_id}/turns/{line['turn']}") for line in turns}
-    names = ("bias", "diversity")
-    record = {
-        "run": run,
-        "turns": turns,
-        "read": read,
-        "agents": {
-            each["agent"]: viewed.asked(page, f"runs/{run_id}/agents/{each['agent']}") for each in run["agents"]
-        },
-        "details": {turn: {key: each[key] for key in ("calls", "currency")} for turn, each in details.items()},
-        "metrics": {
-            name: {**viewed.asked(page, f"runs/{run_id}/metrics?name={name}"), "names": names} for name in names
-        },
-        "deliberation": viewed.asked(page, f"runs/{run_id}/deliberation"),
-        "exported_at": 1.8e12,
-        "left_out": ["Nothing is left out."],
-    }
-    path.write_text(_shell(json.dumps(record).replace("<", "\\u003c")), encoding="utf-8")
+@contextmanager
+def offline(browser: Any, store: Path, run_id: str, path: Path) -> Iterator[Any]:
+    """A page of the one file of a run, opened from the disk by a browser without a network."""
+    with open_store(str(store), write=False) as opened:
+        export(opened, run_id, path)
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    failed: list[str] = []
+    page.on("pageerror", lambda error: failed.append(str(error)))
+    page.on("requestfailed", lambda request: failed.append(request.url))
+    page.on("dialog", lambda dialog: failed.append(dialog.message))
+    page.set_default_timeout(20_000)
+    try:
+        page.goto(path.as_uri())
+        drawn(page)
+        yield page
+        assert not failed
+    finally:
+        context.close()
 
 
-def _shell(record: str) -> str:
-    """The page with its styles, modules and record inside."""
-    folder = Path(opinionsim.__file__).parent / "web" / "static"
-    styles = "\n".join((folder / name).read_text("utf-8") for name in ("room.css", "view.css"))
-    return f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>opinionsim</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><style>{styles}</style></head><body>
-<a class="skip" href="#main">Skip to the content</a>
-<header class="top"><p class="brand"><a href="/">opinionsim</a></p><h1>opinionsim</h1></header>
-<main id="main"><p id="said" class="small" role="status"></p><div id="view"></div></main>
-<script type="application/json" id="record">{record}</script>
-<script type="module">{_module(folder, "view.js", {})}</script></body></html>"""
+class HostileModel(ScriptedChatModel):
+    """Says what would do something on a page that took it for anything but text."""
+
+    async def _agenerate(self, *arguments: Any, **options: Any) -> Any:
+        found = await super()._agenerate(*arguments, **options)
+        found.generations[0].message.content = "\n".join(HOSTILE) + "</script>" + "w" * 100_000
+        return found
 
 
-def _module(folder: Path, name: str, known: dict[str, str]) -> str:
-    """The text of a module, what it imports replaced by addresses that hold the text."""
+class CutOffModel(ScriptedChatModel):
+    """Every third text ends at the limit of its length."""
 
-    def address(found: re.Match[str]) -> str:
-        other = found[2]
-        if other not in known:
-            text = _module(folder, other, known)
-            known[other] = "data:text/javascript;base64," + base64.b64encode(text.encode()).decode()
-        return f'{found[1]}"{known[other]}"'
-
-    text = (folder / name).read_text("utf-8")
-    return re.sub(r'^(import .* from )"\./(\w+\.js)"', address, text, flags=re.MULTILINE)
+    async def _agenerate(self, *arguments: Any, **options: Any) -> Any:
+        found = await super()._agenerate(*arguments, **options)
+        if options["seed"] % 3 == 0:
+            found.generations[0].message.response_metadata["finish_reason"] = "length"
+        return found

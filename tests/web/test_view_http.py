@@ -176,7 +176,7 @@ def test_it_only_reads(shown: Shown, method: str) -> None:
         ("/data/runs/%00%ff%F0%9F%90%8C", 404, "no run"),
         ("/data/runs/{run}?since=x", 400, "is not spelled GENERATION.NUMBER"),
         ("/data/runs/{run}?since=0.999999", 400, "a row that the run does not have yet"),
-        ("/data/runs/{run}?instrument=none", 404, "no instrument 'none'"),
+        ("/data/runs/{run}/turns?instrument=none", 404, "no instrument 'none'"),
         ("/data/runs/{run}/turns?from=-3", 400, "from must be a whole number"),
         ("/data/runs/{run}/turns?count=1e3", 400, "count must be a whole number"),
         ("/data/runs/{run}/turns?agent=%D9%A3", 400, "agent must be a whole number"),

@@ -1,155 +1,109 @@
 // The experiments of a store, and one of them as a grid of cells whose squares lead to its runs.
 
-import { ask, record } from "./source.js";
-import { choice, counted, duration, el, fill, framed, go, head, link, say, signed, text, to, whole } from "./parts.js";
+import { ask } from "./source.js";
+import { choice, choices, counted, el, fill, given, head, link, say, signed, small, table, text } from "./parts.js";
+import { to, whole } from "./parts.js";
 import { shading } from "./opinions.js";
 
 const LOOK_MS = 1500;
 const GLYPHS = { incomplete: "×", withdrawn: "–", "under way": "…", "cut off": "!", trial: "t" };
-const KEY = "Each square is a run: filled when complete, … under way, × incomplete, ! cut off, – withdrawn, t trial.";
+const KEY = "A square is a run: filled when complete, … under way, × incomplete, ! cut off, – withdrawn, t trial.";
+const SWEPT = "A sweep of a classic model keeps no single runs: draw it with `opinionsim plot`.";
 
-// Draw again and again, never two at a time, until the signal ends it.
+// Look now, and then again and again, never two at a time, until the signal ends it.
 async function repeatedly(look, signal) {
   await look();
-  const again = () => look().then(() => say(""), (problem) => signal.aborted || say(problem.message)).then(wait);
   const wait = () => signal.aborted || setTimeout(again, LOOK_MS);
+  const again = () => look().then(() => say(""), (problem) => signal.aborted || say(problem.message)).then(wait);
   wait();
 }
 
-function paid([name, [used, limit]]) {
-  const figure = (number) => number.toLocaleString("en", { maximumFractionDigits: name === "money" ? 4 : 0 });
-  if (limit === null) return used ? `${name} ${figure(used)}` : "";
-  return `${name} ${figure(used)} of at most ${figure(limit)}, ${figure(Math.max(0, limit - used))} left`;
-}
+const duration = (seconds) => `${Math.floor(seconds / 3600)}:${new Date(1000 * seconds).toISOString().slice(14, 19)}`;
 
-function progress(each) {
-  const states = Object.entries(each.counts).filter(([, runs]) => runs).map(([state, runs]) => `${whole(runs)} ${state}`);
-  const rate = (each.rate ? `, ${signed(each.rate, 1)} a second` : "") + (each.left_s ? `, ${duration(each.left_s)} left` : "");
-  const spent = Object.entries(each.paid).map(paid).filter(Boolean).join("; ");
+function progress({ name, counts, calls, expected, rate, left_s: left, paid, swept, stamp }) {
+  const states = Object.entries(counts).filter(([, runs]) => runs).map(([state, runs]) => `${whole(runs)} ${state}`);
+  const spent = Object.entries(paid).map(([what, [used, limit]]) => (limit === null ? `${what} ${whole(used)}`
+    : `${what} ${whole(used)} of at most ${whole(limit)}, ${whole(Math.max(0, limit - used))} left`));
   return [
-    el("p", {}, states.join(", ") || (each.swept ? "a sweep of classic models" : "no runs yet")),
-    each.expected > 0 && el("p", {},
-      el("progress", { max: each.expected, value: each.calls, "aria-label": `Calls of ${each.name}` }),
-      ` ${whole(each.calls)} of ${whole(each.expected)} calls${rate}`),
-    spent && el("p", { class: "small" }, `Paid: ${spent}`)];
+    el("p", {}, states.join(", ") || "no runs yet"),
+    expected > 0 && el("p", {},
+      el("progress", { max: expected, value: calls, "aria-label": `Calls of ${name}` }),
+      ` ${whole(calls)} of ${whole(expected)} calls`, rate && `, ${signed(rate, 1)} a second`,
+      left && `, ${duration(left)} left`),
+    small(swept ? SWEPT : `Paid: ${spent.join("; ")}`), small(stamp)];
 }
 
-export async function experimentsView(place, _, given, signal) {
-  if (record) return go(["run", record.run.run_id]);
+export async function experimentsView(_, asked, signal) {
+  const place = el("div");
   await repeatedly(async () => {
     const { store, experiments } = await ask("experiments", {}, signal);
-    head("Experiments", [...new Set(experiments.map((each) => each.stamp).filter(Boolean))].join(" + "));
-    fill(place, text(store, "small"), !experiments.length && el("p", {}, "No experiment is on record yet."),
+    head("Experiments", experiments.map((each) => each.stamp));
+    fill(place, small(store), !experiments.length && el("p", {}, "No experiment is on record yet."),
       experiments.map((each) => el("article", { class: "card" },
-        el("h2", {}, link(each.name, ["experiment", each.id])), progress(each), el("p", { class: "small" }, each.stamp))));
+        el("h2", {}, link(each.name, to(["experiment", each.id]))), progress(each))));
   }, signal);
+  return place;
 }
 
-export async function experimentView(place, [id], given, signal) {
-  const state = el("section", { class: "card" }), ways = el("div", { class: "choices" });
-  const grid = el("div"), legend = el("p", { class: "small" });
-  let laid = "", paint = null, colours = null;
-  fill(place, state, ways, legend, grid);
+export async function experimentView([id], { design, colour, columns: wanted }, signal) {
+  const state = el("section", { class: "card" }), place = el("div"), path = `experiments/${id}`;
+  const { designs, design: own, axes, metrics } = await ask(path, { design }, signal);
+  const long = axes.toSorted((one, other) => other.levels.length - one.levels.length);
+  const columns = axes.find(({ name }) => name === wanted) ?? long[1], rows = long.find((axis) => axis !== columns);
+  let shown = "";
   await repeatedly(async () => {
-    const found = await ask(`experiments/${id}`, { design: given.design }, signal);
-    const { axes, points, runs, doing, reasons, over, last_reply_s: last } = found;
-    head(found.name, found.stamp);
-    fill(state, progress(found), doing.map((each) => text(each, "small", "p")),
-      !over && last != null && el("p", { class: "small" }, `last reply ${duration(last)} ago`),
-      reasons.map((each) => text(`${counted(each.runs, "run")}: ${each.error}`, "problem", "p")));
-    const now = JSON.stringify([axes, points, runs.map((run) => [run.row, run.run_id])]);
-    // What the keyboard may stand on stays, unless there are other cells or runs.
-    if (laid !== now) {
-      fill(ways, chosen(id, found, given));
-      const [box, painter] = (points ? pointGrid : runGrid)(found, given, legend);
-      fill(grid, box);
-      paint = painter;
-    }
-    laid = now;
-    paint(found, colours);
-    if (given.colour && !points) colours = await ask(`experiments/${id}/colours`, { design: given.design, metric: given.colour }, signal);
-    paint(found, colours);
+    const found = await ask(path, { design }, signal);
+    const colours = colour && await ask(`${path}/colours`, { design, metric: colour }, signal);
+    const now = JSON.stringify([found.runs.map((run) => run.state), colours]);
+    head(found.name, [found.stamp]);
+    fill(state, progress(found), found.doing.map((each) => small(each)),
+      !found.over && found.last_reply_s != null && small(`last reply ${duration(found.last_reply_s)} ago`),
+      found.reasons.map((each) => text(`${counted(each.runs, "run")}: ${each.error}`, "problem", "p")));
+    if (shown === now || found.swept) return;
+    shown = now;
+    // The square under the keyboard keeps it.
+    const at = document.activeElement?.getAttribute("href");
+    fill(place, grid(found, rows, columns, colours));
+    place.querySelector(`[href="${at}"]`)?.focus();
   }, signal);
+  return [state, choices(choice("Design", "design", designs, own),
+    choice("Columns", "columns", axes.map(({ name }) => name), columns?.name),
+    choice("Colour", "colour", metrics.length > 0 ? [["", "state"], ...metrics.map(({ name }) => name)] : [], colour),
+    link("search the texts", to(["search"], { experiment: id, design: own }))), place];
 }
 
-// What can be chosen for a grid.
-function chosen(id, found, given) {
-  const here = (name) => (value) => go(["experiment", id], { ...given, [name]: value });
-  const [first, second] = axesOf(found, given), names = found.axes.map(({ name }) => [name, name]);
-  const metrics = found.metrics.map(({ name }) => [name, name]);
-  return [
-    found.designs.length > 1 && choice("Design", found.designs.map((each) => [each, each]), found.design, here("design")),
-    names.length > 1 && choice("Columns", names, first.name, here("columns")),
-    names.length > 1 && choice("Rows", names.filter(([name]) => name !== first.name), second.name, here("rows")),
-    choice("Colour", found.points ? metrics : [["", "state"], ...metrics], given.colour, here("colour")),
-    !found.points && link("search the texts", ["search"], { experiment: id, design: found.design })];
-}
-
-// The axis of the columns, that of the rows, and the others, which are nested in the rows.
-function axesOf({ axes }, { columns, rows }) {
-  const first = axes.find((axis) => axis.name === columns) ?? axes.find((axis) => axis.name !== rows);
-  const second = axes.find((axis) => axis.name === rows && axis !== first) ?? axes.find((axis) => axis !== first);
-  return [first, second, ...axes.filter((axis) => axis !== first && axis !== second)].filter(Boolean);
-}
-
-// A table of cells: `show` makes what stands in one from the items that belong there.
-function cells(caption, found, given, items, show) {
-  const [first, ...nested] = axesOf(found, given), columns = first?.levels ?? [""];
-  const label = (name, scope) => el("th", { scope, dir: "auto" }, name), last = (name) => name.split(".").at(-1);
-  const place = (axis, item) => Math.max(0, axis.levels.indexOf(item.axes[axis.name]));
-  const rank = (item) => nested.reduce((so, axis) => so * axis.levels.length + place(axis, item), 0);
-  const rows = [...Map.groupBy(items, rank)].sort(([one], [other]) => one - other).map(([, own]) => el("tr", {},
-    nested.map((axis) => label(axis.levels[place(axis, own[0])], "row")),
-    columns.map((_, column) => el("td", {}, show(own.filter((item) => !first || place(first, item) === column))))));
-  return framed(caption, el("table", {}, el("caption", {}, caption, first && ` Columns: ${first.name}.`),
-    el("thead", {}, el("tr", {}, nested.map((axis) => label(last(axis.name), "col")), columns.map((level) => label(level || "runs", "col")))),
-    el("tbody", {}, rows)));
-}
-
-function runGrid(found, given, legend) {
-  const squares = new Map(), means = [];
-  const box = cells("Runs by condition.", found, given, found.runs, (runs) => {
-    const mean = el("span", { class: "small" });
-    means.push([mean, runs]);
-    for (const run of runs) squares.set(run.row, el("a", { href: to(["run", run.run_id]) }));
-    return [el("div", { class: "squares" }, runs.map((run) => squares.get(run.row))), mean];
-  });
-  const paint = ({ runs, metrics }, colours) => {
-    const shade = colours && shading(colours.low, colours.high), value = (run) => colours?.values[run.row] ?? null;
-    for (const run of runs) {
-      const square = squares.get(run.row), known = value(run);
-      const words = `run ${run.row}, ${run.cell}, replicate ${run.replicate}, ${run.state}, ${run.evidence || "not begun"}`;
-      square.className = `square ${colours && run.state === "complete" ? "" : run.state.replace(" ", "-")}`;
-      square.style.background = known === null ? "" : shade.colour(known);
-      square.textContent = GLYPHS[run.state] ?? "";
-      square.title = words + (colours ? `: ${colours.metric} ${signed(known, 3)}` : "");
-      square.setAttribute("aria-label", square.title);
-    }
-    for (const [mean, own] of means) {
-      const known = own.map(value).filter((each) => each !== null);
-      mean.textContent = known.length > 1 ? `mean ${signed(known.reduce((sum, each) => sum + each, 0) / known.length)}` : "";
-    }
-    if (colours) explain(legend, shade, colours.metric, metrics, colours.left);
-    else legend.textContent = KEY;
+// The runs of each condition as squares, in the order of the axes that are neither rows nor columns.
+function grid({ axes, runs, metrics }, rows, columns, colours) {
+  const shade = colours && shading(colours.low, colours.high);
+  const cell = (row, column) => {
+    const own = runs.filter((run) => run.axes[rows?.name] === row && run.axes[columns?.name] === column);
+    const known = colours ? own.map((run) => colours.values[run.row]).filter((value) => value != null) : [];
+    return [el("div", { class: "squares" }, own.map((run) => square(run, colours, shade))), known.length > 0
+      && el("span", { class: "small" }, `mean ${signed(known.reduce((sum, each) => sum + each, 0) / known.length)}`)];
   };
-  return [box, paint];
+  // An axis that is not there has one level, without a name, and so have the runs.
+  const [down, across] = [rows, columns].map((axis) => axis?.levels ?? [undefined]);
+  const inside = axes.map(({ name }) => name).filter((name) => ![rows?.name, columns?.name].includes(name));
+  const named = { rows: rows?.name, columns: columns?.name, squares: inside.join(", ") };
+  const caption = ["Runs by condition", ...given(named).map(([what, name]) => `${what}: ${name}`)].join("; ");
+  return [el("p", { class: "small" }, colours ? legend(colours, shade, metrics) : KEY),
+    table(caption, [rows?.name, ...across.map((column) => column ?? "runs")],
+      down.map((row) => [row ?? "all", ...across.map((column) => cell(row, column))]))];
 }
 
-function pointGrid(found, given, legend) {
-  const name = (found.metrics.find((each) => each.name === given.colour) ?? found.metrics[0])?.name;
-  const known = found.points.map((point) => point.measures[name]).filter((value) => value != null);
-  const shade = shading(Math.min(...known), Math.max(...known));
-  const box = cells(`Means of ${name} over replicates.`, found, given, found.points, (points) => points.map((point) => {
-    const value = point.measures[name], swatch = el("span", { class: "square swatch" });
-    swatch.style.background = value == null ? "" : shade.colour(value);
-    return el("span", { title: `${counted(point.runs, "run")}, ${point.failed} failed` }, swatch, signed(value, 3));
-  }));
-  return [box, () => explain(legend, shade, name, found.metrics)];
+function square(run, colours, shade) {
+  const value = colours && colours.values[run.row], { row, cell, replicate, state, evidence } = run;
+  const title = `run ${row}, ${cell}, replicate ${replicate}, ${state}, ${evidence || "not begun"}`
+    + (colours ? `: ${colours.metric} ${signed(value, 3)}` : "");
+  const kind = colours && state === "complete" ? "" : state.replace(" ", "-");
+  const made = link(GLYPHS[state], to(["run", run.run_id]), { class: `square ${kind}`, title, "aria-label": title });
+  if (value != null) made.style.background = shade.colour(value);
+  return made;
 }
 
-function explain(legend, shade, name, metrics, left = 0) {
-  const bar = el("span", { class: "bar" }), meaning = metrics.find((each) => each.name === name)?.meaning;
-  bar.style.background = `linear-gradient(to right, ${shade.anchors.map((each) => `rgb(${each.join(" ")})`).join(", ")})`;
-  fill(legend, `${name}: ${signed(shade.from)} `, bar, ` ${signed(shade.to)}`, left > 0 && `; ${counted(left, "run")} to come`,
-    meaning && `. ${meaning}`);
+function legend({ metric, left }, { from, to: most, anchors }, metrics) {
+  const bar = el("span", { class: "bar" }), { meaning } = metrics.find(({ name }) => name === metric);
+  bar.style.background = `linear-gradient(to right, ${anchors.map((each) => `rgb(${each.join(" ")})`).join(", ")})`;
+  return [`${metric}: ${signed(from)} `, bar, ` ${signed(most)}. ${meaning}`,
+    left > 0 && `; ${counted(left, "run")} to come`];
 }

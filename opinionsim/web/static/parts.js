@@ -4,8 +4,7 @@ export function el(tag, given = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(given)) {
     if (typeof value === "function") made.addEventListener(name, value);
-    else if (value === true) made.setAttribute(name, "");
-    else if (value != null && value !== false) made.setAttribute(name, value);
+    else if (value != null && value !== false) made.setAttribute(name, value === true ? "" : value);
   }
   return fill(made, ...children);
 }
@@ -17,20 +16,33 @@ export function fill(place, ...children) {
 }
 
 // A text of a person, a model or a file: its own direction, its own line breaks.
-export const text = (what, kind = "text", tag = "div") => el(tag, { class: kind, dir: "auto" }, String(what ?? ""));
+export const text = (what, kind = "text", tag = "div") => el(tag, { class: kind, dir: "auto" }, what);
+export const small = (...what) => text(what, "small", "p");
+export const strong = (what) => text(what, "", "strong");
+export const chip = (...what) => text(what, "chip", "span");
 
-// An address of the page itself.
-export function to(parts, given = {}) {
-  const asked = Object.entries(given).filter(([, value]) => value != null && value !== "");
-  const path = parts.map((part) => encodeURIComponent(part)).join("/");
-  return `#/${path}${asked.length ? `?${new URLSearchParams(asked)}` : ""}`;
+export const given = (asked) => Object.entries(asked).filter(([, value]) => value != null && value !== "");
+
+function address(path, asked) {
+  const query = new URLSearchParams(given(asked)).toString();
+  return query ? `${path}?${query}` : path;
 }
 
-export const link = (words, parts, given, more = {}) => el("a", { href: to(parts, given), dir: "auto", ...more }, words);
+export const to = (parts, asked = {}) => address(`#/${parts.map((part) => encodeURIComponent(part)).join("/")}`, asked);
 
-export const go = (parts, given) => void (location.hash = to(parts, given));
+// The present address, which asks for something else.
+export function here(more) {
+  const [path, asked] = location.hash.split("?");
+  return address(path, { ...Object.fromEntries(new URLSearchParams(asked)), ...more });
+}
+
+export const link = (words, href, more = {}) => el("a", { href, dir: "auto", ...more }, words);
+export const turnLink = (run, turn, words = `turn ${turn}`) =>
+  link(words, to(["run", run, "turn", turn]), { class: "small" });
+export const ways = (name, ...links) => el("nav", { class: "ways", "aria-label": name }, links);
 
 export const whole = (number) => Number(number).toLocaleString("en");
+export const counted = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
 
 // A number as printed: at most so many decimals, a proper minus sign; a dash where there is none.
 export function signed(value, decimals = 2) {
@@ -38,44 +50,41 @@ export function signed(value, decimals = 2) {
   return String(Number(value.toFixed(decimals)) + 0).replace("-", "−");
 }
 
-// Hours, minutes and seconds.
-export const duration = (seconds) => `${Math.floor(seconds / 3600)}:${new Date(1000 * seconds).toISOString().slice(14, 19)}`;
-
-export const counted = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
-
-// A table that scrolls by itself where the page is narrower.
-export const framed = (name, made) => el("div", { class: "wide", tabindex: 0, role: "group", "aria-label": name }, made);
-
+// A table, which scrolls by itself where the page is narrower; the first cell of a row is its head.
 export function table(caption, columns, rows) {
-  const cells = (row) => row.map((cell, place) => el(place ? "td" : "th", place ? {} : { scope: "row" }, cell ?? ""));
-  return framed(caption, el("table", {}, el("caption", {}, caption),
-    el("thead", {}, el("tr", {}, columns.map((name) => el("th", { scope: "col" }, name)))),
-    el("tbody", {}, rows.map((row) => el("tr", {}, cells(row))))));
+  const cell = (what, place) => el(place ? "td" : "th", place ? {} : { scope: "row" }, what);
+  return el("div", { class: "wide", tabindex: 0, role: "group", "aria-label": caption },
+    el("table", {}, el("caption", {}, caption),
+      el("thead", {}, el("tr", {}, columns.map((name) => el(name ? "th" : "td", name ? { scope: "col" } : {}, name)))),
+      el("tbody", {}, rows.map((row) => el("tr", {}, row.map(cell))))));
 }
 
-// Numbers behind a figure: made when they are opened, and made again when they change, but never under the keyboard.
+// Numbers that are made when they are opened, and again when they change, but never under the keyboard.
 export function numbers(name, make, open = false) {
   const place = el("div"), box = el("details", { class: "numbers", open }, el("summary", {}, name), place);
   let due = 0;
   const draw = () => {
     due = 0;
-    if (box.open && !place.contains(document.activeElement?.closest("a"))) fill(place, make());
+    if (box.open && !place.contains(document.activeElement)) fill(place, make());
   };
-  const change = () => void (box.open && (due ||= setTimeout(draw, 200)));
   box.addEventListener("toggle", draw);
-  return { box, change };
+  return { box, change: () => void (due ||= setTimeout(draw, 200)) };
 }
 
-export function choice(label, options, chosen, changed) {
-  const list = options.map(([value, words]) => el("option", { value, selected: String(value) === String(chosen) }, words));
-  return el("label", {}, label, " ", el("select", { change: (event) => changed(event.target.value) }, list));
+export const go = (more) => void (location.hash = here({ from: "", ...more }));
+
+// A list to choose from: what is chosen enters the address under its name, or is told to a function.
+export function choice(label, name, options, chosen, changed = (value) => go({ [name]: value })) {
+  const listed = options.map((each) => [each].flat()).map(([value, words = value]) =>
+    el("option", { value, selected: String(value) === String(chosen) }, words));
+  const list = el("select", { id: name, change: (event) => changed(event.target.value) }, listed);
+  return listed.length > 1 && el("label", {}, `${label} `, list);
 }
 
-export function terms(pairs) {
-  const known = pairs.filter(([, value]) => value != null && value !== "");
-  return el("dl", { class: "terms" }, known.map(([name, value]) => el("div", {}, el("dt", {}, name),
-    el("dd", { dir: "auto" }, value instanceof Node ? value : String(value)))));
-}
+export const choices = (...lists) => el("div", { class: "choices" }, lists);
+
+export const terms = (facts) => el("dl", { class: "terms" }, given(facts).map(([name, value]) =>
+  el("div", {}, el("dt", {}, name), text(value, "", "dd"))));
 
 // What happens, for the eye and for screen readers.
 export function say(what) {
@@ -85,10 +94,11 @@ export function say(what) {
 
 export const titled = ({ about, run_id: id }) => (about ? `${about.experiment}, run ${about.row}` : `Run ${id}`);
 
-export function head(title, stamp = "", state = "") {
-  const marks = [stamp, ["withdrawn", "trial"].includes(state) ? state.toUpperCase() : ""].filter(Boolean).join(" · ");
-  document.title = [title, marks, "opinionsim"].filter(Boolean).join(" · ");
+export function head(title, stamps = [], state = "") {
+  const special = ["withdrawn", "trial"].includes(state) ? state.toUpperCase() : "";
+  const marks = [...new Set([...stamps, special])].filter(Boolean);
+  document.title = [title, ...marks, "opinionsim"].join(" · ");
   document.querySelector(".top h1").textContent = title;
   document.querySelector(".top .stamp")?.remove();
-  if (marks) document.querySelector(".top").append(el("p", { class: "stamp", dir: "auto" }, marks));
+  if (marks.length) document.querySelector(".top").append(text(marks.join(" · "), "stamp", "p"));
 }

@@ -1,187 +1,160 @@
 // What was said: an agent's story, a turn with its calls, a dialogue, and search.
 
-import { ask, record } from "./source.js";
-import { choice, counted, el, fill, go, head, link, signed, table, terms, text, titled, whole } from "./parts.js";
+import { ask } from "./source.js";
+import { chip, choice, choices, counted, el, fill, go, head, here, link, signed, small, strong } from "./parts.js";
+import { table, terms, text, titled, to, turnLink, ways, whole } from "./parts.js";
+import { Run } from "./opinions.js";
 
 const PAGE = 50, FEW = 8;
 const WORDLESS = {
+  answered: "", analysis: "an analysis, which stands beside the dialogue",
   empty: "said nothing", refused: "refused", skipped: "was not asked, since nothing was left to read",
   silent: "made no remark", truncated: "The text was cut off here.",
 };
-const small = (...what) => el("p", { class: "small", dir: "auto" }, what);
-const turnLink = (id, turn, words = `turn ${turn}`) => link(words, ["run", id, "turn", turn], {}, { class: "small" });
 
-// What a view of one run begins with: the run, its heading, and the ways on from here.
-async function opened(id, what, signal, ...questions) {
-  const run = ask(`runs/${id}`, {}, signal);
-  const found = await Promise.all([run, ...questions.map(([path, given]) => ask(`runs/${id}/${path}`, given, signal))]);
-  const names = new Map((found[0].agents ?? []).map((each) => [each.agent, each.name]));
-  found[0].named = (agent) => names.get(agent) || `Agent ${agent}`;
-  head(`${what} · ${titled(found[0])}`, found[0].about?.stamp, found[0].state);
-  return found;
+// What a view of one run begins with: its heading and the ways on, the run, and answers about it.
+async function opened(id, title, given, signal, ...questions) {
+  const asked = [["", {}], ...questions].map(([what, more]) => ask(`runs/${id}${what}`, more, signal));
+  const [answer, ...others] = await Promise.all(asked), run = new Run(answer, given), own = ["run", id];
+  head(`${title(run)} · ${titled(run)}`, [run.about.stamp], run.state);
+  return [ways("This run", link("the run", to(own)), link("its dialogue", to([...own, "dialogue"]))), run, ...others];
 }
 
-function ways(id, ...more) {
-  const own = [link("the run", ["run", id]), link("its dialogue", ["run", id, "dialogue"])];
-  return el("nav", { class: "ways", "aria-label": "This run" }, own, more);
-}
-
-// How much of a list is shown, and links to what comes before and after.
-function paging({ from, total }, shown, parts, given) {
-  const page = (start, words) => link(words, parts, { ...given, from: start || "" });
-  return el("nav", { class: "ways", "aria-label": "Pages" },
+// A part of a list, with links to what comes before and after.
+function paged({ from, total, turns, hits }, items) {
+  const shown = (turns ?? hits).length, page = (start, words) => link(words, here({ from: start || "" }));
+  return [el("ol", { class: "lines" }, items), ways("Pages",
     el("span", {}, total ? `${whole(from + 1)} to ${whole(from + shown)} of ${whole(total)}` : "nothing found"),
-    from > 0 && page(Math.max(0, from - PAGE), "before"), from + shown < total && page(from + shown, "after"));
+    from > 0 && page(Math.max(0, from - PAGE), "before"), from + shown < total && page(from + shown, "after"))];
 }
 
-const spoken = (line) => [line.text && text(line.text),
-  line.condition !== "answered" && el("p", { class: "wordless" }, WORDLESS[line.condition] ?? line.condition)];
+// Something that was said: who it was, and what belongs to it.
+const item = (kind, who, ...parts) => el("li", { class: `line ${kind}` }, el("p", { class: "who" }, who), parts);
+const agentLink = (run, agent, name) => strong(link(name, to(["run", run, "agent", agent])));
 
-function coded(run, line, all = false) {
-  return line.codes.filter((code) => all || code.about === null).map((code) => {
-    const known = run.instruments?.find((each) => each.id === code.instrument);
-    const label = code.value === null ? "no opinion found" : known?.labels[known.points.indexOf(code.value)];
-    const sure = code.value !== null && code.probabilities?.length && ` (${signed(100 * Math.max(...code.probabilities), 0)} %)`;
-    return el("span", { class: "chip", dir: "auto" }, `${known?.variable ?? "coded"} ${signed(code.value)} `, label, sure,
-      code.about !== null && ` about turn ${code.about}`);
+// A turn: what its author had read, what it said, and how that was coded.
+function card(run, line, received) {
+  const codes = line.codes.map(({ instrument, value, about, probabilities }) => {
+    const own = run.instruments.find(({ id }) => id === instrument), sure = value !== null && probabilities?.length > 0;
+    return chip(`${own?.variable ?? "coded"} ${signed(value)} `, own?.labels[own.points.indexOf(value)],
+      sure && ` (${signed(100 * Math.max(...probabilities), 0)} %)`, about !== null && ` about turn ${about}`);
   });
+  const changed = !!line.change && chip(`changed by ${line.change > 0 ? "+" : ""}${signed(line.change)}`);
+  const state = line.kind === "analysis" ? "analysis" : line.condition, wordless = WORDLESS[state] ?? state;
+  const who = agentLink(run.run_id, line.agent, run.name(line.agent)), more = `turn ${line.turn}: prompts, cost`;
+  return item(line.kind, [who, ` step ${line.step}, ${line.act} `, changed, turnLink(run.run_id, line.turn, more)],
+    received, state !== "analysis" && text(line.text), text(wordless, "wordless", "p"), el("p", {}, codes));
 }
 
-function received(id, line, read) {
-  if (!line.reads.length) return small("It read nothing new.");
-  return line.reads.map((ref) => {
-    const known = read[ref] ?? {}, place = known.agent == null ? ref : turnLink(id, ref);
-    return el("blockquote", {}, small("read ", el("strong", { dir: "auto" }, known.name || "a stranger"), ` ${known.kind ?? ""}, `, place,
-      known.value != null && `, coded ${signed(known.value)}`), text(known.text));
-  });
+// Who a message was from that a turn had read.
+const author = (run, ref, { agent, name }) => (agent == null ? strong(name ?? ref)
+  : [strong(name || run.name(agent)), " ", turnLink(run.run_id, ref)]);
+
+const quoted = (run, line, read) => (line.reads.length ? line.reads.map((ref) => el("blockquote", {},
+  small("read ", author(run, ref, read[ref] ?? {}), read[ref]?.value != null && `, coded ${signed(read[ref].value)}`),
+  text(read[ref]?.text))) : small("It read nothing new."));
+
+const heard = (run, line, read) => line.reads.length > 0 && small("has read ",
+  line.reads.slice(0, FEW).map((ref, place) => [place > 0 && ", ", author(run, ref, read[ref] ?? {})]),
+  line.reads.length > FEW && ` and ${line.reads.length - FEW} more`);
+
+// An agent's story: what it read in full, what it said, and the order of time or of change.
+export async function agentView([id, agent], given, signal) {
+  const { order, from, instrument, kind } = given;
+  const [nav, run, who, found] = await opened(id, (run) => run.name(Number(agent)), given, signal,
+    [`/agents/${agent}`], ["/turns", { agent, order, from, instrument, kind, count: PAGE }]);
+  return [nav, terms({ Role: who.role, "Played by": who.model, Evidence: who.evidence,
+    "Assigned opinion": who.assigned == null ? "none" : signed(who.assigned), ...who.persona }),
+  choices(choice("Order", "order", [["", "as it happened"], ["change", "largest change first"]], order)),
+  paged(found, found.turns.map((line) => card(run, line, quoted(run, line, found.read))))];
 }
 
-function turnCard(run, line, read, more = false) {
-  const id = run.run_id, change = `changed by ${line.change > 0 ? "+" : ""}${signed(line.change)}`;
-  return el("li", { class: `line ${line.kind}` },
-    el("p", { class: "who" }, `step ${line.step}, ${line.act} `, line.change && el("strong", { class: "chip" }, change), " ",
-      more || turnLink(id, line.turn, `turn ${line.turn}: prompts, replies, cost`)),
-    received(id, line, read), spoken(line), el("p", {}, coded(run, line, more)));
-}
-
-export async function agentView(place, [id, agent], given, signal) {
-  const { order, from, instrument, kind } = given, here = ["run", id, "agent", agent];
-  const [run, who, found] = await opened(id, `Agent ${agent}`, signal, [`agents/${agent}`, {}],
-    ["turns", { agent, order, from, instrument, kind, count: PAGE }]);
-  head(`${run.named(who.agent)} · ${titled(run)}`, run.about?.stamp, run.state);
-  const orders = [["", "as it happened"], ["change", "largest change first"]];
-  fill(place, ways(id),
-    terms([["Role", who.role], ["Played by", who.model], ["Evidence", who.evidence],
-      ["Assigned opinion", who.assigned == null ? "none" : signed(who.assigned)], ...Object.entries(who.persona ?? {})]),
-    el("div", { class: "choices" }, choice("Order", orders, order, (value) => go(here, { ...given, order: value, from: "" }))),
-    el("ol", { class: "lines" }, found.turns.map((line) => turnCard(run, line, found.read))),
-    paging(found, found.turns.length, here, given));
-}
-
-export async function turnView(place, [id, number], given, signal) {
-  const turn = Number(number), [run, found] = await opened(id, `Turn ${turn}`, signal, [`turns/${turn}`, {}]);
-  const { turn: line, calls, currency, read } = found, { agent, step } = line;
+export async function turnView([id, number], given, signal) {
+  const turn = Number(number), title = () => `Turn ${turn}`;
+  const [nav, run, found] = await opened(id, title, given, signal, [`/turns/${turn}`]);
+  const { turn: line, calls, currency, read } = found;
   const sum = (field) => calls.reduce((total, call) => total + (call[field] ?? 0), 0);
-  const priced = calls.some((call) => call.cost != null);
-  const cost = priced ? `cost ${signed(sum("cost"), 6)} ${currency ?? ""}` : "cost unknown, since no price is on record";
+  const cost = calls.some((call) => call.cost != null) ? `cost ${signed(sum("cost"), 6)} ${currency ?? ""}`
+    : "cost unknown, since no price is on record";
   const tokens = `${whole(sum("input_tokens"))} tokens in, ${whole(sum("output_tokens"))} tokens out`;
-  fill(place,
-    ways(id, link("the figures at this step", ["run", id], { step }), turn > 0 && turnLink(id, turn - 1, "turn before"),
-      turnLink(id, turn + 1, "turn after")),
-    el("h2", {}, link(run.named(agent), ["run", id, "agent", agent])),
-    el("ol", { class: "lines" }, turnCard(run, line, read, " ")),
-    el("h2", {}, "Calls"),
-    el("p", {}, calls.length ? `${counted(calls.length, "call")}: ${tokens}, ${cost}.` : "No model was asked for this turn."),
-    calls.map(callCard));
+  return [nav, ways("Turns", turn > 0 && turnLink(id, turn - 1, "turn before"), turnLink(id, turn + 1, "turn after"),
+    link("the figures at this step", to(["run", id], { step: line.step }))),
+  el("ol", { class: "lines" }, card(run, line, quoted(run, line, read))), el("h2", {}, "Calls"),
+  el("p", {}, calls.length ? `${counted(calls.length, "call")}: ${tokens}, ${cost}.` : "No model was asked for it."),
+  calls.map(callCard)];
 }
 
 function callCard({ part, attempt, verdict, reason, prompt, reply, reasoning, arrived_at: _, ...facts }, place) {
   const said = (name, what) => what && el("section", {}, el("h3", {}, name), text(what, "shown"));
   const fact = ([name, value]) => [name.replaceAll("_", " "), typeof value === "number" ? signed(value, 6) : value];
   return el("details", { class: "card", open: place === 0 },
-    el("summary", { dir: "auto" }, `${part}, attempt ${attempt + 1}: ${verdict}${reason ? `: ${reason}` : ""}`),
-    terms(Object.entries(facts).map(fact)), prompt.map((message) => said(`Prompt, ${message.role}`, message.text)),
+    el("summary", { dir: "auto" }, [`${part}, attempt ${attempt + 1}`, verdict, reason].filter(Boolean).join(": ")),
+    terms(Object.fromEntries(Object.entries(facts).map(fact))),
+    prompt.map((message) => said(`Prompt, ${message.role}`, message.text)),
     said("Reasoning", reasoning), said("Reply", reply));
 }
 
-export async function dialogueView(place, [id], given, signal) {
-  const here = ["run", id, "dialogue"], [run, found, made] = await opened(id, "Dialogue", signal,
-    ["turns", { from: given.from, count: PAGE }], ["deliberation", {}]);
-  const steps = Map.groupBy(found.turns, (line) => line.step);
-  const lines = [...steps].flatMap(([step, turns]) => [
-    el("li", { class: "step" }, el("h3", {}, step ? `Step ${step}` : "Before the first step")),
-    turns.map((line) => dialogueLine(run, line, found.read))]);
-  const dialogue = el("section", {}, el("h2", {}, made.structure ? `Dialogue: ${made.structure}` : "Dialogue"),
-    el("ol", { class: "lines" }, lines), paging(found, found.turns.length, here, given));
-  const argued = made.kind === "room" && made.analyses.length > 0 && analysis(id, made.analyses);
-  const rounds = made.kind === "consensus" && made.rounds.map((round) => consensus(run, made.rule, round));
-  fill(place, ways(id), small(run.state, run.error && `: ${run.error}`), rounds,
-    argued ? el("div", { class: "columns" }, dialogue, argued) : dialogue);
+export async function dialogueView([id], given, signal) {
+  const [nav, run, found, made] = await opened(id, () => "Dialogue", given, signal,
+    ["/turns", { from: given.from, count: PAGE }], ["/deliberation"]);
+  const lines = paged(found, found.turns.map((line) => card(run, line, heard(run, line, found.read))));
+  const title = el("h2", {}, made.structure ? `Dialogue: ${made.structure}` : "Dialogue");
+  return [nav, small([run.state, run.error].filter(Boolean).join(": ")),
+    made.rounds?.map((round) => consensus(run, made.rule, round)),
+    el("div", { class: made.analyses?.length ? "columns" : "" }, el("section", {}, title, lines),
+      made.analyses?.length > 0 && argument(id, made.analyses))];
 }
 
-function dialogueLine(run, line, read) {
-  const heard = line.reads.map((ref) => (read[ref]?.agent == null ? read[ref]?.name ?? ref : `${read[ref].name} (turn ${ref})`));
-  const others = heard.length > FEW ? `${heard.slice(0, FEW).join(", ")} and ${heard.length - FEW} more` : heard.join(", ");
-  return el("li", { class: `line ${line.kind}` },
-    el("p", { class: "who" }, el("strong", {}, link(run.named(line.agent), ["run", run.run_id, "agent", line.agent])),
-      ` ${line.act} `, turnLink(run.run_id, line.turn), " ", coded(run, line)),
-    heard.length > 0 && small(`has read ${others}`),
-    line.kind === "analysis" ? el("p", { class: "wordless" }, "an analysis, which stands beside the dialogue") : spoken(line));
+function consensus(run, rule, { round, candidates, ballots, critiques }) {
+  const by = (each) => [strong(each.name || run.name(each.agent)), " ", turnLink(run.run_id, each.turn)];
+  const rated = ([turn, value]) => el("div", {}, `turn ${turn}: ${signed(value)}`);
+  const order = (one, other) => (one.place ?? candidates.length) - (other.place ?? candidates.length);
+  return el("section", {}, el("h2", {}, `Round ${round}, by the rule ${rule}`),
+    el("ol", { class: "lines" }, candidates.toSorted(order).map(({ turn, text: said, agreement, winner, place }) =>
+      item(winner ? "own" : "", [winner && chip("selected"), `place ${place ?? "–"} `, turnLink(run.run_id, turn),
+        agreement != null && ` agreement ${signed(agreement)}`], text(said)))),
+    ballots.length > 0 && table("Ballots", ["by", "order", "ratings"],
+      ballots.map((each) => [by(each), text(each.order), Object.entries(each.rating ?? {}).map(rated)])),
+    critiques.length > 0 && [el("h3", {}, "Critiques"), el("ol", { class: "lines" },
+      critiques.map((each) => item("", by(each), text(each.text))))]);
 }
 
-function consensus(run, rule, round) {
-  const by = (each) => [el("span", { dir: "auto" }, each.name || run.named(each.agent)), " ", turnLink(run.run_id, each.turn)];
-  const rated = (each) => Object.entries(each.rating ?? {}).map(([turn, value]) => `turn ${turn}: ${signed(value)}`).join(", ");
-  const order = (one, other) => (one.place ?? Infinity) - (other.place ?? Infinity) || 0;
-  return el("section", {}, el("h2", {}, `Round ${round.round}, by the rule ${rule}`),
-    el("ol", { class: "lines" }, round.candidates.toSorted(order).map((each) => el("li", { class: `line ${each.winner ? "own" : ""}` },
-      el("p", { class: "who" }, each.winner && el("strong", { class: "chip" }, "selected"), `place ${each.place ?? "–"} `,
-        turnLink(run.run_id, each.turn), each.agreement != null && ` agreement ${signed(each.agreement)}`), text(each.text)))),
-    round.ballots.length > 0 && table("Ballots", ["by", "order", "ratings"],
-      round.ballots.map((each) => [by(each), text(each.order), rated(each)])),
-    round.critiques.length > 0 && [el("h3", {}, "Critiques"),
-      round.critiques.map((each) => el("blockquote", {}, small(by(each)), text(each.text)))]);
-}
-
-function analysis(id, analyses) {
-  const shown = el("div"), turns = (numbers) => numbers.map((turn) => [" ", turnLink(id, turn)]);
-  const item = (each, ...more) => el("li", { class: each.change }, el("span", { dir: "auto" }, each.text), small(each.id,
-    each.change !== "kept" && el("span", { class: "change" }, each.change), turns(each.turns ?? [])), more);
-  const list = (name, items, make = (each) => item(each)) => [el("h3", {}, name),
-    items.length ? el("ul", {}, items.map(make)) : small("none")];
-  const claim = (each) => item(each, el("ul", {}, each.premises.map((premise) => text(`because ${premise}`, "", "li")),
-    each.counterarguments.map(({ counterargument, rebuttal }) => el("li", {}, text(`but ${counterargument}`, ""),
-      rebuttal && text(`answer: ${rebuttal}`, "")))));
-  const weak = (each) => el("li", { dir: "auto" }, `${each.fallacy}: ${each.explanation ?? ""}`, turns([each.turn]));
-  const draw = (place) => {
-    const { summary, agreements, questions, claims, fallacies } = analyses[place];
-    fill(shown, el("h3", {}, "Summary"), text(summary), list("Agreed", agreements), list("Open questions", questions),
-      list("Claims", claims, claim), fallacies.length > 0 && list("Weak reasoning", fallacies, weak));
-  };
-  const last = analyses.length - 1, moments = analyses.map((each, place) => [place, `turn ${each.turn}`]);
-  draw(last);
+// The argument of a room as it was seen at each moment, the last one open.
+function argument(id, analyses) {
+  const turns = (listed) => listed.map((turn) => [" ", turnLink(id, turn)]);
+  const list = (name, items, make) =>
+    [el("h3", {}, name), items.length ? el("ul", {}, items.map(make)) : small("none")];
+  const point = (each, more) => el("li", { class: each.change }, text(each.text, "", "span"),
+    small(each.id, each.change !== "kept" && text(each.change, "change", "span"), turns(each.turns ?? [])), more);
+  const reason = ({ counterargument, rebuttal }) => [text(`but ${counterargument}`, "", "li"),
+    rebuttal && text(`answer: ${rebuttal}`, "", "li")];
+  const claim = (each) => point(each, el("ul", {},
+    each.premises.map((premise) => text(`because ${premise}`, "", "li")), each.counterarguments.map(reason)));
+  const weak = ({ fallacy, explanation, turn }) => text([`${fallacy}: ${explanation ?? ""}`, turns([turn])], "", "li");
+  const seen = ({ turn, summary, agreements, questions, claims, fallacies }, place) => el("details",
+    { open: place === analyses.length - 1 }, el("summary", {}, `As of turn ${turn}`),
+    el("h3", {}, "Summary"), text(summary), list("Agreed", agreements, (each) => point(each)),
+    list("Open questions", questions, (each) => point(each)), list("Claims", claims, claim),
+    list("Weak reasoning", fallacies, weak));
   return el("section", { class: "analysis", tabindex: 0, "aria-label": "The argument" }, el("h2", {}, "The argument"),
-    choice("As of", moments, last, (place) => draw(Number(place))), shown);
+    analyses.map(seen));
 }
 
-export async function searchView(place, _, given, signal) {
-  if (record) throw new Error("This file holds one run: please use the browser's own search on its dialogue.");
-  const found = await ask("search", given, signal), field = el("input", { type: "search", value: given.q, "aria-label": "Text to find" });
-  const search = (more) => go(["search"], { ...given, q: field.value, ...more, from: "" });
-  const filter = (label, name, options) => choice(label, [["", "any"], ...options], given[name], (value) => search({ [name]: value }));
-  const plain = (options) => options.map((each) => [each, each]);
-  head(given.q ? `Search: ${given.q}` : "Search", found.stamp);
-  fill(place,
-    el("nav", { class: "ways", "aria-label": "Experiment" }, link("the experiment", ["experiment", given.experiment], { design: given.design })),
-    el("form", { class: "choices", submit: (event) => (event.preventDefault(), search()) }, field, el("button", {}, "Search"),
-      filter("Condition", "cell", plain(found.cells)), filter("Agent", "agent", plain(found.agents)),
-      filter("Act", "act", plain(found.acts)), filter("Reply", "condition", plain(found.conditions))),
-    el("ol", { class: "lines" }, found.hits.map(hitCard)), paging(found, found.hits.length, ["search"], given));
+export async function searchView(_, given, signal) {
+  const found = await ask("search", given, signal), { experiment, design, q } = given;
+  const field = el("input", { type: "search", value: q, "aria-label": "Text to find" });
+  const search = (event) => (event.preventDefault(), go({ q: field.value }));
+  const filter = (label, name, options) => choice(label, name, [["", "any"], ...options], given[name]);
+  head(q ? `Search: ${q}` : "Search", [found.stamp]);
+  return [ways("Experiment", link("the experiment", to(["experiment", experiment], { design }))),
+    el("form", { class: "choices", submit: search }, field, el("button", {}, "Search"),
+      filter("Condition", "cell", found.cells), filter("Agent", "agent", found.agents),
+      filter("Act", "act", found.acts), filter("Reply", "condition", found.conditions)),
+    paged(found, found.hits.map(hit))];
 }
 
-function hitCard({ run_id: id, row, cell, turn, step, agent, name, act, excerpt: [before, mid, after] }) {
-  return el("li", { class: "line" },
-    el("p", { class: "who" }, el("strong", { dir: "auto" }, name || `Agent ${agent}`), ` ${act}, step ${step}, `,
-      link(`run ${row}`, ["run", id], { step }), " ", turnLink(id, turn), " ", el("span", { class: "small", dir: "auto" }, cell)),
-    el("div", { class: "text", dir: "auto" }, before, mid && el("mark", {}, mid), after));
+function hit({ run_id: id, row, cell, turn, step, agent, name, act, excerpt: [before, mid, after] }) {
+  return item("", [agentLink(id, agent, name || `Agent ${agent}`), ` step ${step}, ${act} `, turnLink(id, turn), " ",
+    link(`run ${row}`, to(["run", id], { step }), { class: "small" }), text(` ${cell}`, "small", "span")],
+  el("div", { class: "text", dir: "auto" }, before, mid && el("mark", {}, mid), after));
 }

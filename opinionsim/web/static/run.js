@@ -1,166 +1,143 @@
 // A run: its figures under one scrubber, live, alone or beside another of its block, and its agents.
 
 import { ask, follow, record } from "./source.js";
-import { choice, counted, el, fill, go, head, link, numbers, say, signed, table, terms, titled, to } from "./parts.js";
+import { choice, choices, counted, el, fill, head, here, link, numbers, say, signed, small } from "./parts.js";
+import { table, terms, titled, to, turnLink, ways } from "./parts.js";
 import { Run } from "./opinions.js";
-import { distribution, metric, network, trajectories } from "./figures.js";
+import { DARK, distribution, metric, network, trajectories } from "./figures.js";
 
-const FEW = 50;
-const ABOUT = [["Condition", "cell"], ["Claim", "claim"], ["Question", "question"], ["Task", "task"], ["Model", "model"],
-  ["Interaction", "interaction"], ["Network", "network"], ["Replicate", "replicate"], ["Agents", "n_agents"],
-  ["Steps", "steps"], ["Validation", "validation"]];
+const MOST = 1000;
+const ABOUT = {
+  cell: "Condition", claim: "Claim", question: "Question", task: "Task", model: "Model", interaction: "Interaction",
+  network: "Network", replicate: "Replicate", n_agents: "Agents", steps: "Steps", validation: "Validation",
+};
+const KEY = "Rings, dotted lines and hollow bars are assigned opinions, which nobody measured. A line has the colour of"
+  + " the opinion its agent was assigned: red below the middle of the scale, grey at it, blue above.";
 
-export async function runView(place, [id], given, signal) {
-  const view = { step: Number(given.step ?? NaN), draw: [] };
-  const runs = await Promise.all([id, given.with].filter(Boolean).map((each) => load(each, given, signal)));
-  const control = scrubber(view, runs, given, signal), [run] = runs, beside = runs.length > 1;
-  const here = (more) => go(["run", id], { ...given, step: view.step, ...more }), { about } = run;
-  head(runs.map(titled).join(" and "), [...new Set(runs.map((each) => each.about?.stamp))].filter(Boolean).join(" + "), run.state);
-  const instruments = (run.instruments ?? []).map((each) => [each.id, `${each.variable}, ${each.classifier}`]);
-  const others = (run.siblings ?? []).map((each) => [each.run_id, `run ${each.row}: ${each.cell}`]);
-  const { experiment_id: experiment, design } = about ?? {};
-  fill(place,
-    el("nav", { class: "ways", "aria-label": "This run" },
-      !record && about && [link(about.experiment, ["experiment", experiment], { design }), link("search", ["search"], { experiment, design })],
-      link("dialogue", ["run", id, "dialogue"])),
-    control.box,
-    el("div", { class: "choices" },
-      instruments.length > 1 && choice("Instrument", instruments, run.instrument.id, (value) => here({ instrument: value, kind: "" })),
-      run.kinds.length > 1 && choice("Coded from", run.kinds.map((kind) => [kind, kind]), run.kind, (kind) => here({ kind })),
-      others.length > 0 && !record && choice("Beside it", [["", "no other run"], ...others], given.with, (value) => here({ with: value }))),
-    el("div", { class: beside ? "pair" : "" }, runs.map((each) => panel(each, view, given, beside, signal, control.extend))));
-  control.extend(true);
+export async function runView([id], given, signal) {
+  const view = { step: Number(given.step ?? NaN), most: -1, runs: [], draws: [], signal };
+  view.runs = await Promise.all([id, given.with].filter(Boolean).map(async (each) =>
+    measure(new Run(await ask(`runs/${each}`, {}, signal), given), signal)));
+  const [run, beside] = view.runs, { about, instruments, siblings } = run;
+  const measures = instruments.map((each) => [each.id, `${each.variable}, ${each.classifier}`]);
+  const others = [["", "no other run"], ...siblings.map((each) => [each.run_id, `run ${each.row}: ${each.cell}`])];
+  const place = { experiment: about.experiment_id, design: about.design };
+  head(view.runs.map(titled).join(" and "), view.runs.map((each) => each.about.stamp), run.state);
+  const panels = view.runs.map((each) => panel(each, view)), box = scrubber(view);
+  view.extend();
+  return [
+    ways("This run", link("dialogue", to(["run", id, "dialogue"])), !record && [
+      link(about.experiment, to(["experiment", place.experiment], { design: place.design })),
+      link("search", to(["search"], place))]),
+    box,
+    choices(choice("Instrument", "instrument", measures, run.instrument?.id),
+      choice("Coded from", "kind", run.kinds, run.kind),
+      choice("Metric", "metric", run.metric?.names ?? [], run.metric?.name),
+      !record && choice("Beside it", "with", others, given.with)),
+    el("div", { class: beside ? "pair" : "" }, panels)];
 }
 
-async function load(id, given, signal) {
-  return new Run(await ask(`runs/${id}`, {}, signal)).refresh(given);
+// A run with the metric that is chosen, by step, as far as it has come.
+async function measure(run, signal) {
+  if (!run.kind) return run;
+  const name = run.given.metric ?? "bias", asked = { instrument: run.instrument.id, kind: run.kind, name };
+  run.metric = await ask(`runs/${run.run_id}/metrics`, asked, signal)
+    .catch((problem) => ({ name, meaning: problem.message, values: [], names: [] }));
+  run.version++;
+  return run;
 }
 
 // One run's figures, which follow what is new.
-function panel(run, view, given, beside, signal, extend) {
-  const state = el("span", { class: "state", dir: "auto" }), facts = el("div"), metrics = el("div", { class: "choices" });
-  const made = [trajectories, network, metric, distribution].map((make) => make(run, view)), cast = agents(run);
-  view.draw.push(...made.map((each) => each.draw));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => made.forEach((each) => each.draw()), { signal });
+function panel(run, view) {
+  const state = el("span", { class: "state", dir: "auto" }), facts = el("div"), cast = agents(run);
+  const figures = [trajectories, network, metric, distribution].map((make) => make(run, view));
+  const alone = view.runs.length < 2;
   const told = () => {
-    state.textContent = [run.state, run.error].filter(Boolean).join(": ");
+    fill(state, [run.state, run.error].filter(Boolean).join(": "));
     fill(facts, described(run));
     cast.change();
-    measure(run, given, metrics, made[2], signal);
   };
+  view.draws.push(...figures.map((each) => each.draw));
   told();
-  watch(run, given, signal, () => (told(), extend()));
-  const key = "Rings, dotted lines and hollow bars are assigned opinions, which nobody measured. A line has the colour of the " +
-    "opinion its agent was assigned: red below the middle of the scale, grey at it, blue above.";
-  made[2].canvas.before(metrics);
-  return el("section", { class: beside ? "" : "solo" }, el("h2", { dir: "auto" }, beside ? titled(run) : "Opinions", " ", state), facts,
-    made.map((each) => each.box), el("p", { class: "small" }, key), cast.box);
+  follow(run, async () => {
+    const since = `${run.generation}.${run.seq}`;
+    const anew = run.take(await ask(`runs/${run.run_id}`, { since }, view.signal));
+    await measure(run, view.signal);
+    told();
+    view.extend();
+    if (anew) say("This run was begun anew.");
+  }, say, view.signal);
+  return el("section", { class: alone ? "solo" : "" },
+    el("h2", { dir: "auto" }, alone ? "Opinions" : titled(run), " ", state),
+    facts, figures.map((each) => each.box), small(KEY), cast.box);
 }
 
 function described({ about, instrument, kind, events }) {
-  const points = instrument?.points.map((point, place) => `${signed(point)} ${instrument.labels[place] ?? ""}`).join(", ");
-  const happened = events.map((event) => `${event.label} at step ${event.step}`).join("; ");
-  return about && [
-    about.notices.map((notice) => el("p", { class: "problem", dir: "auto" }, notice)),
-    terms([...ABOUT.map(([words, name]) => [words, about[name]]), ["Events", happened], ["Scale", points],
-      ["Opinions", instrument ? `${instrument.variable} by ${instrument.classifier}, from ${kind}` : "not measured"]])];
+  const scale = instrument?.points.map((point, place) => `${signed(point)} ${instrument.labels[place] ?? ""}`);
+  return [about.notices.map((notice) => el("p", { class: "problem", dir: "auto" }, notice)), terms({
+    ...Object.fromEntries(Object.entries(ABOUT).map(([name, words]) => [words, about[name]])),
+    Events: events.map((event) => `${event.label} at step ${event.step}`).join("; "), Scale: scale?.join(", "),
+    Opinions: kind ? `${instrument.variable} by ${instrument.classifier}, from ${kind}` : "not measured",
+  })];
 }
 
-// The metric that is chosen, by step; asked for again when there is more of the run.
-async function measure(run, given, place, shown, signal) {
-  if (!run.instrument) return;
-  const number = (run.asked = (run.asked ?? 0) + 1), name = run.metricName ?? given.metric ?? "bias";
-  try {
-    const asked = { instrument: run.instrument.id, kind: run.kind, name };
-    const found = await ask(`runs/${run.run_id}/metrics`, asked, signal);
-    if (run.asked !== number) return;
-    const choose = (value) => {
-      run.metricName = value;
-      measure(run, given, place, shown, signal);
-    };
-    run.metric = found;
-    fill(place, choice("Metric", found.names.map((each) => [each, each]), found.name, choose), el("span", { class: "small" }, found.meaning));
-    shown.draw();
-  } catch (problem) {
-    if (!signal.aborted) say(problem.message);
-  }
-}
-
-// Ask for what is new whenever something has changed, one question at a time.
-function watch(run, given, signal, changed) {
-  let asking = false, more = false;
-  const look = async () => {
-    more = true;
-    while (more && !asking && !signal.aborted) {
-      asking = !(more = false);
-      try {
-        const anew = run.take(await ask(`runs/${run.run_id}`, { since: `${run.generation}.${run.seq}` }, signal));
-        run.refresh(given);
-        changed();
-        if (anew) say("This run was begun anew.");
-      } catch (problem) {
-        if (!signal.aborted) say(problem.message);
-      }
-      asking = false;
-    }
-  };
-  follow(run.run_id, `${run.generation}.${run.seq}`, look, say, signal);
-}
-
-function scrubber(view, runs, given, signal) {
-  const shown = el("output", { for: "step" }), most = () => Math.max(0, ...runs.map((run) => run.last));
-  const range = el("input", { type: "range", id: "step", min: 0, step: 1, input: () => view.jump(Number(range.value)) });
-  const button = el("button", { type: "button", click: () => play(!timer) }, "Play");
+function scrubber(view) {
+  const shown = el("output", { for: "step" }), jump = () => view.jump(Number(range.value));
+  const range = el("input", { type: "range", id: "step", min: 0, step: 1, input: jump });
+  const button = el("button", { type: "button", click: () => {
+    if (!timer && view.step === view.most) view.jump(0);
+    play(!timer);
+  } }, "Play");
   let timer = 0, speed = 10, due = 0, kept = 0;
-  // The address follows when the scrubber rests: browsers take only so many changes of it.
-  const keep = () => signal.aborted || history.replaceState(null, "", to(["run", runs[0].run_id], { ...given, step: view.step }));
   const frame = () => {
     due = 0;
-    for (const draw of view.draw) draw();
+    for (const draw of view.draws) draw();
   };
+  // The address follows when the scrubber rests: browsers take only so many changes of it.
+  const keep = () => view.signal.aborted || history.replaceState(null, "", here({ step: view.step }));
   view.jump = (step) => {
-    view.step = Math.min(Math.max(0, step), most());
+    view.step = Math.min(Math.max(0, step), view.most);
     range.value = view.step;
-    shown.textContent = `step ${view.step} of ${most()}`;
+    fill(shown, `step ${view.step} of ${view.most}`);
     range.setAttribute("aria-valuetext", shown.textContent);
     due ||= requestAnimationFrame(frame);
     clearTimeout(kept);
     kept = setTimeout(keep, 300);
   };
   const play = (on) => {
-    clearInterval(timer);
-    timer = on && setInterval(advance, 1000 / speed);
-    button.textContent = on ? "Pause" : "Play";
-    if (on && view.step >= most()) view.jump(0);
+    clearTimeout(timer);
+    timer = on && setTimeout(advance, 1000 / speed);
+    fill(button, on ? "Pause" : "Play");
   };
-  const advance = () => (view.step < most() && !signal.aborted ? view.jump(view.step + 1) : play(false));
+  const advance = () => {
+    view.jump(view.step + 1);
+    play(view.step < view.most && !view.signal.aborted);
+  };
   // At the end, the scrubber stays at the end while the run goes on.
-  const extend = (first) => {
-    const end = Number.isNaN(view.step) || (!first && view.step >= Number(range.max));
-    range.max = most();
-    view.jump(end ? most() : view.step);
+  view.extend = () => {
+    const end = Number.isNaN(view.step) || view.step === view.most;
+    range.max = view.most = Math.max(0, ...view.runs.map((run) => run.last));
+    view.jump(end ? view.most : view.step);
   };
+  DARK.addEventListener("change", frame, { signal: view.signal });
   const speeds = [1, 5, 10, 25, 50, 100].map((each) => [each, `${each} steps a second`]);
-  const box = el("div", { class: "scrubber" }, button, el("label", { for: "step" }, "Step"), range, shown,
-    choice("Speed", speeds, speed, (value) => (speed = Number(value), timer && play(true))));
-  return { box, extend };
+  return el("div", { class: "scrubber" }, button, el("label", { for: "step" }, "Step"), range, shown,
+    choice("Speed", "speed", speeds, speed, (value) => (speed = value)));
 }
 
 // The agents, those first that changed most from one measured opinion to the next.
 function agents(run) {
-  const id = run.run_id, size = ({ agent }) => run.changes[agent]?.size ?? -1;
-  const row = ({ agent, name, role, model, assigned }) => {
-    const found = run.changes[agent], held = [...(run.values[agent] ?? [])].filter((value) => !Number.isNaN(value));
-    const words = found?.size > 0 && `${signed(found.from)} to ${signed(found.to)} at step ${found.step}`;
-    return [link(name || `Agent ${agent}`, ["run", id, "agent", agent], { order: "change" }),
-      words ? link(words, ["run", id, "turn", found.turn]) : "none", signed(assigned), signed(held[0]), signed(held.at(-1)), role, model];
+  const size = ({ agent }) => run.changes[agent]?.size ?? -1;
+  const row = ({ agent, role, model, assigned }) => {
+    const { from, to: now, turn } = run.changes[agent] ?? {}, held = [...run.measured[agent]?.values() ?? []];
+    const change = turn && `${signed(from)} to ${signed(now)} at step ${run.turns.get(turn).step}`;
+    return [link(run.name(agent), to(["run", run.run_id, "agent", agent], { order: "change" })),
+      change ? turnLink(run.run_id, turn, change) : "none",
+      ...[assigned, held[0]?.[0], held.at(-1)?.[0]].map((value) => signed(value)), role, model];
   };
-  let most = FEW;
-  const box = numbers("Agents, largest change first", () => {
-    const listed = run.agents.toSorted((one, other) => size(other) - size(one));
-    const more = el("button", { type: "button", click: () => (most = Infinity, box.change()) }, "Show all");
-    return el("div", {}, table(counted(listed.length, "agent"), ["agent", "largest change", "assigned", "first", "last", "role", "model"],
-      listed.slice(0, most).map(row)), listed.length > most && more);
+  const columns = ["agent", "largest change", "assigned", "first", "last", "role", "model"];
+  return numbers("Agents, largest change first", () => {
+    const listed = run.agents.toSorted((one, other) => size(other) - size(one)).slice(0, MOST);
+    return table(`${listed.length} of ${counted(run.agents.length, "agent")}`, columns, listed.map(row));
   }, true);
-  return box;
 }

@@ -1,16 +1,18 @@
 // Answers the page's questions: from the host, or from the record that stands in the file itself.
 
+import { given } from "./parts.js";
+
 const kept = document.getElementById("record");
 export const record = kept && JSON.parse(kept.textContent);
 
 const LOST = "The connection to the server is lost.";
+const lines = new Map(record?.turns.map((line) => [String(line.turn), line]));
 
-export async function ask(path, given = {}, signal = undefined) {
-  const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value != null && value !== ""));
-  if (record) return answer(path.split("/").slice(1), asked);
+export async function ask(path, wanted = {}, signal = undefined) {
+  if (record) return answer(path.split("/"), Object.fromEntries(given(wanted)));
   let answered, told;
   try {
-    answered = await fetch(`/data/${path}?${new URLSearchParams(asked)}`, { signal });
+    answered = await fetch(`/data/${path}?${new URLSearchParams(given(wanted))}`, { signal });
     told = await answered.json();
   } catch (problem) {
     if (problem.name === "AbortError") throw problem;
@@ -20,70 +22,62 @@ export async function ask(path, given = {}, signal = undefined) {
   return told;
 }
 
-// Tells of changes of a run until the signal ends it; calls `changed` with {generation, seq, state}.
-export function follow(run, since, changed, said, signal) {
+// Ask for what is new in a run whenever there is something, one question at a time, until the signal ends it.
+export function follow(run, look, say, signal) {
   if (record) return;
-  const live = new EventSource(`/live/${run}?since=${since}`);
-  signal.addEventListener("abort", () => live.close());
-  live.addEventListener("change", (event) => changed(JSON.parse(event.data)));
+  const live = new EventSource(`/live/${run.run_id}?since=${run.generation}.${run.seq}`);
+  let last = Promise.resolve();
+  live.addEventListener("change", (event) => {
+    const now = Object.entries(JSON.parse(event.data)), known = () => now.every(([name, value]) => run[name] === value);
+    last = last.then(() => signal.aborted || known() || look());
+    last = last.catch((problem) => signal.aborted || say(problem.message));
+  });
   live.addEventListener("lost", (event) => {
     live.close();
-    said(JSON.parse(event.data).problem);
+    say(JSON.parse(event.data).problem);
   });
-  live.addEventListener("error", () => said(`${LOST} Trying again ...`));
-  live.addEventListener("open", () => said(""));
+  live.addEventListener("error", () => say(`${LOST} Trying again ...`));
+  live.addEventListener("open", () => say(""));
+  signal.addEventListener("abort", () => live.close());
 }
 
-function answer([what, which], asked) {
+function answer([source, , what, which], asked) {
+  if (source !== "runs") return missing();
   if (!what) return record.run;
-  if (what === "turns") return which === undefined ? turns(asked) : turn(Number(which));
-  if (what === "agents") return record.agents[which] ?? missing("This agent is not in this file.");
-  if (what === "metrics") return metrics(asked);
-  return what === "deliberation" ? record.deliberation : missing("This is not in this file, which holds one run.");
+  if (what === "turns") return which === undefined ? turns(asked) : turn(which);
+  if (what === "metrics") return record.metrics[`${asked.instrument} ${asked.kind}`]?.[asked.name] ?? missing();
+  return (what === "agents" ? record.agents[which] : record[what]) ?? missing();
 }
 
-function missing(problem) {
-  throw new Error(problem);
+function missing() {
+  throw new Error("This is not in this file, which holds one run.");
 }
 
-function turns({ from = 0, count = 50, agent, order, instrument }) {
+function turns({ from = 0, count, agent, order }) {
   const found = record.turns.filter((line) => agent === undefined || line.agent === Number(agent));
-  const size = (line) => Math.abs(line.change ?? 0);
+  const size = (line) => Math.abs(line.change ?? 0), first = Number(from);
   if (order === "change") found.sort((one, other) => size(other) - size(one));
-  const listed = found.slice(Number(from), Number(from) + Number(count));
-  return { total: found.length, from: Number(from), turns: listed, read: read(listed, instrument) };
+  const listed = found.slice(first, first + count);
+  return { total: found.length, from: first, turns: listed, read: read(listed) };
 }
 
 function turn(number) {
-  const line = record.turns.find((each) => each.turn === number) ?? missing("This turn is not in this file.");
+  const line = lines.get(number) ?? missing();
   const calls = (record.calls[number] ?? []).map((call) => ({ ...call, prompt: prompt(call.prompt) }));
   return { turn: line, read: read([line]), calls, currency: record.currency };
 }
 
-// The messages of a prompt, each of which names the prompt before it.
+// The messages of a prompt, each of which names the one before it.
 function prompt(id) {
   const messages = [];
-  while (record.prompts[id]) {
-    const [before, role, text] = record.prompts[id];
+  for (let [before, role, text] = record.prompts[id] ?? []; role; [before, role, text] = record.prompts[before] ?? []) {
     messages.unshift({ role, text });
-    id = before;
   }
   return messages;
 }
 
-function metrics({ instrument, kind, name }) {
-  const own = record.metrics[`${instrument} ${kind}`] ?? {};
-  return own[name] ?? missing(`Numbers by step of ${name} are not in this file.`);
-}
-
 // The messages that these turns were shown.
-function read(lines, instrument) {
-  const shown = {};
-  for (const ref of lines.flatMap((line) => line.reads)) {
-    const line = record.turns.find((each) => String(each.turn) === ref);
-    const code = line?.codes.find((each) => each.about === null && (!instrument || each.instrument === instrument));
-    const name = line && record.run.agents?.find((each) => each.agent === line.agent)?.name;
-    shown[ref] = line ? { ...line, name: name || `Agent ${line.agent}`, value: code?.value ?? null } : record.read[ref];
-  }
-  return shown;
-}
+const read = (listed) => Object.fromEntries(listed.flatMap((line) => line.reads).map((ref) => {
+  const line = lines.get(ref), value = line?.codes.find((code) => code.about === null)?.value;
+  return [ref, line ? { ...line, value } : record.read[ref]];
+}));
