@@ -10,9 +10,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from opinionsim.classifiers import DECIDED
-from opinionsim.contrasts import AnalysisSpec
+from opinionsim.contrasts import AnalysisSpec, VariantSpec, distinct
 from opinionsim.documents import DocumentModel, KeyPath
 from opinionsim.opinions import OpinionScale
+from opinionsim.prompts import USUAL, worded
 from opinionsim.registry import NamedPart
 from opinionsim.schedules import (
     INSTRUCT,
@@ -35,7 +36,6 @@ from opinionsim.specification._measurement import (
     ProbeSpec,
     ResolvedInstrument,
     ScaleSpec,
-    distinct,
     question_conflicts,
 )
 from opinionsim.specification._members import MemberSpec, RoleSpec, SeatSpec
@@ -158,6 +158,16 @@ class CognitionSpec(DocumentModel):
     """Selector of one of several replies: `first`, `shortest`, `longest`, or one of your own."""
 
 
+class PromptsSpec(DocumentModel):
+    """A prompt pack, and which of its wordings."""
+
+    pack: str | None = Field(None, min_length=1)
+    """As `prompts` for short."""
+    variant: str = Field(USUAL, pattern=r"^[a-z0-9_-]+$")
+    """Wording of the pack: `usual`, or the name of another; those of `default` are `second`, `third`, `fourth` and
+    `fifth`, of equal content."""
+
+
 class BudgetSpec(DocumentModel):
     """Limits on the usage of an experiment, over all its calls on record. Null sets no limit."""
 
@@ -271,9 +281,9 @@ class ExperimentSpec(DocumentModel):
     classic model."""
     measurement: MeasurementSpec = Field(default_factory=MeasurementSpec)
     """How opinions are coded from texts."""
-    prompts: str | None = Field(None, min_length=1)
-    """Prompt pack: `default`, `deliberation`, or the path of a folder. Null takes `deliberation` for structures, and
-    `default` for other interactions."""
+    prompts: Annotated[str, Field(min_length=1)] | PromptsSpec | None = None
+    """Prompt pack: `default`, `deliberation`, or the path of a folder; or a mapping with pack and variant. Null takes
+    `deliberation` for structures, and `default` for other interactions."""
     scale: ScaleSpec = Field(default_factory=ScaleSpec)
     """The opinion scale."""
     ethics: EthicsSpec = Field(default_factory=EthicsSpec)
@@ -286,6 +296,9 @@ class ExperimentSpec(DocumentModel):
     """Dotted paths of fields whose values get independent random draws; cells that differ elsewhere share theirs."""
     analysis: AnalysisSpec = Field(default_factory=AnalysisSpec)
     """What of the results is compared; changes no run."""
+    robustness: tuple[VariantSpec, ...] = ()
+    """Variants, each one change of the specification, under which the primary contrast is computed once more: `plan`
+    prices them, and `run --robustness` carries them out."""
 
     @property
     def size(self) -> int:
@@ -294,8 +307,9 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def pack(self) -> str:
-        """The prompt pack."""
-        return self.interaction.prompts if self.prompts is None else self.prompts
+        """The prompt pack, with its wording where that is not the usual one."""
+        given = self.prompts if isinstance(self.prompts, PromptsSpec) else PromptsSpec(pack=self.prompts)
+        return worded(given.pack or self.interaction.prompts, given.variant)
 
     @property
     def moderator(self) -> RoleSpec | None:
