@@ -371,7 +371,7 @@ def _variants(reference: Experiment) -> dict[str, Experiment]:
         place, named = ("robustness", position), f"variant {variant.label!r}"
         for path in variant.change:
             if not any(f"{path}.".startswith(f"{field}.") for field in _VARIED):
-                problem = f"{named} changes {path}; a variant is of the same design, and may change {', '.join(_VARIED)}"
+                problem = f"{named} changes {path}; the design stays: valid are fields under {', '.join(_VARIED)}"
                 raise document.error((*place, "change"), problem)
         if variant.label in found:
             raise document.error((*place, "label"), f"{variant.label!r} is the label of two variants")
@@ -394,8 +394,11 @@ def _variants(reference: Experiment) -> dict[str, Experiment]:
 def _conditions(experiment: Experiment) -> list[tuple[Any, ...]]:
     """What runs of two experiments are paired by, and measured with."""
     return [
-        (run.cell.label, run.replicate, run.redraw, run.block, run.cell.fields.get("topic", {}) | {"masked": None})
-        + tuple(each.instrument_id for each in run.cell.instruments)
+        (
+            *(run.cell.label, run.replicate, run.redraw, run.block),
+            {**run.cell.fields.get("topic", {}), "masked": None},
+            [each.instrument_id for each in run.cell.instruments],
+        )
         for run in experiment.runs
     ]
 

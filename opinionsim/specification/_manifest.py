@@ -48,7 +48,8 @@ def recorded_manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> 
     dict
         JSON values: ``opinionsim_manifest`` (version 1), ``spec`` as resolved, ``contents`` (prompt packs,
         personas, topics, messages and networks), and ``environment`` (versions, git state, model
-        identities, code of parts of the user's own, identities of the designs of variants). A file with the manifest can be run like a specification and
+        identities, code of parts of the user's own,
+        identities of the designs of variants). A file with the manifest can be run like a specification and
         gives equal tables. It holds the values of ``default_headers`` and ``default_query``; stores and exports have
         their digests (:func:`opinionsim.redaction.kept`).
     """
