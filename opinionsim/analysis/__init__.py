@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from opinionsim.analysis._missing import missing_tables as missing_tables
     from opinionsim.analysis._published import published_tests as published_tests
     from opinionsim.analysis._robustness import (
-        Compared as Compared,
-        curve_frame as curve_frame,
-        robustness_tables as robustness_tables,
+        robustness_frame as robustness_frame,
+        robustness_table as robustness_table,
+        shift as shift,
         variance_share as variance_share,
         variant_effects as variant_effects,
         verdicts as verdicts,

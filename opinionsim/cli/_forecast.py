@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +14,6 @@ from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
     from opinionsim.planning import Forecast
-    from opinionsim.specification import Experiment
     from opinionsim.store import Paid
 
 
@@ -81,7 +79,13 @@ def plan(
         from opinionsim.cli._stores import read_results
 
         sizes = size_table(experiment, forecast, read_results(pilot, None, None), half_width)
-    variants = _variants(experiment, reply_tokens=reply_tokens, latency=latency)
+    own = {run.run_id for run in experiment.runs}
+    variants = {
+        label: forecast_of(
+            each, only={run.run_id for run in each.runs} - own, reply_tokens=reply_tokens, latency=latency
+        )
+        for label, each in experiment.variants.items()
+    }
     if as_json:
         more: dict[str, Any] = {} if sizes is None else {"sizes": records(sizes.frame)}
         more |= {"variants": {label: _figures(each) for label, each in variants.items()}} if variants else {}
@@ -91,46 +95,10 @@ def plan(
             f"{experiment.spec.name}\n{taking_part(experiment)}",
             *map(aligned, forecast.tables()),
             "\n".join(forecast.notes),
-            *([aligned(_priced(forecast, variants))] if variants else []),
+            *(f"Variant {label}: {each.runs:,} runs, {each.usage}." for label, each in variants.items()),
             *([] if sizes is None else [sizes.to_text().rstrip("\n")]),
         ]
         say("\n\n".join(parts))
-
-
-def _variants(experiment: Experiment, **assumed: float | None) -> dict[str, Forecast]:
-    """What each variant of an experiment takes beside the experiment itself, by label."""
-    from opinionsim.planning import plan as forecast_of
-
-    own = {run.run_id for run in experiment.runs}
-    return {
-        label: forecast_of(each, only={run.run_id for run in each.runs} - own, **assumed)
-        for label, each in experiment.variants.items()
-    }
-
-
-def _priced(forecast: Forecast, variants: Mapping[str, Forecast]) -> list[list[str]]:
-    """A table of what variants take, and of all with the experiment itself."""
-    everything = [forecast, *variants.values()]
-    costs = [each.cost for each in everything]
-    total = [sum(each.calls for each in everything), sum(each.input_tokens + each.output_tokens for each in everything)]
-    rows = [
-        [label, f"{each.runs:,}", f"{each.calls:,}", f"{each.input_tokens + each.output_tokens:,}", _money(each.cost)]
-        for label, each in variants.items()
-    ]
-    whole = None if None in costs else sum(cost for cost in costs if cost is not None)
-    rows.append(
-        [
-            "all with --robustness",
-            f"{sum(each.runs for each in everything):,}",
-            *(f"{n:,}" for n in total),
-            _money(whole),
-        ]
-    )
-    return [["variant", "runs", "calls", "tokens", f"money ({forecast.currency})"], *rows]
-
-
-def _money(cost: float | None) -> str:
-    return "not known" if cost is None else f"{cost:,.2f}"
 
 
 def _figures(forecast: Forecast) -> dict[str, Any]:
