@@ -272,7 +272,8 @@ def robustness_table(results: Results, kind: str | None = None, estimand: Estima
     rows = []
     for row in frame.to_dict("records"):
         names = [name for name in ("difference", "shift") if name in frame]
-        parts = [interval_text(*(row[each] for each in (name, f"{name}_ci_low", f"{name}_ci_high"))) for name in names]
+        ends = [[row[each] for each in (name, f"{name}_ci_low", f"{name}_ci_high")] for name in names]
+        parts = ["-" if pd.isna(each[0]) else interval_text(*each) for each in ends]
         rows.append((row["label"], row["of"], *parts, *([str(row["finding"] or "-")] if "finding" in frame else [])))
     heads = ["", "of", "difference [95 % CI]", *([f"change [{level} CI]", "finding"] if "shift" in frame else [])]
     notes = [

@@ -95,10 +95,10 @@ def plan(
             f"{experiment.spec.name}\n{taking_part(experiment)}",
             *map(aligned, forecast.tables()),
             "\n".join(forecast.notes),
-            *(f"Variant {label}: {each.runs:,} runs, {each.usage}." for label, each in variants.items()),
+            "\n".join(f"Variant {label}: {each.runs:,} runs, {each.usage}." for label, each in variants.items()),
             *([] if sizes is None else [sizes.to_text().rstrip("\n")]),
         ]
-        say("\n\n".join(parts))
+        say("\n\n".join(filter(None, parts)))
 
 
 def _figures(forecast: Forecast) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from opinionsim.classifiers import DECIDED
 from opinionsim.contrasts import AnalysisSpec, VariantSpec, distinct
 from opinionsim.documents import DocumentModel, KeyPath
 from opinionsim.opinions import OpinionScale
-from opinionsim.prompts import USUAL, worded
 from opinionsim.registry import NamedPart
 from opinionsim.schedules import (
     INSTRUCT,
@@ -40,6 +39,7 @@ from opinionsim.specification._measurement import (
 )
 from opinionsim.specification._members import MemberSpec, RoleSpec, SeatSpec
 from opinionsim.specification._model import AnyModelSpec, ModelSpec
+from opinionsim.specification._prompts import PromptsSpec, pack_of
 from opinionsim.specification._sources import ForkSpec
 from opinionsim.specification._survey import SurveySpec, survey_conflicts
 
@@ -158,16 +158,6 @@ class CognitionSpec(DocumentModel):
     """Selector of one of several replies: `first`, `shortest`, `longest`, or one of your own."""
 
 
-class PromptsSpec(DocumentModel):
-    """A prompt pack, and which of its wordings."""
-
-    pack: str | None = Field(None, min_length=1)
-    """As `prompts` for short."""
-    variant: str = Field(USUAL, pattern=r"^[a-z0-9_-]+$")
-    """Wording of the pack: `usual`, or the name of another; those of `default` are `second`, `third`, `fourth` and
-    `fifth`, of equal content."""
-
-
 class BudgetSpec(DocumentModel):
     """Limits on the usage of an experiment, over all its calls on record. Null sets no limit."""
 
@@ -282,8 +272,8 @@ class ExperimentSpec(DocumentModel):
     measurement: MeasurementSpec = Field(default_factory=MeasurementSpec)
     """How opinions are coded from texts."""
     prompts: Annotated[str, Field(min_length=1)] | PromptsSpec | None = None
-    """Prompt pack: `default`, `deliberation`, or the path of a folder; or a mapping with pack and variant. Null takes
-    `deliberation` for structures, and `default` for other interactions."""
+    """Prompt pack: `default`, `deliberation`, or the path of a folder, or a mapping with pack and variant. Null takes
+    `deliberation` for structures, and `default` for others."""
     scale: ScaleSpec = Field(default_factory=ScaleSpec)
     """The opinion scale."""
     ethics: EthicsSpec = Field(default_factory=EthicsSpec)
@@ -297,8 +287,7 @@ class ExperimentSpec(DocumentModel):
     analysis: AnalysisSpec = Field(default_factory=AnalysisSpec)
     """What of the results is compared; changes no run."""
     robustness: tuple[VariantSpec, ...] = ()
-    """Variants, each one change of the specification, under which the primary contrast is computed once more: `plan`
-    prices them, and `run --robustness` carries them out."""
+    """Changes of the specification under which `run --robustness` computes the primary contrast once more."""
 
     @property
     def size(self) -> int:
@@ -308,8 +297,7 @@ class ExperimentSpec(DocumentModel):
     @property
     def pack(self) -> str:
         """The prompt pack, with its wording where that is not the usual one."""
-        given = self.prompts if isinstance(self.prompts, PromptsSpec) else PromptsSpec(pack=self.prompts)
-        return worded(given.pack or self.interaction.prompts, given.variant)
+        return pack_of(self.prompts, self.interaction.prompts)
 
     @property
     def moderator(self) -> RoleSpec | None:
