@@ -65,6 +65,7 @@ _NOTES: Mapping[str, str] = {
     "sweep": "Every combination of values is a cell, and every cell has `replicates` runs. A value that is a mapping "
     "replaces the whole field and may carry a `label`.",
     "analysis": "Contrasts of conditions, and what is found of them: [statistics.md](statistics.md).",
+    "robustness": "What variants may change, and how they are compared: [robustness.md](robustness.md).",
 }
 _EXAMPLES: Mapping[str, str] = {
     "name": "name: town-square\ndescription: Does it matter who can hear whom?\nseed: 2024\nreplicates: 10",
@@ -99,6 +100,11 @@ _EXAMPLES: Mapping[str, str] = {
     "sweep": "sweep:\n  cognition.confirmation_bias: [none, strong]\n  interaction.network:\n    - complete\n"
     "    - {label: small world, kind: watts-strogatz, k: 4, p: 0.1}",
     "independent_over": "sweep: {topic.name: [flat-earth, t-rex]}\nindependent_over: [topic.name]",
+    "robustness": "sweep: {cognition.confirmation_bias: [none, strong]}\nanalysis:\n  contrasts:\n    bias divides:\n"
+    "      measure: diversity\n      of: {cognition.confirmation_bias: strong}\n"
+    "      less: {cognition.confirmation_bias: none}\nrobustness:\n"
+    "  - {label: second wording, change: {prompts.variant: second}}\n"
+    "  - {label: warmer, change: {model.temperature: 1.0}}",
     "analysis": "sweep: {cognition.confirmation_bias: [none, strong]}\nanalysis:\n  primary: bias divides\n"
     "  smallest: 0.2\n  contrasts:\n    bias divides:\n      measure: diversity\n"
     "      of: {cognition.confirmation_bias: strong}\n      less: {cognition.confirmation_bias: none}",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from opinionsim.documents import DocumentModel, validate
 
@@ -13,7 +13,22 @@ from opinionsim.documents import DocumentModel, validate
 FRAMING = "topic.framing"
 OF_FRAMINGS: Mapping[str, float] = {"truth-pull": -1.0, "agreement-bias": 1.0}
 
+#: Fields whose change is one of the whole system.
+_OF_THE_SYSTEM = ("interaction.network", "population.size")
+
 Level = str | int | float | bool
+Item = TypeVar("Item")
+
+
+def distinct(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Refuse repeated entries."""
+    repeated = [item for position, item in enumerate(items) if item in items[:position]]
+    if repeated:
+        raise ValueError(f"entries must be distinct; {repeated[0]!r} is given twice")
+    return items
+
+
+Chosen = Annotated[tuple[Item, ...], AfterValidator(distinct)]
 
 
 class ContrastSpec(DocumentModel):
@@ -61,6 +76,40 @@ class ContrastSpec(DocumentModel):
         )
 
 
+class ChoicesSpec(DocumentModel):
+    """Ways to analyse what is on record, every combination of which is carried out. Left out, the usual one is."""
+
+    texts: Chosen[str] = ()
+    """Kinds of text that opinions are read from, as `report` and `probe`."""
+    classifiers: Chosen[str] = ()
+    """Names of classifiers whose stance counts."""
+    last: Chosen[Annotated[int, Field(ge=1)]] = ()
+    """Numbers of last steps: 1 takes the opinions at the end, and k the mean over the last k steps."""
+    truncated: Chosen[Literal["missing", "measure"]] = ()
+    """Whether texts that were cut off count."""
+    sparse: Chosen[Literal["kept", "left out"]] = ()
+    """Whether runs with an opinion of fewer than half of their agents count."""
+
+
+class VariantSpec(DocumentModel):
+    """A change of the specification under which all runs are carried out once more, on the same blocks."""
+
+    label: str = Field(min_length=1)
+    """Name of the variant."""
+    change: dict[str, Any] = Field(min_length=1)
+    """Dotted paths of fields with their values in the variant, under `cognition`, `events`, `interaction`, `model`,
+    `population`, `prompts`, `roles`, `task` or `topic.masked`."""
+    level: Literal["agent", "interaction", "system"] | None = None
+    """What the change is of: one agent, how agents interact, or all of them together. Null takes it from the paths."""
+
+    @property
+    def changed_level(self) -> str:
+        """The level as stated, or that of the paths: `interaction.network` and `population.size` are of the system."""
+        found = {"system" if path.startswith(_OF_THE_SYSTEM) else path.split(".")[0] for path in self.change}
+        implied = "system" if "system" in found else "interaction" if found & {"interaction", "events"} else "agent"
+        return self.level or implied
+
+
 class AnalysisSpec(DocumentModel):
     """What of the results is compared. It changes no run, and stands in the record of the design."""
 
@@ -73,6 +122,19 @@ class AnalysisSpec(DocumentModel):
     estimand: Literal["topics-like-these", "these-topics"] | None = None
     """What means are about: topics of which those of the experiment are a sample, or those topics alone. Null takes the
     former from three topics on."""
+    choices: ChoicesSpec | None = None
+    """Ways of analysis under which the primary contrast, or the only one, is computed too."""
+
+    @property
+    def decides(self) -> str | None:
+        """Name of the primary contrast, or of the only one; None without either."""
+        return self.primary or (next(iter(self.contrasts)) if len(self.contrasts) == 1 else None)
+
+    @property
+    def deciding(self) -> AnalysisSpec:
+        """The analysis with that contrast alone."""
+        name = str(self.decides)
+        return self.model_copy(update={"primary": name, "contrasts": {name: self.contrasts[name]}})
 
     @model_validator(mode="after")
     def _primary_is_declared(self) -> AnalysisSpec:
@@ -81,6 +143,12 @@ class AnalysisSpec(DocumentModel):
             raise ValueError(f"primary must be the name of a contrast; got {self.primary!r}; valid: {valid}")
         if self.smallest is not None and not self.contrasts:
             raise ValueError("smallest has no effect without contrasts")
+        if self.choices is not None:
+            if self.decides is None:
+                raise ValueError("choices are of the primary contrast, which is not named")
+            measure = self.contrasts[self.decides].quantity
+            if max(self.choices.last, default=1) > 1 and measure not in ("bias", "diversity"):
+                raise ValueError(f"choices.last beyond 1 are of bias and diversity; {self.decides!r} is of {measure}")
         return self
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.analysis._choices import choice_effects as choice_effects
     from opinionsim.analysis._contrasts import (
         Effect as Effect,
         contrast_tables as contrast_tables,
@@ -24,6 +25,14 @@ if TYPE_CHECKING:
     )
     from opinionsim.analysis._missing import missing_tables as missing_tables
     from opinionsim.analysis._published import published_tests as published_tests
+    from opinionsim.analysis._robustness import (
+        robustness_frame as robustness_frame,
+        robustness_table as robustness_table,
+        shift as shift,
+        variance_share as variance_share,
+        variant_effects as variant_effects,
+        verdicts as verdicts,
+    )
     from opinionsim.analysis._sizes import size_table as size_table, study_sizes as study_sizes
     from opinionsim.analysis._table import Table as Table, mean_text as mean_text
     from opinionsim.analysis._tables import (

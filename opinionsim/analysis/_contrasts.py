@@ -70,9 +70,14 @@ class Effect:
     smallest: float | None = None
 
     @property
+    def scripted(self) -> bool:
+        """Whether a scripted stand-in is or may be among the authors, of which nothing is found."""
+        return self.evidence in _NO_FINDING
+
+    @property
     def tested(self) -> bool:
         """Whether it may have a p-value: there is an interval, and no scripted stand-in among the authors."""
-        return not self.estimate.reason and self.evidence not in _NO_FINDING
+        return not (self.estimate.reason or self.scripted)
 
     @property
     def p_value(self) -> float:
@@ -388,5 +393,5 @@ def _notes(effects: Sequence[Effect]) -> Iterator[str]:
             f"Finding, for a smallest effect of interest of {smallest:g}: larger, the whole interval lies beyond it on "
             "one side; equivalent, two one-sided tests put the difference within it (Lakens 2017); else undecided."
         )
-    if any(each.evidence in _NO_FINDING for each in effects):
+    if any(each.scripted for each in effects):
         yield NO_FINDING

@@ -78,12 +78,11 @@ def study_sizes(
 
     if not (half_width > 0 and math.isfinite(half_width)):
         raise SpecError(f"half-width must be a positive number; got {half_width!r}")
-    name = analysis.primary or (next(iter(analysis.contrasts)) if len(analysis.contrasts) == 1 else None)
+    name = analysis.decides
     if name is None:
         raise SpecError("the half-width is that of a contrast: declare it as analysis.primary in the specification")
     runs, _ = one_wording(runs, None)
-    only = analysis.model_copy(update={"primary": name, "contrasts": {name: analysis.contrasts[name]}})
-    (found,) = declared_effects(runs, metrics, only)
+    (found,) = declared_effects(runs, metrics, analysis.deciding)
     own = found.estimate
     if own.spread is None:
         raise SpecError(f"the pilot has no interval of {name!r}: {own.reason}")

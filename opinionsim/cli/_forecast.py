@@ -79,17 +79,26 @@ def plan(
         from opinionsim.cli._stores import read_results
 
         sizes = size_table(experiment, forecast, read_results(pilot, None, None), half_width)
+    own = {run.run_id for run in experiment.runs}
+    variants = {
+        label: forecast_of(
+            each, only={run.run_id for run in each.runs} - own, reply_tokens=reply_tokens, latency=latency
+        )
+        for label, each in experiment.variants.items()
+    }
     if as_json:
-        more = {} if sizes is None else {"sizes": records(sizes.frame)}
+        more: dict[str, Any] = {} if sizes is None else {"sizes": records(sizes.frame)}
+        more |= {"variants": {label: _figures(each) for label, each in variants.items()}} if variants else {}
         say_json({"experiment": experiment.spec.name, **_figures(forecast), **more})
     else:
         parts = [
             f"{experiment.spec.name}\n{taking_part(experiment)}",
             *map(aligned, forecast.tables()),
             "\n".join(forecast.notes),
+            "\n".join(f"Variant {label}: {each.runs:,} runs, {each.usage}." for label, each in variants.items()),
             *([] if sizes is None else [sizes.to_text().rstrip("\n")]),
         ]
-        say("\n\n".join(parts))
+        say("\n\n".join(filter(None, parts)))
 
 
 def _figures(forecast: Forecast) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -68,6 +69,9 @@ def run(
             "--pilot", help="Carry out one replicate of every cell; the whole sweep later continues from these."
         ),
     ] = False,
+    robustness: Annotated[
+        bool, typer.Option("--robustness", help="Carry out the variants of the specification too, after its own runs.")
+    ] = False,
     cluster: Annotated[
         str | None,
         typer.Option(
@@ -82,26 +86,48 @@ def run(
     from opinionsim.planning import calls_by_run, plan
 
     experiment = read_spec(spec, changes, prompts)
+    if robustness and not experiment.variants:
+        raise SpecError("--robustness: the specification lists no variant under robustness")
     url = store_of(experiment, store)
     only = experiment.pilot if pilot else None
     loaded = LoadedParts(experiment)
     forecast = plan(experiment, max_concurrency=max_concurrency, only=only, loaded=loaded)
-    summary = carry_out(
-        experiment,
-        url,
-        max_concurrency=max_concurrency,
-        fresh=fresh,
-        only=only,
-        cluster=cluster,
-        loaded=loaded,
-        calls=forecast.calls,
-    )
+    sweep = partial(carry_out, max_concurrency=max_concurrency, fresh=fresh, cluster=cluster)
+    summary = sweep(experiment, url, only=only, loaded=loaded, calls=forecast.calls)
     report(url, summary)
     if summary.complete == summary.total and summary.made:
         rest = sum(calls_by_run(experiment, loaded).values()) - forecast.calls if pilot else 0
         _compare(forecast, summary, rest)
+    if robustness:
+        summary = _carry_out_variants(experiment, url, summary, sweep, pilot=pilot)
     _say_next(url, summary)
     end(summary)
+
+
+def _carry_out_variants(
+    experiment: Experiment, url: str, summary: Summary, sweep: Callable[..., Summary], *, pilot: bool
+) -> Summary:
+    """Carry out the variants of an experiment one after another, until one is stopped.
+
+    Returns
+    -------
+    Summary
+        The one that stopped, else the first that is not complete, else the last.
+    """
+    from opinionsim.running import under_way
+
+    worst = summary
+    for label, variant in experiment.variants.items():
+        if summary.stopped:
+            break
+        note(f"variant {label}:")
+        summary = sweep(variant, url, only=variant.pilot if pilot else None)
+        report(url, summary)
+        worst = summary if worst.complete == worst.total else worst
+    # On record last, so that tables show the experiment itself and not a variant.
+    with under_way(experiment, url, only=()):
+        pass
+    return summary if summary.stopped else worst
 
 
 def measure(

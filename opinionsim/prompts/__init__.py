@@ -14,9 +14,12 @@ from opinionsim.prompts._conditions import (
 from opinionsim.prompts._marks import BLOCKS as BLOCKS, Block as Block, Marks as Marks
 from opinionsim.prompts._pack import (
     BUILT_IN_PACKS as BUILT_IN_PACKS,
+    USUAL as USUAL,
     PromptPack as PromptPack,
     load_pack as load_pack,
     pack_files as pack_files,
+    pack_name as pack_name,
+    worded as worded,
 )
 from opinionsim.prompts._templates import VARIABLES as VARIABLES
 from opinionsim.prompts._texts import (

@@ -29,6 +29,10 @@ from opinionsim.topics import Claim
 #: Packs that come with the package, each a folder beside this module; the first is used where none is named.
 BUILT_IN_PACKS = ("default", "deliberation", "room")
 _DECLARATION, _TEXTS = "pack.yaml", "texts.yaml"
+#: The wording of a pack's own files; others are folders inside the one named here.
+USUAL, _WORDINGS = "usual", "wordings"
+#: What stands between a pack and a wording in its name.
+_MARK = "::"
 
 
 class _Delimiters(DocumentModel):
@@ -449,7 +453,8 @@ def load_pack(name_or_path: str | Path = BUILT_IN_PACKS[0]) -> PromptPack:
     Parameters
     ----------
     name_or_path : str or Path
-        Name of a built-in pack (``BUILT_IN_PACKS``), or a folder with a ``pack.yaml`` and templates.
+        Name of a built-in pack (``BUILT_IN_PACKS``), or a folder with a ``pack.yaml`` and templates; with a wording as
+        :func:`worded` names it.
 
     Returns
     -------
@@ -470,23 +475,44 @@ def pack_files(name_or_path: str | Path) -> dict[str, str]:
     Parameters
     ----------
     name_or_path : str or Path
-        Name of a built-in pack, or a folder.
+        Name of a built-in pack, or a folder; with a wording as :func:`worded` names it.
 
     Returns
     -------
     dict of str to str
         File name to text, in order of names. Names that start with a dot or end in ``~``, Markdown files, licences and
-        subfolders are no part of a pack.
+        subfolders are no part of a pack. Files of a wording, in ``wordings/NAME``, stand for those of the same name.
 
     Raises
     ------
     SpecError
-        If there is no such folder, or a file is not UTF-8 text.
+        If there is no such folder or wording, or a file is not UTF-8 text.
     """
-    folder = Path(__file__).parent / name_or_path if name_or_path in BUILT_IN_PACKS else Path(name_or_path)
+    name, _, wording = str(name_or_path).partition(_MARK)
+    folder = Path(__file__).parent / name if name in BUILT_IN_PACKS else Path(name)
     if not folder.is_dir():
         names = ", ".join(map(repr, BUILT_IN_PACKS))
-        raise SpecError(f"prompt pack {str(name_or_path)!r} is neither {names} nor a folder")
+        raise SpecError(f"prompt pack {name!r} is neither {names} nor a folder")
+    if not wording:
+        return _files(folder)
+    valid = [USUAL, *sorted(path.name for path in folder.glob(f"{_WORDINGS}/*/"))]
+    if wording not in valid[1:]:
+        raise SpecError(f"prompt pack {name!r} has no wording {wording!r}; valid: {', '.join(valid)}")
+    return _files(folder) | _files(folder / _WORDINGS / wording)
+
+
+def worded(pack: str, wording: str) -> str:
+    """The name of a pack with one of its wordings, ``PACK::WORDING``; the pack's own for the usual one."""
+    return pack if wording == USUAL else f"{pack}{_MARK}{wording}"
+
+
+def pack_name(reference: str) -> str:
+    """The pack of such a name."""
+    return reference.partition(_MARK)[0]
+
+
+def _files(folder: Path) -> dict[str, str]:
+    """The files of a folder that belong to a pack."""
     try:
         files = sorted(path for path in folder.iterdir() if path.is_file() and _belongs(path.name))
         return {path.name: _read(path) for path in files}

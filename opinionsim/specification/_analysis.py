@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from opinionsim.contrasts import FRAMING, OF_FRAMINGS, AnalysisSpec
 from opinionsim.documents import KeyPath
 from opinionsim.errors import meant
+from opinionsim.measurement import STANCE
 
 if TYPE_CHECKING:
     from opinionsim.specification._cells import Cell
@@ -60,3 +61,12 @@ def analysis_problems(
                 for level in levels:
                     if str(level) not in axes[path]:
                         yield place, f"{path} is never {level!r}; valid: {', '.join(axes[path])}"
+    if analysis.choices is not None:
+        stance = [each for cell in cells for each in cell.instruments if each.variable == STANCE and not each.about]
+        there = {"texts": {kind for each in stance for kind in each.kinds}}
+        there["classifiers"] = {each.classifier.name for each in stance}
+        for field, names in there.items():
+            for value in getattr(analysis.choices, field):
+                if value not in names:
+                    told = ", ".join(sorted(names)) or "none"
+                    yield ("analysis", "choices", field), f"{value!r} is not measured; valid: {told}"

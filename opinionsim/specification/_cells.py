@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -32,7 +32,14 @@ from opinionsim.specification._analysis import analysis_problems
 from opinionsim.specification._checks import Checks
 from opinionsim.specification._fields import ExperimentSpec
 from opinionsim.specification._measurement import ResolvedInstrument
-from opinionsim.specification._overrides import Overrides, apply_overrides, plain_values, replaced, split_path
+from opinionsim.specification._overrides import (
+    Overrides,
+    apply_overrides,
+    plain_values,
+    replaced,
+    split_path,
+    with_changes,
+)
 from opinionsim.specification._own_parts import require_importable
 from opinionsim.specification._resources import Resources
 from opinionsim.specification._sources import with_sources
@@ -154,12 +161,15 @@ class Experiment:
         Its topics, personas, prompts, messages and networks.
     cells : tuple of Cell
         All distinct combinations of conditions, in the order of the sweep.
+    variants : dict of str to Experiment
+        Its variants by label: experiments of the same name whose runs are of the same conditions and blocks.
     """
 
     spec: ExperimentSpec
     source: Document
     resources: Resources
     cells: tuple[Cell, ...]
+    variants: Mapping[str, Experiment] = field(default_factory=dict)
 
     @cached_property
     def runs(self) -> tuple[PlannedRun, ...]:
@@ -342,7 +352,55 @@ def _build(document: Document, resources: Resources) -> Experiment:
     if unfit := dict.fromkeys(str(document.error(*each)) for each in analysis_problems(first.analysis, found, named)):
         raise SpecError("\n".join(unfit))
     whole = first.model_copy(update={"sweep": sweep[0] if len(sweep) == 1 else tuple(sweep)})
-    return Experiment(whole, document, resources, found)
+    made = Experiment(whole, document, resources, found)
+    return replace(made, variants=_variants(made)) if first.robustness else made
+
+
+#: Fields that a variant may change; others make conditions, units, measurement or execution.
+_VARIED = ("cognition", "events", "interaction", "model", "population", "prompts", "roles", "task", "topic.masked")
+
+
+def _variants(reference: Experiment) -> dict[str, Experiment]:
+    """The variants of an experiment, each checked; one that changes the design, or nothing, is refused."""
+    document, found = reference.source, dict[str, Experiment]()
+    if reference.spec.analysis.decides is None:
+        raise document.error(("robustness",), "variants are compared in the primary contrast; declare analysis.primary")
+    bare = document.with_value({key: value for key, value in document.value.items() if key != "robustness"})
+    known = {tuple(sorted(run.run_id for run in reference.runs)): "the specification itself"}
+    for position, variant in enumerate(reference.spec.robustness):
+        place, named = ("robustness", position), f"variant {variant.label!r}"
+        for path in variant.change:
+            if not any(f"{path}.".startswith(f"{field}.") for field in _VARIED):
+                problem = f"{named} changes {path}; the design stays: valid are fields under {', '.join(_VARIED)}"
+                raise document.error((*place, "change"), problem)
+        if variant.label in found:
+            raise document.error((*place, "label"), f"{variant.label!r} is the label of two variants")
+        origin = f"{document.locate(place)}: {named}"
+        changes = [(f"{origin}: {path}", path, value) for path, value in variant.change.items()]
+        try:
+            made = _build(with_changes(bare, changes), reference.resources)
+        except SpecError as error:
+            told = [line if named in line else f"{origin}: {line}" for line in str(error).split("\n")]
+            raise SpecError("\n".join(told)) from None
+        if _conditions(made) != _conditions(reference):
+            raise document.error(place, f"{named} changes the design: its conditions, blocks or instruments are others")
+        twin = known.setdefault(tuple(sorted(run.run_id for run in made.runs)), named)
+        if twin != named:
+            raise document.error(place, f"{named} changes nothing: its runs are those of {twin}")
+        found[variant.label] = made
+    return found
+
+
+def _conditions(experiment: Experiment) -> list[tuple[Any, ...]]:
+    """What runs of two experiments are paired by, and measured with."""
+    return [
+        (
+            *(run.cell.label, run.replicate, run.redraw, run.block),
+            {**run.cell.fields.get("topic", {}), "masked": None},
+            [each.instrument_id for each in run.cell.instruments],
+        )
+        for run in experiment.runs
+    ]
 
 
 def _cell(document: Document, grid: list[_Axis], values: tuple[_Value, ...], checked: Checks) -> Cell:

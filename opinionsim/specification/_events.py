@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
+from opinionsim.contrasts import distinct
 from opinionsim.documents import DocumentModel, KeyPath, spell_path
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
@@ -22,7 +23,6 @@ from opinionsim.schedules import (
     takes_reads,
     takes_reviews,
 )
-from opinionsim.specification._measurement import distinct
 from opinionsim.streams import canonical_json, digest
 
 #: Texts written out, or those of a file.

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from opinionsim.classifiers import DECIDED
-from opinionsim.contrasts import AnalysisSpec
+from opinionsim.contrasts import AnalysisSpec, VariantSpec, distinct
 from opinionsim.documents import DocumentModel, KeyPath
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart
@@ -35,11 +35,11 @@ from opinionsim.specification._measurement import (
     ProbeSpec,
     ResolvedInstrument,
     ScaleSpec,
-    distinct,
     question_conflicts,
 )
 from opinionsim.specification._members import MemberSpec, RoleSpec, SeatSpec
 from opinionsim.specification._model import AnyModelSpec, ModelSpec
+from opinionsim.specification._prompts import PromptsSpec, pack_of
 from opinionsim.specification._sources import ForkSpec
 from opinionsim.specification._survey import SurveySpec, survey_conflicts
 
@@ -271,9 +271,9 @@ class ExperimentSpec(DocumentModel):
     classic model."""
     measurement: MeasurementSpec = Field(default_factory=MeasurementSpec)
     """How opinions are coded from texts."""
-    prompts: str | None = Field(None, min_length=1)
-    """Prompt pack: `default`, `deliberation`, or the path of a folder. Null takes `deliberation` for structures, and
-    `default` for other interactions."""
+    prompts: Annotated[str, Field(min_length=1)] | PromptsSpec | None = None
+    """Prompt pack: `default`, `deliberation`, or the path of a folder, or a mapping with pack and variant. Null takes
+    `deliberation` for structures, and `default` for others."""
     scale: ScaleSpec = Field(default_factory=ScaleSpec)
     """The opinion scale."""
     ethics: EthicsSpec = Field(default_factory=EthicsSpec)
@@ -286,6 +286,8 @@ class ExperimentSpec(DocumentModel):
     """Dotted paths of fields whose values get independent random draws; cells that differ elsewhere share theirs."""
     analysis: AnalysisSpec = Field(default_factory=AnalysisSpec)
     """What of the results is compared; changes no run."""
+    robustness: tuple[VariantSpec, ...] = ()
+    """Changes of the specification under which `run --robustness` computes the primary contrast once more."""
 
     @property
     def size(self) -> int:
@@ -294,8 +296,8 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def pack(self) -> str:
-        """The prompt pack."""
-        return self.interaction.prompts if self.prompts is None else self.prompts
+        """The prompt pack, with its wording where that is not the usual one."""
+        return pack_of(self.prompts, self.interaction.prompts)
 
     @property
     def moderator(self) -> RoleSpec | None:

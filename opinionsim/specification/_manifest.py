@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import opinionsim
-from opinionsim.specification._cells import Experiment
+from opinionsim.specification._cells import Experiment, design_id
 from opinionsim.specification._fields import ExperimentSpec
 from opinionsim.specification._overrides import split_path
 from opinionsim.specification._own_parts import own_parts_manifest, require_importable
@@ -48,10 +48,13 @@ def recorded_manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> 
     dict
         JSON values: ``opinionsim_manifest`` (version 1), ``spec`` as resolved, ``contents`` (prompt packs,
         personas, topics, messages and networks), and ``environment`` (versions, git state, model
-        identities, code of parts of the user's own). A file with the manifest can be run like a specification and
+        identities, code of parts of the user's own,
+        identities of the designs of variants). A file with the manifest can be run like a specification and
         gives equal tables. It holds the values of ``default_headers`` and ``default_query``; stores and exports have
         their digests (:func:`opinionsim.redaction.kept`).
     """
+    everything = [experiment, *experiment.variants.values()]
+    variants = {label: design_id(each) for label, each in experiment.variants.items()}
     return {
         "opinionsim_manifest": 1,
         "spec": _unswept(experiment),
@@ -62,7 +65,8 @@ def recorded_manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> 
             "packages": versions(),
             "git": _git_state(),
             "models": sorted(models),
-            "parts": own_parts_manifest(cell.spec for cell in experiment.cells),
+            "parts": own_parts_manifest(cell.spec for each in everything for cell in each.cells),
+            **({"variants": variants} if variants else {}),
         },
     }
 

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from opinionsim.contrasts import distinct
 from opinionsim.documents import DocumentModel, KeyPath
 from opinionsim.measurement import SELF_REPORT, STANCE, instrument_id
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart, find
 from opinionsim.schedules import MAX_STEPS, Interaction
 
-_Item = TypeVar("_Item")
-
 #: Largest integer every store keeps exactly.
 _MAX_INT = 2**63 - 1
-
-
-def distinct(items: tuple[_Item, ...]) -> tuple[_Item, ...]:
-    """Refuse repeated entries."""
-    repeated = [item for position, item in enumerate(items) if item in items[:position]]
-    if repeated:
-        raise ValueError(f"entries must be distinct; {repeated[0]!r} is given twice")
-    return items
 
 
 class ClassifierSpec(NamedPart):

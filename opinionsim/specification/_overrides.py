@@ -24,6 +24,7 @@ _PATHS: Mapping[tuple[str, ...], Callable[[str], bool]] = {
     ("survey", "mapping"): is_path,
     ("topic", "file"): bool,
     ("prompts",): lambda text: text not in ("", *BUILT_IN_PACKS),
+    ("prompts", "pack"): lambda text: text not in ("", *BUILT_IN_PACKS),
     ("interaction", "messages"): bool,
     ("interaction", "network", "path"): bool,
     ("events", "file"): bool,
@@ -99,10 +100,19 @@ def apply_overrides(document: Document, overrides: Overrides) -> Document:
     for origin, path, value in changes:
         if _is_sweep(path):
             document = _override_sweep(document, origin, path, value)
+    return with_changes(document, [each for each in changes if not _is_sweep(each[1])])
+
+
+def with_changes(document: Document, changes: Iterable[tuple[str, str, Any]]) -> Document:
+    """A specification with other values; a change has an origin, which errors name, a dotted path, and a value.
+
+    Raises
+    ------
+    SpecError
+        If a path is malformed, or would have no effect because a sweep sets the field.
+    """
     axes = _axes(document.value.get("sweep"))
     for origin, path, value in changes:
-        if _is_sweep(path):
-            continue
         for axis in axes:
             if path == axis or path.startswith(f"{axis}."):
                 raise SpecError(

@@ -1,0 +1,285 @@
+"""The primary contrast under choices of analysis, and under variants of the specification compared with itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from opinionsim.analysis._choices import choice_effects, metrics_of
+from opinionsim.analysis._contrasts import NO_FINDING, Effect, declared_effects
+from opinionsim.analysis._estimates import (
+    LEAST_UNITS,
+    Estimand,
+    Estimate,
+    Spread,
+    design_of,
+    estimate,
+    no_estimate,
+    usual_estimand,
+)
+from opinionsim.analysis._table import Table, finished, interval_text
+from opinionsim.analysis._units import interval_notes
+from opinionsim.contrasts import ChoicesSpec, VariantSpec, analysis_of
+from opinionsim.documents import validate
+from opinionsim.errors import SpecError
+from opinionsim.metrics import one_wording
+
+if TYPE_CHECKING:
+    from opinionsim.store import Results
+
+#: Fewest levels of a factor whose share of variance is estimated.
+LEAST_LEVELS = 5
+_UNIT = ["topic", "block"]
+#: What a study may vary beside how it is analysed: beginnings of the paths of fields, and those that are others' own.
+_ASPECTS: Mapping[str, tuple[str, str]] = {
+    "wording": ("prompts", ""),
+    "model": ("model", "model.temperature"),
+    "memory": ("cognition.memory", ""),
+    "temperature": ("model.temperature", ""),
+    "order": ("interaction", "interaction.network"),
+    "network": ("interaction.network", ""),
+}
+
+
+def verdicts(shifts: Spread, compared: int, smallest: float | None = None, level: float = 0.95) -> np.ndarray:
+    """What variants do to a contrast.
+
+    Parameters
+    ----------
+    shifts : Spread
+        Paired differences of contrasts (...), from :func:`opinionsim.analysis.spread_of`.
+    compared : int
+        Number of variants that are compared with one specification.
+    smallest : float, optional
+        Smallest effect of interest.
+    level : float
+        Confidence level of all intervals together, which is adjusted by Bonferroni's inequality.
+
+    Returns
+    -------
+    ndarray of str (...)
+        ``equivalent`` where two one-sided tests, each at (1 - level)/compared, put the difference within `smallest`;
+        else ``changes`` where its interval excludes 0, and ``undecided`` where it does not.
+    """
+    low, high = shifts.interval(1 - (1 - level) / compared)
+    found = np.where((low > 0) | (high < 0), "changes", "undecided")
+    if smallest is None:
+        return found
+    below = shifts._replace(mean=-shifts.mean).p_above(-smallest)
+    within = np.maximum(shifts.p_above(-smallest), below) < (1 - level) / compared
+    return np.where(within, "equivalent", found)
+
+
+def variance_share(values: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
+    r"""The share that a factor has in the variance of what is measured, with its interval.
+
+    Parameters
+    ----------
+    values : array_like (L, n)
+        A value for each of L levels of the factor, five at least, in each of n units, such as topics; the units are
+        the same for all levels.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    (float, float, float)
+        :math:`\sigma_L^2 / (\sigma_L^2 + \sigma_u^2 + \sigma_e^2)` of a two-way layout of which levels and units are
+        samples, and the ends of its interval, none of them below 0.
+
+    Notes
+    -----
+    The intraclass correlation of levels, case 2 of Shrout & Fleiss 1979, doi 10.1037/0033-2909.86.2.420, whose interval
+    approximates degrees of freedom by Satterthwaite.
+    """
+    from scipy.special import fdtri
+
+    grid = np.asarray(values, dtype=float)
+    n, k = grid.shape
+    of_levels, of_units = grid.mean(axis=1), grid.mean(axis=0)
+    error = ((grid - of_levels[:, None] - of_units + grid.mean()) ** 2).sum() / ((n - 1) * (k - 1))
+    between, units = k * of_levels.var(ddof=1), n * of_units.var(ddof=1)
+    share = max(0.0, (between - error) / (between + (k - 1) * error + k * (units - error) / n))
+    ratio, weight = k * share * units / error, n * (1 + (k - 1) * share) - k * share
+    df = (n - 1) * (k - 1) * (ratio + weight) ** 2 / ((n - 1) * ratio**2 + weight**2)
+    upper, lower = fdtri(n - 1, df, (1 + level) / 2), fdtri(df, n - 1, (1 + level) / 2)
+    others = k * units + (k * n - k - n) * error
+    low = n * (between - upper * error) / (upper * others + n * between)
+    high = n * (lower * between - error) / (others + n * lower * between)
+    return share, max(0.0, float(low)), max(0.0, float(high))
+
+
+def variant_effects(
+    results: Results, kind: str | None = None, estimand: Estimand | None = None
+) -> list[tuple[VariantSpec, Effect]]:
+    """The primary contrast under each variant of an experiment that was carried out.
+
+    Parameters
+    ----------
+    results, kind, estimand
+        As for :func:`opinionsim.analysis.choice_effects`; variants are looked up in the same store.
+    """
+    from opinionsim.store import load, open_store
+
+    designs = results.manifest["environment"].get("variants", {})
+    if not designs:
+        return []
+    with open_store(results.url, write=False) as opened:
+        numbers = {row.design_id: row.design for row in opened.designs() if row.name == results.name}
+    only, found = analysis_of(results.spec).deciding, []
+    for variant in (validate(VariantSpec, each) for each in results.spec["robustness"]):
+        if designs[variant.label] in numbers:
+            own = load(results.url, results.name, design=numbers[designs[variant.label]])
+            runs, _ = one_wording(own.ordered_runs)
+            metrics = metrics_of(own, runs, own.opinions, only.contrasts[str(only.primary)].quantity)
+            (effect,) = declared_effects(runs, metrics, only, kind, estimand)
+            found.append((variant, effect))
+    return found
+
+
+def shift(reference: Effect, effect: Effect, level: float = 0.95, estimand: Estimand | None = None) -> Estimate:
+    """A contrast under a variant less that under the specification, paired by topic and block.
+
+    Parameters
+    ----------
+    reference, effect : Effect
+        The contrast under the specification, and under the variant.
+    level, estimand
+        As for :func:`opinionsim.analysis.estimate`.
+    """
+    lacking = [each.estimate.reason for each in (reference, effect) if "value" not in each.differences]
+    if lacking:
+        return no_estimate(lacking[0])
+    pairs = reference.differences.merge(effect.differences, on=_UNIT, suffixes=("_reference", ""))
+    values = pairs["value"] - pairs["value_reference"]
+    if not values.notna().any():
+        return no_estimate("no block has complete runs of both")
+    own = [reference.differences[name] for name in _UNIT]
+    chosen = estimand or usual_estimand(own[0])
+    return estimate(pairs["topic"], pairs["block"], values, chosen, level, design_of(*own))
+
+
+def robustness_frame(results: Results, kind: str | None = None, estimand: Estimand | None = None) -> pd.DataFrame:
+    """The primary contrast under all choices of analysis and all variants of the specification.
+
+    Parameters
+    ----------
+    results, kind, estimand
+        As for :func:`opinionsim.analysis.choice_effects`.
+
+    Returns
+    -------
+    DataFrame
+        One row a combination of choices, the usual one where none is declared, then one a variant that was carried out:
+        ``label``; ``of``, which is ``analysis`` for choices and the level of a variant; the choices by field;
+        ``difference`` and ``shift`` (the variant less the specification), each with the ends of its interval and
+        ``units``, and ``no_interval`` (why there is none); ``finding`` (:func:`verdicts`); ``evidence``. Its ``attrs``
+        hold the name of the contrast, ``notes`` and ``tested``.
+
+    Raises
+    ------
+    SpecError
+        If no contrast is primary.
+    """
+    analysis = analysis_of(results.spec)
+    if analysis.decides is None:
+        raise SpecError("robustness is that of a contrast: declare it as analysis.primary in the specification")
+    choices = list(choice_effects(results, analysis, kind, estimand))
+    variants = variant_effects(results, kind, estimand)
+    varied = [way for way in ChoicesSpec.model_fields if len({choice[way] for choice, _ in choices}) > 1]
+    rows = []
+    for choice, effect in choices:
+        label = ", ".join(f"{way}: {choice[way]}" for way in varied) or "as specified"
+        rows.append(
+            {"label": label, "of": "analysis", **choice, **_record(effect.estimate), "evidence": effect.evidence}
+        )
+    usual = analysis.model_copy(update={"choices": None})
+    ((_, reference),) = choice_effects(results, usual, kind, estimand)
+    level, shifts = 1 - 0.05 / max(len(variants), 1), []
+    for variant, effect in variants:
+        shifts.append(shift(reference, effect, level, estimand or analysis.estimand))
+        spread = None if reference.scripted or effect.scripted else shifts[-1].spread
+        finding = "" if spread is None else str(verdicts(spread, len(variants), reference.smallest))
+        row = {"label": variant.label, "of": variant.changed_level, "finding": finding, "evidence": effect.evidence}
+        rows.append(row | _record(effect.estimate) | _record(shifts[-1], "shift"))
+    frame = pd.DataFrame(rows)
+    if variants:
+        frame["finding"] = frame["finding"].fillna("")
+    notes = [
+        *interval_notes([effect.estimate for _, effect in choices]),
+        *(_variant_notes(reference, variants, level) if variants else ()),
+        NO_FINDING if any(effect.scripted for _, effect in (*choices, *variants)) else "",
+        _not_varied(results, [path for variant, _ in variants for path in variant.change], varied),
+    ]
+    frame.attrs.update(contrast=analysis.decides, notes=notes, level=level)
+    return frame
+
+
+def _record(own: Estimate, name: str = "difference") -> dict[str, Any]:
+    ends = {name: own.mean, f"{name}_ci_low": own.low, f"{name}_ci_high": own.high}
+    return ends | {f"{name}_units": own.units, f"{name}_no_interval": own.reason}
+
+
+def _variant_notes(reference: Effect, variants: list[tuple[VariantSpec, Effect]], level: float) -> list[str]:
+    """How variants are compared, and shares of variance of fields that at least four variants change alone."""
+    equivalent = (
+        f"equivalent, two one-sided tests put it within {reference.smallest}; else " if reference.smallest else ""
+    )
+    notes = [
+        f"Change: {reference.name} under the variant less that under the specification, paired by topic and block. The "
+        f"{len(variants)} intervals hold together at 95 %, each at {100 * level:.4g} % (Bonferroni).",
+        f"Finding: {equivalent}changes, the interval excludes 0; else undecided.",
+    ]
+    fields: dict[str, list[Effect]] = {}
+    for variant, effect in variants:
+        fields.setdefault(", ".join(variant.change), [reference]).append(effect)
+    for path, effects in fields.items():
+        values = [each.differences.set_index(_UNIT)["value"] for each in effects if "value" in each.differences]
+        if len(values) < LEAST_LEVELS:
+            continue
+        wide = pd.concat(values, axis=1).dropna().groupby(level="topic").mean()
+        if len(wide) >= LEAST_UNITS:
+            share = interval_text(*variance_share(wide.to_numpy().T))
+            notes.append(
+                f"Share of {path} in the variance over its {len(values)} levels and {len(wide)} topics: {share} "
+                "(intraclass correlation, Shrout & Fleiss 1979)."
+            )
+    return notes
+
+
+def _not_varied(results: Results, changed: list[str], ways: list[str]) -> str:
+    """A statement of what neither variants nor choices nor conditions vary."""
+    sweep = results.spec.get("sweep") or {}
+    paths = [*changed, *(path for grid in (sweep if isinstance(sweep, list) else [sweep]) for path in grid)]
+    left = [
+        name
+        for name, (fields, others) in _ASPECTS.items()
+        if not any(f"{path}.".startswith(f"{fields}.") and not (others and path.startswith(others)) for path in paths)
+    ]
+    left += [way for way in ChoicesSpec.model_fields if way not in ways]
+    return f"Not varied: {', '.join(left)}." if left else ""
+
+
+def robustness_table(results: Results, kind: str | None = None, estimand: Estimand | None = None) -> Table:
+    """The table of :func:`robustness_frame`, whose parameters and errors it has."""
+    frame = robustness_frame(results, kind, estimand)
+    level = f"{100 * frame.attrs['level']:.4g} %"
+    rows = []
+    for row in frame.to_dict("records"):
+        names = [name for name in ("difference", "shift") if name in frame]
+        ends = [[row[each] for each in (name, f"{name}_ci_low", f"{name}_ci_high")] for name in names]
+        parts = ["-" if pd.isna(each[0]) else interval_text(*each) for each in ends]
+        rows.append((row["label"], row["of"], *parts, *([str(row["finding"] or "-")] if "finding" in frame else [])))
+    heads = ["", "of", "difference [95 % CI]", *([f"change [{level} CI]", "finding"] if "shift" in frame else [])]
+    notes = [
+        f"{frame.attrs['contrast']} under choices of analysis and variants of the specification. How many of the "
+        "intervals exclude 0 proves nothing.",
+        *frame.attrs["notes"],
+    ]
+    made = finished("Robustness", frame, (tuple(heads),), rows, 2, notes)
+    return replace(made, rows=tuple(rows), name="robustness")

@@ -1,0 +1,141 @@
+"""A contrast under choices of analysis, and under variants of the specification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import opinionsim as osim
+from opinionsim.analysis import (
+    Effect,
+    estimate,
+    robustness_frame,
+    robustness_table,
+    shift,
+    spread_of,
+    variance_share,
+    verdicts,
+)
+from opinionsim.contrasts import ContrastSpec
+from opinionsim.running import under_way
+from opinionsim.specification import load_experiment
+from opinionsim.store import Results
+
+SPEC: dict[str, Any] = {
+    "name": "study",
+    "seed": 5,
+    "replicates": 2,
+    "population": {"size": 4},
+    "topic": {"name": "t-rex"},
+    "interaction": {"kind": "dyadic", "steps": 6},
+    "measurement": {"classifier": "lexicon", "texts": ["report", "post"]},
+    "sweep": {
+        "topic.name": ["t-rex", "flat-earth", "moon-landing"],
+        "cognition.confirmation_bias": ["none", "strong"],
+    },
+    "independent_over": ["topic.name"],
+    "analysis": {
+        "contrasts": {
+            "bias divides": {
+                "measure": "diversity",
+                "of": {"cognition.confirmation_bias": "strong"},
+                "less": {"cognition.confirmation_bias": "none"},
+            }
+        },
+        "choices": {"texts": ["report", "post"], "last": [1, 3], "truncated": ["missing", "measure"]},
+    },
+    "robustness": [
+        {"label": name, "change": {"prompts.variant": name}} for name in ("second", "third", "fourth", "fifth")
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """A study with all its variants."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('study')}/study.sqlite"
+    experiment = load_experiment(SPEC)
+    for each in experiment.variants.values():
+        osim.run(each, store=url)
+    return osim.run(experiment, store=url)
+
+
+def test_choices_are_crossed_in_full_and_the_usual_one_equals_the_table_of_contrasts(study: Results) -> None:
+    frame = robustness_frame(study)
+    choices = frame[frame["of"] == "analysis"]
+    assert choices["label"].tolist()[:3] == [
+        "texts: report, last: 1, truncated: missing",
+        "texts: report, last: 1, truncated: measure",
+        "texts: report, last: 3, truncated: missing",
+    ]
+    assert len(choices) == 2 * 2 * 2
+    runs, metrics = study.runs, study.metrics
+    reports = metrics[metrics["kind"] == "report"].merge(runs, on=["run_id", "cell", "replicate"], suffixes=("", "_"))
+    means = reports.groupby(["confirmation_bias", "topic"])["diversity"].mean().groupby("confirmation_bias").mean()
+    assert choices["difference"].iloc[0] == pytest.approx(means["strong"] - means["none"])
+
+
+def test_variants_are_compared_by_block_and_scripted_ones_have_no_finding(study: Results) -> None:
+    frame = robustness_frame(study)
+    variants = frame[frame["of"] == "agent"].set_index("label")
+    assert variants.index.tolist() == ["second", "third", "fourth", "fifth"]
+    assert (variants["finding"] == "").all()
+    usual = frame["difference"].iloc[0]
+    np.testing.assert_allclose(variants["shift"], variants["difference"] - usual)
+    notes = " ".join(robustness_table(study).notes)
+    assert "each at 98.75 % (Bonferroni)" in notes
+    assert "Share of prompts.variant in the variance over its 5 levels and 3 topics" in notes
+    assert "Not varied: model, memory, temperature, order, network, classifiers, sparse." in notes
+
+
+def test_a_variant_has_runs_of_the_same_experiment_and_tables_show_the_specification(study: Results) -> None:
+    assert len(study.designs) == 5
+    assert set(study.runs["wording"].str.partition("@")[0]) == {"default"}
+    blocks = [set(osim.load(study.url, study.name, design=number).runs["block"]) for number in study.designs]
+    assert all(each == blocks[0] for each in blocks)
+
+
+def test_a_variant_that_was_not_carried_out_is_left_out(study: Results, tmp_path: Any) -> None:
+    with under_way(load_experiment(SPEC), f"sqlite:///{tmp_path}/s.sqlite"):
+        pass
+    frame = robustness_frame(osim.load(f"sqlite:///{tmp_path}/s.sqlite"))
+    assert set(frame["of"]) == {"analysis"}
+
+
+def _effect(values: pd.DataFrame) -> Effect:
+    made = estimate(values["topic"], values["block"], values["value"], "topics-like-these", design="nested")
+    return Effect("c", ContrastSpec(of={"x": 1}), "primary", made, "model", values)
+
+
+def test_shifts_are_differences_of_the_same_units() -> None:
+    rng = np.random.default_rng(1)
+    units = pd.DataFrame(
+        [(topic, f"{topic}{block}") for topic in "abcdef" for block in "12"], columns=["topic", "block"]
+    )
+    own = units.assign(value=rng.normal(size=12))
+    other = own.assign(value=own["value"] + 0.5 + rng.normal(0, 0.05, 12)).sample(frac=1, random_state=1)
+    found = shift(_effect(own), _effect(other), 0.99)
+    assert found.mean == pytest.approx(0.5, abs=0.05)
+    assert found.units == "6 topics"
+    assert found.spread is not None
+    assert verdicts(found.spread, 5) == "changes"
+
+
+@pytest.mark.parametrize(
+    ("mean", "smallest", "finding"),
+    [(0.0, None, "undecided"), (0.0, 0.5, "equivalent"), (0.3, 0.5, "equivalent"), (0.3, None, "changes"),
+     (1.0, 0.5, "changes"), (0.0, 0.01, "undecided")],
+)  # fmt: skip
+def test_verdicts_weigh_the_change_against_the_smallest_effect(mean: float, smallest: float, finding: str) -> None:
+    grid = mean + np.array([[-0.1], [0.1], [-0.05], [0.05], [0.08], [-0.08], [0.02], [-0.02]])
+    assert verdicts(spread_of(grid, "nested", "topics-like-these"), 4, smallest) == finding
+
+
+def test_a_share_of_variance_equals_the_worked_example_of_shrout_and_fleiss() -> None:
+    ratings = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+    share, low, high = variance_share(ratings)
+    assert share == pytest.approx(0.29, abs=0.005)
+    assert (low, high) == (pytest.approx(0.02, abs=0.005), pytest.approx(0.76, abs=0.005))
