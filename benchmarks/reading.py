@@ -106,8 +106,8 @@ def _write_run(store: Store, run_id: str, calls: int) -> None:
 
 def transcript_s(url: str, run_id: str) -> dict[str, float]:
     """Seconds that the command and the function take in this process, imports apart, and paragraphs printed."""
-    from opinionsim.analysis import transcript
     from opinionsim.cli import app
+    from opinionsim.watching import transcript
 
     told = io.StringIO()
     began = time.perf_counter()

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         networks as networks,
         plots as plots,
     )
-    from opinionsim.analysis import transcript as transcript
     from opinionsim.classifiers import load_classifier as load_classifier
     from opinionsim.errors import (
         BudgetExceeded as BudgetExceeded,
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from opinionsim.specification import load_experiment as load_experiment
     from opinionsim.store import Results as Results, follow as follow, load as load
     from opinionsim.topics import Claim as Claim, Topic as Topic
+    from opinionsim.watching import transcript as transcript
 
 __version__ = "0.1.0"
 __getattr__, __dir__ = on_first_use(__name__)

@@ -83,7 +83,7 @@ EXCUSED = {
     ("tests/web/test_rights.py", "web._app"): "its routes, against the table of rights",
     ("tests/web/test_rights.py", "web._rights"): "every cell of that table, and keys that no page shows",
     ("benchmarks/replies.py", "llm._refusals"): "fits the weights of the signs that it finds",
-    ("tests/analysis/test_transcript.py", "analysis._transcript"): "transcripts of meetings that no run here holds",
+    ("tests/watching/test_transcript.py", "watching._transcript"): "transcripts of meetings that no run here holds",
     ("tests/cli/test_app.py", "cli._app"): "every command's help beside its line in the table of commands",
     ("tests/cli/test_app.py", "cli._console"): "any text that a terminal might take for a command",
     ("tests/cli/test_commands.py", "cli._export"): "texts that no store can hold",

@@ -1,7 +1,4 @@
-"""Tables of final opinions and of what is missing, and transcripts of runs.
-
-Names are loaded on first use: a transcript needs no pandas.
-"""
+"""Tables of final opinions and of what is missing."""
 
 from __future__ import annotations
 
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
         table2 as table2,
         tables as tables,
     )
-    from opinionsim.analysis._transcript import transcript as transcript
     from opinionsim.analysis._units import unit_frame as unit_frame
     from opinionsim.analysis._verdicts import verdict_table as verdict_table
 

@@ -52,8 +52,8 @@ def deliberate(
     prompts: Prompts = None,
 ) -> None:
     """Carry out an experiment and print what was said. Running it again makes no call that is on record."""
-    from opinionsim.analysis import transcript
     from opinionsim.consensus import session_text
+    from opinionsim.watching import transcript
 
     experiment = read_spec(spec, changes, prompts)
     if ctx.info_name == _SESSION and not all(cell.spec.interaction.kind == "consensus" for cell in experiment.cells):

@@ -37,8 +37,8 @@ def show(
     prompt: Annotated[bool, typer.Option("--prompt", help="Also print the literal prompt of each call.")] = False,
 ) -> None:
     """Print what was said in a run, who read what, and how each text was coded."""
-    from opinionsim.analysis import transcript
     from opinionsim.store import find_design, open_store
+    from opinionsim.watching import transcript
 
     results = read_results(store, experiment, design)
     with open_store(results.url, write=False) as opened:

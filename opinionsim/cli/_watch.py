@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -21,7 +21,7 @@ from opinionsim.cli._console import clean, note, say
 from opinionsim.cli._options import ExperimentName, StorePath
 from opinionsim.cli._stores import reason_lines
 from opinionsim.errors import StoreError
-from opinionsim.watching import STATES, Line, OpenRun, Seen, Trajectory, Watcher
+from opinionsim.watching import STATES, OpenRun, Seen, look_at
 
 #: Seconds between looks at the store, and between lines where nothing can be drawn.
 _LOOK_S, _TELL_S = 1.0, 10.0
@@ -31,43 +31,33 @@ _REST, _LATEST_S = 10, 10.0
 _SETTLED_S = 10.0
 _INCOMPLETE, _INTERRUPTED = 1, 130
 _WAITING = "no experiment is on record yet"
-#: Lines that open runs and agents share where nothing limits the height, and those that all else takes.
-_MANY, _OTHERS = 40, 17
+#: Most open runs where nothing limits the height, and lines that all else takes.
+_MANY, _OTHERS = 20, 14
 #: Most reasons and reports of workers that are shown.
 _FEW = 3
-#: Places of the widest bar; columns of the longest name of an agent, and of what stands beside a sparkline.
-_BAR, _NAME, _BESIDE = 40, 16, 36
+#: Places of the widest bar.
+_BAR = 40
 #: Colours of states; the others are dim.
 _STYLES = {"complete": "green", "incomplete": "red", "under way": "cyan", "cut off": "yellow"}
-#: Opinions and their colours, from the low end of the scale to the high one.
-_LEVELS = tuple(zip("▁▂▃▄▅▆▇█", ("blue", "blue", "cyan", "white", "white", "yellow", "red", "red"), strict=True))
 
 
 def watch(
     store: StorePath,
     experiment: ExperimentName = None,
-    run: Annotated[
-        str | None,
-        typer.Option(
-            "--run",
-            metavar="N|ID",
-            help="The run whose opinions are shown. Default: the first run under way.",
-        ),
-    ] = None,
     once: Annotated[bool, typer.Option("--once", help="Print the present state and exit.")] = False,
 ) -> None:
     """Watch an experiment while it is being run, here or elsewhere, until it is over."""
     console = Console(markup=False, emoji=False, highlight=False)
-    watcher = Watcher(store, experiment, run)
+    look = partial(look_at, store, experiment)
     if once:
-        seen = watcher.look()
+        seen = look()
         if not seen.experiment:
             raise StoreError(f"the store {seen.store} holds no experiment yet")
-        console.print(drawn(seen, console))
+        console.print(drawn(seen))
         return
     try:
         can_draw = console.is_terminal and not console.is_dumb_terminal
-        last = _drawn_over(watcher, console) if can_draw else _told(watcher)
+        last = _drawn_over(look, console) if can_draw else _told(look)
     except KeyboardInterrupt:
         note("no longer watched; the experiment goes on")
         raise typer.Exit(_INTERRUPTED) from None
@@ -75,13 +65,13 @@ def watch(
         raise typer.Exit(_INCOMPLETE)
 
 
-def _drawn_over(watcher: Watcher, console: Console) -> Seen:
+def _drawn_over(look: Callable[[], Seen], console: Console) -> Seen:
     """Redraw the state of the experiment until it is over; return the last state."""
     with Live(console=console, auto_refresh=False) as live:
-        return _attend(watcher, lambda seen: live.update(drawn(seen, console, console.height), refresh=True))
+        return _attend(look, lambda seen: live.update(drawn(seen, console.height), refresh=True))
 
 
-def _told(watcher: Watcher) -> Seen:
+def _told(look: Callable[[], Seen]) -> Seen:
     """Print a line at intervals until the experiment is over; return the last state."""
     told: set[str] = set()
     due, was_over = -math.inf, False
@@ -98,15 +88,15 @@ def _told(watcher: Watcher) -> Seen:
                 say(f"  {reason}")
         sys.stdout.flush()
 
-    return _attend(watcher, tell)
+    return _attend(look, tell)
 
 
-def _attend(watcher: Watcher, show: Callable[[Seen], None]) -> Seen:
+def _attend(look: Callable[[], Seen], show: Callable[[Seen], None]) -> Seen:
     """Look at the store and show its state until the experiment is over; return the last state."""
     ended = math.inf
     while True:
         began = time.monotonic()
-        seen = watcher.look()
+        seen = look()
         show(seen)
         ended = min(ended, began) if seen.over else math.inf
         # Between two runs that are tried again, there may be a moment in which no worker holds a run.
@@ -129,15 +119,11 @@ def in_one_line(seen: Seen) -> str:
     return f"{_clock(seen.at)} {'; '.join(parts)}"
 
 
-def drawn(seen: Seen, console: Console, height: int = _OTHERS + _MANY) -> Group:
-    """An experiment at one moment, for `height` lines of a terminal; long lists of runs and agents are cut."""
-    room = height - _OTHERS
-    n_runs = min(len(seen.open), max(_FEW, room // 2))
+def drawn(seen: Seen, height: int = _OTHERS + _MANY) -> Group:
+    """An experiment at one moment, for `height` lines of a terminal; a long list of runs is cut."""
     parts = list(_head(seen))
     if seen.open:
-        parts += _runs(seen.open, n_runs)
-    if seen.trajectory is not None:
-        parts += _trajectory(seen.trajectory, max(_FEW, room - n_runs), console)
+        parts += _runs(seen.open, max(_FEW, height - _OTHERS))
     return Group(*parts)
 
 
@@ -223,13 +209,9 @@ def _doing(seen: Seen) -> Iterator[Text]:
         yield Text(f"and {len(seen.doing) - _FEW} more workers")
 
 
-def _table() -> Table:
-    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-
-
 def _runs(runs: Sequence[OpenRun], n: int) -> Iterator[RenderableType]:
     """Runs that have begun and have not ended: the first n, and a line that counts the others."""
-    table = _table()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("run", justify="right", style="bold", no_wrap=True)
     table.add_column("calls", width=10, no_wrap=True)
     table.add_column("", no_wrap=True)
@@ -248,45 +230,3 @@ def _runs(runs: Sequence[OpenRun], n: int) -> Iterator[RenderableType]:
     yield from (Text(), table)
     if runs[n:]:
         yield Text(f"and {len(runs) - n:,} more", "dim")
-
-
-def _trajectory(shown: Trajectory, n: int, console: Console) -> Iterator[RenderableType]:
-    """Opinions of one run: a line for each agent, with its opinion at each step and at last, and a line of means."""
-    yield Text()
-    if not shown.lines:
-        yield Text(f"run {shown.row}: no opinion is on record")
-        return
-    steps = f"steps {shown.first} to {shown.last}" if shown.last >= shown.first else "nothing is on record yet"
-    yield _text(f"run {shown.row}: {shown.what}, {_signed(shown.low)} to {_signed(shown.high)}, {steps}", "bold")
-    table = _table()
-    table.add_column("agent", no_wrap=True, max_width=_NAME)
-    table.add_column("assigned", justify="right", no_wrap=True)
-    table.add_column("by step", no_wrap=True)
-    table.add_column("now", style="bold", no_wrap=True)
-    known = (
-        [value for value in step if not math.isnan(value)]
-        for step in zip(*(e.values for e in shown.lines), strict=True)
-    )
-    means = Line("mean", None, tuple(statistics.fmean(step) if step else math.nan for step in known))
-    for line in [*shown.lines[:n], means]:
-        assigned = "" if line.assigned is None else _signed(line.assigned)
-        now = line.values[-1] if line.values else math.nan
-        # There are no blocks in ASCII.
-        spark = "" if console.options.ascii_only else _spark(shown, line.values, max(console.width - _BESIDE, 8))
-        table.add_row(_text(line.name), assigned, spark, "-" if math.isnan(now) else _signed(now))
-    yield table
-    if hidden := len(shown.lines[n:]):
-        yield Text(f"and {hidden:,} {'agent' if hidden == 1 else 'agents'} more", "dim")
-
-
-def _spark(shown: Trajectory, values: Sequence[float], room: int) -> Text:
-    """Opinions step by step; where they do not fit, each place shows the last step of its portion."""
-    count, found = len(values), Text()
-    for value in [values[(place + 1) * count // room - 1] for place in range(room)] if count > room else values:
-        level = 0.0 if math.isnan(value) else (value - shown.low) / (shown.high - shown.low or 1.0)
-        found.append(*(("·", "dim") if math.isnan(value) else _LEVELS[min(7, max(0, round(7 * level)))]))
-    return found
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3g}" if value else "0"

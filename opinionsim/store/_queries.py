@@ -69,13 +69,6 @@ def states(connection: Connection, run_ids: Sequence[str] | None) -> dict[str, R
     return {run_id: found[run_id] for run_id in sorted(found)}
 
 
-def fields(connection: Connection, run_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The fields with which runs were registered, by run id."""
-    table = _schema.runs
-    found = _schema.of_runs(connection, table, run_ids)
-    return {row.run_id: _schema.read_json(table, row, "fields") for row in found}
-
-
 def registered(connection: Connection, run_ids: Iterable[str]) -> dict[str, Any]:
     """The rows of runs by run id, with the columns of their table."""
     return {row.run_id: row for row in _schema.of_runs(connection, _schema.runs, run_ids)}
@@ -181,11 +174,6 @@ def edges(connection: Connection, run_id: str) -> list[EdgeRow]:
     return [_schema.made(EdgeRow, _schema.edges, row) for row in rows]
 
 
-def agents(connection: Connection, run_id: str) -> list[AgentRow]:
-    """The agents of a run, by index."""
-    return casts(connection, [run_id]).get(run_id, [])
-
-
 def casts(connection: Connection, run_ids: Iterable[str]) -> dict[str, list[AgentRow]]:
     """The agents of runs, by run id and index; runs that have none on record are absent."""
     found: dict[str, list[AgentRow]] = {}
@@ -279,7 +267,8 @@ def require_sound(connection: Connection, run_id: str) -> None:
     _counts.require_whole(connection, [run_id])
     entries = stored_entries(connection, run_id)
     turns(connection, run_id)
-    for read in (agents, edges, ties, opinions):
+    casts(connection, [run_id])
+    for read in (edges, ties, opinions):
         read(connection, run_id)
     asked = {entry.prompt_hash for entry in entries if entry.source != "instrument"}
     for row in prompt_links(connection, asked):

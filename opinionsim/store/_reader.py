@@ -157,10 +157,6 @@ class StoreReader:
         """The last line of each live worker on what it is doing."""
         return self._read(_workers.doing)
 
-    def fields(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """The fields with which runs were registered, by run id."""
-        return self._read(_queries.fields, run_ids)
-
     def require_whole(self, run_ids: Iterable[str]) -> None:
         """Make sure that no row of runs is missing, by their sealed counts.
 
@@ -263,7 +259,7 @@ class StoreReader:
 
     def agents(self, run_id: str) -> list[AgentRow]:
         """The agents of a run, by index."""
-        return self._read(_queries.agents, run_id)
+        return self.casts([run_id]).get(run_id, [])
 
     def casts(self, run_ids: Iterable[str]) -> dict[str, list[AgentRow]]:
         """The agents of runs, by run id and index; runs that have none on record are absent."""

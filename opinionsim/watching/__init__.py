@@ -12,14 +12,16 @@ from opinionsim.lazy import on_first_use
 if TYPE_CHECKING:
     from opinionsim.watching._deliberation import deliberation as deliberation
     from opinionsim.watching._experiments import (
-        Line as Line,
         OpenRun as OpenRun,
         Seen as Seen,
-        Trajectory as Trajectory,
-        Watcher as Watcher,
+        look_at as look_at,
     )
     from opinionsim.watching._lines import run_turn as run_turn, run_turns as run_turns
-    from opinionsim.watching._metrics import colours as colours, run_metric as run_metric
+    from opinionsim.watching._metrics import (
+        colours as colours,
+        run_metric as run_metric,
+        values_by_step as values_by_step,
+    )
     from opinionsim.watching._overview import experiment as experiment, experiments as experiments
     from opinionsim.watching._record import (
         Standing as Standing,
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
         states_of as states_of,
     )
     from opinionsim.watching._search import search as search
-    from opinionsim.watching._values import values_by_step as values_by_step
+    from opinionsim.watching._transcript import transcript as transcript
     from opinionsim.watching._whole import whole_run as whole_run
 
 __getattr__, __dir__ = on_first_use(__name__)

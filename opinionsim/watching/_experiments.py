@@ -7,21 +7,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from opinionsim.schedules import PARTICIPANT
 from opinionsim.store import DesignRow, ExperimentRun, Paid, find_design, open_store
-from opinionsim.watching._one_run import OneRun
 from opinionsim.watching._runs import (
     Reason,
     Replies,
     count_states,
     reasons,
     replies_of,
-    row_of,
     spelled,
     state_of,
     states_of,
 )
-from opinionsim.watching._values import values_by_step
 
 if TYPE_CHECKING:
     from opinionsim.store import RunState, StoreReader
@@ -41,26 +37,6 @@ class OpenRun(NamedTuple):
     last_reply_s: float | None  # seconds since its last reply
 
 
-class Line(NamedTuple):
-    """The opinions of one agent."""
-
-    name: str
-    assigned: float | None  # initial opinion
-    values: tuple[float, ...]  # last measured opinion at the end of each step on record; NaN before the first
-
-
-class Trajectory(NamedTuple):
-    """The opinions of one run, as far as they are on record."""
-
-    row: int  # number of the run
-    what: str = ""  # variable, classifier and kind of evidence
-    low: float = 0.0  # ends of the scale
-    high: float = 0.0
-    first: int = 1  # first and last step on record; `last` is less than `first` where there is none
-    last: int = 0
-    lines: tuple[Line, ...] = ()  # one a participant; empty where nothing is measured
-
-
 @dataclass(frozen=True)
 class Seen:
     """An experiment at one moment."""
@@ -78,7 +54,6 @@ class Seen:
     reasons: tuple[Reason, ...] = ()  # why runs are not complete, or what is wrong with complete ones
     doing: tuple[str, ...] = ()  # reports of the processes at work on the store, for any experiment
     last_reply_s: float | None = None
-    trajectory: Trajectory | None = None  # opinions of one run
 
     @property
     def is_under_way(self) -> bool:
@@ -92,56 +67,35 @@ class Seen:
         return 0 < ended == sum(self.counts.values()) and not self.is_under_way
 
 
-class Watcher:
-    """Looks at an experiment of a store: by name or id, by default the one run last.
+def look_at(url: str, experiment: str | None = None) -> Seen:
+    """An experiment of a store as it is now.
 
-    Opinions are gathered of one run: by number or beginning of its id, by default the first under way.
+    Parameters
+    ----------
+    url : str
+        Address of the store. It is opened for each look: a file that is gone, or another one under its name, is seen at
+        once.
+    experiment : str, optional
+        Name or identity of the experiment; default the one run last.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be read, or has no such experiment.
     """
-
-    def __init__(self, url: str, experiment: str | None = None, run: str | None = None) -> None:
-        self._url, self._experiment, self._run = url, experiment, run
-        self._shown: ExperimentRun | None = None
-
-    def look(self) -> Seen:
-        """The experiment as it is now.
-
-        Raises
-        ------
-        StoreError
-            If the store cannot be read, or has no such experiment.
-        SpecError
-            If there is no such run.
-        """
-        # Opened for each look: a file that is gone, or another one under its name, is seen at once.
-        with open_store(self._url, write=False) as store:
-            if not store.designs():
-                return Seen(time.time(), spelled(self._url))
-            design, designs = find_design(store, self._experiment)
-            with store.moment() as moment:
-                seen = look(moment, design)
-                name = f"{design.name}, design {design.design} of {len(designs)}" if designs[1:] else design.name
-                return replace(seen, experiment=name, trajectory=self._trajectory(moment, design, seen.open))
-
-    def _trajectory(self, store: StoreReader, design: DesignRow, open_runs: Sequence[OpenRun]) -> Trajectory | None:
-        """Opinions of the run asked for; else of the run shown before until it ends, then of the first under way."""
-        cells = design.rows
-        if self._run is not None:
-            row = row_of(design.name, [cell.run_id for cell in cells], self._run)
-            return _trajectory(OneRun(store, design, cells, row))
-        shown = [row for row, cell in enumerate(cells) if cell == self._shown]
-        going_on = [run.row for run in open_runs if run.state != "cut off"]
-        states = store.states([cell.run_id for cell in cells])
-        begun = [row for row, cell in enumerate(cells) if states[cell.run_id].status != "pending"]
-        still = [row for row in shown if row in going_on]
-        candidates = [*still, *going_on, *shown, *(run.row for run in open_runs), *begun]
-        if not candidates:
-            return None
-        self._shown = cells[candidates[0]]
-        return _trajectory(OneRun(store, design, cells, candidates[0]))
+    with open_store(url, write=False) as store:
+        if not store.designs():
+            return Seen(time.time(), spelled(url))
+        design, designs = find_design(store, experiment)
+        with store.moment() as moment:
+            seen = look(moment, design)
+        if len(designs) == 1:
+            return seen
+        return replace(seen, experiment=f"{design.name}, design {design.design} of {len(designs)}")
 
 
 def look(store: StoreReader, design: DesignRow) -> Seen:
-    """A design of an experiment as it is now, without a trajectory.
+    """A design of an experiment as it is now.
 
     Raises
     ------
@@ -180,21 +134,6 @@ def look(store: StoreReader, design: DesignRow) -> Seen:
         doing=tuple(store.doing()),
         last_reply_s=min(waited, default=None),
     )
-
-
-def _trajectory(one: OneRun) -> Trajectory:
-    """The opinions on record of a run by its instrument of stance, or else its first one, from texts of any kind."""
-    instrument, columns = one.instrument(), one.columns
-    agents = [each for each in one.reader.agents(one.run_id) if each.role == PARTICIPANT]
-    if instrument is None or not agents:
-        return Trajectory(one.row)
-    steps = [turn.step for turn in columns.turns]
-    first, last = min(steps, default=1), max(steps, default=0)
-    values = values_by_step(columns, len(agents), last, instrument.instrument_id, cut_off=True)
-    listed = zip(agents, values[:, first : last + 1].tolist(), strict=True)
-    lines = [Line(each.name, each.assigned_opinion, tuple(own)) for each, own in listed]
-    what = f"{instrument.variable} by {instrument.classifier} ({' + '.join(sorted({a.evidence for a in agents}))})"
-    return Trajectory(one.row, what, min(instrument.points), max(instrument.points), first, last, tuple(lines))
 
 
 def _paid(store: StoreReader, design: DesignRow) -> dict[str, tuple[float, float | None]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import SpecError
@@ -68,7 +67,7 @@ def run_turns(
     if order not in ("", "change"):
         raise SpecError(f"order must be change, or left out; got {order[:40]!r}.")
     with reader.moment() as moment:
-        lines = _Lines(OneRun.of(moment, run), instrument, kind)
+        lines = Lines(OneRun.of(moment, run), instrument, kind)
         listed = [row.turn for row in lines.one.columns.turns if agent in (None, row.agent)]
         if order:
             listed.sort(key=lambda turn: -abs(lines.changes.get(turn) or 0.0))
@@ -86,7 +85,7 @@ def run_turn(reader: StoreReader, run: str, turn: int) -> dict[str, Any]:
     """
     with reader.moment() as moment:
         one = OneRun.of(moment, run)
-        told = _Lines(one).told([turn])
+        told = Lines(one).told([turn])
         if not told["turns"]:
             raise AbsentError(f"The run has no turn {turn} on record.")
         calls, currency = calls_by_turn(one, turn)
@@ -100,25 +99,18 @@ def calls_by_turn(one: OneRun, turn: int | None = None) -> tuple[dict[int, list[
     """The calls of a run, or of one turn, by turn, each with the identity of its prompt; and the currency of prices."""
     found: dict[int, list[dict[str, Any]]] = {}
     for entry in one.reader.entries(one.run_id, turn):
-        call = {
-            **{**picked(entry.key, "part attempt"), **picked(entry, _CALL), "reply": entry.text},
-            **{name: plain(value) for name, value in picked(entry, "cost saved latency_s").items()},
-            # What an instrument entered answers no prompt.
-            "prompt": "" if entry.source == "instrument" else entry.prompt_hash,
-        }
+        call = picked(entry.key, "part attempt") | picked(entry, _CALL)
+        call |= {name: plain(getattr(entry, name)) for name in ("cost", "saved", "latency_s")}
+        call["reply"] = entry.text
+        # What an instrument entered answers no prompt.
+        call["prompt"] = "" if entry.source == "instrument" else entry.prompt_hash
         found.setdefault(entry.key.turn, []).append(call)
     # The prices of a table of the user's own are not on record.
     prices = dict(one.design.spec.get("execution") or {}).get("prices")
-    return found, None if prices else _currency()
+    return found, None if prices else load_prices().currency
 
 
-@cache
-def _currency() -> str:
-    """Currency of the package's own prices."""
-    return load_prices(None).currency
-
-
-class _Lines:
+class Lines:
     """Turns of a run as they are listed, with changes of opinion by an instrument and a kind of text."""
 
     def __init__(self, one: OneRun, instrument: str | None = None, kind: str | None = None) -> None:

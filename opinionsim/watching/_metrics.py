@@ -12,17 +12,51 @@ from opinionsim.errors import MeasurementError
 from opinionsim.metrics import METRICS, compute_metrics
 from opinionsim.networks import Network
 from opinionsim.store import find_design
-from opinionsim.watching._one_run import OneRun, picked, plain
-from opinionsim.watching._values import values_by_step
+from opinionsim.watching._one_run import OneRun, coded_turns, picked, plain
 
 if TYPE_CHECKING:
-    from opinionsim.store import StoreReader
+    from opinionsim.store import Columns, StoreReader
 
 #: Seconds for which one answer computes colours, about.
 _COMPUTE_S = 0.5
 
 #: Last value of a metric by run, generation, number of the last row, instrument and name.
 Known = MutableMapping[tuple[str, int, int, str | None, str], float | None]
+
+
+def values_by_step(
+    columns: Columns, n_agents: int, steps: int, instrument_id: str, kind: str | None = None, *, cut_off: bool = False
+) -> np.ndarray:
+    """The last measured opinion of every participant at the end of every step.
+
+    Parameters
+    ----------
+    columns : Columns
+        What is known of a run.
+    n_agents : int
+        Number of participants.
+    steps : int
+        Last step, at least; a text of a later one makes it later.
+    instrument_id : str
+        The instrument whose opinions count: each of one text by itself.
+    kind : str, optional
+        Kind of text; default any.
+    cut_off : bool
+        Whether texts that were cut off count.
+
+    Returns
+    -------
+    ndarray (n_agents, steps + 1)
+        From step 0; NaN until an agent is first measured. Of several texts of a step the last one counts. A text
+        without a value changes nothing.
+    """
+    found = [each for each in coded_turns(columns, instrument_id, kind) if each[0].agent < n_agents]
+    grid = np.full((n_agents, max([steps, *(turn.step for turn, _ in found)]) + 1), np.nan)
+    for turn, value in found:
+        if value is not None and (cut_off or turn.condition != "truncated"):
+            grid[turn.agent, turn.step] = value
+    source = np.maximum.accumulate(np.where(np.isnan(grid), 0, np.arange(grid.shape[1])), axis=1)
+    return np.take_along_axis(grid, source, axis=1)
 
 
 class _Measured:
@@ -58,7 +92,7 @@ class _Measured:
         if name not in self.names:
             raise MeasurementError(f"{name[:40]} cannot be computed of this run; valid: {', '.join(self.names)}.")
         truth, parts = self._one.registered.truth, []
-        networked = "network" in METRICS[name].takes and "network" in METRICS[name].needs
+        networked = "network" in METRICS[name].needs
         for begin, end, network in self._networks() if networked else [(0, self.values.shape[1], None)]:
             if (opinions := self.values[:, max(begin, first) : end].T).size:
                 found = compute_metrics(opinions, name, range=self._span, network=network, truth=truth)
@@ -123,10 +157,10 @@ def run_metric(
         return _Measured(OneRun.of(moment, run), instrument, kind).told(name)
 
 
-def all_metrics(one: OneRun, instrument: str, kind: str, until: float) -> dict[str, dict[str, Any]]:
-    """The metrics of a run by name, as :func:`run_metric` gives them; of what is computed until a monotonic time."""
+def all_metrics(one: OneRun, instrument: str, kind: str) -> dict[str, dict[str, Any]]:
+    """The metrics of a run by name, as :func:`run_metric` gives them."""
     found = _Measured(one, instrument, kind)
-    return {name: found.told(name) for name in found.names if time.monotonic() < until}
+    return {name: found.told(name) for name in found.names}
 
 
 def colours(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from opinionsim.evidence import evidence_statement
 from opinionsim.metrics import METRICS
 from opinionsim.store import find_design
 from opinionsim.watching._experiments import Seen, look
-from opinionsim.watching._one_run import picked, plain
+from opinionsim.watching._one_run import picked
 from opinionsim.watching._runs import by_experiment, count_points, spelled, state_of
 
 if TYPE_CHECKING:
@@ -54,8 +53,8 @@ def experiment(reader: StoreReader, experiment: str, *, design: int | None = Non
     Returns
     -------
     dict of JSON values
-        What :func:`experiments` tells of it, causes of errors, swept axes, metrics, and its runs; of a classic sweep
-        the means of its points.
+        What :func:`experiments` tells of it, causes of errors, swept axes, metrics, and its runs; a classic sweep has
+        none.
 
     Raises
     ------
@@ -65,24 +64,25 @@ def experiment(reader: StoreReader, experiment: str, *, design: int | None = Non
     with reader.moment() as moment:
         row, designs = find_design(moment, experiment, design)
         told, seen = _told(moment, row, designs)
-        told |= {"reasons": [each._asdict() for each in seen.reasons], **picked(seen, "doing last_reply_s")}
-        return {**told, **(_points(moment, row) if told["swept"] else _runs(moment, row))}
+        told["reasons"] = [each._asdict() for each in seen.reasons]
+        told |= picked(seen, "doing last_reply_s")
+        told["axes"] = _axes(row)
+        told["metrics"] = [picked(metric, "name meaning") for metric in METRICS.values() if metric.needs <= _GIVEN]
+        told["runs"] = _runs(moment, row)
+        return told
 
 
 def _told(reader: StoreReader, design: DesignRow, designs: Sequence[int]) -> tuple[dict[str, Any], Seen]:
     """What is told of an experiment, and what was seen of it."""
     seen, points = look(reader, design), count_points(reader, [design])
-    registered = reader.registered(run.run_id for run in design.runs).values()
-    evidence = {"equation"} if points else {row.evidence for row in registered}
-    told = {
-        **{"id": design.experiment_id, **picked(design, "name design saved_at"), "designs": sorted(designs)},
-        **{
-            "stamp": evidence_statement(evidence) if evidence else "",
-            **picked(seen, "calls expected rate left_s paid"),
-        },
-        **{"counts": points or seen.counts, "over": not points["pending"] if points else seen.over},
-        "swept": bool(points),
-    }
+    told = picked(seen, "calls expected rate left_s paid counts over")
+    evidence = {row.evidence for row in reader.registered(run.run_id for run in design.runs).values()}
+    if points:
+        evidence = {"equation"}
+        told |= {"counts": points, "over": not points["pending"]}
+    told |= {"id": design.experiment_id, "designs": sorted(designs), "swept": bool(points)}
+    told |= picked(design, "name design saved_at")
+    told["stamp"] = evidence_statement(evidence) if evidence else ""
     return told, seen
 
 
@@ -94,58 +94,29 @@ def _labels(levels: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _axes(listed: Iterable[Mapping[str, str]]) -> list[dict[str, Any]]:
+def _axes(design: DesignRow) -> list[dict[str, Any]]:
     """Swept axes with their levels, in order of appearance."""
     found: dict[str, dict[str, None]] = {}
-    for labels in listed:
-        for axis, label in labels.items():
+    for cell in design.runs:
+        for axis, label in _labels(cell.axes).items():
             found.setdefault(axis, {})[label] = None
     return [{"name": axis, "levels": list(levels)} for axis, levels in found.items()]
 
 
-def _runs(reader: StoreReader, design: DesignRow) -> dict[str, Any]:
-    """The runs of an experiment, its axes, and the metrics by which they can be coloured."""
+def _runs(reader: StoreReader, design: DesignRow) -> list[dict[str, Any]]:
+    """The runs of an experiment."""
     rows = design.rows
     run_ids = [cell.run_id for cell in rows]
-    states, progress, alive = reader.states(run_ids), reader.progress(run_ids), reader.under_way(reader.states(run_ids))
+    states, progress = reader.states(run_ids), reader.progress(run_ids)
+    alive = reader.under_way(states)
     listed = []
-    found = zip(rows, reader.cells(replace(design, runs=tuple(rows))), strict=True)
-    for row, (cell, told) in enumerate(found):
-        state, tried = states[cell.run_id], told["status"] == "trial"
-        listed.append(
-            {
-                **{"row": row, **picked(cell, "run_id cell replicate block"), "axes": _labels(cell.axes)},
-                **{"state": "trial" if tried else state_of(cell.run_id, state, alive), "trial": tried},
-                **{"stamp": evidence_statement([told["evidence"]]), **picked(state, "expected error")},
-                **{name: told[name] for name in ("evidence", "interaction")},
-                **{"instrument": cell.instrument_id, "calls": progress[cell.run_id].paid.calls},
-            }
-        )
-    metrics = [picked(metric, "name meaning") for metric in METRICS.values() if metric.needs <= _GIVEN]
-    axes = _axes(_labels(cell.axes) for cell in design.runs)
-    return {"axes": axes, "metrics": metrics, "runs": listed, "points": None}
-
-
-def _points(reader: StoreReader, design: DesignRow) -> dict[str, Any]:
-    """The points of a classic sweep with the means of their measures."""
-    points = {name: _labels(levels) for name, levels in design.manifest["points"]}
-    counted = reader.point_counts(points)
-    found: dict[str, dict[str, list[float]]] = {name: {} for name in points}
-    for row in reader.points(points):
-        for name, value in row.measures.items():
-            found[row.point_id].setdefault(name, []).append(value)
-    listed = [
-        {"axes": axes, "measures": {name: _mean(values) for name, values in found[point_id].items()}}
-        | {"runs": sum(counted.get(point_id, (0, 0))), "failed": counted.get(point_id, (0, 0))[1]}
-        for point_id, axes in points.items()
-    ]
-    names = dict.fromkeys(name for own in found.values() for name in own)
-    known = {name: METRICS.get(name.partition("@")[0].partition("[")[0]) for name in names}
-    metrics = [{"name": name, "meaning": "" if own is None else own.meaning} for name, own in known.items()]
-    return {"axes": _axes(points.values()), "metrics": metrics, "runs": [], "points": listed}
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    """The mean of what is known; None where nothing is."""
-    known = [value for value in values if math.isfinite(value)]
-    return plain(sum(known) / len(known)) if known else None
+    for row, frame in enumerate(reader.cells(replace(design, runs=tuple(rows)))):
+        cell, state = rows[row], states[rows[row].run_id]
+        tried = frame["status"] == "trial"
+        told = {"row": row, **picked(cell, "run_id cell replicate block"), **picked(state, "expected error")}
+        told |= {"axes": _labels(cell.axes), "instrument": cell.instrument_id}
+        told |= {"state": "trial" if tried else state_of(cell.run_id, state, alive), "trial": tried}
+        told |= {"evidence": frame["evidence"], "stamp": evidence_statement([frame["evidence"]])}
+        told |= {"interaction": frame["interaction"], "calls": progress[cell.run_id].paid.calls}
+        listed.append(told)
+    return listed

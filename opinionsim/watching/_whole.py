@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.watching._deliberation import deliberation
@@ -15,9 +13,6 @@ from opinionsim.watching._record import run_agent, run_record
 
 if TYPE_CHECKING:
     from opinionsim.store import StoreReader
-
-#: Seconds for which metrics by step are computed, about.
-_METRICS_S = 10.0
 
 
 def whole_run(reader: StoreReader, run_id: str, most: int) -> dict[str, Any]:
@@ -30,8 +25,8 @@ def whole_run(reader: StoreReader, run_id: str, most: int) -> dict[str, Any]:
     run_id : str
         The run.
     most : int
-        Most bytes of the JSON. Of a larger run, prompts are left out, then reasoning and rejected replies, then
-        probabilities, until it fits; what was said is always there.
+        Most bytes of the JSON. Of a larger run prompts are left out, and calls where that is not enough; what was said
+        is always there.
 
     Returns
     -------
@@ -63,48 +58,18 @@ def whole_run(reader: StoreReader, run_id: str, most: int) -> dict[str, Any]:
             "deliberation": deliberation(moment, run_id),
             "left_out": [],
         }
-    for what, leave_out in _LARGE.items():
-        if len(json.dumps(found)) <= most:
-            break
-        leave_out(found)
-        found["left_out"].append(f"To keep this file small, {what} are left out.")
+    for part in ("prompts", "calls"):
+        if len(json.dumps(found)) > most:
+            found[part] = {}
+            found["left_out"].append(f"To keep this file small, {part} are left out.")
     return found
 
 
 def _metrics(one: OneRun) -> dict[str, Any]:
-    """Metrics by step, by instrument and kind of text, and by name, as far as they are computed in time."""
-    until = time.monotonic() + _METRICS_S
+    """Metrics by step, by instrument and kind of text, and by name."""
     return {
-        f"{instrument} {kind}": all_metrics(one, instrument, kind, until)
+        f"{instrument} {kind}": all_metrics(one, instrument, kind)
         for instrument, kinds in one.instruments.items()
         for kind in kinds
         if coded_turns(one.columns, instrument, kind)
     }
-
-
-def _without_prompts(found: dict[str, Any]) -> None:
-    found["prompts"] = {}
-
-
-def _without_asides(found: dict[str, Any]) -> None:
-    for call in _calls(found):
-        call["reasoning"] = ""
-        if call["verdict"] == "rejected":
-            call["reply"] = ""
-
-
-def _calls(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    return (call for calls in found["calls"].values() for call in calls)
-
-
-def _without_probabilities(found: dict[str, Any]) -> None:
-    for code in (code for line in found["turns"] for code in line["codes"]):
-        code["probabilities"] = []
-
-
-#: What is left out of a large run, in this order, in words.
-_LARGE: dict[str, Callable[[dict[str, Any]], None]] = {
-    "prompts": _without_prompts,
-    "reasoning and rejected replies": _without_asides,
-    "probabilities of opinions": _without_probabilities,
-}

@@ -203,7 +203,7 @@ def view(
     with contextlib.closing(Viewer(store)) as viewer:
         place = ""
         if experiment is not None:
-            found, _ = viewer.asked(lambda reader: find_design(reader, experiment))
+            found, _ = viewer.asked(("experiment", experiment), lambda reader: find_design(reader, experiment))
             place = f"#/experiment/{found.experiment_id}"
         try:
             served = _Served(_LOOPBACK[0], VIEWER_PORT if port is None else port)

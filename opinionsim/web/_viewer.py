@@ -7,7 +7,6 @@ import json
 import re
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from http import HTTPStatus
 from inspect import signature
@@ -28,17 +27,17 @@ from opinionsim.store import AbsentError, Store, StoreReader, open_store
 from opinionsim.web._guard import Guard, cookie_name, set_cookie, static, templates
 from opinionsim.web._rights import Keys, hashed, new_key
 
-#: Seconds for which viewers share an answer, at least and at most; in between as many times as long as it took.
-_SHARED_S, _REST = (0.3, 10.0), 10
+#: Seconds for which an answer holds: as many times as long as it took, but at least and at most so many.
+_REST, _LEAST_S, _MOST_S = 10, 0.3, 10.0
 #: Answers that are kept.
 _KEPT = 32
-#: Seconds between two looks at a run: after a change, while nothing changes, and of a run that is over.
-_OFTEN_S, _SELDOM_S, _OVER_S = 0.4, 1.0, 5.0
+#: Seconds between two looks at a run.
+_LOOK_S = 0.5
 #: Most digits of a number, and most characters of a text, in an address.
 _DIGITS, _CHARACTERS = 9, 1000
 _SIGN_IN = "Please open the link that was printed where the viewer was started; it works once."
 
-#: What answers, by path; an answer to a question on a run holds as long as nothing is added to the run.
+#: What answers, by path.
 _ANSWERS: Mapping[str, Callable[..., Mapping[str, Any]]] = {
     "/experiments": watching.experiments,
     "/experiments/{experiment}": watching.experiment,
@@ -56,7 +55,7 @@ _SPELLED = {"start": "from", "text": "q"}
 
 
 class Viewer:
-    """A store that is shown, and what viewers of it share.
+    """A store that is shown, one question after another, and its last answers.
 
     Parameters
     ----------
@@ -79,77 +78,66 @@ class Viewer:
     def __init__(self, url: str) -> None:
         self._url = url
         self.keys = Keys()
-        self._opening = threading.Lock()
-        self._store: Store | None = open_store(url, write=False)
         self.known: dict[Any, float | None] = {}
-        self._shared: OrderedDict[Any, _Shared] = OrderedDict()
+        self._asking = threading.Lock()
+        self._store: Store | None = open_store(url, write=False)
+        #: Until when an answer holds, and the answer; the oldest first.
+        self._answers: dict[Any, tuple[float, Any]] = {}
 
     def close(self) -> None:
         """Close the store."""
-        with self._opening:
-            if self._store is not None:
-                self._store.close()
-            self._store = None
+        with self._asking:
+            self._close()
 
-    def asked(self, question: Callable[[StoreReader], Any]) -> Any:
-        """The answer of the store to a question.
+    def _close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+        self._store = None
+        self.known.clear()
+        self._answers.clear()
 
-        Raises
-        ------
-        StoreError
-            If the store cannot be read; it is opened anew for the next question.
-        """
-        with self._opening:
-            self._store = self._store or open_store(self._url, write=False)
-            store = self._store
-        try:
-            return question(store)
-        except AbsentError:
-            raise
-        except StoreError:
-            # Others may still read what is open, which is closed after them.
-            self._store = None
-            self.known.clear()
-            raise
-
-    def shared(self, key: Any, question: Callable[[StoreReader], Any], held_s: tuple[float, float] = _SHARED_S) -> Any:
-        """The answer to a question that other viewers may ask at the same time.
+    def asked(self, key: Any, question: Callable[[StoreReader], Any]) -> Any:
+        """The answer of the store to a question, which others may have had a moment ago.
 
         Parameters
         ----------
         key : hashable
             What tells the question from others.
         question : callable
-            As for :meth:`asked`.
-        held_s : (float, float)
-            Seconds for which an answer is shared, at least and at most.
+            Is given the open store.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be read; it is opened anew for the next question.
         """
-        with self._opening:
-            entry = self._shared.setdefault(key, _Shared())
-            self._shared.move_to_end(key)
-            while len(self._shared) > _KEPT:
-                self._shared.popitem(last=False)
-        with entry.lock:
+        with self._asking:
+            until, answer = self._answers.pop(key, (0.0, None))
             began = time.monotonic()
-            if began >= entry.until:
-                entry.answer = self.asked(question)
+            if began >= until:
+                answer = self._read(question)
                 ended = time.monotonic()
-                entry.until = ended + min(max(held_s[0], _REST * (ended - began)), held_s[1])
-            return entry.answer
+                until = ended + min(max(_LEAST_S, _REST * (ended - began)), _MOST_S)
+            self._answers[key] = until, answer
+            if len(self._answers) > _KEPT:
+                del self._answers[next(iter(self._answers))]
+            return answer
+
+    def _read(self, question: Callable[[StoreReader], Any]) -> Any:
+        if self._store is None:
+            self._store = open_store(self._url, write=False)
+        try:
+            return question(self._store)
+        except AbsentError:
+            raise
+        except StoreError:
+            self._close()
+            raise
 
     def standing(self, run_id: str) -> watching.Standing:
         """How far a run is on record."""
-        found: watching.Standing = self.shared(("standing", run_id), lambda reader: watching.standing(reader, run_id))
+        found: watching.Standing = self.asked(("run", run_id), lambda reader: watching.standing(reader, run_id))
         return found
-
-
-class _Shared:
-    """An answer, and until when it holds."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.until = 0.0
-        self.answer: Any = None
 
 
 def application(viewer: Viewer, hosts: frozenset[str]) -> Starlette:
@@ -186,13 +174,13 @@ def application(viewer: Viewer, hosts: frozenset[str]) -> Starlette:
 
         def told(request: Request) -> bytes:
             given = _arguments(function, request)
-            standing = viewer.standing(given["run"]) if "run" in given else None
-            held = _SHARED_S if standing is None else (_SHARED_S[1], _SHARED_S[1])
+            # What has been added since makes it another question.
+            now: Any = viewer.standing(given["run"]) if "run" in given else None
             if function is watching.colours:
-                # Each answer computes more of them.
-                given["known"], held = viewer.known, (0, 0)
-            key = request.url.path, request.url.query, standing
-            return bytes(viewer.shared(key, lambda reader: _json(function(reader, **given)), held))
+                given["known"] = viewer.known
+                now = len(viewer.known)
+            key = request.url.path, request.url.query, now
+            return bytes(viewer.asked(key, lambda reader: _json(function(reader, **given))))
 
         async def endpoint(request: Request) -> Response:
             return Response(await run_in_threadpool(told, request), media_type="application/json")
@@ -237,7 +225,7 @@ def application(viewer: Viewer, hosts: frozenset[str]) -> Starlette:
 async def _changes(viewer: Viewer, run_id: str, request: Request) -> AsyncIterator[dict[str, str]]:
     """Tell a viewer that something has been added to a run, until it goes away."""
     last = request.query_params.get("since", "")
-    state, pause = None, _OFTEN_S
+    state = None
     while True:
         try:
             found = await run_in_threadpool(viewer.standing, run_id)
@@ -245,16 +233,10 @@ async def _changes(viewer: Viewer, run_id: str, request: Request) -> AsyncIterat
             yield {"event": "lost", "data": json.dumps({"problem": _problem(error)[1]})}
             return
         known = f"{found.generation}.{found.seq}"
-        if (known, found.state) == (last, state):
-            pause = min(1.5 * pause, _OVER_S if found.state in _ENDED else _SELDOM_S)
-        else:
-            last, state, pause = known, found.state, _OFTEN_S
+        if (known, found.state) != (last, state):
+            last, state = known, found.state
             yield {"event": "change", "id": known, "data": json.dumps(found._asdict())}
-        await asyncio.sleep(pause)
-
-
-#: States in which nothing more is added as a rule.
-_ENDED = ("complete", "trial", "withdrawn", "incomplete")
+        await asyncio.sleep(_LOOK_S)
 
 
 def _problem(error: Exception) -> tuple[int, str]:

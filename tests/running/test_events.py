@@ -12,7 +12,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 import opinionsim as osim
-from opinionsim.analysis import tables, transcript
+from opinionsim.analysis import tables
 from opinionsim.assembly import assemble
 from opinionsim.errors import SpecError
 from opinionsim.llm import GivenReplies
@@ -22,6 +22,7 @@ from opinionsim.prompts import load_pack
 from opinionsim.running import replay
 from opinionsim.schedules import External, StaticSchedule
 from opinionsim.specification import load_experiment, manifest as manifest_of
+from opinionsim.watching import transcript
 from tests.support.running import SMALL, assert_same, changed, ended, finished
 
 #: What stands in the prompts for posts alone.

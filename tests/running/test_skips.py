@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from langchain_core.messages import AIMessage
 
-from opinionsim.analysis import transcript
 from opinionsim.errors import SpecError
 from opinionsim.llm import GivenReplies
 from opinionsim.messages import ChatMessage
@@ -17,6 +16,7 @@ from opinionsim.prompts import load_pack
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results, open_store
+from opinionsim.watching import transcript
 from tests.support.running import SMALL, assert_same, carry_out, changed, ended, finished
 
 REFUSAL = AIMessage("", additional_kwargs={"refusal": "I won't write that."})

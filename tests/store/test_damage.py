@@ -88,7 +88,7 @@ def _read(store: Store) -> Iterator[object]:
     """Everything that is in a store, a part at a time."""
     yield store.designs()
     yield store.states()
-    yield store.fields(["r1"])
+    yield store.registered(["r1"])
     yield store.spending()
     yield store.instruments()
     yield store.seats("r1")

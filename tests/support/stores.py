@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -188,18 +189,19 @@ class StoreContract(
         assert states["r1"] == RunState("complete", 1, "host 1", "")
         assert states["r2"] == RunState("pending", 0, "", "", inputs="i", expected=7)
         assert store.states(["r2", "absent"]) == {"r2": states["r2"]}
-        assert store.fields(["r1", "absent"]) == {"r1": {"temperature": 0.7}}
+        (row,) = store.registered(["r1", "absent"]).values()
+        assert (row.run_id, json.loads(row.fields)) == ("r1", {"temperature": 0.7})
 
     def test_what_prompts_are_made_of_and_what_is_wrong_are_put_on_record(self, store: Store) -> None:
         completed(store)
-        before, parts = store.fields(["r1"]), {"own:Part": "sha256:1"}
+        before, parts = store.registered(["r1"])["r1"].fields, {"own:Part": "sha256:1"}
         store.save_inputs("r1", "made of these", "pack@1", parts)
         store.save_error("r1", "could not be coded")
         state = RunState("complete", 1, "host 1", "could not be coded", inputs="made of these", parts=parts)
         assert store.states()["r1"] == state
         with store.reading() as connection:
             assert connection.exec_driver_sql("SELECT wording FROM runs").scalar_one() == "pack@1"
-        assert store.fields(["r1"]) == before
+        assert store.registered(["r1"])["r1"].fields == before
 
     def test_a_run_that_is_not_whole_to_be_told_apart_is_refused(self, store: Store) -> None:
         row = run_row()

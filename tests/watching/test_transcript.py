@@ -4,15 +4,15 @@ import re
 import shutil
 import sqlite3
 import time
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 import opinionsim as osim
-from opinionsim.analysis._transcript import Told, spelled
 from opinionsim.errors import SpecError, StoreError
-from opinionsim.store import AgentRow, OpinionRow, Results, TurnRow, open_store
+from opinionsim.store import AgentRow, OpinionRow, Results, open_store
+from opinionsim.watching._transcript import paragraphs
 from tests.support.running import SMALL, carry_out, changed, watched
 
 
@@ -96,60 +96,54 @@ def test_a_run_that_has_not_got_anywhere() -> None:
         osim.transcript(results, turn=0)
 
 
-def _meeting(agents: tuple[tuple[str, str], ...] = (), **run: Any) -> Told:
-    """A run of two participants and a moderator, whose post each one reads and reports on."""
-    row = {
-        **{"run_id": "r0", "cell": "c0", "replicate": 0, "status": "complete", "evidence": "mixed", "claim": "a claim"},
-        **{"instrument_id": "m0", "classifier": "lexicon", "validation": "", "event_steps": None, "task": ""},
-    }
-    played = (("openai:a", "model"), ("openai:a", "human"), ("scripted", "scripted"))
-    cast = agents or (("Ada", "participant"), ("Ben", "participant"), ("Kim", "moderator"))
-    turns = (
-        TurnRow(0, 1, 2, "open", "post", (), "Welcome."),
-        TurnRow(1, 1, 0, "report", "report", (0,), "I agree."),
-        TurnRow(2, 1, 1, "report", "report", (0, 1), "", "skipped"),
-    )
-    return Told(
-        row | run,
-        tuple(
-            AgentRow(number, name, role, evidence, None, {}, model)
-            for number, ((name, role), (model, evidence)) in enumerate(zip(cast, played, strict=True))
-        ),
-        turns,
-        {turn.turn: turn.agent for turn in turns},
-        {0: 0.0, 1: 2.0},
-    )
+def _line(turn: int, agent: int, kind: str, reads: tuple[int, ...], **others: Any) -> dict[str, Any]:
+    """A turn as it is told, with what the instrument m0 read from it."""
+    value = others.pop("value", None)
+    codes = [] if value is None else [{"instrument": "m0", "about": None, "value": value}]
+    line = {"turn": turn, "step": 1, "agent": agent, "act": kind, "kind": kind, "text": "", "condition": "answered"}
+    return {**line, "reads": [*map(str, reads)], "codes": codes, **others}
 
 
-def _headings(told: str) -> list[str]:
-    return [line for line in told.split("\n") if line.startswith("step ")]
+#: A moderator's post, which each of two participants reads and reports on.
+MEETING = (
+    _line(0, 2, "post", (), text="Welcome.", value=0.0),
+    _line(1, 0, "report", (0,), text="I agree.", value=2.0),
+    _line(2, 1, "report", (0, 1), condition="skipped"),
+)
+CAST = (("Ada", "participant"), ("Ben", "participant"), ("Kim", "moderator"))
+PLAYED = (("openai:a", "model"), ("openai:a", "human"), ("scripted", "scripted"))
+
+
+def _headings(lines: Sequence[dict[str, Any]], cast: Sequence[tuple[str, str]] = CAST, **options: Any) -> list[str]:
+    agents = [
+        AgentRow(number, name, role, evidence, None, {}, model)
+        for number, ((name, role), (model, evidence)) in enumerate(zip(cast, PLAYED, strict=True))
+    ]
+    read = {str(line["turn"]): {"agent": line["agent"], "condition": line["condition"]} for line in lines}
+    told = paragraphs({"turns": lines, "read": read}, agents, "m0", **options)
+    return [paragraph.split("\n")[1] for paragraph in told]
 
 
 def test_everybody_is_shown_with_a_role_and_what_was_skipped() -> None:
-    assert _headings(spelled(_meeting())) == [
+    assert _headings(MEETING) == [
         "step 1, turn 0: Kim, moderator (agent 2, scripted) post  [coded 0]",
         "step 1, turn 1: Ada (agent 0, openai:a, model) report after reading Kim, moderator (turn 0)  [coded +2]",
         "step 1, turn 2: Ben (agent 1, openai:a, human) report after reading Kim, moderator (turn 0), Ada (turn 1)"
         "  [skipped]",
     ]
-    assert len(_headings(spelled(_meeting(), agent=2))) == 1
 
 
 def test_headings_name_the_last_of_many_messages_and_all_where_one_turn_is_asked_for() -> None:
-    told = _meeting()
-    reads = tuple(range(6))
-    turns = (*told.turns[:2], TurnRow(6, 2, 1, "report", "report", reads, "I agree."))
-    many = replace(told, turns=turns, authors=dict.fromkeys(range(7), 0), values={})
+    lines = [*(_line(turn, 0, "post", ()) for turn in range(6)), _line(6, 1, "report", tuple(range(6)))]
     tail = "Ada (turn 3), Ada (turn 4), Ada (turn 5)"
-    assert _headings(spelled(many))[-1].endswith(f"report after reading 3 earlier messages, {tail}")
-    (whole,) = _headings(spelled(many, turn=6))
-    assert whole.count("(turn") == 6
+    assert _headings(lines)[-1].endswith(f"report after reading 3 earlier messages, {tail}")
+    assert _headings(lines, whole=True)[-1].count("(turn") == 6
 
 
 @pytest.mark.parametrize(("name", "shown"), [("Moderator", "Moderator"), ("", "moderator")])
 def test_a_role_that_is_a_name_is_said_once(name: str, shown: str) -> None:
-    meeting = _meeting((("Ada", "participant"), ("Ben", "participant"), (name, "moderator")))
-    assert _headings(spelled(meeting))[0].startswith(f"step 1, turn 0: {shown} (agent 2, ")
+    cast = (*CAST[:2], (name, "moderator"))
+    assert _headings(MEETING, cast)[0].startswith(f"step 1, turn 0: {shown} (agent 2, ")
 
 
 def test_a_cell_in_which_no_stance_is_read_codes_nothing() -> None:

@@ -1,0 +1,172 @@
+"""Transcripts of runs as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from opinionsim.errors import SpecError
+from opinionsim.store import AgentRow, ExperimentRun, Results, find_design, open_store
+from opinionsim.watching._lines import Lines
+from opinionsim.watching._one_run import OneRun
+
+#: Most messages that a heading names.
+_MOST_NAMED = 4
+#: Conditions of turns whose messages nobody received.
+_UNHEARD = ("refused", "empty", "skipped")
+
+
+def transcript(results: Results, run: int | str = 0, agent: int | None = None, turn: int | None = None) -> str:
+    """The messages of one run, in order, with what each agent read and how its text was coded.
+
+    All agents are shown; those that are not participants are named with their role. A text that is not an answer is
+    marked with its condition: refused, empty, truncated or skipped. Of many messages that an agent read, the last ones
+    are named; all of them where a single turn is asked for. Codes are those of the run's own instrument of stance for
+    each text by itself. Where agents differ in model or kind of evidence, each is named with its own.
+
+    Parameters
+    ----------
+    results : Results
+        From :func:`opinionsim.load` or :func:`opinionsim.run`.
+    run : int or str
+        Row number in ``results.runs``, or a run id.
+    agent : int, optional
+        Only the turns of this agent.
+    turn : int, optional
+        Only the turn of this index.
+
+    Returns
+    -------
+    str
+        One paragraph a turn.
+
+    Raises
+    ------
+    SpecError
+        If there is no such run, agent or turn.
+    StoreError
+        If the store cannot be read.
+
+    Notes
+    -----
+    The run is read from the store at the time of the call; a run under way is shown as far as it is on record.
+    """
+    with open_store(results.url, write=False) as store, store.moment() as moment:
+        design, _ = find_design(moment, results.name, results.design)
+        one = OneRun(moment, design, design.rows, _row(design.rows, run))
+        moment.require_whole([one.run_id])
+        agents = moment.agents(one.run_id)
+        authors = {row.turn: row.agent for row in one.columns.turns}
+        if agent is not None and agent not in {each.agent for each in agents}:
+            raise SpecError(f"agent {agent} does not exist; valid: {_span(len(agents))}")
+        if turn is not None and turn not in authors:
+            raise SpecError(f"turn {turn} does not exist; valid: {_span(len(authors))}")
+        shown = [number for number, author in authors.items() if agent in (None, author) and turn in (None, number)]
+        (about,) = moment.cells(replace(design, runs=(one.cell,)))
+        told = Lines(one).told(shown)
+        return "\n".join([*_head(about), *paragraphs(told, agents, one.cell.instrument_id, whole=turn is not None)])
+
+
+def _row(rows: Sequence[ExperimentRun], run: int | str) -> int:
+    """The row of a run, by its number in the frame ``runs`` or the beginning of its run id."""
+    if isinstance(run, int):
+        if not 0 <= run < len(rows):
+            raise SpecError(f"run {run} does not exist; valid: {_span(len(rows))}")
+        return run
+    found = [row for row, each in enumerate(rows) if each.run_id.startswith(run)]
+    n_runs = len({rows[row].run_id for row in found})
+    if n_runs != 1:
+        raise SpecError(f"run {run!r} names {n_runs} runs; give a row number or a longer run id")
+    return found[0]
+
+
+def _span(count: int) -> str:
+    return f"0..{count - 1}" if count else "none, nothing is on record yet"
+
+
+def _head(about: Mapping[str, Any]) -> Iterator[str]:
+    """What is said of a run above its turns."""
+    yield (
+        f"run {about['run_id']} · {about['cell']} · replicate {about['replicate']} · {about['status']} · "
+        f"evidence: {about['evidence']}"
+    )
+    yield from (f"{name}: {about[name]}" for name in ("claim", "task") if about[name])
+    if about["validation"]:
+        yield f"coded by {about['classifier']}: {about['validation']}"
+    if about["event_steps"]:
+        yield f"events: {about['event_steps']}"
+
+
+def paragraphs(
+    told: Mapping[str, Any], agents: Sequence[AgentRow], instrument_id: str | None, *, whole: bool = False
+) -> Iterator[str]:
+    """Turns as text.
+
+    Parameters
+    ----------
+    told : mapping
+        As :func:`opinionsim.watching.run_turns` tells turns, and what was read.
+    agents : sequence of AgentRow
+        The agents of the run.
+    instrument_id : str or None
+        The instrument whose codes are shown.
+    whole : bool
+        Whether all messages that were read are named.
+    """
+    names, players = {each.agent: _name(each) for each in agents}, _players(agents)
+    for each in told["turns"]:
+        read = [
+            _author(ref, told["read"][ref]["agent"], names)
+            for ref in each["reads"]
+            if told["read"][ref]["condition"] not in _UNHEARD
+        ]
+        if len(read) > _MOST_NAMED and not whole:
+            # Those who read everything that was said would have headings that grow with every turn.
+            read = [f"{len(read) - _MOST_NAMED + 1} earlier messages", *read[1 - _MOST_NAMED :]]
+        after = f" after reading {', '.join(read)}" if read else ""
+        agent = each["agent"]
+        player = f", {players[agent]}" if players.get(agent) else ""
+        yield (
+            f"\nstep {each['step']}, turn {each['turn']}: {names.get(agent, agent)} (agent {agent}{player}) "
+            f"{each['kind'] or each['act']}{after}{_mark(each, instrument_id)}\n{each['text']}"
+        )
+
+
+def _name(agent: AgentRow) -> str:
+    """Name of an agent; one that is not a participant has its role added, unless that is its name."""
+    if agent.role in ("", "participant") or agent.name.casefold() == agent.role.casefold():
+        return agent.name
+    return f"{agent.name}, {agent.role}" if agent.name else agent.role
+
+
+def _players(agents: Sequence[AgentRow]) -> dict[int, str]:
+    """Model and kind of evidence of each agent, each only if agents differ in it."""
+    told = [name for name in ("model", "evidence") if len({getattr(each, name) for each in agents}) > 1]
+    # Model and evidence of a scripted agent are both called "scripted", which is said once.
+    return {
+        each.agent: ", ".join(dict.fromkeys(filter(None, (getattr(each, name) for name in told)))) for each in agents
+    }
+
+
+def _author(ref: str, agent: int | None, names: Mapping[int, str]) -> str:
+    """The author of a message that a turn read."""
+    if agent is None:
+        return f"the message {ref}"
+    place = f"turn {ref}" if ref.isdecimal() else ref.rpartition("-agent-")[0]
+    return f"{names.get(agent, '?')} ({place})"
+
+
+def _mark(line: Mapping[str, Any], instrument_id: str | None) -> str:
+    """Why a turn's text is not an answer, or how it was coded."""
+    found = [code["value"] for code in line["codes"] if (code["instrument"], code["about"]) == (instrument_id, None)]
+    told = [] if line["condition"] == "answered" else [line["condition"]]
+    if found and line["condition"] in ("answered", "truncated"):
+        told.append(_coded(found[-1]))
+    return f"  [{', '.join(told)}]" if told else ""
+
+
+def _coded(value: float | None) -> str:
+    if value is None:
+        return "no answer"
+    return f"coded {value:+g}" if value else "coded 0"
