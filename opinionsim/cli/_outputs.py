@@ -85,10 +85,10 @@ def table(
     allow_parts: AllowParts = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print opinions by condition with intervals, contrasts, what is missing, and metrics the spec names."""
+    """Print opinions by condition with intervals, contrasts, what is missing, further variables and metrics."""
     from opinionsim import analysis
     from opinionsim.contrasts import analysis_of
-    from opinionsim.metrics import named_metrics, run_metrics, scale_of
+    from opinionsim.metrics import cut, named_metrics, run_metrics, scale_of, variable_means
     from opinionsim.store import open_store
 
     results = read_results(store, experiment, design)
@@ -105,7 +105,11 @@ def table(
     made = [each for each in (verdicts, elections) if each is not None]
     declared, further = analysis_of(results.spec), _further_metrics(results, allow_parts)
     estimand = estimand or declared.estimand
-    values = named_metrics(results.runs, opinions, further, scale_of(opinions)) if further else None
+    beside = variable_means(results.runs, opinions)
+    values = None
+    if further or len(beside):
+        values = named_metrics(results.runs, opinions, further, scale_of(cut(opinions)))
+        values = values.merge(beside, on=["run_id", "cell"], how="left")
     if not made or runs["instrument_id"].notna().any():
         made += analysis.tables(runs, measured, kind, wording, estimand, as_published=as_published)
         if as_published:
