@@ -231,13 +231,20 @@ def plot(
             help="Folder to write to, or a file that ends in .png, .svg or .pdf. Default: figures, beside the store.",
         ),
     ] = None,
+    width: Annotated[
+        float | None,
+        typer.Option("--width", metavar="MM", help="Millimetres: 84 is a column of a journal, 174 a page."),
+    ] = None,
+    font_size: Annotated[
+        float | None, typer.Option("--font-size", metavar="PT", help="Points of titles and names of axes. Default: 9.")
+    ] = None,
     file_format: Annotated[
         Format | None,
         typer.Option("--format", help="File format. Default: png, or that of the file named."),
     ] = None,
 ) -> None:
     """Draw a figure into a file and print its path."""  # fmt: skip
-    from opinionsim.plots import save
+    from opinionsim.plots import paper, save
     from opinionsim.registry import is_path
 
     options = {
@@ -271,7 +278,8 @@ def plot(
         folder = out or Path(results.url.removeprefix("sqlite:///")).parent / "figures"
         told = arguments if design is None else {**arguments, "design": design}
         file = folder / f"{results.name}-{what}{_suffix(told)}.{file_format or 'png'}"
-    say(str(save(draw(results, what, arguments), file)))
+    with paper(width, font_size):
+        say(str(save(draw(results, what, arguments), file)))
     if csv is not None:
         write_frame(numbers(results, what, arguments), csv)
 
