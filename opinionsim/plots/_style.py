@@ -39,7 +39,7 @@ LINES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1
 SHARES = LinearSegmentedColormap.from_list("shares", ("#FFFFFF", "#CFE1EA", "#7FB0C8", "#34789B", "#123C57", "#081C2B"))
 #: Inches of a character of a title, and of a line of it.
 _CHARACTER, _LINE = 0.076, 0.165
-#: Inches of a page below which legends do not fit beside axes; and share of its width that a panel keeps on such a page.
+#: Inches of a page below which legends do not fit beside axes; and the share of its width that a panel keeps there.
 _COLUMN, _NARROWEST = 5.0, 0.45
 #: Bars, light enough for a dotted line to show on them.
 BAR = "#AAB6BE"
