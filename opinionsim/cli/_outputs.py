@@ -85,10 +85,10 @@ def table(
     allow_parts: AllowParts = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print opinions by condition with intervals, contrasts, what is missing, and metrics the spec names."""
+    """Print opinions by condition with intervals, contrasts, what is missing, further variables and metrics."""
     from opinionsim import analysis
     from opinionsim.contrasts import analysis_of
-    from opinionsim.metrics import named_metrics, run_metrics, scale_of
+    from opinionsim.metrics import cut, named_metrics, run_metrics, scale_of, variable_means
     from opinionsim.store import open_store
 
     results = read_results(store, experiment, design)
@@ -105,7 +105,11 @@ def table(
     made = [each for each in (verdicts, elections) if each is not None]
     declared, further = analysis_of(results.spec), _further_metrics(results, allow_parts)
     estimand = estimand or declared.estimand
-    values = named_metrics(results.runs, opinions, further, scale_of(opinions)) if further else None
+    beside = variable_means(results.runs, opinions)
+    values = None
+    if further or len(beside):
+        values = named_metrics(results.runs, opinions, further, scale_of(cut(opinions)))
+        values = values.merge(beside, on=["run_id", "cell"], how="left")
     if not made or runs["instrument_id"].notna().any():
         made += analysis.tables(runs, measured, kind, wording, estimand, as_published=as_published)
         if as_published:
@@ -229,13 +233,20 @@ def plot(
             help="Folder to write to, or a file that ends in .png, .svg or .pdf. Default: figures, beside the store.",
         ),
     ] = None,
+    width: Annotated[
+        float | None,
+        typer.Option("--width", metavar="MM", help="Millimetres: 84 is a column of a journal, 174 a page."),
+    ] = None,
+    font_size: Annotated[
+        float | None, typer.Option("--font-size", metavar="PT", help="Points of titles and names of axes. Default: 9.")
+    ] = None,
     file_format: Annotated[
         Format | None,
         typer.Option("--format", help="File format. Default: png, or that of the file named."),
     ] = None,
 ) -> None:
     """Draw a figure into a file and print its path."""  # fmt: skip
-    from opinionsim.plots import save
+    from opinionsim.plots import paper, save
     from opinionsim.registry import is_path
 
     options = {
@@ -269,7 +280,8 @@ def plot(
         folder = out or Path(results.url.removeprefix("sqlite:///")).parent / "figures"
         told = arguments if design is None else {**arguments, "design": design}
         file = folder / f"{results.name}-{what}{_suffix(told)}.{file_format or 'png'}"
-    say(str(save(draw(results, what, arguments), file)))
+    with paper(width, font_size):
+        say(str(save(draw(results, what, arguments), file)))
     if csv is not None:
         write_frame(numbers(results, what, arguments), csv)
 

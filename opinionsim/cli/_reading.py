@@ -34,19 +34,29 @@ def show(
         ),
     ] = None,
     turn: Annotated[int | None, typer.Option("--turn", metavar="N", help="Only this turn, from 0.")] = None,
+    shifts: Annotated[
+        int | None,
+        typer.Option("--shifts", metavar="N", min=1, help="Only the N largest changes of opinion, and what was read."),
+    ] = None,
     prompt: Annotated[bool, typer.Option("--prompt", help="Also print the literal prompt of each call.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print what was said in a run, who read what, and how each text was coded."""
     from opinionsim.store import find_design, open_store
-    from opinionsim.watching import transcript
+    from opinionsim.watching import transcript, transcript_data
 
+    if prompt and (as_json or shifts is not None):
+        raise SpecError("--prompt goes with neither --json nor --shifts; --turn N --prompt shows the prompts of a turn")
     results = read_results(store, experiment, design)
     with open_store(results.url, write=False) as opened:
         run_ids = [cell.run_id for cell in find_design(opened, results.name, results.design)[0].rows]
         row = row_of(results.name, run_ids, run)
         note_standing(opened, run_ids[row], row)
         number = None if agent is None else _agent_named(agent, opened.agents(run_ids[row]))
-        say(transcript(results, row, number, turn))
+        if as_json:
+            say_json(transcript_data(results, row, number, turn, shifts))
+        else:
+            say(transcript(results, row, number, turn, shifts))
         if prompt:
             _say_prompts(opened, run_ids[row], number, turn)
 

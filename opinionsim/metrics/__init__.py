@@ -77,7 +77,11 @@ from opinionsim.metrics._moments import (
     relative_diversity as relative_diversity,
     skewness as skewness,
 )
-from opinionsim.metrics._named import check_metrics as check_metrics, named_metrics as named_metrics
+from opinionsim.metrics._named import (
+    check_metrics as check_metrics,
+    named_metrics as named_metrics,
+    variable_means as variable_means,
+)
 from opinionsim.metrics._network import (
     active_link_density as active_link_density,
     assortativity as assortativity,

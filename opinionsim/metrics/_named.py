@@ -11,6 +11,7 @@ import pandas as pd
 
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics._frames import final_opinions
+from opinionsim.metrics._instruments import STANCE, by_participants
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart, blamed
 
@@ -53,6 +54,29 @@ def named_metrics(
             for label, each in zip(_labels(parts), parts, strict=True)
         }
     )
+
+
+def variable_means(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
+    """Means of variables beside stance in every run: of a variable of no (0) and yes (1), the share of texts with yes.
+
+    Parameters
+    ----------
+    runs, opinions : DataFrame
+        Frames of a store.
+
+    Returns
+    -------
+    DataFrame
+        One row a run and cell that has any: ``run_id, cell``, and a column ``<variable> of <kind> by <classifier>`` for
+        each instrument and kind of text, without the classifier where it has the variable's name: the mean over all
+        texts of participants that it coded by themselves; NaN where there is none.
+    """
+    kept = (opinions["variable"] != STANCE) & by_participants(opinions, runs)
+    rows = opinions[kept & opinions["about"].isna()] if "about" in opinions.columns else opinions[kept]
+    by = (" by " + rows["classifier"]).where(rows["classifier"] != rows["variable"], "")
+    names = rows["variable"] + " of " + rows["kind"].astype(str) + by
+    made = rows.assign(name=names).pivot_table(index=["run_id", "cell"], columns="name", values="value")
+    return made.rename_axis(columns=None).reset_index()
 
 
 def check_metrics(named: Sequence[NamedPart], scale: OpinionScale, truth: float | None = None) -> None:

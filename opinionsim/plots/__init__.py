@@ -40,6 +40,7 @@ from opinionsim.plots._style import (
     model_colours as model_colours,
     opinion_colours as opinion_colours,
     opinion_map as opinion_map,
+    paper as paper,
 )
 from opinionsim.plots._theory import read_theory as read_theory
 from opinionsim.plots._trajectories import (

@@ -19,7 +19,7 @@ from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import HasFrames, has_frames
 from opinionsim.plots._over_time import Trajectory, trajectories_of
 from opinionsim.plots._ribbons import interval, say_band
-from opinionsim.plots._style import BAR, INK, heading, opinion_colours, opinion_ticks, tidy
+from opinionsim.plots._style import BAR, INK, heading, legend_below, opinion_colours, opinion_ticks, page, pt, tidy
 
 #: Kinds of text off the record, in the order in which they are looked for.
 _OFF_RECORD = ("probe", "self-report")
@@ -259,7 +259,7 @@ def _finish(ax: Axes) -> None:
     """Thin lines at the ticks of the vertical axis, and numbers small enough for a small panel."""
     ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
     tidy(ax)
-    ax.tick_params(labelsize=7.5)
+    ax.tick_params(labelsize=pt(7.5))
 
 
 def before_after(
@@ -270,7 +270,6 @@ def before_after(
     change: Literal["distance", "signed"] = "distance",
     level: float = 0.95,
     wording: str | None = None,
-    width: float = 174.0,
 ) -> Figure:
     """Draw opinions before and after an interaction, and the change by speaking position, two panels a condition.
 
@@ -278,8 +277,6 @@ def before_after(
     ----------
     results, kind, where, by, change, level, wording
         As for :func:`before_after_data`.
-    width : float
-        Millimetres of the figure, at least 80: 84 is a column of a journal, 174 a page.
 
     Returns
     -------
@@ -293,19 +290,17 @@ def before_after(
     Raises
     ------
     SpecError
-        As for :func:`before_after_data`, or if the figure is too narrow.
+        As for :func:`before_after_data`.
     """
-    if not width >= 80:
-        raise SpecError(f"width must be at least 80 millimetres; got {width!r}")
     data = before_after_data(results, kind, where, by, change, level, wording)
     names = data.means["cell"].tolist()
-    n_columns = min(int(width // _PAIR), len(names))
+    inches = page(174.0 / _INCH)
+    n_columns = max(min(int(inches * _INCH // _PAIR), len(names)), 1)
     n_rows = -(-len(names) // n_columns)
-    inches = width / _INCH
     title = heading([data.evidence, *data.notes], inches)
     captions = [heading([_caption(data, name)], inches / n_columns - 0.3) for name in names]
     deepest = sum(max(text.count("\n") for text in captions[row * n_columns :][:n_columns]) for row in range(n_rows))
-    height = n_rows * _HEIGHT / _INCH + 0.15 * (title.count("\n") + 6 + deepest)
+    height = n_rows * _HEIGHT / _INCH + 0.165 * pt(1) * (title.count("\n") + 3 + deepest)
     figure = Figure(figsize=(inches, height), layout="constrained")
     grid = figure.add_gridspec(n_rows, 2 * n_columns, width_ratios=[1, 1.3] * n_columns)
     moves = data.frame["change"]
@@ -317,15 +312,14 @@ def before_after(
         draw_before_after(part, data.means.iloc[place], data.scale, left)
         draw_positions(part, data.by_position[data.by_position["cell"] == name], control, right)
         right.set_ylim(min(moves.min(), 0) - 0.25, moves.max() + 0.25)
-        right.set_ylabel(_CHANGES[change], fontsize=8)
-        left.set_title(captions[place], fontsize=8.5, loc="left")
+        right.set_ylabel(_CHANGES[change], fontsize=pt(8))
+        left.set_title(captions[place], fontsize=pt(8.5), loc="left")
         if not column:
-            left.set_ylabel("opinion", fontsize=8)
+            left.set_ylabel("opinion", fontsize=pt(8))
         if place + n_columns >= len(names):
-            right.set_xlabel("speaking position", fontsize=8)
-    figure.suptitle(title, fontsize=8.5, x=0.01, ha="left")
-    handles = _legend(data, control, inches)
-    figure.legend(handles=handles, loc="outside lower left", fontsize=8, frameon=False)
+            right.set_xlabel("speaking position", fontsize=pt(8))
+    figure.suptitle(title, fontsize=pt(8.5), x=0.01, ha="left")
+    legend_below(figure, _legend(data, control))
     return figure
 
 
@@ -336,12 +330,12 @@ def _caption(data: BeforeAfterData, name: str) -> str:
     return f"{name} ({runs}{', control' if name in data.controls else ''})"
 
 
-def _legend(data: BeforeAfterData, control: float, width: float) -> list[Line2D]:
-    """Entries for the marks, broken to a width in inches."""
+def _legend(data: BeforeAfterData, control: float) -> list[Line2D]:
+    """Entries for the marks."""
     said = {
         "participants by opinion before; width and dots: their number": {"color": BAR, "linewidth": 4},
         f"mean over runs{data.band.replace('band: ', '; bar: ')}": _MEAN,
     }
     if not np.isnan(control):
         said["mean of the control, where nobody reads another"] = {**_CONTROL, "color": INK}
-    return [Line2D([], [], **{**look, "label": heading([text], width - 0.3)}) for text, look in said.items()]
+    return [Line2D([], [], **{**look, "label": text}) for text, look in said.items()]

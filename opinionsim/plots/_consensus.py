@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from opinionsim.errors import SpecError
 from opinionsim.evidence import evidence_statement
 from opinionsim.plots._inputs import pick_run, provenance
-from opinionsim.plots._style import INK, SHARES, colour_bar, heading, tidy
+from opinionsim.plots._style import INK, SHARES, colour_bar, heading, page, pt, tidy
 from opinionsim.schedules import rows_of
 from opinionsim.store import Results
 
@@ -124,11 +124,11 @@ def consensus(source: Results, run: str | int | None = None) -> Figure:
     citizens = list(dict.fromkeys(data.frame["name"]))
     rules = list(dict.fromkeys(data.rules["rule"]))
     widths = [0.42 * data.frame.loc[data.frame["round"] == each, "candidate"].nunique() + 0.3 for each in rounds]
-    width = max(sum(widths) + 4.6, 7.0)
+    width = page(max(sum(widths) + 4.6, 7.0))
     title = heading(data.lines, width - 0.3)
     height = 0.3 * (len(citizens) + len(rules)) + 1.5 + 0.165 * title.count("\n")
     figure = Figure(figsize=(width, height), layout="constrained")
-    figure.suptitle(title, fontsize=9.5, x=0.01, ha="left")
+    figure.suptitle(title, fontsize=pt(9.5), x=0.01, ha="left")
     grid = figure.add_gridspec(
         2, len(rounds) + 1, width_ratios=[*widths, 2.0], height_ratios=[max(len(rules), 1), len(citizens)]
     )
@@ -140,10 +140,10 @@ def consensus(source: Results, run: str | int | None = None) -> Figure:
         order = mean.sort_values(ascending=not rated, kind="stable").index.tolist()
         above, below = figure.add_subplot(grid[0, place]), figure.add_subplot(grid[1, place])
         _draw_rules(data.rules[data.rules["round"] == number], order, rules, above)
-        above.set_title("opinion round" if number == 0 else f"critique round {number}", fontsize=9, loc="left")
+        above.set_title("opinion round" if number == 0 else f"critique round {number}", fontsize=pt(9), loc="left")
         mesh = _draw_support(own, order, citizens, rated, below)
         for ax, names in ((above, rules), (below, citizens)):
-            ax.set_yticks(np.arange(len(names)) + 0.5, names if place == 0 else [""] * len(names), fontsize=8)
+            ax.set_yticks(np.arange(len(names)) + 0.5, names if place == 0 else [""] * len(names), fontsize=pt(8))
         panels.append(below)
     if len(data.opinions):
         _draw_changes(data.opinions, citizens, figure.add_subplot(grid[1, -1]))
@@ -163,12 +163,13 @@ def _draw_support(own: pd.DataFrame, order: list[int], citizens: list[str], rate
         share = (values[row, column] - lowest) / (highest - lowest)
         dark = (share if rated else 1 - share) > 0.45
         colour = "white" if dark else "#222222"
-        ax.text(column + 0.5, row + 0.5, f"{values[row, column]:g}", ha="center", va="center", color=colour, fontsize=8)
+        text = f"{values[row, column]:g}"
+        ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=colour, fontsize=pt(8))
     for winner in own.loc[own["winner"], "candidate"].unique():
         place = order.index(winner), 0
         ax.add_patch(Rectangle(place, 1, len(citizens), fill=False, edgecolor="#D55E00", linewidth=2.2, clip_on=False))
-    ax.set_xticks(np.arange(len(order)) + 0.5, [str(each) for each in order], fontsize=8)
-    ax.set_xlabel("candidate (its turn), winner framed", fontsize=9)
+    ax.set_xticks(np.arange(len(order)) + 0.5, [str(each) for each in order], fontsize=pt(8))
+    ax.set_xlabel("candidate (its turn), winner framed", fontsize=pt(9))
     _bare(ax)
     return mesh
 
@@ -200,7 +201,7 @@ def _draw_changes(opinions: pd.DataFrame, citizens: Sequence[str], ax: Axes) -> 
     points = [float(point) for point in opinions["scale"].iloc[0].split(",")]
     ax.set(xlim=(points[0] - 0.3, points[-1] + 0.3), ylim=(0, len(citizens)))
     ax.set_yticks(np.arange(len(citizens)) + 0.5, [""] * len(citizens))
-    ax.set_title("opinion: first (ring), last (dot)", fontsize=9, loc="left")
-    ax.set_xlabel("opinion", fontsize=9)
+    ax.set_title("opinion: first (ring), last (dot)", fontsize=pt(9), loc="left")
+    ax.set_xlabel("opinion", fontsize=pt(9))
     ax.grid(axis="both", color="#E4E4E4", linewidth=0.8)
     tidy(ax)

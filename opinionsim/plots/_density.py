@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._events import draw_marks
 from opinionsim.plots._over_time import Bins, Source, Trajectory, TrajectorySet, bins_of, stacked, trajectories_of
-from opinionsim.plots._style import SHARES, colour_bar, name_outer, new_panels, opinion_ticks
+from opinionsim.plots._style import SHARES, colour_bar, name_outer, new_panels, opinion_ticks, pt
 from opinionsim.store import Mark
 
 
@@ -137,7 +137,7 @@ def draw_density(part: pd.DataFrame, ax: Axes, most: float) -> Any:
     mesh.set_rasterized(True)
     ax.set_facecolor("#EFEFEF")
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    ax.tick_params(labelsize=8.5, length=3, color="#888888")
+    ax.tick_params(labelsize=pt(8.5), length=3, color="#888888")
     return mesh
 
 

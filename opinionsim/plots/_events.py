@@ -7,7 +7,7 @@ from textwrap import shorten
 
 from matplotlib.axes import Axes
 
-from opinionsim.plots._style import INK
+from opinionsim.plots._style import INK, pt
 from opinionsim.store import Mark
 
 #: Most characters of the label of a mark.
@@ -31,7 +31,7 @@ def draw_marks(ax: Axes, marks: Iterable[Mark]) -> None:
             rotation=90,
             ha="right",
             va="top",
-            fontsize=6.5,
+            fontsize=pt(6.5),
             color=INK,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.6},
             zorder=4,

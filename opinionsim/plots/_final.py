@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,11 +11,8 @@ from matplotlib.ticker import MaxNLocator
 from opinionsim import metrics
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import HasFrames
-from opinionsim.plots._style import BAR, new_axes, opinion_ticks, signed, tidy
+from opinionsim.plots._style import BAR, new_axes, opinion_ticks, pt, set_heading, signed, tidy
 from opinionsim.plots._trajectories import TrajectoryData, trajectory_data
-
-#: Characters a line of the title may have on a figure of the default width.
-_TITLE_WIDTH = 80
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +49,8 @@ class FinalData:
 
     @property
     def moments(self) -> tuple[str, str]:
-        """Mean opinion and diversity as texts."""
-        return f"mean {_printed(self.bias)}", f"diversity {_printed(self.diversity)}"
+        """Mean opinion (B) and diversity (D) as texts."""
+        return f"B {_printed(self.bias)}", f"D {_printed(self.diversity)}"
 
 
 def _printed(value: float) -> str:
@@ -109,9 +105,11 @@ def draw_final(data: FinalData, ax: Axes, *, horizontal: bool) -> None:
     bars(data.scale.values, data.counts, 1.0, color=BAR, edgecolor="white", linewidth=1.2)
     if not np.isnan(data.bias):
         line(data.bias, color="black", linestyle=":", linewidth=1.6)
-    count_axis = ax.xaxis if horizontal else ax.yaxis
-    count_axis.set_major_locator(MaxNLocator(nbins=2 if horizontal else 5, integer=True))
-    (ax.set_xlim if horizontal else ax.set_ylim)(0, data.n_agents)
+    if horizontal:
+        ax.set(xlim=(0, data.n_agents), xticks=[0, data.n_agents])
+    else:
+        ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+        ax.set_ylim(0, data.n_agents)
     tidy(ax)
 
 
@@ -154,9 +152,8 @@ def final_distribution(
         data.scale.points,
         [label.replace("  ", " ").replace(" ", "\n") for label in opinion_ticks(data.scale, words=True)],
     )
-    ax.set_ylabel("agents", fontsize=9)
+    ax.set_ylabel("agents", fontsize=pt(9))
     never = f", {data.n_never} of {data.n_agents} agents never measured" if data.n_never else ""
-    summary = f"{', '.join(data.moments)} (ddof {data.ddof}){never}"
-    lines = f"{data.evidence}\n{data.title}\n{summary}".split("\n")
-    ax.set_title("\n".join(fill(line, _TITLE_WIDTH) for line in lines), fontsize=9, loc="left")
+    summary = f"mean {_printed(data.bias)}, diversity {_printed(data.diversity)} (ddof {data.ddof}){never}"
+    set_heading(ax, [data.evidence, data.title, summary])
     return ax

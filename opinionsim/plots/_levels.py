@@ -14,6 +14,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from opinionsim import metrics
 from opinionsim.errors import SpecError
 from opinionsim.plots._inputs import axis_name
+from opinionsim.plots._style import pt
 
 Scale = Literal["linear", "log"]
 
@@ -151,7 +152,7 @@ def set_levels(axis: Axis, levels: Levels, ends: tuple[float, float], inches: fl
     set_scale: Any = axis.axes.set_xscale if across else axis.axes.set_yscale
     set_scale("log" if levels.log else "linear")
     set_limits(*ends)
-    axis.set_label_text(parameter_name(levels.column), fontsize=9)
+    axis.set_label_text(parameter_name(levels.column), fontsize=pt(9))
     texts, at = levels.texts, levels.places
     if not levels.numeric:
         apart = -(-len(at) // _MOST_NAMED)

@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 
 from opinionsim.errors import whole_number
 from opinionsim.plots._over_time import Source, one_trajectory
-from opinionsim.plots._style import opinion_map, time_axis
+from opinionsim.plots._style import opinion_map, pt, time_axis
 
 #: Most agents drawn by default.
 _MOST_LINES = 300
@@ -101,5 +101,5 @@ def draw_lines(data: LineData, ax: Axes) -> None:
     ax.add_collection(LineCollection(list(paths), colors=list(colours), linewidths=width, alpha=alpha))
     margin = 0.03 * (high - low)
     ax.set(xlim=(times[0], max(times[-1], times[0] + 1)), ylim=(low - margin, high + margin))
-    ax.set_ylabel("opinion", fontsize=9)
+    ax.set_ylabel("opinion", fontsize=pt(9))
     time_axis(ax)

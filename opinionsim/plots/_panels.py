@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from textwrap import fill
 from typing import Any, Literal
 
 import numpy as np
@@ -28,11 +27,17 @@ from opinionsim.plots._inputs import (
     read_for_stance,
 )
 from opinionsim.plots._over_time import scale_of_all
-from opinionsim.plots._style import legend_handles, model_colours, model_handles
-from opinionsim.plots._trajectories import TrajectoryData, check_color_by, draw_trajectories, trajectory_data
+from opinionsim.plots._style import heading, legend_below, legend_handles, model_colours, model_handles, page, pt
+from opinionsim.plots._trajectories import (
+    TrajectoryData,
+    check_color_by,
+    draw_trajectories,
+    more_handles,
+    trajectory_data,
+)
 
-#: Inches of a character of the title and of a panel's title, and of a line of either.
-_TITLE_CHARACTER, _CAPTION_CHARACTER, _LINE = 0.078, 0.074, 0.17
+#: Inches of a line of text.
+_LINE = 0.17
 #: Inches: width of the lines, width of the lines with the histogram, and height of a panel.
 _LINES_WIDTH, _PANEL_WIDTH, _PANEL_HEIGHT = 4.0, 5.2, 2.15
 
@@ -145,12 +150,12 @@ def panels_data(
     with mentioning(others):
         arrangement = arrange(runs, rows, columns, where or {}, replicate)
     _, unread = read_for_stance(matching(taken, {"replicate": replicate, **(where or {})}), kind)
-    results = Frames(runs, results.agents, stance_rows(runs, results.opinions))
+    frames = Frames(runs, results.agents, stance_rows(runs, results.opinions), turns=getattr(results, "turns", None))
     every = [place.run for place in [*arrangement.places, *arrangement.controls]]
-    used = results.opinions["instrument_id"].isin([run["instrument_id"] for run in every])
-    scale = scale_of_all(results.opinions[used])
-    drawn = [_panel(results, place, kind, scale, ddof) for place in arrangement.places]
-    drawn += [replace(_panel(results, place, kind, scale, ddof), final=None) for place in arrangement.controls]
+    used = frames.opinions["instrument_id"].isin([run["instrument_id"] for run in every])
+    scale = scale_of_all(frames.opinions[used])
+    drawn = [_panel(frames, place, kind, scale, ddof) for place in arrangement.places]
+    drawn += [replace(_panel(frames, place, kind, scale, ddof), final=None) for place in arrangement.controls]
     shown = pd.DataFrame([place.run for place in arrangement.places])
     differing = tuple(str(column) for column in shown.columns if shown[column].nunique(dropna=False) > 1)
     which = f"one run a panel, replicate {replicate} (of {replicates})" if replicates > 1 else "one run a panel"
@@ -198,10 +203,10 @@ def _never(drawn: Sequence[Panel]) -> str:
     return f"{n_never} of {n_agents} agents never measured" if n_never else ""
 
 
-def _panel(results: HasFrames, place: Place, kind: str | None, scale: OpinionScale, ddof: int) -> Panel:
+def _panel(results: Frames, place: Place, kind: str | None, scale: OpinionScale, ddof: int) -> Panel:
     """The data of one panel."""
     same = results.runs[(results.runs["run_id"] == place.run["run_id"]) & (results.runs["cell"] == place.run["cell"])]
-    trajectory = trajectory_data(Frames(same, results.agents, results.opinions), 0, kind, scale)
+    trajectory = trajectory_data(Frames(same, *results[1:]), 0, kind, scale)
     final = from_trajectories(trajectory, ddof)
     return Panel(place.row, place.column, place.title, str(place.run["run_id"]), trajectory, final)
 
@@ -250,47 +255,44 @@ def panels(
     models = [name for panel in data.panels for name in panel.trajectory.models]
     of_models = model_colours(models) if color_by == "model" else None
     width = max(0.6 + _PANEL_WIDTH * data.n_columns, 7.2)
-    heading = _wrap([data.evidence, data.title, *data.note.split("\n")], width - 0.4, _TITLE_CHARACTER)
-    height = 1.0 + _LINE * (heading.count("\n") + 1) + _PANEL_HEIGHT * data.n_rows + _LINE * _extra_lines(data)
-    figure = Figure(figsize=(width, height), layout="constrained")
-    spec = figure.add_gridspec(data.n_rows, 2 * data.n_columns, width_ratios=[4.2, 1] * data.n_columns)
+    scaled = page(width) / width
+    title = heading([data.evidence, data.title, f"B: mean, D: diversity; {data.note}"], page(width) - 0.4)
+    text = _LINE * pt(1) * (title.count("\n") + 1 + _extra_lines(data, scaled))
+    height = 0.4 + text + _PANEL_HEIGHT * scaled**0.5 * data.n_rows
+    figure = Figure(figsize=(page(width), height), layout="constrained")
+    spec = figure.add_gridspec(data.n_rows, 2 * data.n_columns, width_ratios=[3, 1] * data.n_columns)
     first = figure.add_subplot(spec[data.panels[0].row, _across(data.panels[0])])
     for panel in data.panels:
         ax = first if panel is data.panels[0] else figure.add_subplot(spec[panel.row, _across(panel)], sharey=first)
         draw_trajectories(panel.trajectory, ax, words=False, of_models=of_models)
-        _caption(ax, panel, data)
+        _caption(ax, panel, data, scaled)
         if panel.final is not None:
             bars = figure.add_subplot(spec[panel.row, 2 * panel.column + 1], sharey=first)
             draw_final(panel.final, bars, horizontal=True)
             bars.tick_params(labelleft=False)
-            bars.set_title("\n".join(panel.final.moments), fontsize=8, loc="left")
+            bars.set_title("\n".join(panel.final.moments), fontsize=pt(8), loc="right")
             if _is_lowest(panel, [other for other in data.panels if other.final]):
-                bars.set_xlabel("agents", fontsize=9)
+                bars.set_xlabel("agents", fontsize=pt(9))
     assigned = np.concatenate([panel.trajectory.assigned for panel in data.panels])
     if of_models is None:
         handles = legend_handles(data.panels[0].trajectory.scale, assigned, words=True)
     else:
         handles = model_handles(of_models, assigned)
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8.5, frameon=False)
-    figure.suptitle(heading, fontsize=10)
+    handles += more_handles([panel.trajectory for panel in data.panels])
+    legend_below(figure, handles)
+    figure.suptitle(title, fontsize=pt(9), x=0.01, ha="left")
     return figure
 
 
-def _wrap(lines: Sequence[str], width: float, character: float) -> str:
-    """Lines broken to a width in inches, without the empty ones."""
-    return "\n".join(fill(line, int(width / character), break_on_hyphens=False) for line in lines if line)
-
-
-def _panel_title(panel: Panel) -> str:
+def _panel_title(panel: Panel, scaled: float) -> str:
     """The panel's own title, broken to its width."""
-    width = _LINES_WIDTH if panel.final else _PANEL_WIDTH
-    return _wrap(panel.title.split("\n"), width, _CAPTION_CHARACTER)
+    return heading([panel.title], scaled * (_LINES_WIDTH if panel.final else _PANEL_WIDTH))
 
 
-def _extra_lines(data: PanelsData) -> int:
+def _extra_lines(data: PanelsData, scaled: float) -> int:
     """Lines of panel titles beyond the two that bias and diversity take, summed over rows."""
     return sum(
-        max(max(0, _panel_title(panel).count("\n") - 1) for panel in data.panels if panel.row == row)
+        max(max(0, _panel_title(panel, scaled).count("\n") - 1) for panel in data.panels if panel.row == row)
         for row in {panel.row for panel in data.panels}
     )
 
@@ -305,15 +307,14 @@ def _is_lowest(panel: Panel, panels: Sequence[Panel]) -> bool:
     return panel.row == max(other.row for other in panels if other.column == panel.column)
 
 
-def _caption(ax: Axes, panel: Panel, data: PanelsData) -> None:
+def _caption(ax: Axes, panel: Panel, data: PanelsData, scaled: float) -> None:
     """Write grid headings on the top row and left column, or the panel's own title, and the names of the axes."""
-    heading = data.column_titles[panel.column] if panel.row == 0 and data.column_titles else ""
-    ax.set_title(_panel_title(panel) or _wrap([heading], _LINES_WIDTH, _CAPTION_CHARACTER), fontsize=9.5, loc="left")
+    above = data.column_titles[panel.column] if panel.row == 0 and data.column_titles else ""
+    own = _panel_title(panel, scaled) or heading([above], _LINES_WIDTH * scaled - 0.3)
+    ax.set_title(own, fontsize=pt(9), loc="left")
     ax.tick_params(labelleft=panel.column == 0)
     if panel.column == 0:
         level = data.row_titles[panel.row] if panel.row < len(data.row_titles) else ""
-        ax.set_ylabel(
-            "\n".join(filter(None, [_wrap([level], _PANEL_HEIGHT, _CAPTION_CHARACTER), "opinion"])), fontsize=9
-        )
+        ax.set_ylabel(heading([level, "opinion"], _PANEL_HEIGHT * scaled**0.5), fontsize=pt(9))
     if not _is_lowest(panel, data.panels):
         ax.set_xlabel("")

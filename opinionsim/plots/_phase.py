@@ -16,14 +16,13 @@ from opinionsim.plots._levels import Scale, check_scale, levels_of, parameter_na
 from opinionsim.plots._phase_data import PhaseData, phase_data
 from opinionsim.plots._phase_lines import MOST_LINES, draw_phase_lines, line_colours
 from opinionsim.plots._phase_map import check_contours, draw_phase_map
-from opinionsim.plots._style import heading, set_heading
+from opinionsim.plots._style import heading, legend_below, page, pt, set_heading
 from opinionsim.plots._theory import Curve, curves
 
 #: Millimetres of an inch, and the least of a figure and of each of several panels side by side.
-_INCH, _NARROWEST, _PANEL = 25.4, 80.0, 84.0
+_INCH, _PANEL = 25.4, 84.0
 #: Height of a panel as a part of its width, its greatest inches, and inches of a line of text and of the axes' names.
 _SHAPE, _HIGHEST, _LINE, _LEFT = 0.74, 4.3, 0.165, 0.75
-_CHARACTER = 0.075
 _QUANTITIES: Mapping[str, tuple[Literal["mean", "spread"], ...]] = {
     "mean": ("mean",),
     "spread": ("spread",),
@@ -48,7 +47,6 @@ def phase_diagram(
     scale: Mapping[str, Scale] | None = None,
     contours: Sequence[float] = (),
     theory: Mapping[str, Curve] | None = None,
-    width: float = 174.0,
 ) -> Axes:
     """Draw measures of runs over one or two swept parameters.
 
@@ -67,8 +65,6 @@ def phase_diagram(
     theory : mapping of str to callable or (x, y), optional
         Curves on top, by the label they have in the legend: functions of `x`, or two arrays. On lines, `y` is a value
         of the one measure; on a map, a value of the parameter `y`. They widen the axis a little, not to their whole.
-    width : float
-        Millimetres of a new figure, at least 80: 84 is a column of a journal, 174 a page.
 
     Returns
     -------
@@ -87,8 +83,6 @@ def phase_diagram(
     """
     if show not in _QUANTITIES:
         raise SpecError(f"show must be 'mean', 'spread' or 'both'; got {show!r}")
-    if not width >= _NARROWEST:
-        raise SpecError(f"width must be at least {_NARROWEST:g} millimetres; got {width!r}")
     data = phase_data(source, x, y, value, where, kind, band, level, wording, lines=lines)
     panels = [(measure, quantity) for measure in data.labels for quantity in _QUANTITIES[show]]
     if ax is not None and len(panels) > 1:
@@ -105,10 +99,10 @@ def phase_diagram(
         inches = (6.0, 4.0) if figure is None else figure.get_size_inches() * (place.width, place.height)
         handles = drawing.draw(*panels[0], ax, (float(inches[0]), float(inches[1])))
         if handles:
-            ax.legend(handles=handles, title=drawing.legend_title, fontsize=8, title_fontsize=8, framealpha=0.85)
+            ax.legend(handles=handles, title=drawing.legend_title, title_fontsize=pt(8), fontsize=pt(8))
         set_heading(ax, title)
         return ax
-    return _new_figure(drawing, panels, title, width / _INCH)
+    return _new_figure(drawing, panels, title, page(174.0 / _INCH))
 
 
 class _Drawing:
@@ -178,26 +172,16 @@ def _new_figure(
     stated = heading(title, room)
     high = min(_SHAPE * inches / n_columns, _HIGHEST)
     size = (inches / n_columns - _LEFT - (0.85 if drawing.y is not None else 0.1), high - 0.55)
-    figure = Figure(figsize=(inches, high * n_rows + _LINE * (stated.count("\n") + 1)), layout="constrained")
+    figure = Figure(figsize=(inches, high * n_rows + _LINE * pt(1) * (stated.count("\n") + 1)), layout="constrained")
     grid = figure.add_gridspec(n_rows, n_columns)
     axes = [figure.add_subplot(grid[divmod(place, n_columns)]) for place in range(len(panels))]
     handles: dict[str, Artist] = {}
     for (measure, quantity), each in zip(panels, axes, strict=True):
         handles |= {str(handle.get_label()): handle for handle in drawing.draw(measure, quantity, each, size)}
     if len(panels) > 1:
-        figure.suptitle(stated, fontsize=9, x=0.01, ha="left")
+        figure.suptitle(stated, fontsize=pt(9), x=0.01, ha="left")
     else:
-        axes[0].set_title(stated, fontsize=9, loc="left")
+        axes[0].set_title(stated, fontsize=pt(9), loc="left")
     if handles:
-        for handle in handles.values():
-            handle.set_label(heading([str(handle.get_label())], inches - 0.6))
-        texts = [str(handle.get_label()).split("\n") for handle in handles.values()]
-        widest = max(len(line) for text in texts for line in text) * _CHARACTER + 0.55
-        columns = min(max(int(inches // widest), 1), len(handles))
-        entries = -(-len(handles) // columns) * max(map(len, texts)) + (drawing.legend_title is not None)
-        figure.set_figheight(figure.get_figheight() + _LINE * entries + 0.1)
-        figure.legend(
-            handles=list(handles.values()), loc="outside lower left", ncols=columns, fontsize=8, frameon=False,
-            title=drawing.legend_title, title_fontsize=8, alignment="left",
-        )  # fmt: skip
+        legend_below(figure, list(handles.values()), drawing.legend_title)
     return axes[0]

@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from opinionsim.errors import SpecError
 from opinionsim.plots._levels import Levels, parameter_name, set_levels, tick_log
 from opinionsim.plots._phase_data import PhaseData
-from opinionsim.plots._style import INK, LINES, colour_bar, heading, model_colours, tidy
+from opinionsim.plots._style import INK, LINES, colour_bar, heading, model_colours, pt, tidy
 
 #: Most lines told apart by colour, style and mark; more have the colours of a scale, and no bands.
 MOST_LINES = 10
@@ -185,7 +185,7 @@ def _set_axes(
         tick_log(ax.yaxis, (float(ends[0]), float(ends[1])))
     else:
         ax.yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
-    ax.set_ylabel(heading([data.label_of(measure, quantity)], size[1]), fontsize=9)
+    ax.set_ylabel(heading([data.label_of(measure, quantity)], size[1]), fontsize=pt(9))
     ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
     tidy(ax)
 

@@ -16,7 +16,7 @@ from matplotlib.patheffects import AbstractPathEffect, withStroke
 from opinionsim.errors import SpecError
 from opinionsim.plots._levels import Levels, number_text, set_levels, tick_log
 from opinionsim.plots._phase_data import PhaseData
-from opinionsim.plots._style import LINES, SHARES, colour_bar, heading, opinion_map, signed
+from opinionsim.plots._style import LINES, SHARES, colour_bar, heading, opinion_map, pt, signed
 
 #: Most places of a map with printed numbers, and inches of a character of them and of a line.
 _MOST_PRINTED, _CHARACTER, _LINE = 64, 0.068, 0.16
@@ -58,7 +58,7 @@ def draw_phase_map(
     mesh = ax.pcolormesh(x.edges, y.edges, np.ma.masked_invalid(table), **colours, edgecolors="face", linewidth=0.1)
     set_levels(ax.xaxis, x, (x.edges[0], x.edges[-1]), size[0])
     set_levels(ax.yaxis, y, (y.edges[0], y.edges[-1]), size[1])
-    ax.tick_params(labelsize=8.5, length=2, color="#888888")
+    ax.tick_params(labelsize=pt(8.5), length=2, color="#888888")
     ax.spines[:].set_visible(False)
     handles: list[Artist] = []
     if np.isnan(table).any():
@@ -120,7 +120,7 @@ def _draw_contours(table: np.ndarray, levels: Sequence[float], x: Levels, y: Lev
         return
     drawn = ax.contour(x.places, y.places, np.ma.masked_invalid(table), within, colors="black", linewidths=1.1)
     drawn.set_path_effects(_HALO)
-    for text in ax.clabel(drawn, fmt=number_text, fontsize=7.5, inline_spacing=2):
+    for text in ax.clabel(drawn, fmt=number_text, fontsize=pt(7.5), inline_spacing=2):
         text.set_path_effects(_HALO)
 
 
@@ -162,7 +162,7 @@ def _print(table: np.ndarray, mesh: Any, x: Levels, y: Levels, ax: Axes, size: t
         red, green, blue, _ = mesh.cmap(mesh.norm(table[row, column]))
         dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
         ax.text(
-            x.places[column], y.places[row], text, ha="center", va="center", fontsize=8,
+            x.places[column], y.places[row], text, ha="center", va="center", fontsize=pt(8),
             color="white" if dark else "#222222",
         )  # fmt: skip
 

@@ -15,7 +15,7 @@ from opinionsim import metrics
 from opinionsim.errors import SpecError
 from opinionsim.plots._events import draw_marks
 from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, stacked, trajectories_of
-from opinionsim.plots._style import LINES, legend_beside, model_colours, new_axes, set_heading, time_axis
+from opinionsim.plots._style import LINES, legend_beside, model_colours, new_axes, pt, set_heading, time_axis
 from opinionsim.store import Mark
 
 #: Characters a line of the legend may have.
@@ -192,7 +192,7 @@ def draw_ribbons(data: RibbonData, ax: Axes) -> None:
         ax.plot(step, part["mean"], color=colour, linestyle=LINES[place % len(LINES)], linewidth=1.7, label=label)
     draw_marks(ax, data.events)
     ax.set_xlim(data.frame["step"].min(), max(data.frame["step"].max(), 1))
-    ax.set_ylabel(f"{data.metric.replace('_', ' ')}: {metrics.find_metric(data.metric).meaning}", fontsize=9)
+    ax.set_ylabel(f"{data.metric.replace('_', ' ')}: {metrics.find_metric(data.metric).meaning}", fontsize=pt(9))
     time_axis(ax)
 
 
@@ -233,7 +233,7 @@ def ribbons(
     data = ribbon_data(source, metric, kind, where, by, band, level, wording, **options)
     ax = new_axes(8.4, 4.2) if ax is None else ax
     draw_ribbons(data, ax)
-    set_heading(ax, [data.evidence, *data.notes])
     if legend:
         legend_beside(ax, fill(f"mean of runs; {data.band}", _NAME_WIDTH) if data.band else "", handlelength=2.8)
+    set_heading(ax, [data.evidence, *data.notes])
     return ax

@@ -36,11 +36,9 @@ def check_suffix(path: str | Path) -> None:
 
 def _root(figure: Figure | Axes) -> Figure:
     """The whole figure of axes, also if they lie on a subfigure."""
-    whole: Any = figure
-    while not isinstance(whole, Figure):
-        if whole is None:
-            raise SpecError("these axes lie on no figure, so there is nothing to save")
-        whole = whole.figure
+    whole = figure if isinstance(figure, Figure) else figure.get_figure(root=True)
+    if whole is None:
+        raise SpecError("these axes lie on no figure, so there is nothing to save")
     return whole
 
 

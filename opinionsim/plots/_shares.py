@@ -13,7 +13,7 @@ from opinionsim.classic import MODELS
 from opinionsim.errors import SpecError, whole_number
 from opinionsim.plots._inputs import has_frames
 from opinionsim.plots._over_time import Source, one_trajectory
-from opinionsim.plots._style import legend_beside, opinion_map, time_axis
+from opinionsim.plots._style import legend_beside, opinion_map, pt, time_axis
 
 #: Most opinions with an area of their own by default.
 _MOST_OPINIONS = 6
@@ -128,7 +128,7 @@ def draw_shares(data: ShareData, ax: Axes, *, legend: bool) -> None:
         times, shares = np.array([times[0], times[0] + 1]), np.repeat(shares, 2, axis=1)
     areas = ax.stackplot(times, shares, colors=colours, labels=names, edgecolor="white", linewidth=0.4)
     ax.set(xlim=(times[0], times[-1]), ylim=(0, 1))
-    ax.set_ylabel("share of agents", fontsize=9)
+    ax.set_ylabel("share of agents", fontsize=pt(9))
     time_axis(ax)
     if legend:
         legend_beside(ax, "opinion", handles=areas[::-1])

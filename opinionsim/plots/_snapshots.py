@@ -19,10 +19,12 @@ from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import has_frames, pick_run
 from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, one_trajectory
-from opinionsim.plots._style import INK, colour_bar, new_panels, opinion_map, opinion_ticks
+from opinionsim.plots._style import INK, colour_bar, legend_below, new_panels, opinion_map, opinion_ticks, pt
 
 #: Most agents in a figure; and most for which the ties of a complete network are drawn.
-_MOST_AGENTS, _MOST_COMPLETE = 400, 12
+_MOST_AGENTS, _MOST_COMPLETE = 2000, 12
+#: Most agents on panels of the usual size.
+_MANY = 400
 #: Moments drawn by default, and most that may be named.
 _MOMENTS, _MOST_MOMENTS = 4, 12
 #: Colours of ties, of ties of negative weight, and of rings of agents without an opinion.
@@ -103,7 +105,7 @@ def snapshot_data(
     Raises
     ------
     SpecError
-        If there are more than 400 agents, no such run or moment, or the frames have no edges.
+        If there are more than 2,000 agents, no such run or moment, or the frames have no edges.
     """
     trajectory, drawn = one_trajectory(source, run, kind)
     n = trajectory.values.shape[1]
@@ -209,8 +211,11 @@ def _layout(n: int, ties: pd.DataFrame, seed: int, *, circle: bool) -> np.ndarra
     if circle or n == 1:
         found = nx.circular_layout(graph)
     else:
-        found = nx.spring_layout(graph, seed=seed, iterations=200, weight=None)
+        found = nx.spring_layout(graph, seed=seed, iterations=200 if n <= _MANY else 60, weight=None)
     places = np.array([found[agent] for agent in range(n)], dtype=float)
+    if n > _MANY:  # a few far ones would leave the others no room
+        places -= np.median(places, axis=0)
+        places = np.sign(places) * np.sqrt(np.abs(places) / np.abs(places).max(axis=0))
     return places / max(float(np.abs(places).max()), 1e-9)
 
 
@@ -223,11 +228,12 @@ def draw_snapshot(
     """
     places = nodes[["x", "y"]].to_numpy(float)
     n = len(places)
-    area = float(np.clip(3200 / max(n, 1), 10, 110))
+    room = ax.get_window_extent().width / ax.figure.dpi / 2  # of a panel on a page of its own width, or less
+    area = float(np.clip(3200 / max(n, 1), 10 if n <= _MANY else 5, 110)) * min(room, 1) ** 2
     ends = ties[["source", "target"]].to_numpy(int)
     lines = places[ends]
     colours = np.where(ties["weight"].to_numpy(float) < 0, _AGAINST, _TIE)
-    width = float(np.clip(60 / max(len(ties), 1), 0.35, 1.0))
+    width = float(np.clip(60 / max(len(ties), 1), 0.35 if n <= _MANY else 0.15, 1.0))
     if directed and len(ends):
         _draw_arrows(ax, lines, colours, width, np.sqrt(area) / 2)
     else:
@@ -244,7 +250,7 @@ def draw_snapshot(
     ring = silent & ~np.isnan(held)
     edge = to_rgba_array(np.where(silent, _SILENT, "#33404A"))
     edge[ring] = opinion_map()(norm(held[ring]))
-    widths = np.where(ring, _RING, 0.6)
+    widths = np.where(ring, _RING, 0.6) * min(np.sqrt(area / 10), 1)
     ax.scatter(places[:, 0], places[:, 1], s=area, c=fill, edgecolors=list(edge), linewidths=list(widths), zorder=2)
     ax.set(xlim=(-1.12, 1.12), ylim=(-1.12, 1.12), xticks=[], yticks=[], aspect="equal")
     ax.spines[:].set_visible(False)
@@ -294,17 +300,18 @@ def network_snapshots(
     moments = dict(list(data.nodes.groupby("step")))
     names = [f"step {moment}" for moment in data.nodes["step"].unique()]
     columns = len(names) if len(names) <= 4 else -(-len(names) // 2) if len(names) <= 8 else 4
-    figure, axes = new_panels(names, [data.evidence, *data.notes], (_SIDE, _SIDE), columns)
+    side = _SIDE if len(data.nodes) <= _MANY * len(names) else 1.6 * _SIDE
+    figure, axes = new_panels(names, [data.evidence, *data.notes], (side, side), columns)
     for ax, name, (moment, nodes) in zip(axes, names, moments.items(), strict=True):
         draw_snapshot(nodes, data.ties[data.ties["step"] == moment], ax, data.span, directed=data.directed)
-        ax.set_title(name, fontsize=9, loc="left")
+        ax.set_title(name, fontsize=pt(9), loc="left")
     colours = ScalarMappable(Normalize(*data.span), opinion_map())
     bar = colour_bar(colours, axes, "opinion", shrink=0.8, pad=0.01, aspect=24)
     if data.scale is not None:
         bar.set_ticks(list(data.scale.points), labels=opinion_ticks(data.scale, words=False))
     handles = _handles(data)
     if handles:
-        figure.legend(handles=handles, loc="outside lower left", ncols=len(handles), fontsize=8.5, frameon=False)
+        legend_below(figure, handles)
     return figure
 
 

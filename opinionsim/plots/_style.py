@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colorbar import Colorbar
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
@@ -16,6 +19,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 
 #: Colours of the five published opinions, most negative first (Chuang et al. 2023, figures 4-6; A15).
@@ -35,6 +39,8 @@ LINES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1
 SHARES = LinearSegmentedColormap.from_list("shares", ("#FFFFFF", "#CFE1EA", "#7FB0C8", "#34789B", "#123C57", "#081C2B"))
 #: Inches of a character of a title, and of a line of it.
 _CHARACTER, _LINE = 0.076, 0.165
+#: Inches of a page below which legends do not fit beside axes; and the share of its width that a panel keeps there.
+_COLUMN, _NARROWEST = 5.0, 0.45
 #: Bars, light enough for a dotted line to show on them.
 BAR = "#AAB6BE"
 
@@ -107,11 +113,11 @@ def opinion_ticks(scale: OpinionScale, *, words: bool) -> list[str]:
     return [f"{label}  {point_name(point)}" if words else point_name(point) for label, point in named]
 
 
-def legend_handles(scale: OpinionScale, assigned: Iterable[float], *, words: bool) -> list[Line2D]:
+def legend_handles(scale: OpinionScale, assigned: Iterable[float], *, words: bool) -> list[Artist]:
     """Legend entries for the assigned opinions that occur, highest first, and for the marks."""
     held = np.fromiter(assigned, dtype=float)
     colours, names = opinion_colours(scale), opinion_ticks(scale, words=False)
-    handles = []
+    handles: list[Artist] = []
     for point, name, label in reversed(list(zip(scale.points, names, scale.labels, strict=True))):
         if (held == point).any():
             text = f"{name} {label}" if words and label != name else name
@@ -121,7 +127,7 @@ def legend_handles(scale: OpinionScale, assigned: Iterable[float], *, words: boo
     return [*handles, *_mark_handles(held)]
 
 
-def model_handles(colours: Mapping[str, str], assigned: Iterable[float]) -> list[Line2D]:
+def model_handles(colours: Mapping[str, str], assigned: Iterable[float]) -> list[Artist]:
     """Legend entries for models, and for the marks."""
     lines = [
         Line2D([], [], color=colour, linewidth=2.2, label=fill(name, _NAME_WIDTH)) for name, colour in colours.items()
@@ -139,22 +145,66 @@ def _mark_handles(held: np.ndarray) -> list[Line2D]:
     return handles
 
 
+#: Inches of the width of new figures; None for a width of their own.
+_WIDTH: ContextVar[float | None] = ContextVar("width", default=None)
+
+
+@contextmanager
+def paper(width: float | None = None, font_size: float | None = None) -> Iterator[None]:
+    """Draw figures for a page: within this context, new figures have a width, and all texts a size.
+
+    Parameters
+    ----------
+    width : float, optional
+        Millimetres of new figures, 80 to 400: 84 is a column of a journal, 174 a page. Leave it out for axes of your
+        own. Default the figure's own.
+    font_size : float, optional
+        Points of titles and names of axes, 4 to 24; numbers at ticks and legends are a little smaller. Default 0.9 of
+        matplotlib's ``font.size``, which is 9.
+
+    Raises
+    ------
+    SpecError
+        If a number is out of range.
+    """
+    for name, value, low, high in (("width", width, 80, 400), ("font_size", font_size, 4, 24)):
+        if value is not None and not low <= value <= high:
+            raise SpecError(f"{name} must be from {low} to {high}; got {value!r}")
+    token = _WIDTH.set(_WIDTH.get() if width is None else width / 25.4)
+    try:
+        with mpl.rc_context({} if font_size is None else {"font.size": font_size / 0.9}):
+            yield
+    finally:
+        _WIDTH.reset(token)
+
+
+def pt(size: float) -> float:
+    """Points of a text of a size, where titles have 9."""
+    return float(size * mpl.rcParams["font.size"] / 10)
+
+
+def page(width: float) -> float:
+    """Inches of the width of a new figure, `width` unless :func:`paper` says otherwise."""
+    return _WIDTH.get() or width
+
+
 def new_axes(width: float, height: float) -> Axes:
-    """Axes on a new figure of a size in inches, without pyplot's global state."""
-    return Figure(figsize=(width, height), layout="constrained").add_subplot()
+    """Axes on a new figure of a size in inches, without pyplot's global state; a narrower one is less high."""
+    inches = page(width)
+    return Figure(figsize=(inches, height * (inches / width) ** 0.5), layout="constrained").add_subplot()
 
 
 def tidy(ax: Axes) -> None:
     """Remove the frame lines that carry no axis."""
     ax.spines[["top", "right"]].set_visible(False)
-    ax.tick_params(labelsize=8.5, length=3, color="#888888")
+    ax.tick_params(labelsize=pt(8.5), length=3, color="#888888")
     ax.set_axisbelow(True)
 
 
 def time_axis(ax: Axes) -> None:
     """Name the horizontal axis, tick it at whole steps, and draw thin lines at the ticks of the other axis."""
-    ax.set_xlabel("step", fontsize=9)
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    ax.set_xlabel("step", fontsize=pt(9))
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=6 if page(9.0) > 8 else "auto", integer=True))
     ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
     tidy(ax)
 
@@ -162,36 +212,61 @@ def time_axis(ax: Axes) -> None:
 def name_outer(ax: Axes, others: Sequence[Axes], x: str, y: str) -> None:
     """Name the axes of a panel where no other panel stands further left, or right below."""
     right, covered = unused(ax, others)
-    ax.set_xlabel("" if covered else x, fontsize=9)
-    ax.set_ylabel("" if right else y, fontsize=9)
+    ax.set_xlabel("" if covered else x, fontsize=pt(9))
+    ax.set_ylabel("" if right else y, fontsize=pt(9))
 
 
 def colour_bar(mappable: Any, axes: Axes | Sequence[Axes], label: str, **layout: Any) -> Colorbar:
     """A colour bar beside axes, with a label."""
     figure: Any = (axes if isinstance(axes, Axes) else axes[0]).get_figure(root=False)
     bar: Colorbar = figure.colorbar(mappable, ax=axes, **layout)
-    bar.set_label(label, fontsize=9)
-    bar.ax.tick_params(labelsize=8.5)
+    bar.set_label(label, fontsize=pt(9))
+    bar.ax.tick_params(labelsize=pt(8.5))
     return bar
 
 
 def legend_beside(ax: Axes, title: str, **options: Any) -> None:
-    """Put the legend to the right of the axes."""
-    box = ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8.5, frameon=False, **options)
-    box.set_title(title, FontProperties(size=8.5))
+    """Put the legend to the right of the axes; below them on a figure of the width of a column."""
+    if page(_COLUMN) < _COLUMN:
+        handles = options.get("handles", ax.get_legend_handles_labels()[0])
+        legend_below(ax.get_figure(root=True), handles, title.replace("\n", " "))
+        return
+    box = ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=pt(8.5), frameon=False, **options)
+    box.set_title(title, FontProperties(size=pt(8.5)))
+
+
+def legend_below(figure: Any, handles: Sequence[Artist], title: str | None = None) -> None:
+    """Put a legend below all axes, in as many columns as fit, and make the figure higher by its height."""
+    inches = figure.get_figwidth()
+    for handle in handles:
+        handle.set_label(heading([str(handle.get_label())], inches - 0.6))
+    texts = [str(handle.get_label()).split("\n") for handle in handles]
+    widest = max(len(line) for text in texts for line in text) * _CHARACTER * pt(0.85) + 0.45
+    columns = min(max(int(inches // widest), 1), len(handles))
+    entries = -(-len(handles) // columns) * max(map(len, texts)) + bool(title)
+    figure.set_figheight(figure.get_figheight() + _LINE * pt(1) * entries + 0.1)
+    figure.legend(
+        handles=list(handles), loc="outside lower left", ncols=columns, fontsize=pt(8), frameon=False,
+        title=title, title_fontsize=pt(8), alignment="left",
+    )  # fmt: skip
 
 
 def heading(lines: Iterable[str], width: float) -> str:
     """The lines that are not empty, each broken to a width in inches."""
     every = "\n".join(lines).split("\n")
-    return "\n".join(fill(line, max(int(width / _CHARACTER), 12), break_on_hyphens=False) for line in every if line)
+    most = max(int(width / (_CHARACTER * pt(1))), 12)
+    return "\n".join(fill(line, most, break_on_hyphens=False) for line in every if line)
 
 
 def set_heading(ax: Axes, lines: Iterable[str]) -> None:
     """Set the title of axes, broken to their width."""
-    figure = ax.get_figure()
-    width = 6.4 if figure is None else figure.get_figure(root=True).get_figwidth() * ax.get_position().width
-    ax.set_title(heading(lines, width), fontsize=9, loc="left")
+    figure: Any = ax.get_figure(root=True)
+    if figure.get_layout_engine() is not None:
+        figure.get_layout_engine().execute(figure)  # the width that ticks and legend leave
+    title = heading(lines, figure.get_figwidth() * ax.get_position().width)
+    ax.set_title(title, fontsize=pt(9), loc="left")
+    if _WIDTH.get() is not None:
+        figure.set_figheight(figure.get_figheight() + _LINE * pt(1) * title.count("\n"))
 
 
 def new_panels(
@@ -212,20 +287,23 @@ def new_panels(
     """
     if n_columns is None:
         n_columns = len(names) if len(names) <= 3 else int(np.ceil(np.sqrt(len(names))))
-    n_rows = -(-len(names) // n_columns)
-    width = max(size[0] * n_columns + 0.8, 6.4)
+    width = page(max(size[0] * n_columns + 0.8, 6.4))
+    n_rows = -(-len(names) // max(min(n_columns, int((width - 0.5) / (_NARROWEST * size[0]))), 1))
+    n_columns = -(-len(names) // n_rows) if n_rows > -(-len(names) // n_columns) else n_columns
+    shrunk = min((width - 0.8) / n_columns / size[0], 1)
+    size = (size[0] * shrunk, size[1] * shrunk**0.7)
     title = heading(lines, width - 0.3)
     captions = [heading([name], size[0] - 0.3) for name in names]
     deepest = [max(text.count("\n") for text in captions[row * n_columns :][:n_columns]) for row in range(n_rows)]
-    height = size[1] * n_rows + _LINE * (title.count("\n") + 1 + sum(deepest)) + 0.3
+    height = size[1] * n_rows + _LINE * pt(1) * (title.count("\n") + 1 + sum(deepest)) + 0.3
     figure = Figure(figsize=(width, height), layout="constrained")
     grid = figure.add_gridspec(n_rows, n_columns)
     panels: list[Axes] = []
     for place, caption in enumerate(captions):
         ax = figure.add_subplot(grid[divmod(place, n_columns)])
-        ax.set_title(caption if len(names) > 1 else "", fontsize=9, loc="left")
+        ax.set_title(caption if len(names) > 1 else "", fontsize=pt(9), loc="left")
         panels.append(ax)
-    figure.suptitle(title, fontsize=9.5, x=0.01, ha="left")
+    figure.suptitle(title, fontsize=pt(9.5), x=0.01, ha="left")
     return figure, panels
 
 

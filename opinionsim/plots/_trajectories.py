@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import fill
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from opinionsim import metrics
 from opinionsim.classic import Trajectories
@@ -17,6 +20,7 @@ from opinionsim.evidence import evidence_statement, played_by, validation_statem
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._events import draw_marks
 from opinionsim.plots._inputs import (
+    Frames,
     HasFrames,
     describe,
     has_frames,
@@ -37,6 +41,7 @@ from opinionsim.plots._style import (
     new_axes,
     opinion_colours,
     opinion_ticks,
+    page,
     set_heading,
     time_axis,
 )
@@ -44,10 +49,12 @@ from opinionsim.store import Mark, marks_of
 
 #: Vertical distance between agents of equal opinion, in scale units (Chuang et al. 2023, figures 4-6; A15).
 _JITTER = 0.03
-#: Characters a line of the title may have on a figure of the default width.
-_TITLE_WIDTH = 90
-#: Most agents whose lines have their full width.
-_FULL_LINES = 40
+#: Most agents that all have a line; the number of those that have one if there are more; and shares of agents in bands.
+_MOST_LINES, _SAMPLE, _BANDS = 40, 12, (0.05, 0.25, 0.5, 0.75, 0.95)
+#: Markers of the conditions of turns without an opinion of a whole answer.
+_LOST = {"refused": "x", "empty": "+", "truncated": ">", "skipped": "|"}
+#: The look of those marks.
+_MARK: Mapping[str, Any] = {"color": "black", "linestyle": "none", "markersize": 5, "markerfacecolor": "none"}
 #: The instrument that reads opinions stated as numbers.
 _EXACT = "exact"
 #: Widest total jitter, so that large groups stay closer to their own opinion than to the next.
@@ -83,6 +90,9 @@ class TrajectoryData:
         Validation of the instrument on these texts, in words; empty where there is nothing to say.
     evidence : str
         Kind of evidence the run is, in words.
+    lost : DataFrame
+        One row a turn that was refused, empty, cut off or skipped: ``step, agent, condition``. Skipped ones are known
+        where there is a turns frame.
     events : tuple of Mark
         Steps at which events of the run begin, and their names.
     """
@@ -98,7 +108,14 @@ class TrajectoryData:
     instrument: str
     validation: str
     evidence: str
+    lost: pd.DataFrame
     events: tuple[Mark, ...] = ()
+
+    @property
+    def drawn(self) -> np.ndarray:
+        """Agents that have a line: all, or a sample at equal steps where there are many."""
+        n = len(self.values)
+        return np.arange(n) if n <= _MOST_LINES else np.linspace(0, n - 1, _SAMPLE).round().astype(int)
 
 
 def jitter(n_agents: int) -> np.ndarray:
@@ -174,8 +191,19 @@ def trajectory_data(
         instrument=instrument,
         validation=validation,
         evidence=evidence_statement([str(row["evidence"])]),
+        lost=_lost(own, getattr(results, "turns", None), chosen),
         events=marks_of(row.to_dict()),
     )
+
+
+def _lost(own: Frames, turns: pd.DataFrame | None, kind: str) -> pd.DataFrame:
+    """Turns of a run whose author gave no whole answer, for :class:`TrajectoryData`."""
+    row, found = own.runs.iloc[0], [own.opinions]
+    if turns is not None:
+        mine = (turns["run_id"] == row["run_id"]) & (turns["agent"] < row["n_agents"])
+        found.append(turns[mine & (turns["condition"] == "skipped")])
+    rows = pd.concat([each.loc[each["kind"] == kind, ["step", "agent", "condition"]] for each in found])
+    return rows[rows["condition"].isin(list(_LOST))].astype({"step": int, "agent": int})
 
 
 def check_color_by(color_by: str) -> None:
@@ -201,24 +229,48 @@ def draw_trajectories(
 ) -> None:
     """Draw the lines of all agents, coloured by assigned opinion or, given the colours `of_models`, by model.
 
-    With `words`, ticks have verbal anchors. Lines and dots are thinner if there are many agents.
+    With `words`, ticks have verbal anchors. Of many agents a sample is drawn, on bands of the quantiles of all.
     """
-    thin = min(1.0, _FULL_LINES / len(data.values))
-    width, alpha, size = max(1.4 * thin, 0.5), max(0.9 * thin, 0.35), max(2.8 * thin, 1.0)
-    for agent, (values, offset, held) in enumerate(zip(data.values, data.offsets, data.assigned, strict=True)):
+    if len(data.drawn) < len(data.values):
+        low, first, median, third, high = (
+            pd.DataFrame(data.values).quantile(list(_BANDS), interpolation="nearest").to_numpy()
+        )
+        for ends, colour in (((low, high), "#E9ECEE"), ((first, third), "#CDD4D9")):
+            ax.fill_between(data.steps, *ends, color=colour, linewidth=0, step="post", zorder=0)
+        ax.plot(data.steps, median, color="black", linewidth=2, drawstyle="steps-post", zorder=2.5)
+    for agent in data.drawn:
+        values, offset, held = data.values[agent], data.offsets[agent], data.assigned[agent]
         colour = _opinion_line(data, agent) if of_models is None else of_models[data.models[agent]]
         if not np.isnan(held):
             _draw_assigned(ax, held + offset, values + offset, colour)
-        ax.plot(data.steps, values + offset, color=colour, linewidth=width, alpha=alpha, drawstyle="steps-post")
+        ax.plot(data.steps, values + offset, color=colour, linewidth=1.4, alpha=0.9, drawstyle="steps-post")
         at = np.flatnonzero(data.measured[agent])
         if at.size:  # an empty line that is not clipped has no extent, which defeats the layout of the figure
             (dots,) = ax.plot(data.steps[at], values[at] + offset, color=colour, linestyle="none", clip_on=False)
-            dots.set(marker="o", markersize=size, alpha=None if thin == 1 else alpha)
+            dots.set(marker="o", markersize=2.8)
+    for condition, part in data.lost[data.lost["agent"].isin(data.drawn)].groupby("condition"):
+        agent, step = part["agent"].to_numpy(), part["step"].to_numpy()
+        known = np.where(np.isnan(data.values[agent, step]), data.assigned[agent], data.values[agent, step])
+        at = np.nan_to_num(known, nan=data.scale.lowest - 0.4) + data.offsets[agent]
+        ax.plot(step, at, clip_on=False, zorder=4, marker=_LOST[str(condition)], **_MARK)
     ax.set_yticks(data.scale.points, opinion_ticks(data.scale, words=words))
     ax.set_ylim(data.scale.lowest - 0.5, data.scale.highest + 0.5)
     ax.set_xlim(0, max(data.steps[-1], 1))
     draw_marks(ax, data.events)
     time_axis(ax)
+
+
+def more_handles(drawn: Sequence[TrajectoryData]) -> list[Artist]:
+    """Legend entries for bands, and for marks of turns without a whole answer, where there are any."""
+    found: list[Artist] = []
+    many = max((len(each.values) for each in drawn), default=0)
+    if many > _MOST_LINES:
+        found.append(Patch(color="#CDD4D9", label=f"middle 50%, 90%, median;\n{_SAMPLE} of {many:,} agents drawn"))
+    lost = {each for data in drawn for each in data.lost.loc[data.lost["agent"].isin(data.drawn), "condition"]}
+    names = {
+        condition: "cut off" if condition == "truncated" else condition for condition in _LOST if condition in lost
+    }
+    return [*found, *(Line2D([], [], marker=_LOST[each], label=name, **_MARK) for each, name in names.items())]
 
 
 def _draw_assigned(ax: Axes, held: float, values: np.ndarray, colour: str) -> None:
@@ -284,15 +336,15 @@ def trajectories(
     data = trajectory_data(results, run, kind)
     ax = new_axes(8.4, 3.9) if ax is None else ax
     of_models = model_colours(data.models) if color_by == "model" else None
-    draw_trajectories(data, ax, words=True, of_models=of_models)
-    lines = f"{data.evidence}\n{data.title}".split("\n")
-    ax.set_title("\n".join(fill(line, _TITLE_WIDTH) for line in lines), fontsize=9, loc="left")
+    draw_trajectories(data, ax, words=page(9.0) > 5, of_models=of_models)
     if legend:
         if of_models is None:
-            handles = legend_handles(data.scale, data.assigned, words=False)
+            handles = legend_handles(data.scale, data.assigned[data.drawn], words=False)
         else:
             handles = model_handles(of_models, data.assigned)
+        handles += more_handles([data])
         legend_beside(ax, "assigned opinion" if of_models is None else "model", handles=handles)
+    set_heading(ax, [data.evidence, data.title])
     return ax
 
 

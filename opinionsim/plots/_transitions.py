@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from opinionsim.errors import SpecError
 from opinionsim.plots._over_time import Bins, Source, Trajectory, TrajectorySet, bins_of, trajectories_of
-from opinionsim.plots._style import SHARES, colour_bar, name_outer, new_panels
+from opinionsim.plots._style import SHARES, colour_bar, name_outer, new_panels, pt
 
 #: Most opinions for which shares are printed into the matrix.
 _MOST_PRINTED = 12
@@ -126,10 +126,10 @@ def draw_transitions(part: pd.DataFrame, names: Sequence[str], ax: Axes) -> Any:
     ax.set_aspect("equal")
     ticks = np.arange(k) + 0.5
     upright = max(map(len, names)) <= 4
-    ax.set_xticks(ticks, names, fontsize=8.5 if k <= 7 else 7.5, rotation=0 if upright else 60)
-    ax.set_yticks(
-        ticks, [f"{own}  (n = {count:,})" for own, count in zip(names, n, strict=True)], fontsize=8 if k <= 7 else 7
-    )
+    small = pt(8 if k <= 7 else 6.5)
+    counted = [f"{own}  (n = {count:,})" for own, count in zip(names, n, strict=True)]
+    ax.set_xticks(ticks, names, fontsize=small, rotation=0 if upright else 60)
+    ax.set_yticks(ticks, counted, fontsize=small)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     if k <= _MOST_PRINTED:
@@ -137,9 +137,7 @@ def draw_transitions(part: pd.DataFrame, names: Sequence[str], ax: Axes) -> Any:
             value = share[row, column]
             colour = "white" if value > 0.45 else "#222222"
             text = f"{value:.2f}" if value else "0"
-            ax.text(
-                column + 0.5, row + 0.5, text, ha="center", va="center", color=colour, fontsize=8 if k <= 7 else 6.5
-            )
+            ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=colour, fontsize=small)
     return mesh
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from opinionsim.classifiers import CONDUCT, NO_YES
 from opinionsim.contrasts import distinct
 from opinionsim.documents import DocumentModel, KeyPath
 from opinionsim.measurement import SELF_REPORT, STANCE, instrument_id
@@ -113,17 +114,35 @@ class InstrumentSpec(DocumentModel):
     """An instrument: a variable, and the classifier that measures it in texts."""
 
     variable: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=60)
-    """Variable that it measures: `stance`, or a name of your own, in lower case."""
+    """Variable that it measures: `stance`, `role-break`, `closed-world`, or a name of your own, in lower case."""
     classifier: ClassifierSpec
-    """Name of the classifier, or a mapping with name and options."""
+    """Name of the classifier, or a mapping with name and options. Of `role-break` and `closed-world`, the classifier
+    `chat` asks the question that defines them, unless it is given another."""
     scale: ScaleSpec | None = None
-    """Scale of its opinions; null takes the scale of the experiment."""
+    """Scale of its opinions; null takes no and yes for `role-break` and `closed-world`, else that of the experiment."""
     texts: _Kinds = Field(_USUAL, min_length=1)
     """Kinds of text that are coded."""
     context: bool = False
     """Whether the classifier is told the author's persona and assigned opinion, and the messages it had read."""
     about: Literal["reads"] | None = None
     """`reads` codes each text together with each message that its author read; null codes it by itself."""
+
+    @model_validator(mode="after")
+    def _knows_what_was_received(self) -> InstrumentSpec:
+        if self.variable == "closed-world" and not self.context:
+            raise ValueError(
+                "closed-world is about sources other than the messages that were received: give context: true"
+            )
+        return self
+
+    def resolved(self, scale: OpinionScale, kinds: frozenset[str]) -> ResolvedInstrument:
+        """The instrument on these kinds of text; `scale` is that of the experiment."""
+        conduct = CONDUCT.get(self.variable)
+        own = self.scale.scale() if self.scale else NO_YES if conduct else scale
+        classifier = self.classifier
+        if conduct and classifier.name == "chat":
+            classifier = ClassifierSpec(name="chat", options={"question": conduct.question, **classifier.options})
+        return ResolvedInstrument(self.variable, classifier, own, kinds, self.context, self.about or "")
 
 
 class MeasurementSpec(DocumentModel):
@@ -174,10 +193,9 @@ class MeasurementSpec(DocumentModel):
         short = self.classifier if named or (unasked and not self._lists_stance) else None
         found = [] if short is None else [self.stance(short, scale)]
         for each in self.instruments:
-            own = scale if each.scale is None else each.scale.scale()
             first = each.variable == STANCE and not any(other.variable == STANCE for other in found)
             kinds = self._with_questions(each.texts) if first else frozenset(each.texts)
-            found.append(ResolvedInstrument(each.variable, each.classifier, own, kinds, each.context, each.about or ""))
+            found.append(each.resolved(scale, kinds))
         return tuple(found)
 
     def _with_questions(self, texts: Iterable[str]) -> frozenset[str]:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         states_of as states_of,
     )
     from opinionsim.watching._search import search as search
-    from opinionsim.watching._transcript import transcript as transcript
+    from opinionsim.watching._transcript import transcript as transcript, transcript_data as transcript_data
     from opinionsim.watching._whole import whole_run as whole_run
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -10,6 +10,7 @@ from opinionsim.errors import SpecError
 from opinionsim.store import AgentRow, ExperimentRun, Results, find_design, open_store
 from opinionsim.watching._lines import Lines
 from opinionsim.watching._one_run import OneRun
+from opinionsim.watching._record import agent_of
 
 #: Most messages that a heading names.
 _MOST_NAMED = 4
@@ -17,7 +18,13 @@ _MOST_NAMED = 4
 _UNHEARD = ("refused", "empty", "skipped")
 
 
-def transcript(results: Results, run: int | str = 0, agent: int | None = None, turn: int | None = None) -> str:
+def transcript(
+    results: Results,
+    run: int | str = 0,
+    agent: int | None = None,
+    turn: int | None = None,
+    shifts: int | None = None,
+) -> str:
     """The messages of one run, in order, with what each agent read and how its text was coded.
 
     All agents are shown; those that are not participants are named with their role. A text that is not an answer is
@@ -35,6 +42,9 @@ def transcript(results: Results, run: int | str = 0, agent: int | None = None, t
         Only the turns of this agent.
     turn : int, optional
         Only the turn of this index.
+    shifts : int, optional
+        Only so many turns: those with the largest changes of opinion, the largest first, each with the change from
+        its author's opinion before, and the messages read just before in full.
 
     Returns
     -------
@@ -52,6 +62,38 @@ def transcript(results: Results, run: int | str = 0, agent: int | None = None, t
     -----
     The run is read from the store at the time of the call; a run under way is shown as far as it is on record.
     """
+    about, agents, told = _told(results, run, agent, turn, shifts)
+    whole = turn is not None or shifts is not None
+    shown = paragraphs(told, agents, about["instrument_id"], whole=whole, quoted=shifts is not None)
+    return "\n".join([*_head(about), *shown])
+
+
+def transcript_data(
+    results: Results,
+    run: int | str = 0,
+    agent: int | None = None,
+    turn: int | None = None,
+    shifts: int | None = None,
+) -> dict[str, Any]:
+    """What :func:`transcript` tells, as JSON values.
+
+    Parameters and errors as for :func:`transcript`.
+
+    Returns
+    -------
+    dict of JSON values
+        The run, its agents, the turns as :func:`run_turns` tells them, and under ``read`` the messages that were read.
+    """
+    about, agents, told = _told(results, run, agent, turn, shifts)
+    return {**{name: about[name] for name in _ABOUT}, "agents": [agent_of(each) for each in agents], **told}
+
+
+def _told(
+    results: Results, run: int | str, agent: int | None, turn: int | None, shifts: int | None
+) -> tuple[Mapping[str, Any], Sequence[AgentRow], dict[str, Any]]:
+    """A run, its agents, and its turns with what was read."""
+    if shifts is not None and shifts < 1:
+        raise SpecError(f"shifts must be 1 or more; got {shifts}")
     with open_store(results.url, write=False) as store, store.moment() as moment:
         design, _ = find_design(moment, results.name, results.design)
         one = OneRun(moment, design, design.rows, _row(design.rows, run))
@@ -64,8 +106,15 @@ def transcript(results: Results, run: int | str = 0, agent: int | None = None, t
             raise SpecError(f"turn {turn} does not exist; valid: {_span(len(authors))}")
         shown = [number for number, author in authors.items() if agent in (None, author) and turn in (None, number)]
         (about,) = moment.cells(replace(design, runs=(one.cell,)))
-        told = Lines(one).told(shown)
-        return "\n".join([*_head(about), *paragraphs(told, agents, one.cell.instrument_id, whole=turn is not None)])
+        lines = Lines(one)
+        if shifts is not None:
+            shown = [number for number in shown if lines.changes.get(number)]
+            shown = sorted(shown, key=lambda number: -abs(lines.changes[number] or 0.0))[:shifts]
+        return {**about, "instrument_id": one.cell.instrument_id}, agents, lines.told(shown)
+
+
+#: What JSON says of a run.
+_ABOUT = ("run_id", "cell", "replicate", "status", "evidence", "claim", "task", "instrument_id", "validation")
 
 
 def _row(rows: Sequence[ExperimentRun], run: int | str) -> int:
@@ -99,7 +148,12 @@ def _head(about: Mapping[str, Any]) -> Iterator[str]:
 
 
 def paragraphs(
-    told: Mapping[str, Any], agents: Sequence[AgentRow], instrument_id: str | None, *, whole: bool = False
+    told: Mapping[str, Any],
+    agents: Sequence[AgentRow],
+    instrument_id: str | None,
+    *,
+    whole: bool = False,
+    quoted: bool = False,
 ) -> Iterator[str]:
     """Turns as text.
 
@@ -113,6 +167,8 @@ def paragraphs(
         The instrument whose codes are shown.
     whole : bool
         Whether all messages that were read are named.
+    quoted : bool
+        Whether they are quoted before the text, and the change of the author's opinion is stated.
     """
     names, players = {each.agent: _name(each) for each in agents}, _players(agents)
     for each in told["turns"]:
@@ -127,9 +183,13 @@ def paragraphs(
         after = f" after reading {', '.join(read)}" if read else ""
         agent = each["agent"]
         player = f", {players[agent]}" if players.get(agent) else ""
+        heard = [told["read"][ref] for ref in each["reads"]] if quoted else []
+        quotes = "".join(f"\n  > {one['name']}: {one['text']}" for one in heard if one["text"])
+        changed = f"  change {each['change']:+g}" if quoted and each["change"] else ""
         yield (
             f"\nstep {each['step']}, turn {each['turn']}: {names.get(agent, agent)} (agent {agent}{player}) "
-            f"{each['kind'] or each['act']}{after}{_mark(each, instrument_id)}\n{each['text']}"
+            f"{each['kind'] or each['act']}{after}{_mark(each, instrument_id)}"
+            f"{changed}{quotes}\n{each['text']}"
         )
 
 

@@ -167,7 +167,6 @@ def test_opinions_after_are_measured_after() -> None:
         (WRITTEN, {"kind": "report"}, "kind must be 'probe' or 'self-report'"),
         (WRITTEN, {"kind": "self-report"}, "no stance was measured on texts of kind 'self-report'"),
         (WRITTEN, {"by": "topic"}, "runs of one condition differ in interaction"),
-        (WRITTEN, {"width": 60}, "width must be at least 80 millimetres; got 60"),
         (WRITTEN._replace(turns=None), {}, "Results, or Frames with turns"),
         (frames_of(written("r0", [0, NAN, 0], [NAN, 1, NAN], [0])), {}, "no participant has a measured opinion"),
         (one_run([(0, 1, 0, 2)], [NAN]), {}, "Results, or Frames with turns"),
@@ -219,7 +218,8 @@ def test_structures_of_a_store_are_compared_at_the_width_of_a_column_and_of_a_pa
     data = plots.before_after_data(results)
     assert data.controls == ("reading: nobody",)
     assert sorted(data.frame["position"].unique()) == [1, 2, 3, 4]
-    figure = plots.before_after(results, width=width)
+    with plots.paper(width):
+        figure = plots.before_after(results)
     figure.draw_without_rendering()
     assert figure.get_figwidth() == pytest.approx(width / 25.4)
     assert len(figure.axes) == 8

@@ -97,12 +97,12 @@ def test_final_counts_bias_and_diversity() -> None:
     assert data.bias == pytest.approx(14 / 9)
     assert data.diversity == pytest.approx(math.sqrt(8 / 81) * 4)
     assert final_data(frames, ddof=1).diversity == pytest.approx(math.sqrt(8 / 81) * 4 * math.sqrt(9 / 8))
-    assert data.moments == ("mean 1.56", "diversity 1.26")
+    assert data.moments == ("B 1.56", "D 1.26")
 
 
 def test_nobody_measured_has_no_bias() -> None:
     data = final_data(one_run([(0, 1, 0, math.nan)], assigned=[2], steps=1))
-    assert data.moments == ("mean undefined", "diversity undefined")
+    assert data.moments == ("B undefined", "D undefined")
     assert data.counts.sum() == 0
 
 

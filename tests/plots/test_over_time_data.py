@@ -360,7 +360,7 @@ ONE = classic([[[0, 1], [0.5, 0.5]]])
         (lambda: plots.density_data(ONE, bins=1), "at least 2; got 1"),
         (lambda: plots.transition_data(classic([[[0, 1]]])), "no transition"),
         (lambda: plots.snapshot_data(FRAMES), "have no edges"),
-        (lambda: plots.snapshot_data(classic(np.zeros((1, 1, 401)))), "at most 400 agents; got 401"),
+        (lambda: plots.snapshot_data(classic(np.zeros((1, 1, 2001)))), "at most 2000 agents; got 2,001"),
         (lambda: plots.snapshot_data(ONE, steps=[3]), "known from step 0 to 1; got 3"),
         (lambda: plots.snapshot_data(ONE, steps=[]), "1 to 12 moments; got 0"),
         (lambda: plots.snapshot_data(ONE, run=1), "replicate from 0 to 0; got 1"),

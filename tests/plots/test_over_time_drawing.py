@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection, QuadMesh
@@ -17,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.quiver import Quiver
 
 from opinionsim import plots
+from opinionsim.errors import SpecError
 from opinionsim.evidence import EVIDENCE
 from opinionsim.networks import Network
 from tests.plots.test_over_time_data import NAN, SWEEP, classic, edges
@@ -176,12 +178,54 @@ def test_many_discrete_opinions_have_colours_that_differ_and_others_are_grey() -
     ax.figure.draw_without_rendering()
 
 
-def test_lines_of_many_agents_are_thin() -> None:
-    widths = []
-    for n in (10, 120):
-        drawn = plots.trajectories(study([{}], n_agents=n, steps=5)).lines
-        widths.append({line.get_linewidth() for line in drawn if line.get_drawstyle() == "steps-post"})
-    assert max(widths[1]) < min(widths[0])
+@pytest.mark.parametrize(("n", "lines", "bands"), [(40, 40, 0), (120, 12 + 1, 2)])
+def test_many_agents_are_a_sample_and_the_median_on_bands(n: int, lines: int, bands: int) -> None:
+    ax = plots.trajectories(study([{}], n_agents=n, steps=5))
+    assert len([line for line in ax.lines if line.get_drawstyle() == "steps-post"]) == lines
+    assert len(ax.collections) == bands
+    legend = ax.get_legend()
+    assert legend is not None
+    assert ("12 of 120 agents drawn" in "".join(text.get_text() for text in legend.get_texts())) == (n == 120)
+
+
+def test_turns_without_a_whole_answer_have_a_mark() -> None:
+    frames = study([{}], steps=5)
+    refused = frames.opinions.index == frames.opinions.index[-1]
+    lost = frames.opinions.assign(condition=np.where(refused, "refused", "answered"))
+    row = frames.opinions.iloc[0][["run_id", "step", "agent", "kind"]]
+    skipped = pd.DataFrame([{**row, "condition": "skipped"}, {**row, "kind": "post", "condition": "skipped"}])
+    ax = plots.trajectories(frames._replace(opinions=lost, turns=skipped))
+    assert [line.get_marker() for line in ax.lines if line.get_marker() in ("x", "|", "+", ">")] == ["x", "|"]
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()][-2:] == ["refused", "skipped"]
+
+
+@pytest.mark.parametrize("width", [84, 174])
+@pytest.mark.parametrize("name", ["trajectories", "ribbons", "density", "panels", "final_distribution"])
+def test_figures_have_the_width_and_the_fonts_of_a_page_with_the_evidence_inside(name: str, width: int) -> None:
+    with plots.paper(width, 7):
+        drawn = getattr(plots, name)(STUDY)
+    figure = drawn if isinstance(drawn, Figure) else drawn.get_figure(root=True)
+    figure.draw_without_rendering()
+    assert figure.get_figwidth() == pytest.approx(width / 25.4)
+    stated = figure._suptitle if figure._suptitle is not None else figure.axes[0]._left_title
+    assert stated.get_text().startswith("SCRIPTED")
+    assert stated.get_fontsize() <= 7.5
+    box = stated.get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
+    assert 0 <= box.y0 < box.y1 <= figure.bbox.y1 + 1
+
+
+def test_axes_of_ones_own_keep_their_figure_and_a_page_has_limits() -> None:
+    figure = Figure(figsize=(3, 3), layout="constrained")
+    with plots.paper(font_size=6):
+        ax = plots.ribbons(STUDY, ax=figure.add_subplot(), legend=False)
+    assert ax.title.get_fontsize() >= ax.xaxis.label.get_fontsize() == pytest.approx(6)
+    assert tuple(figure.get_size_inches()) == (3, 3)
+    for wrong in ({"width": 50}, {"font_size": 1}):
+        with pytest.raises(SpecError, match="must be from"), plots.paper(**wrong):
+            pass
 
 
 @pytest.mark.parametrize(

@@ -316,7 +316,8 @@ def test_levels_that_look_alike_are_told_apart() -> None:
 )
 @pytest.mark.filterwarnings("error")
 def test_texts_stay_within_the_figure(table: Any, more: dict[str, Any], width: int) -> None:
-    ax = plots.phase_diagram(table, **{"x": "epsilon", "value": "m", "width": width, **more})
+    with plots.paper(width):
+        ax = plots.phase_diagram(table, **{"x": "epsilon", "value": "m", **more})
     figure = ax.get_figure(root=True)
     assert isinstance(figure, Figure)
     assert figure.get_figwidth() == pytest.approx(width / 25.4)
@@ -367,7 +368,8 @@ def test_results_of_a_sweep_are_drawn_from_their_points() -> None:
 
 def test_a_sweep_of_a_model_is_drawn_as_it_comes(tmp_path: Path) -> None:
     found = sweep("deffuant", {"epsilon": [0.1, 0.4], "mu": [0.2, 0.5]}, n=20, steps=5, replicates=2)
-    ax = plots.phase_diagram(found, "epsilon", "mu", ["bias", "diversity"], show="both", width=84)
+    with plots.paper(84):
+        ax = plots.phase_diagram(found, "epsilon", "mu", ["bias", "diversity"], show="both")
     assert len(maps_of(ax)) == 4
     saved = plots.save(ax, tmp_path / "map.pdf").read_bytes()
     assert b"/Type3" not in saved
@@ -414,7 +416,6 @@ WORDS = swept(lambda kind, e, r: e, **{"network.kind": ["a", "b"], "epsilon": [1
         (lambda f: f(GRID, "epsilon", "mu", "mu"), "a measure cannot be a swept column too; got mu"),
         (lambda f: f(GRID.assign(m=NAN), "epsilon", "mu", "m"), "no run has a number of 'm'"),
         (lambda f: f(GRID, "epsilon", "mu", "m", show="sd"), "show must be 'mean', 'spread' or 'both'; got 'sd'"),
-        (lambda f: f(GRID, "epsilon", "mu", "m", width=50), "at least 80 millimetres; got 50"),
         (lambda f: f(GRID, "epsilon", "mu", "m", scale={"n": "log"}), "'n' is not drawn; drawn are epsilon, mu, m"),
         (lambda f: f(GRID, "epsilon", "mu", "m", scale={"mu": "ln"}), "scale of mu must be 'linear' or 'log'"),
         (lambda f: f(GRID, "epsilon", "mu", "m", scale="log"), "scale must map columns"),
