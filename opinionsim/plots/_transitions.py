@@ -136,7 +136,7 @@ def draw_transitions(part: pd.DataFrame, names: Sequence[str], ax: Axes) -> Any:
         for row, column in zip(*np.nonzero(~np.isnan(share)), strict=True):
             value = share[row, column]
             colour = "white" if value > 0.45 else "#222222"
-            text = f"{value:.2f}" if value else "0"
+            text = f"{value:.2f}".removeprefix("0") if value else "0"
             ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=colour, fontsize=small)
     return mesh
 
