@@ -225,10 +225,12 @@ def colour_bar(mappable: Any, axes: Axes | Sequence[Axes], label: str, **layout:
 
 
 def legend_beside(ax: Axes, title: str, **options: Any) -> None:
-    """Put the legend to the right of the axes; below them on a figure of the width of a column."""
-    if page(_COLUMN) < _COLUMN:
-        handles = options.get("handles", ax.get_legend_handles_labels()[0])
-        legend_below(ax.get_figure(root=True), handles, title.replace("\n", " "))
+    """Put the legend to the right of the axes; below them on a narrow figure, or if it is higher than the figure."""
+    figure: Any = ax.get_figure(root=True)
+    handles = options.get("handles", ax.get_legend_handles_labels()[0])
+    lines = sum(str(handle.get_label()).count("\n") + 1 for handle in handles)
+    if page(_COLUMN) < _COLUMN or lines * _LINE * pt(1) > figure.get_figheight():
+        legend_below(figure, handles, title.replace("\n", " "))
         return
     look = {"fontsize": pt(8.5), "title_fontsize": pt(8.5), "frameon": False}
     ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), title=title, **look, **options)

@@ -125,10 +125,9 @@ def draw_transitions(part: pd.DataFrame, names: Sequence[str], ax: Axes) -> Any:
     ax.set_facecolor("#EFEFEF")
     ax.set_aspect("equal")
     ticks = np.arange(k) + 0.5
-    upright = max(map(len, names)) <= 4
     small = pt(8 if k <= 7 else 6.5)
     counted = [f"{own}  (n = {count:,})" for own, count in zip(names, n, strict=True)]
-    ax.set_xticks(ticks, names, fontsize=small, rotation=0 if upright else 60)
+    ax.set_xticks(ticks, names, fontsize=small, rotation=0 if max(map(len, names)) <= 4 else 60)
     ax.set_yticks(ticks, counted, fontsize=small)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
