@@ -163,8 +163,7 @@ def _draw_support(own: pd.DataFrame, order: list[int], citizens: list[str], rate
         share = (values[row, column] - lowest) / (highest - lowest)
         dark = (share if rated else 1 - share) > 0.45
         colour = "white" if dark else "#222222"
-        text = f"{values[row, column]:g}"
-        ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=colour, fontsize=pt(8))
+        ax.text(column + 0.5, row + 0.5, f"{values[row, column]:g}", ha="center", va="center", color=colour, size=pt(8))
     for winner in own.loc[own["winner"], "candidate"].unique():
         place = order.index(winner), 0
         ax.add_patch(Rectangle(place, 1, len(citizens), fill=False, edgecolor="#D55E00", linewidth=2.2, clip_on=False))

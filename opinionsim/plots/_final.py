@@ -105,11 +105,9 @@ def draw_final(data: FinalData, ax: Axes, *, horizontal: bool) -> None:
     bars(data.scale.values, data.counts, 1.0, color=BAR, edgecolor="white", linewidth=1.2)
     if not np.isnan(data.bias):
         line(data.bias, color="black", linestyle=":", linewidth=1.6)
-    if horizontal:
-        ax.set(xlim=(0, data.n_agents), xticks=[0, data.n_agents])
-    else:
-        ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-        ax.set_ylim(0, data.n_agents)
+    count_axis = ax.xaxis if horizontal else ax.yaxis
+    count_axis.set_major_locator(MaxNLocator(nbins=1 if horizontal else 5, integer=True))
+    (ax.set_xlim if horizontal else ax.set_ylim)(0, data.n_agents)
     tidy(ax)
 
 

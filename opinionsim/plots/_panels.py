@@ -27,14 +27,8 @@ from opinionsim.plots._inputs import (
     read_for_stance,
 )
 from opinionsim.plots._over_time import scale_of_all
-from opinionsim.plots._style import heading, legend_below, legend_handles, model_colours, model_handles, page, pt
-from opinionsim.plots._trajectories import (
-    TrajectoryData,
-    check_color_by,
-    draw_trajectories,
-    more_handles,
-    trajectory_data,
-)
+from opinionsim.plots._style import heading, legend_below, page, pt
+from opinionsim.plots._trajectories import TrajectoryData, colours_of, draw_trajectories, handles_of, trajectory_data
 
 #: Inches of a line of text.
 _LINE = 0.17
@@ -250,14 +244,14 @@ def panels(
     Layout of Chuang et al. 2023: figures 4 and 6 for framing by confirmation bias with controls, figure 5
     for a sweep of initial distributions (A15).
     """
-    check_color_by(color_by)
     data = panels_data(results, rows, columns, where, replicate, kind, ddof, wording)
     models = [name for panel in data.panels for name in panel.trajectory.models]
-    of_models = model_colours(models) if color_by == "model" else None
+    of_models = colours_of(models, color_by)
     width = max(0.6 + _PANEL_WIDTH * data.n_columns, 7.2)
     scaled = page(width) / width
     title = heading([data.evidence, data.title, f"B: mean, D: diversity; {data.note}"], page(width) - 0.4)
-    text = _LINE * pt(1) * (title.count("\n") + 1 + _extra_lines(data, scaled))
+    deepest = max(_panel_title(panel, scaled).count("\n") for panel in data.panels)
+    text = _LINE * pt(1) * (title.count("\n") + 1 + data.n_rows * max(deepest - 1, 0))
     height = 0.4 + text + _PANEL_HEIGHT * scaled**0.5 * data.n_rows
     figure = Figure(figsize=(page(width), height), layout="constrained")
     spec = figure.add_gridspec(data.n_rows, 2 * data.n_columns, width_ratios=[3, 1] * data.n_columns)
@@ -273,12 +267,7 @@ def panels(
             bars.set_title("\n".join(panel.final.moments), fontsize=pt(8), loc="right")
             if _is_lowest(panel, [other for other in data.panels if other.final]):
                 bars.set_xlabel("agents", fontsize=pt(9))
-    assigned = np.concatenate([panel.trajectory.assigned for panel in data.panels])
-    if of_models is None:
-        handles = legend_handles(data.panels[0].trajectory.scale, assigned, words=True)
-    else:
-        handles = model_handles(of_models, assigned)
-    handles += more_handles([panel.trajectory for panel in data.panels])
+    handles = handles_of([panel.trajectory for panel in data.panels], of_models, words=True)
     legend_below(figure, handles)
     figure.suptitle(title, fontsize=pt(9), x=0.01, ha="left")
     return figure
@@ -287,14 +276,6 @@ def panels(
 def _panel_title(panel: Panel, scaled: float) -> str:
     """The panel's own title, broken to its width."""
     return heading([panel.title], scaled * (_LINES_WIDTH if panel.final else _PANEL_WIDTH))
-
-
-def _extra_lines(data: PanelsData, scaled: float) -> int:
-    """Lines of panel titles beyond the two that bias and diversity take, summed over rows."""
-    return sum(
-        max(max(0, _panel_title(panel, scaled).count("\n") - 1) for panel in data.panels if panel.row == row)
-        for row in {panel.row for panel in data.panels}
-    )
 
 
 def _across(panel: Panel) -> slice:

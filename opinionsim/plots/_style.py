@@ -15,7 +15,6 @@ from matplotlib.axes import Axes
 from matplotlib.colorbar import Colorbar
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
@@ -226,13 +225,15 @@ def colour_bar(mappable: Any, axes: Axes | Sequence[Axes], label: str, **layout:
 
 
 def legend_beside(ax: Axes, title: str, **options: Any) -> None:
-    """Put the legend to the right of the axes; below them on a figure of the width of a column."""
-    if page(_COLUMN) < _COLUMN:
-        handles = options.get("handles", ax.get_legend_handles_labels()[0])
-        legend_below(ax.get_figure(root=True), handles, title.replace("\n", " "))
+    """Put the legend to the right of the axes; below them on a narrow figure, or if it is higher than the figure."""
+    figure: Any = ax.get_figure(root=True)
+    handles = options.get("handles", ax.get_legend_handles_labels()[0])
+    lines = sum(str(handle.get_label()).count("\n") + 1 for handle in handles)
+    if page(_COLUMN) < _COLUMN or lines * _LINE * pt(1) > figure.get_figheight():
+        legend_below(figure, handles, title.replace("\n", " "))
         return
-    box = ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=pt(8.5), frameon=False, **options)
-    box.set_title(title, FontProperties(size=pt(8.5)))
+    look = {"fontsize": pt(8.5), "title_fontsize": pt(8.5), "frameon": False}
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), title=title, **look, **options)
 
 
 def legend_below(figure: Any, handles: Sequence[Artist], title: str | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -206,16 +206,17 @@ def _lost(own: Frames, turns: pd.DataFrame | None, kind: str) -> pd.DataFrame:
     return rows[rows["condition"].isin(list(_LOST))].astype({"step": int, "agent": int})
 
 
-def check_color_by(color_by: str) -> None:
-    """Check the property that colours the lines.
+def colours_of(models: Iterable[str], color_by: str) -> dict[str, str] | None:
+    """Colours of the models where these colour the lines; None where opinions do.
 
     Raises
     ------
     SpecError
-        If it is neither ``opinion`` nor ``model``.
+        If `color_by` is neither ``opinion`` nor ``model``.
     """
     if color_by not in ("opinion", "model"):
         raise SpecError(f"color_by must be 'opinion' or 'model'; got {color_by!r}")
+    return model_colours(models) if color_by == "model" else None
 
 
 def _opinion_line(data: TrajectoryData, agent: int) -> str:
@@ -232,9 +233,8 @@ def draw_trajectories(
     With `words`, ticks have verbal anchors. Of many agents a sample is drawn, on bands of the quantiles of all.
     """
     if len(data.drawn) < len(data.values):
-        low, first, median, third, high = (
-            pd.DataFrame(data.values).quantile(list(_BANDS), interpolation="nearest").to_numpy()
-        )
+        bands = pd.DataFrame(data.values).quantile(list(_BANDS), interpolation="nearest")
+        low, first, median, third, high = bands.to_numpy()
         for ends, colour in (((low, high), "#E9ECEE"), ((first, third), "#CDD4D9")):
             ax.fill_between(data.steps, *ends, color=colour, linewidth=0, step="post", zorder=0)
         ax.plot(data.steps, median, color="black", linewidth=2, drawstyle="steps-post", zorder=2.5)
@@ -260,16 +260,18 @@ def draw_trajectories(
     time_axis(ax)
 
 
-def more_handles(drawn: Sequence[TrajectoryData]) -> list[Artist]:
-    """Legend entries for bands, and for marks of turns without a whole answer, where there are any."""
-    found: list[Artist] = []
+def handles_of(drawn: Sequence[TrajectoryData], of_models: Mapping[str, str] | None, *, words: bool) -> list[Artist]:
+    """Legend entries for lines, for bands, and for marks of turns without a whole answer, where there are any."""
+    assigned = np.concatenate([each.assigned[each.drawn] for each in drawn])
+    if of_models is None:
+        found = legend_handles(drawn[0].scale, assigned, words=words)
+    else:
+        found = model_handles(of_models, assigned)
     many = max((len(each.values) for each in drawn), default=0)
     if many > _MOST_LINES:
         found.append(Patch(color="#CDD4D9", label=f"middle 50%, 90%, median;\n{_SAMPLE} of {many:,} agents drawn"))
     lost = {each for data in drawn for each in data.lost.loc[data.lost["agent"].isin(data.drawn), "condition"]}
-    names = {
-        condition: "cut off" if condition == "truncated" else condition for condition in _LOST if condition in lost
-    }
+    names = {each: "cut off" if each == "truncated" else each for each in _LOST if each in lost}
     return [*found, *(Line2D([], [], marker=_LOST[each], label=name, **_MARK) for each, name in names.items())]
 
 
@@ -330,19 +332,14 @@ def trajectories(
     -----
     Colours and jitter of Chuang et al. 2023, figures 4-6 (A15).
     """
-    check_color_by(color_by)
     if not has_frames(results):
         return _of_model(results, run, kind, ax, color_by, legend=legend)
     data = trajectory_data(results, run, kind)
+    of_models = colours_of(data.models, color_by)
     ax = new_axes(8.4, 3.9) if ax is None else ax
-    of_models = model_colours(data.models) if color_by == "model" else None
     draw_trajectories(data, ax, words=page(9.0) > 5, of_models=of_models)
     if legend:
-        if of_models is None:
-            handles = legend_handles(data.scale, data.assigned[data.drawn], words=False)
-        else:
-            handles = model_handles(of_models, data.assigned)
-        handles += more_handles([data])
+        handles = handles_of([data], of_models, words=False)
         legend_beside(ax, "assigned opinion" if of_models is None else "model", handles=handles)
     set_heading(ax, [data.evidence, data.title])
     return ax

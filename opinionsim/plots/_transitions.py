@@ -125,10 +125,9 @@ def draw_transitions(part: pd.DataFrame, names: Sequence[str], ax: Axes) -> Any:
     ax.set_facecolor("#EFEFEF")
     ax.set_aspect("equal")
     ticks = np.arange(k) + 0.5
-    upright = max(map(len, names)) <= 4
     small = pt(8 if k <= 7 else 6.5)
     counted = [f"{own}  (n = {count:,})" for own, count in zip(names, n, strict=True)]
-    ax.set_xticks(ticks, names, fontsize=small, rotation=0 if upright else 60)
+    ax.set_xticks(ticks, names, fontsize=small, rotation=0 if max(map(len, names)) <= 4 else 60)
     ax.set_yticks(ticks, counted, fontsize=small)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
@@ -136,7 +135,7 @@ def draw_transitions(part: pd.DataFrame, names: Sequence[str], ax: Axes) -> Any:
         for row, column in zip(*np.nonzero(~np.isnan(share)), strict=True):
             value = share[row, column]
             colour = "white" if value > 0.45 else "#222222"
-            text = f"{value:.2f}" if value else "0"
+            text = f"{value:.2f}".removeprefix("0") if value else "0"
             ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=colour, fontsize=small)
     return mesh
 

@@ -378,14 +378,7 @@ class StoreReader:
             yield from prompt_links(connection, prompt_ids)
 
     def prompts(self, run_id: str, part: str = "reply") -> dict[int, list[ChatMessage]]:
-        """The literal prompts of a run, by turn.
-
-        Parameters
-        ----------
-        run_id : str
-            The run.
-        part : str
-            Part of the turn; turns without it are absent from the answer.
+        """The literal prompts of a part of each turn that has it, by turn.
 
         Raises
         ------

@@ -81,7 +81,7 @@ def test_density_has_a_map_a_condition_with_shared_colours() -> None:
 def test_transitions_print_shares_and_counts() -> None:
     figure = plots.transition_matrix(classic([[[0.1, 0.9], [0.4, 0.6], [0.5, 0.5]]]), bins=2)
     (ax,) = panels_of(figure)
-    assert [text.get_text() for text in ax.texts] == ["0.50", "0.50", "0", "1.00"]
+    assert [text.get_text() for text in ax.texts] == [".50", ".50", "0", "1.00"]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["0 to 0.5  (n = 2)", "0.5 to 1  (n = 2)"]
     assert len(panels_of(plots.transition_matrix(STUDY))) == 2
 
@@ -194,7 +194,7 @@ def test_turns_without_a_whole_answer_have_a_mark() -> None:
     lost = frames.opinions.assign(condition=np.where(refused, "refused", "answered"))
     row = frames.opinions.iloc[0][["run_id", "step", "agent", "kind"]]
     skipped = pd.DataFrame([{**row, "condition": "skipped"}, {**row, "kind": "post", "condition": "skipped"}])
-    ax = plots.trajectories(frames._replace(opinions=lost, turns=skipped))
+    ax = plots.trajectories(plots.Frames(frames.runs, frames.agents, lost, turns=skipped))
     assert [line.get_marker() for line in ax.lines if line.get_marker() in ("x", "|", "+", ">")] == ["x", "|"]
     legend = ax.get_legend()
     assert legend is not None

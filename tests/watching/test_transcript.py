@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sqlite3
@@ -12,6 +13,7 @@ import pytest
 import opinionsim as osim
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.store import AgentRow, OpinionRow, Results, open_store
+from opinionsim.watching import transcript_data
 from opinionsim.watching._transcript import paragraphs
 from tests.support.running import SMALL, carry_out, changed, watched
 
@@ -213,3 +215,24 @@ def test_a_run_is_told_as_far_as_it_is_on_record() -> None:
     assert all("· running ·" in each for each in told)
     uncoded = [re.sub(r"  \[.*\]\n", "\n", each).split("\n\n")[1:] for each in (*told, whole)]
     assert set(uncoded[0]) < set(uncoded[1]) < set(uncoded[2])
+
+
+def test_the_largest_changes_come_first_with_what_was_read_just_before(results: Results) -> None:
+    found = transcript_data(results, shifts=3)
+    sizes = [abs(turn["change"]) for turn in found["turns"]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert 0 < len(sizes) <= 3
+    told = osim.transcript(results, shifts=3)
+    for turn in found["turns"]:
+        assert f"change {turn['change']:+g}" in told
+        for ref in turn["reads"]:
+            assert f"> {found['read'][ref]['name']}: {found['read'][ref]['text']}" in told
+    with pytest.raises(SpecError, match="shifts must be 1 or more"):
+        osim.transcript(results, shifts=0)
+
+
+def test_json_holds_all_turns_and_agents(results: Results) -> None:
+    found = json.loads(json.dumps(transcript_data(results, run=1), allow_nan=False))
+    assert [turn["turn"] for turn in found["turns"]] == list(range(12))
+    assert found["run_id"] == results.runs.iloc[1]["run_id"]
+    assert len(found["agents"]) == results.runs.iloc[1]["n_agents"]
