@@ -50,6 +50,8 @@ def _exported(store: str, experiment: str | None, design: int | None, run: str, 
     with open_store(store, write=False) as opened:
         chosen, _ = find_design(opened, experiment, design)
         run_ids = [cell.run_id for cell in chosen.rows]
-        for left_out in export(opened, run_ids[row_of(chosen.name, run_ids, run)], path):
+        row = row_of(chosen.name, run_ids, run)
+        note(f"writing run {row}; a long one takes a minute")
+        for left_out in export(opened, run_ids[row], path, row):
             note(left_out)
     say(f"{path}: {path.stat().st_size / 1e6:,.1f} MB; it opens by a double click, without a network")

@@ -118,6 +118,10 @@ class Lines:
         chosen = one.instrument(instrument)
         name = "" if chosen is None else chosen.instrument_id
         self._values = {turn.turn: value for turn, value in coded_turns(one.columns, name)}
+        swept = any(axis.partition(".")[0] == "events" for axis in one.cell.axes)
+        events = enumerate(() if swept else one.design.spec.get("events") or ())
+        #: Texts that events bring in; those of other messages from outside stand in prompts alone.
+        self._events = {f"event-{place}": event.get("text") for place, event in events}
         #: Change of each opinion from the last one of its author before, by turn; None for the first.
         self.changes: dict[int, float | None] = {}
         last: dict[int, float] = {}
@@ -156,4 +160,5 @@ class Lines:
         event, _, number = str(ref).rpartition("-agent-")
         agent = int(number) if event and number.isdecimal() else None
         name = str(ref) if agent is None else f"{names.get(agent, '')} ({event})"
-        return {"agent": agent, "name": name, "kind": "", "text": None, "condition": "answered", "value": None}
+        text = self._events.get(event or str(ref))
+        return {"agent": agent, "name": name, "kind": "", "text": text, "condition": "answered", "value": None}

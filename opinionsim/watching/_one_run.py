@@ -45,8 +45,8 @@ class OneRun:
         self.run_id = self.cell.run_id
 
     @classmethod
-    def of(cls, reader: StoreReader, run: str) -> Self:
-        """A run by its identity, in the first row that it has in the design saved last.
+    def of(cls, reader: StoreReader, run: str, wanted: int | None = None) -> Self:
+        """A run by its identity, in the design saved last: in the row that is wanted, or else the first that it has.
 
         Raises
         ------
@@ -55,9 +55,8 @@ class OneRun:
         """
         for design in reversed(reader.designs()):
             rows = design.rows
-            for row, cell in enumerate(rows):
-                if cell.run_id == run:
-                    return cls(reader, design, rows, row)
+            if own := [row for row, cell in enumerate(rows) if cell.run_id == run]:
+                return cls(reader, design, rows, wanted if wanted in own else own[0])
         raise AbsentError(f"The store has no run {run[:40]!r}.")
 
     @cached_property

@@ -54,7 +54,7 @@ def standing(reader: StoreReader, run: str) -> Standing:
         return Standing(states[run].generation, moment.progress([run])[run].seq, state)
 
 
-def run_record(reader: StoreReader, run: str, *, since: str = "0.0") -> dict[str, Any]:
+def run_record(reader: StoreReader, run: str, *, since: str = "0.0", row: int | None = None) -> dict[str, Any]:
     """The record of a run as columns, without the texts of its turns.
 
     Parameters
@@ -66,6 +66,8 @@ def run_record(reader: StoreReader, run: str, *, since: str = "0.0") -> dict[str
     since : str
         ``GENERATION.NUMBER`` of the last row that is known: what follows it is told, and of what cannot change nothing;
         all where the run was begun anew since.
+    row : int, optional
+        Row of the design, where cells share the run; default the first.
 
     Returns
     -------
@@ -84,7 +86,7 @@ def run_record(reader: StoreReader, run: str, *, since: str = "0.0") -> dict[str
         raise SpecError(f"since={since[:40]!r} is not spelled GENERATION.NUMBER, as in 0.12.")
     generation, after = map(int, spelled.groups())
     with reader.moment() as moment:
-        one, now = OneRun.of(moment, run), standing(moment, run)
+        one, now = OneRun.of(moment, run, row), standing(moment, run)
         if generation == now.generation and after > now.seq:
             raise SpecError(f"since={since} is a row that the run does not have yet; its last one is {now.seq}.")
         found = moment.columns(run, after=after, generation=generation)
@@ -150,9 +152,10 @@ def _notices(row: dict[str, Any], state: str) -> list[str]:
     return [each for each in (said.get(state, row["error"]), dropped) if each]
 
 
-def agent_of(row: AgentRow) -> dict[str, Any]:
-    """An agent in few words."""
-    return {**picked(row, "agent name role evidence model"), "assigned": plain(row.assigned_opinion)}
+def agent_of(row: AgentRow, *, persona: bool = False) -> dict[str, Any]:
+    """An agent in few words, or with the attributes of its persona."""
+    told = {**picked(row, "agent name role evidence model"), "assigned": plain(row.assigned_opinion)}
+    return {**told, "persona": dict(row.persona)} if persona else told
 
 
 def run_agent(reader: StoreReader, run: str, agent: int) -> dict[str, Any]:
@@ -166,5 +169,5 @@ def run_agent(reader: StoreReader, run: str, agent: int) -> dict[str, Any]:
     with reader.moment() as moment:
         for row in moment.agents(OneRun.of(moment, run).run_id):
             if row.agent == agent:
-                return {**agent_of(row), "persona": dict(row.persona)}
+                return agent_of(row, persona=True)
     raise AbsentError(f"The run has no agent {agent} on record.")

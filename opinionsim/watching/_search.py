@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from opinionsim.evidence import evidence_statement
 from opinionsim.store import find_design
 from opinionsim.watching._one_run import picked
 
@@ -69,6 +70,7 @@ def search(
             for run, cast in moment.casts(run_ids).items()
             for each in cast
         }
+        evidence = {row.evidence for row in moment.registered(run_ids).values()}
         acts, conditions, hits = set[str](), set[str](), list[tuple[int, int]]()
         for turn in moment.said(run_ids):
             acts.add(turn.act)
@@ -85,6 +87,7 @@ def search(
             hit |= {"row": row, "name": names[hit["run_id"], found.agent]}
             told.append(hit | {"excerpt": _excerpt(found.text, said(found.text))})
     return {
+        "stamp": evidence_statement(evidence) if evidence else "",
         "total": len(hits),
         "from": start,
         "hits": told,

@@ -9,13 +9,13 @@ from opinionsim.watching._deliberation import deliberation
 from opinionsim.watching._lines import calls_by_turn, run_turns
 from opinionsim.watching._metrics import all_metrics
 from opinionsim.watching._one_run import OneRun, coded_turns
-from opinionsim.watching._record import run_agent, run_record
+from opinionsim.watching._record import agent_of, run_record
 
 if TYPE_CHECKING:
     from opinionsim.store import StoreReader
 
 
-def whole_run(reader: StoreReader, run_id: str, most: int) -> dict[str, Any]:
+def whole_run(reader: StoreReader, run_id: str, most: int, row: int | None = None) -> dict[str, Any]:
     """Everything on record of a run, by what a page asks for.
 
     Parameters
@@ -27,6 +27,8 @@ def whole_run(reader: StoreReader, run_id: str, most: int) -> dict[str, Any]:
     most : int
         Most bytes of the JSON. Of a larger run prompts are left out, and calls where that is not enough; what was said
         is always there.
+    row : int, optional
+        Row of the design, where cells share the run; default the first.
 
     Returns
     -------
@@ -40,14 +42,14 @@ def whole_run(reader: StoreReader, run_id: str, most: int) -> dict[str, Any]:
         If there is no such run.
     """
     with reader.moment() as moment:
-        run = run_record(moment, run_id)
+        run = run_record(moment, run_id, row=row)
         listed = run_turns(moment, run_id, count=None)
-        one = OneRun.of(moment, run_id)
+        one = OneRun.of(moment, run_id, row)
         calls, currency = calls_by_turn(one)
         asked = {call["prompt"] for each in calls.values() for call in each} - {""}
         found = {
             "run": run,
-            "agents": {str(each["agent"]): run_agent(moment, run_id, each["agent"]) for each in run["agents"]},
+            "agents": {str(each.agent): agent_of(each, persona=True) for each in moment.agents(run_id)},
             "turns": listed["turns"],
             # Messages of other turns are among the turns.
             "read": {ref: read for ref, read in listed["read"].items() if not ref.isdecimal()},

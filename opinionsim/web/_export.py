@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import re
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,15 @@ from opinionsim.store import StoreReader
 #: Most bytes of a file before something is left out.
 MOST_BYTES = 20_000_000
 _STATIC = Path(__file__).parent / "static"
+#: How a page begins.
+_DOCTYPE = b"<!doctype html>"
 #: The module that draws the page; it loads the others.
 _ENTRY = "view.js"
 #: What the file may load: nothing from anywhere.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline' data:"
 
 
-def export(reader: StoreReader, run_id: str, path: Path) -> list[str]:
+def export(reader: StoreReader, run_id: str, path: Path, row: int | None = None) -> list[str]:
     """Write a run as one HTML file that opens without a host.
 
     Parameters
@@ -33,7 +36,9 @@ def export(reader: StoreReader, run_id: str, path: Path) -> list[str]:
     run_id : str
         The run.
     path : Path
-        The file, which is written whole or not at all; one of that name is replaced.
+        The file, which is written whole or not at all; an earlier page of that name is replaced.
+    row : int, optional
+        Row of the design, where cells share the run; default the first.
 
     Returns
     -------
@@ -45,19 +50,22 @@ def export(reader: StoreReader, run_id: str, path: Path) -> list[str]:
     AbsentError
         If there is no such run.
     SpecError
-        If the file cannot be written, or the extra ``web`` is missing.
+        If the file cannot be written or is there and no page, or the extra ``web`` is missing.
     """
     packages("opinionsim view --export", "web", "starlette", kind=SpecError)
-    record = {**watching.whole_run(reader, run_id, MOST_BYTES), "exported_at": datetime.now(UTC).isoformat()}
-    part = path.with_name(f"{path.name}.part")
+    part = path.parent / f".{path.name}.{os.getpid()}"
     try:
+        if path.exists() and not path.read_bytes().startswith(_DOCTYPE):
+            raise SpecError(f"{path} is there already, and no page of this kind; give another name")
         path.parent.mkdir(parents=True, exist_ok=True)
+        record = {**watching.whole_run(reader, run_id, MOST_BYTES, row), "exported_at": datetime.now(UTC).isoformat()}
         part.write_text(_page(record), encoding="utf-8")
-        os.replace(part, path)
+        part.replace(path)
     except OSError as error:
         raise SpecError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
     return list(record["left_out"])
 
 
