@@ -69,7 +69,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "show": ("_reading:show", "Print what was said in a run, who read what, and how each text was coded."),
         "table": (
             "_outputs:table",
-            "Print opinions by condition with intervals, contrasts, what is missing, and metrics the spec names.",
+            "Print opinions by condition with intervals, contrasts, what is missing, further variables and metrics.",
         ),
         "plot": ("_outputs:plot", "Draw a figure into a file and print its path."),
         "measure": ("_run:measure", "Code the texts of finished runs with one more instrument."),

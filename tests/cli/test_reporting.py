@@ -12,6 +12,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from PIL import Image
 
 import opinionsim as osim
 from opinionsim.evidence import NOT_VALIDATED
@@ -101,7 +102,9 @@ def test_tables_figures_and_files_say_that_nobody_has_validated_the_instrument(
     assert {row["validation"] for row in made["rows"]} == {NOT_VALIDATED}
     assert set(pd.read_csv("t.csv")["validation"]) == {NOT_VALIDATED}
     assert invoke("plot", talk, "--out", "figures").exit_code == 0
-    assert NOT_VALIDATED.encode() in Path("figures/talk-panels.png").read_bytes()
+    with Image.open("figures/talk-panels.png") as image:
+        # Titles are broken to the width of the figure.
+        assert NOT_VALIDATED in image.info["Description"].replace("; ", " ")
     assert invoke("export", talk, "out").exit_code == 0
     for name in ("runs", "metrics"):
         assert set(pd.read_csv(f"out/{name}.csv")["validation"]) == {NOT_VALIDATED}

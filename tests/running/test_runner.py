@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 import threading
 from pathlib import Path
@@ -533,9 +534,7 @@ def test_runs_of_a_block_share_their_draws_and_replicates_do_not() -> None:
 def pack(tmp_path: Path, checkout: Path) -> Path:
     """A prompt pack of the user's own."""
     folder = tmp_path / "pack"
-    folder.mkdir()
-    for file in (checkout / "opinionsim" / "prompts" / "default").iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
+    shutil.copytree(checkout / "opinionsim" / "prompts" / "default", folder)
     return folder
 
 

@@ -159,7 +159,8 @@ def test_numbers_of_turns_are_counted_as_the_schedule_counts_them(decision: Any,
     found: list[Any] = []
 
     async def decide(outcomes: Any) -> AsyncIterator[Turn]:
-        yield Turn(0, 1, 0, "write")
+        for index in range(4):
+            yield Turn(index, 1, index, "write")
         reply = await outcomes.reply(0)
         found.extend([await outcomes.decision(0), reply.decision, reply.text, reply.turn])
         found.extend([await outcomes.opinion(3), await outcomes.opinion(3, about=1)])
