@@ -26,7 +26,7 @@ function figure(run, view, name, kind, { caption, rows, still, moving }) {
   const draw = () => {
     if (!width) return;
     const sharp = devicePixelRatio, changes = run.ties.filter(([step]) => step <= view.step).length;
-    const now = [width, height, sharp, ink.ink, run.version, changes].join();
+    const now = [width, height, sharp, ink.ink, view.runs.map((each) => each.version), changes].join();
     if (drawn !== now) plot = still(pen(below, width, height, sharp), width, height);
     drawn = now;
     moving(pen(above, width, height, Math.min(sharp, Math.sqrt(POINTS / (width * height)))), plot);
@@ -94,6 +94,7 @@ function axes(pen, width, height, last, low, high, values = ticks(low, high, 4),
 
 function summary(run, step) {
   const held = run.heldAt(step);
+  if (!run.scaled) return "";
   if (!held.length) return `At step ${step} nobody is measured yet.`;
   const mean = held.reduce((sum, value) => sum + value, 0) / held.length;
   const ends = `${signed(Math.min(...held))} to ${signed(Math.max(...held))}`;
@@ -161,15 +162,15 @@ function drawAgent(pen, run, agent, { x, y }) {
 }
 
 export function metric(run, view) {
-  const values = () => run.metric?.values ?? [];
-  return figure(run, view, "Metric by step", "metric", {
-    caption: () => (run.metric
-      ? `${run.metric.name} by step: ${signed(values()[view.step], 3)} at step ${view.step}. ${run.metric.meaning}`
-      : "No metric can be computed, since nothing is measured."),
+  const values = () => run.metric.values, name = `${run.metric.name} by step`;
+  return figure(run, view, name, "metric", {
+    caption: () => `${name}: ${signed(values()[view.step], 3)} at step ${view.step}. ${run.metric.meaning}`,
     rows: () => [["step", "value"], values().map((value, step) => [step, signed(value, 4)])],
     still: (pen, width, height) => {
       const known = [...values().entries()].filter(([, value]) => value !== null);
-      const [low, high] = [Math.min, Math.max].map((most) => most(0, ...known.map(([, value]) => value)));
+      // Runs side by side have one scale.
+      const all = view.runs.flatMap((each) => each.metric.values);
+      const [low, high] = [Math.min, Math.max].map((most) => most(0, ...all));
       const plot = axes(pen, width, height, run.span, low, high);
       lines(pen, [known.map(([step, value]) => [plot.x(step), plot.y(value)])], ink.accent, 1.6);
       return plot;
@@ -200,10 +201,12 @@ export function distribution(run, view) {
 export function network(run, view) {
   let ties = [];
   const all = () => !run.edges.length && !run.ties.length && run.about.network === "complete";
-  const told = () => (all() ? "Everybody can hear everybody" : counted(ties.length, "tie on record", "ties on record"));
+  const told = () => (all() ? "Everybody can hear everybody"
+    : (run.about.network || ties.length > 0) && counted(ties.length, "tie on record", "ties on record"));
   return figure(run, view, "Network at this step", "net", {
-    caption: () => `Network of ${run.n} agents, coloured by opinion. ${told()}${run.directed
-      ? ", dark at the agent that hears" : ""}. ${summary(run, view.step)}`,
+    caption: () => [`Network of ${run.n} agents${run.scaled ? ", coloured by opinion" : ""}`,
+      told() && told() + (run.directed ? ", dark at the agent that hears" : ""), summary(run, view.step)]
+      .filter(Boolean).join(". "),
     rows: () => [["from", "to", "weight"], ties.slice(0, CELLS).map(([source, target, weight]) =>
       [run.name(source), run.name(target), signed(weight)])],
     still: (pen, width, height) => {
@@ -217,7 +220,7 @@ export function network(run, view) {
       lines(pen, drawn((tie) => tie[2] < 0), AGAINST, 1, [4, 3]);
       if (run.directed) lines(pen, drawn(() => true).map(([from, to]) => [middle(from, to), to]), ink.soft);
       pen.globalAlpha = 1;
-      if (!ties.length) print(pen, told(), width / 2, height / 2);
+      if (!ties.length) print(pen, told() || "", width / 2, height / 2);
       return { spots, size };
     },
     moving: (pen, { spots, size }) => spots.forEach(([x, y], agent) => {

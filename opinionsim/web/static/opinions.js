@@ -48,14 +48,17 @@ export class Run {
     }));
     this.ties.push(...ties);
     this.cast = new Map(this.agents.map((each) => [each.agent, each]));
+    this.called = Map.groupBy(this.agents, (each) => each.name);
     this.n = this.about.n_agents;
     this.derive(this.chosen());
     this.version++;
     return anew;
   }
 
+  // Agents of one name are told apart by their numbers.
   name(agent) {
-    return this.cast.get(agent)?.name || `Agent ${agent}`;
+    const name = this.cast.get(agent)?.name;
+    return name ? `${name}${this.called.get(name).length > 1 ? ` (agent ${agent})` : ""}` : `Agent ${agent}`;
   }
 
   // The measurements that are shown: by the instrument and of the kind of text that the address names, else those of
@@ -102,6 +105,8 @@ export class Run {
     [this.low, this.high] = points.length ? [points[0], points.at(-1)] : [-most, most];
     this.width = rated && points.length > 1 && points.length <= FEW ? 0 : (this.high - this.low) / PORTIONS;
     const portions = Array.from({ length: PORTIONS }, (_, bin) => this.low + (bin + 0.5) * this.width);
+    // Without an instrument and assigned opinions there is no scale to draw.
+    this.scaled = !!this.instrument || held.length > 0;
     this.bins = this.width ? portions : points;
     this.apart = rated && this.instrument?.classifier !== "exact" ? Math.min(0.03, 0.7 / Math.max(this.n - 1, 1)) : 0;
   }

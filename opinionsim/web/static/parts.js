@@ -1,5 +1,8 @@
 // Small parts that every view is made of. Texts of people and models enter the page as text nodes alone.
 
+// Most characters of a text that is shown whole at once.
+const LONG = 2000;
+
 export function el(tag, given = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(given)) {
@@ -15,8 +18,15 @@ export function fill(place, ...children) {
   return place;
 }
 
-// A text of a person, a model or a file: its own direction, its own line breaks.
-export const text = (what, kind = "text", tag = "div") => el(tag, { class: kind, dir: "auto" }, what);
+// A text of a person, a model or a file: its own direction, its own line breaks; of a very long one, the beginning.
+export const text = (what, kind = "text", tag = "div") =>
+  el(tag, { class: kind, dir: "auto" }, what?.length > LONG && typeof what === "string" ? folded(what) : what);
+
+function folded(what) {
+  const [start] = /^.{300}/su.exec(what), more = el("span", { class: "small" }, ` … ${whole(what.length)} characters`);
+  return el("details", { class: "folded" }, el("summary", {}, start, more), what.slice(start.length));
+}
+
 export const small = (...what) => text(what, "small", "p");
 export const strong = (what) => text(what, "", "strong");
 export const chip = (...what) => text(what, "chip", "span");
@@ -30,15 +40,21 @@ function address(path, asked) {
 
 export const to = (parts, asked = {}) => address(`#/${parts.map((part) => encodeURIComponent(part)).join("/")}`, asked);
 
+const present = () => location.hash.split("?");
+const asked = () => Object.fromEntries(new URLSearchParams(present()[1]));
+
 // The present address, which asks for something else.
-export function here(more) {
-  const [path, asked] = location.hash.split("?");
-  return address(path, { ...Object.fromEntries(new URLSearchParams(asked)), ...more });
+export const here = (more) => address(present()[0], { ...asked(), ...more });
+
+// An address within a run, which stays in the cell and with the measurements of the present one.
+export function within(run, parts, more) {
+  const { row, instrument, kind } = asked();
+  return to(["run", run, ...parts], { row, instrument, kind, ...more });
 }
 
 export const link = (words, href, more = {}) => el("a", { href, dir: "auto", ...more }, words);
-export const turnLink = (run, turn, words = `turn ${turn}`) =>
-  link(words, to(["run", run, "turn", turn]), { class: "small" });
+export const turnLink = (run, turn, words = `turn ${turn}`, more = {}) =>
+  link(words, within(run, ["turn", turn], more), { class: "small" });
 export const ways = (name, ...links) => el("nav", { class: "ways", "aria-label": name }, links);
 
 export const whole = (number) => Number(number).toLocaleString("en");
