@@ -97,9 +97,8 @@ function square(run, colours, shade) {
   const value = colours && colours.values[run.row], { row, cell, replicate, state, evidence } = run;
   const title = `run ${row}, ${cell}, replicate ${replicate}, ${state}, ${evidence || "not begun"}`
     + (colours ? `: ${colours.metric} ${signed(value, 3)}` : "");
-  const kind = colours && state === "complete" ? "" : state.replace(" ", "-");
-  const place = to(["run", run.run_id], { row });
-  const made = link(GLYPHS[state], place, { class: `square ${kind}`, title, "aria-label": title });
+  const kind = `square ${colours && state === "complete" ? "" : state.replace(" ", "-")}`;
+  const made = link(GLYPHS[state], to(["run", run.run_id], { row }), { class: kind, title, "aria-label": title });
   if (value != null) made.style.background = shade.colour(value);
   return made;
 }

@@ -94,8 +94,7 @@ function axes(pen, width, height, last, low, high, values = ticks(low, high, 4),
 
 function summary(run, step) {
   const held = run.heldAt(step);
-  if (!run.scaled) return "";
-  if (!held.length) return `At step ${step} nobody is measured yet.`;
+  if (!held.length) return run.scaled ? `At step ${step} nobody is measured yet.` : "";
   const mean = held.reduce((sum, value) => sum + value, 0) / held.length;
   const ends = `${signed(Math.min(...held))} to ${signed(Math.max(...held))}`;
   return `At step ${step}, ${held.length} of ${run.n} agents are measured: mean ${signed(mean)}, from ${ends}.`;
@@ -108,11 +107,8 @@ export function trajectories(run, view) {
   const cell = (agent, step) => signed(run.values[agent][step]) + (run.measured[agent].has(step) ? "*" : "");
   const row = (agent) => [run.name(agent), signed(run.assigned[agent]), ...told().map((step) => cell(agent, step))];
   return figure(run, view, "Opinions over the steps", "paths", {
-    caption: () => {
-      const marks = run.marks.map(([words, turns]) => `${turns.length} ${words.slice(2)}`).join(", ");
-      return `Opinions of ${run.n} agents over steps 0 to ${run.last}, * where measured. `
-        + `${summary(run, view.step)} ${marks}`;
-    },
+    caption: () => `Opinions of ${run.n} agents over steps 0 to ${run.last}, * where measured. ${
+      summary(run, view.step)} ${run.marked}`,
     rows: () => [["agent", "assigned", ...told()], run.values.map((_, agent) => row(agent))],
     still: (pen, width, height) => drawRun(pen, width, height, run),
     moving: (pen, { x, y, upright }) => {
@@ -169,8 +165,7 @@ export function metric(run, view) {
     still: (pen, width, height) => {
       const known = [...values().entries()].filter(([, value]) => value !== null);
       // Runs side by side have one scale.
-      const all = view.runs.flatMap((each) => each.metric.values);
-      const [low, high] = [Math.min, Math.max].map((most) => most(0, ...all));
+      const [low, high] = [Math.min, Math.max].map((most) => most(0, ...view.runs.flatMap((each) => each.metric.values)));
       const plot = axes(pen, width, height, run.span, low, high);
       lines(pen, [known.map(([step, value]) => [plot.x(step), plot.y(value)])], ink.accent, 1.6);
       return plot;
@@ -201,12 +196,12 @@ export function distribution(run, view) {
 export function network(run, view) {
   let ties = [];
   const all = () => !run.edges.length && !run.ties.length && run.about.network === "complete";
-  const told = () => (all() ? "Everybody can hear everybody"
-    : (run.about.network || ties.length > 0) && counted(ties.length, "tie on record", "ties on record"));
+  const told = () => (all() ? "Everybody can hear everybody."
+    : run.about.network || ties.length ? `${counted(ties.length, "tie on record", "ties on record")}${
+      run.directed ? ", dark at the agent that hears" : ""}.` : "");
   return figure(run, view, "Network at this step", "net", {
-    caption: () => [`Network of ${run.n} agents${run.scaled ? ", coloured by opinion" : ""}`,
-      told() && told() + (run.directed ? ", dark at the agent that hears" : ""), summary(run, view.step)]
-      .filter(Boolean).join(". "),
+    caption: () => `Network of ${run.n} agents${run.scaled ? ", coloured by opinion" : ""}. ${told()} ${
+      summary(run, view.step)}`,
     rows: () => [["from", "to", "weight"], ties.slice(0, CELLS).map(([source, target, weight]) =>
       [run.name(source), run.name(target), signed(weight)])],
     still: (pen, width, height) => {
@@ -220,7 +215,7 @@ export function network(run, view) {
       lines(pen, drawn((tie) => tie[2] < 0), AGAINST, 1, [4, 3]);
       if (run.directed) lines(pen, drawn(() => true).map(([from, to]) => [middle(from, to), to]), ink.soft);
       pen.globalAlpha = 1;
-      if (!ties.length) print(pen, told() || "", width / 2, height / 2);
+      if (!ties.length) print(pen, told(), width / 2, height / 2);
       return { spots, size };
     },
     moving: (pen, { spots, size }) => spots.forEach(([x, y], agent) => {

@@ -83,6 +83,7 @@ export class Run {
     this.last = this.state === "complete" ? this.span : last;
     this.marks = MARKS.map(([name, words]) => [words, turns.filter((turn) => turn.condition === name)]);
     this.marks = [...this.marks, ["▾ events", this.events]].filter(([, marked]) => marked.length);
+    this.marked = this.marks.map(([words, marked]) => `${marked.length} ${words.slice(2)}`).join(", ");
     this.measured = agents.map(() => new Map());
     for (const { turn, value } of found.sort((one, other) => one.turn.turn - other.turn.turn)) {
       this.measured[turn.agent].set(turn.step, [value, turn.turn]);
@@ -97,7 +98,7 @@ export class Run {
     this.range([...found.map(({ value }) => value), ...this.assigned.filter((value) => !Number.isNaN(value))]);
   }
 
-  // The range of opinions, where they are counted, and how far apart equal ratings are drawn: exact numbers stand at
+  // The range of opinions, whether there is any to draw, where they are counted, and how far apart equal ratings are drawn: exact numbers stand at
   // their values.
   range(held) {
     const points = this.instrument?.points ?? [], rated = held.every((value) => points.includes(value));
@@ -105,7 +106,6 @@ export class Run {
     [this.low, this.high] = points.length ? [points[0], points.at(-1)] : [-most, most];
     this.width = rated && points.length > 1 && points.length <= FEW ? 0 : (this.high - this.low) / PORTIONS;
     const portions = Array.from({ length: PORTIONS }, (_, bin) => this.low + (bin + 0.5) * this.width);
-    // Without an instrument and assigned opinions there is no scale to draw.
     this.scaled = !!this.instrument || held.length > 0;
     this.bins = this.width ? portions : points;
     this.apart = rated && this.instrument?.classifier !== "exact" ? Math.min(0.03, 0.7 / Math.max(this.n - 1, 1)) : 0;

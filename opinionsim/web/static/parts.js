@@ -1,8 +1,5 @@
 // Small parts that every view is made of. Texts of people and models enter the page as text nodes alone.
 
-// Most characters of a text that is shown whole at once.
-const LONG = 2000;
-
 export function el(tag, given = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(given)) {
@@ -19,6 +16,7 @@ export function fill(place, ...children) {
 }
 
 // A text of a person, a model or a file: its own direction, its own line breaks; of a very long one, the beginning.
+const LONG = 2000;
 export const text = (what, kind = "text", tag = "div") =>
   el(tag, { class: kind, dir: "auto" }, what?.length > LONG && typeof what === "string" ? folded(what) : what);
 
@@ -40,17 +38,14 @@ function address(path, asked) {
 
 export const to = (parts, asked = {}) => address(`#/${parts.map((part) => encodeURIComponent(part)).join("/")}`, asked);
 
-const present = () => location.hash.split("?");
-const asked = () => Object.fromEntries(new URLSearchParams(present()[1]));
+const asked = () => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1]));
 
 // The present address, which asks for something else.
-export const here = (more) => address(present()[0], { ...asked(), ...more });
+export const here = (more) => address(location.hash.split("?")[0], { ...asked(), ...more });
 
 // An address within a run, which stays in the cell and with the measurements of the present one.
-export function within(run, parts, more) {
-  const { row, instrument, kind } = asked();
-  return to(["run", run, ...parts], { row, instrument, kind, ...more });
-}
+const kept = ({ row, instrument, kind }) => ({ row, instrument, kind });
+export const within = (run, parts = [], more = {}) => to(["run", run, ...parts], { ...kept(asked()), ...more });
 
 export const link = (words, href, more = {}) => el("a", { href, dir: "auto", ...more }, words);
 export const turnLink = (run, turn, words = `turn ${turn}`, more = {}) =>

@@ -17,14 +17,13 @@ async function opened(id, title, given, signal, ...questions) {
   const asked = [["", { row: given.row }], ...questions].map(([what, more]) => ask(`runs/${id}${what}`, more, signal));
   const [answer, ...others] = await Promise.all(asked), run = new Run(answer, given);
   head(`${title(run)} · ${titled(run)}`, [run.about.stamp], run.state);
-  const nav = ways("This run", link("the run", within(id, [])), link("its dialogue", within(id, ["dialogue"])));
-  return [nav, run, ...others];
+  return [ways("This run", link("the run", within(id)), link("its dialogue", within(id, ["dialogue"]))), run, ...others];
 }
 
 // A part of a list, with links to what comes before and after.
-function paged({ from, total, turns, hits }, items) {
+function paged({ from, total, turns, hits, note }, items) {
   const shown = (turns ?? hits).length, page = (start, words) => link(words, here({ from: start || "" }));
-  return [el("ol", { class: "lines" }, items), ways("Pages",
+  return [small(note), el("ol", { class: "lines" }, items), ways("Pages",
     el("span", {}, total ? `${whole(from + 1)} to ${whole(from + shown)} of ${whole(total)}` : "nothing found"),
     from > 0 && page(Math.max(0, from - PAGE), "before"), from + shown < total && page(from + shown, "after"))];
 }
@@ -67,15 +66,14 @@ export async function agentView([id, agent], given, signal) {
   return [nav, terms({ Role: who.role, "Played by": who.model, Evidence: who.evidence,
     "Assigned opinion": who.assigned == null ? "none" : signed(who.assigned), ...who.persona }),
   choices(choice("Order", "order", [["", "as it happened"], ["change", "largest change first"]], order)),
-  small(found.note), paged(found, found.turns.map((line) => card(run, line, quoted(run, line, found.read))))];
+  paged(found, found.turns.map((line) => card(run, line, quoted(run, line, found.read))))];
 }
 
 export async function turnView([id, number], given, signal) {
   const turn = Number(number), title = () => `Turn ${turn}`;
   const [nav, run, found] = await opened(id, title, given, signal, [`/turns/${turn}`]);
-  const { turn: line, calls, currency, read } = found;
-  const missing = (part) => found.left_out?.some((said) => said.includes(part.toLowerCase()))
-    && `${part} were left out of this file.`;
+  const { turn: line, calls, currency, read, left_out: left } = found;
+  const gone = (part) => left?.some((said) => RegExp(part, "i").test(said)) && `${part} were left out of this file.`;
   const sum = (field) => calls.reduce((total, call) => total + (call[field] ?? 0), 0);
   const cost = calls.some((call) => call.cost != null) ? `cost ${signed(sum("cost"), 6)} ${currency ?? ""}`
     : "cost unknown, since no price is on record";
@@ -84,7 +82,7 @@ export async function turnView([id, number], given, signal) {
     link("the figures at this step", within(id, [], { step: line.step }))),
   el("ol", { class: "lines" }, card(run, line, quoted(run, line, read))), el("h2", {}, "Calls"),
   el("p", {}, calls.length ? `${counted(calls.length, "call")}: ${tokens}, ${cost}.`
-    : missing("Calls") || "No model was asked for it.", calls.length > 0 && ` ${missing("Prompts") || ""}`),
+    : gone("Calls") || "No model was asked for it.", calls.length > 0 && ` ${gone("Prompts") || ""}`),
   calls.map(callCard)];
 }
 
@@ -103,7 +101,7 @@ export async function dialogueView([id], given, signal) {
     ["/turns", { from: given.from, count: PAGE, instrument: given.instrument, kind: given.kind }], ["/deliberation"]);
   const lines = paged(found, found.turns.map((line) => card(run, line, heard(run, line, found.read))));
   const title = el("h2", {}, made.structure ? `Dialogue: ${made.structure}` : "Dialogue");
-  return [nav, small(found.note), small([run.state, run.error].filter(Boolean).join(": ")),
+  return [nav, small([run.state, run.error].filter(Boolean).join(": ")),
     made.rounds?.map((round) => consensus(run, made.rule, round)),
     el("div", { class: made.analyses?.length ? "columns" : "" }, el("section", {}, title, lines),
       made.analyses?.length > 0 && argument(id, made.analyses))];

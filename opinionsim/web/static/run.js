@@ -13,16 +13,14 @@ const ABOUT = {
 };
 const KEY = "Rings, dotted lines and hollow bars are assigned opinions, which nobody measured. A line has the colour of"
   + " the opinion its agent was assigned: red below the middle of the scale, grey at it, blue above.";
-
-// Steps that are played in a second.
-let speed = 10;
+let speed = 10; // steps a second, of every run
 
 export async function runView([id], given, signal) {
   const view = { step: Number(given.step ?? NaN), most: NaN, runs: [], draws: [], signal };
   // The row of the address is that of the first run.
-  const wanted = [[id, given], [given.with, { ...given, row: "" }]].filter(([each]) => each);
-  view.runs = await Promise.all(wanted.map(async ([each, own]) =>
-    measure(new Run(await ask(`runs/${each}`, { row: own.row }, signal), own), signal)));
+  const load = async (each, own) => measure(new Run(await ask(`runs/${each}`, { row: own.row }, signal), own), signal);
+  const second = given.with ? [load(given.with, { ...given, row: "" })] : [];
+  view.runs = await Promise.all([load(id, given), ...second]);
   const [run, beside] = view.runs, { about, instruments, siblings } = run;
   const measures = instruments.map((each) => [each.id, `${each.variable}, ${each.classifier}`]);
   const others = [["", "no other run"], ...siblings.map((each) => [each.run_id, `run ${each.row}: ${each.cell}`])];
@@ -35,7 +33,8 @@ export async function runView([id], given, signal) {
       link(about.experiment, to(["experiment", place.experiment], { design: place.design })),
       link("search", to(["search"], place))]),
     box,
-    choices(choice("Instrument", "instrument", measures, run.instrument?.id, (instrument) => go({ instrument, kind: "" })),
+    choices(choice("Instrument", "instrument", measures, run.instrument?.id,
+      (instrument) => go({ instrument, kind: "" })),
       choice("Coded from", "kind", run.kinds, run.kind),
       choice("Metric", "metric", run.metric.names, run.metric.name),
       !record && choice("Beside it", "with", others, given.with)),
@@ -79,14 +78,12 @@ function panel(run, view) {
     facts, figures.map((each) => each.box), key, cast.box);
 }
 
-function described({ about, instrument, kind, events, marks, scaled }) {
-  const marked = marks.map(([words, turns]) =>
-    `${turns.length} ${words.slice(2)} (steps ${[...new Set(turns.map(({ step }) => step))].join(", ")})`);
+function described({ about, instrument, kind, events, marked, scaled }) {
   const scale = instrument?.points.map((point, place) => `${signed(point)} ${instrument.labels[place] ?? ""}`);
   return [about.notices.map((notice) => el("p", { class: "problem", dir: "auto" }, notice)), terms({
     ...Object.fromEntries(Object.entries(ABOUT).map(([name, words]) => [words, about[name]])),
     Events: events.map((event) => `${event.label} at step ${event.step}`).join("; "), Scale: scale?.join(", "),
-    Marked: scaled ? "" : marked.join("; "),
+    Marked: scaled ? "" : marked,
     Opinions: kind ? `${instrument.variable} by ${instrument.classifier}, from ${kind}` : "not measured",
   })];
 }

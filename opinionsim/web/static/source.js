@@ -6,7 +6,6 @@ const kept = document.getElementById("record");
 export const record = kept && JSON.parse(kept.textContent);
 
 const LOST = "The connection to the server is lost.";
-// States of a run to which nothing is added.
 const ENDED = ["complete", "withdrawn", "trial", "incomplete"];
 const USUAL = "This file has changes by the first instrument and kind of text alone, and ranks by these.";
 const lines = new Map(record?.turns.map((line) => [String(line.turn), line]));
@@ -30,11 +29,8 @@ export async function ask(path, wanted = {}, signal = undefined) {
 export function follow(run, look, say, signal) {
   if (record) return;
   let live = null, last = Promise.resolve();
-  const close = () => live?.close();
-  const news = (known = () => false) => {
-    last = last.then(() => signal.aborted || known() || look());
-    last = last.catch((problem) => signal.aborted || say(problem.message));
-  };
+  const close = () => live?.close(), failed = ({ message }) => signal.aborted || say(message);
+  const news = (known = () => false) => (last = last.then(() => signal.aborted || known() || look()).catch(failed));
   const told = {
     change: (event) => {
       const now = Object.entries(JSON.parse(event.data));
@@ -74,8 +70,7 @@ function turns({ from = 0, count, agent, order, instrument, kind }) {
   const size = (line) => Math.abs(line.change ?? 0), first = Number(from);
   if (order === "change") found.sort((one, other) => size(other) - size(one));
   const listed = found.slice(first, first + count);
-  const note = (instrument || kind) && USUAL;
-  return { total: found.length, from: first, turns: listed, read: read(listed), note };
+  return { total: found.length, from: first, turns: listed, read: read(listed), note: (instrument || kind) && USUAL };
 }
 
 function turn(number) {
