@@ -93,7 +93,7 @@ function axes(pen, width, height, last, low, high, values = ticks(low, high, 4),
 }
 
 function summary(run, step) {
-  const held = run.heldAt(step);
+  const held = run.values.map((row) => row[step]).filter((value) => !Number.isNaN(value));
   if (!held.length) return run.scaled ? `At step ${step} nobody is measured yet.` : "";
   const mean = held.reduce((sum, value) => sum + value, 0) / held.length;
   const ends = `${signed(Math.min(...held))} to ${signed(Math.max(...held))}`;
@@ -164,8 +164,8 @@ export function metric(run, view) {
     rows: () => [["step", "value"], values().map((value, step) => [step, signed(value, 4)])],
     still: (pen, width, height) => {
       const known = [...values().entries()].filter(([, value]) => value !== null);
-      // Runs side by side have one scale.
-      const [low, high] = [Math.min, Math.max].map((most) => most(0, ...view.runs.flatMap((each) => each.metric.values)));
+      const all = view.runs.flatMap((each) => each.metric.values); // runs side by side have one scale
+      const [low, high] = [Math.min, Math.max].map((most) => most(0, ...all));
       const plot = axes(pen, width, height, run.span, low, high);
       lines(pen, [known.map(([step, value]) => [plot.x(step), plot.y(value)])], ink.accent, 1.6);
       return plot;

@@ -98,16 +98,15 @@ export class Run {
     this.range([...found.map(({ value }) => value), ...this.assigned.filter((value) => !Number.isNaN(value))]);
   }
 
-  // The range of opinions, whether there is any to draw, where they are counted, and how far apart equal ratings are drawn: exact numbers stand at
-  // their values.
+  // The range of opinions, if there is any, where they are counted, and how far apart equal ratings are drawn: exact
+  // numbers stand at their values.
   range(held) {
     const points = this.instrument?.points ?? [], rated = held.every((value) => points.includes(value));
     const most = held.reduce((so, value) => Math.max(so, Math.abs(value)), 0) || 1;
     [this.low, this.high] = points.length ? [points[0], points.at(-1)] : [-most, most];
     this.width = rated && points.length > 1 && points.length <= FEW ? 0 : (this.high - this.low) / PORTIONS;
-    const portions = Array.from({ length: PORTIONS }, (_, bin) => this.low + (bin + 0.5) * this.width);
     this.scaled = !!this.instrument || held.length > 0;
-    this.bins = this.width ? portions : points;
+    this.bins = this.width ? Array.from({ length: PORTIONS }, (_, bin) => this.low + (bin + 0.5) * this.width) : points;
     this.apart = rated && this.instrument?.classifier !== "exact" ? Math.min(0.03, 0.7 / Math.max(this.n - 1, 1)) : 0;
   }
 
@@ -118,11 +117,6 @@ export class Run {
   bin(value) {
     if (!this.width) return this.bins.indexOf(value);
     return Math.min(PORTIONS - 1, Math.max(0, Math.floor((value - this.low) / this.width)));
-  }
-
-  // Opinions that are held at a step.
-  heldAt(step) {
-    return this.values.map((row) => row[step]).filter((value) => !Number.isNaN(value));
   }
 
   // Numbers of agents in each bin at a step: measured ones, and those that have an assigned opinion alone.

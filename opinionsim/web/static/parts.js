@@ -31,10 +31,7 @@ export const chip = (...what) => text(what, "chip", "span");
 
 export const given = (asked) => Object.entries(asked).filter(([, value]) => value != null && value !== "");
 
-function address(path, asked) {
-  const query = new URLSearchParams(given(asked)).toString();
-  return query ? `${path}?${query}` : path;
-}
+const address = (path, asked) => [path, new URLSearchParams(given(asked)).toString()].filter(Boolean).join("?");
 
 export const to = (parts, asked = {}) => address(`#/${parts.map((part) => encodeURIComponent(part)).join("/")}`, asked);
 

@@ -15,9 +15,9 @@ const WORDLESS = {
 // What a view of one run begins with: its heading and the ways on, the run, and answers about it.
 async function opened(id, title, given, signal, ...questions) {
   const asked = [["", { row: given.row }], ...questions].map(([what, more]) => ask(`runs/${id}${what}`, more, signal));
-  const [answer, ...others] = await Promise.all(asked), run = new Run(answer, given);
+  const [answer, ...more] = await Promise.all(asked), run = new Run(answer, given);
   head(`${title(run)} · ${titled(run)}`, [run.about.stamp], run.state);
-  return [ways("This run", link("the run", within(id)), link("its dialogue", within(id, ["dialogue"]))), run, ...others];
+  return [ways("This run", link("the run", within(id)), link("its dialogue", within(id, ["dialogue"]))), run, ...more];
 }
 
 // A part of a list, with links to what comes before and after.

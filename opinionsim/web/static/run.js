@@ -19,22 +19,19 @@ export async function runView([id], given, signal) {
   const view = { step: Number(given.step ?? NaN), most: NaN, runs: [], draws: [], signal };
   // The row of the address is that of the first run.
   const load = async (each, own) => measure(new Run(await ask(`runs/${each}`, { row: own.row }, signal), own), signal);
-  const second = given.with ? [load(given.with, { ...given, row: "" })] : [];
-  view.runs = await Promise.all([load(id, given), ...second]);
+  view.runs = await Promise.all([load(id, given), ...given.with ? [load(given.with, { ...given, row: "" })] : []]);
   const [run, beside] = view.runs, { about, instruments, siblings } = run;
   const measures = instruments.map((each) => [each.id, `${each.variable}, ${each.classifier}`]);
   const others = [["", "no other run"], ...siblings.map((each) => [each.run_id, `run ${each.row}: ${each.cell}`])];
-  const place = { experiment: about.experiment_id, design: about.design };
   head(view.runs.map(titled).join(" and "), view.runs.map((each) => each.about.stamp), run.state);
   const panels = view.runs.map((each) => panel(each, view)), box = scrubber(view);
   view.extend();
   return [
     ways("This run", link("dialogue", within(id, ["dialogue"])), !record && [
-      link(about.experiment, to(["experiment", place.experiment], { design: place.design })),
-      link("search", to(["search"], place))]),
+      link(about.experiment, to(["experiment", about.experiment_id], { design: about.design })),
+      link("search", to(["search"], { experiment: about.experiment_id, design: about.design }))]),
     box,
-    choices(choice("Instrument", "instrument", measures, run.instrument?.id,
-      (instrument) => go({ instrument, kind: "" })),
+    choices(choice("Instrument", "instrument", measures, run.instrument?.id, (id) => go({ instrument: id, kind: "" })),
       choice("Coded from", "kind", run.kinds, run.kind),
       choice("Metric", "metric", run.metric.names, run.metric.name),
       !record && choice("Beside it", "with", others, given.with)),
@@ -134,8 +131,8 @@ function scrubber(view) {
 
 // The agents, those first that changed most from one measured opinion to the next.
 function agents(run) {
-  const { given, instrument, kind } = run;
-  const own = { row: given.row, instrument: given.instrument && instrument?.id, kind: given.kind && kind };
+  const { row: at, instrument, kind } = run.given;
+  const own = { row: at, instrument: instrument && run.instrument?.id, kind: kind && run.kind };
   const size = ({ agent }) => run.changes[agent]?.size ?? -1;
   const row = ({ agent, role, model, assigned }) => {
     const { from, to: now, turn } = run.changes[agent] ?? {}, held = [...run.measured[agent]?.values() ?? []];
