@@ -26,7 +26,7 @@ from tests.support.viewers import HOSTILE_SPEC, KINDS, CutOffModel, HostileModel
 from tests.support.waiting import wait_until
 
 #: The axes that a run's page shows: figures, in their order.
-FIGURES = ("Opinions over the steps", "Network at this step", "Metric by step", "Distribution at this step")
+FIGURES = ("Opinions over the steps", "Network at this step", "bias by step", "Distribution at this step")
 
 
 #: Texts that were refused, or cut off and counted or not.
@@ -93,6 +93,11 @@ def at_step(page: Any, step: int) -> None:
     page.wait_for_function("step => document.getElementById('step').value === String(step)", arg=step)
 
 
+def seen(page: Any) -> None:
+    """Tell a page that it has come into sight, or gone out of it."""
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+
 def printed(value: float) -> str:
     """A number as the page prints it."""
     if math.isnan(value):
@@ -147,7 +152,10 @@ def test_a_run_of_every_kind_shows_the_numbers_of_its_frames(browser: Any, viewe
     run = results.runs.iloc[0]
     opinions = results.opinions[results.opinions["run_id"] == run["run_id"]]
     with viewed.page(browser, f"#/run/{run['run_id']}") as page:
-        assert page.locator("figcaption").all_inner_texts() == list(FIGURES)
+        scaled = not opinions.empty or results.agents["assigned_opinion"].notna().any()
+        shown = page.locator("figcaption:visible").all_inner_texts()
+        assert shown == list(FIGURES if scaled else FIGURES[1:2])
+        assert page.locator("text=A line has the colour").count() == results.agents["assigned_opinion"].notna().any()
         if name in ("room", "classic"):
             accessible(page)
         if opinions.empty:
@@ -175,7 +183,7 @@ def test_metrics_ties_and_events_are_those_of_the_frames(browser: Any, viewed: V
         steps = osim.metrics.step_metrics(results.runs, results.opinions, "report")
         page.get_by_label("Metric").select_option("diversity")
         page.wait_for_selector("canvas[aria-label^='diversity']")
-        shown = {int(step): value for step, value in table(page, FIGURES[2])[1:]}
+        shown = {int(step): value for step, value in table(page, "diversity by step")[1:]}
         expected = dict(zip(steps["step"], steps["diversity"], strict=True))
         assert all(
             abs(float(shown[step].replace("\N{MINUS SIGN}", "-")) - value) < 1e-4
@@ -258,6 +266,21 @@ def test_dialogues_are_read_as_what_they_are(browser: Any, viewed: Viewed, name:
             assert "has read" in text
 
 
+def test_agents_of_one_name_have_their_numbers(browser: Any, viewed: Viewed) -> None:
+    run = run_of(viewed.store, "classic")
+    names = osim.load(str(viewed.store), "classic").agents.set_index("agent")["name"]
+    expected = {f"{name} (agent {agent})" if (names == name).sum() > 1 else name for agent, name in names.items()}
+    twice = names[names.duplicated(keep=False)]
+    assert 0 < len(twice) < len(names)
+    with viewed.page(browser, f"#/run/{run}") as page:
+        assert {row[0] for row in table(page, FIGURES[0])[1:]} == expected
+        assert set(page.locator("section > details tbody th").all_inner_texts()) == expected
+        viewed.go(page, f"#/run/{run}/agent/{twice.index[0]}")
+        words = f"{twice.iloc[0]} (agent {twice.index[0]})"
+        assert page.title().startswith(words)
+        assert page.locator(".who a").first.inner_text() == words
+
+
 def test_search_finds_and_filters(browser: Any, viewed: Viewed) -> None:
     results = osim.load(str(viewed.store), "dyads")
     with viewed.page(browser) as page:
@@ -326,6 +349,16 @@ def test_scrubbing_by_keys_playing_and_two_runs_side_by_side(browser: Any, viewe
             assert f"{len(held)} of 6 agents are measured: mean {printed(held.mean())}" in label
 
 
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [("1.5", 2), ("-1", 0), ("-7.2", 0), ("1e9", 30), ("Infinity", 30), ("text", 30), ("", 0), ("%00", 30)],
+)
+def test_any_step_in_the_address_is_one_of_the_run(browser: Any, viewed: Viewed, given: str, shown: int) -> None:
+    with viewed.page(browser, f"#/run/{run_of(viewed.store, 'dyads')}?step={given}") as page:
+        at_step(page, shown)
+        page.wait_for_selector(f"canvas[aria-label*='At step {shown}']")
+
+
 # -- live ----------------------------------------------------------------------------------------------------
 
 
@@ -381,6 +414,8 @@ def test_a_run_begun_anew_is_drawn_anew_and_followed_to_its_end(browser: Any, tm
         at_step(page, 6)
         with open_store(f"sqlite:///{path}") as opened:
             opened.forget([run])
+        # A run that has ended is looked at again when its page comes into sight.
+        seen(page)
         page.wait_for_selector(".state:text-is('pending')")
         page.wait_for_selector("#said:text('begun anew')")
         at_step(page, 0)
@@ -393,6 +428,8 @@ def test_a_run_begun_anew_is_drawn_anew_and_followed_to_its_end(browser: Any, tm
 def test_a_store_that_is_deleted_and_a_server_that_ends_are_said(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "gone.sqlite"
     finished(changed(SMALL, name="gone", measurement__texts=["report"]), str(path))
+    with open_store(f"sqlite:///{path}") as opened:
+        opened.forget([run_of(path, "gone")])
     with viewing(browser, path) as viewed, viewed.page(browser, f"#/run/{run_of(path, 'gone')}") as page:
         for each in path.parent.glob("gone.sqlite*"):
             each.unlink()
@@ -403,6 +440,30 @@ def test_a_store_that_is_deleted_and_a_server_that_ends_are_said(browser: Any, t
         viewed.server.kill()
         page.evaluate("location.hash = '#/search'")
         page.wait_for_selector(".problem:text('connection')")
+
+
+def test_runs_that_have_ended_hold_no_stream_and_a_refusal_is_said(browser: Any, viewed: Viewed) -> None:
+    address = f"#/run/{run_of(viewed.store, 'dyads')}"
+    with viewed.page(browser, address) as first:
+        # Browsers keep six streams to a host open; the seventh page is drawn all the same.
+        pages = [first.context.new_page() for _ in range(6)]
+        for page in pages:
+            viewed.go(page, address)
+        first.context.clear_cookies()
+        seen(first)
+        first.wait_for_selector("#said:text('Please open the link')")
+
+
+def test_a_page_out_of_sight_holds_no_stream(browser: Any, viewed: Viewed) -> None:
+    with viewed.page(browser, f"#/run/{run_of(viewed.store, 'dyads')}") as page:
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.evaluate("Object.defineProperty(document, 'hidden', { value: true, configurable: true })")
+        seen(page)
+        assert not asked
+        page.evaluate("delete document.hidden")
+        with page.expect_request("**/live/*since=*"):
+            seen(page)
 
 
 # -- offline -------------------------------------------------------------------------------------------------
@@ -442,6 +503,17 @@ def test_one_file_opens_from_the_disk_without_a_network(
         assert prompts[0] == prompts[1]
         page.goto(f"{path.as_uri()}#/search?q=x")
         page.wait_for_selector(".problem:text('one run')")
+
+
+def test_a_file_says_what_was_left_out_of_it(
+    browser: Any, viewed: Viewed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, path = run_of(viewed.store, "dyads"), tmp_path / "small.html"
+    monkeypatch.setattr("opinionsim.web._export.MOST_BYTES", 1)
+    with offline(browser, viewed.store, run, path) as page:
+        page.goto(f"{path.as_uri()}#/run/{run}/turn/2")
+        page.wait_for_selector("p:text-is('Calls were left out of this file.')")
+        assert page.locator("text=No model was asked").count() == 0
 
 
 # -- what may come -------------------------------------------------------------------------------------------

@@ -78,7 +78,9 @@ function grid({ axes, runs, metrics }, rows, columns, colours) {
   const cell = (row, column) => {
     const own = runs.filter((run) => run.axes[rows?.name] === row && run.axes[columns?.name] === column);
     const known = colours ? own.map((run) => colours.values[run.row]).filter((value) => value != null) : [];
-    return [el("div", { class: "squares" }, own.map((run) => square(run, colours, shade))), known.length > 0
+    const lines = [...Map.groupBy(own, (run) => inside.map((name) => run.axes[name]).join(", "))];
+    return [lines.map(([words, listed]) => [words && text(words, "small"),
+      el("div", { class: "squares" }, listed.map((run) => square(run, colours, shade)))]), known.length > 0
       && el("span", { class: "small" }, `mean ${signed(known.reduce((sum, each) => sum + each, 0) / known.length)}`)];
   };
   // An axis that is not there has one level, without a name, and so have the runs.
@@ -95,8 +97,8 @@ function square(run, colours, shade) {
   const value = colours && colours.values[run.row], { row, cell, replicate, state, evidence } = run;
   const title = `run ${row}, ${cell}, replicate ${replicate}, ${state}, ${evidence || "not begun"}`
     + (colours ? `: ${colours.metric} ${signed(value, 3)}` : "");
-  const kind = colours && state === "complete" ? "" : state.replace(" ", "-");
-  const made = link(GLYPHS[state], to(["run", run.run_id]), { class: `square ${kind}`, title, "aria-label": title });
+  const kind = `square ${colours && state === "complete" ? "" : state.replace(" ", "-")}`;
+  const made = link(GLYPHS[state], to(["run", run.run_id], { row }), { class: kind, title, "aria-label": title });
   if (value != null) made.style.background = shade.colour(value);
   return made;
 }

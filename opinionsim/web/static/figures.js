@@ -26,7 +26,7 @@ function figure(run, view, name, kind, { caption, rows, still, moving }) {
   const draw = () => {
     if (!width) return;
     const sharp = devicePixelRatio, changes = run.ties.filter(([step]) => step <= view.step).length;
-    const now = [width, height, sharp, ink.ink, run.version, changes].join();
+    const now = [width, height, sharp, ink.ink, view.runs.map((each) => each.version), changes].join();
     if (drawn !== now) plot = still(pen(below, width, height, sharp), width, height);
     drawn = now;
     moving(pen(above, width, height, Math.min(sharp, Math.sqrt(POINTS / (width * height)))), plot);
@@ -93,8 +93,8 @@ function axes(pen, width, height, last, low, high, values = ticks(low, high, 4),
 }
 
 function summary(run, step) {
-  const held = run.heldAt(step);
-  if (!held.length) return `At step ${step} nobody is measured yet.`;
+  const held = run.values.map((row) => row[step]).filter((value) => !Number.isNaN(value));
+  if (!held.length) return run.scaled ? `At step ${step} nobody is measured yet.` : "";
   const mean = held.reduce((sum, value) => sum + value, 0) / held.length;
   const ends = `${signed(Math.min(...held))} to ${signed(Math.max(...held))}`;
   return `At step ${step}, ${held.length} of ${run.n} agents are measured: mean ${signed(mean)}, from ${ends}.`;
@@ -107,11 +107,8 @@ export function trajectories(run, view) {
   const cell = (agent, step) => signed(run.values[agent][step]) + (run.measured[agent].has(step) ? "*" : "");
   const row = (agent) => [run.name(agent), signed(run.assigned[agent]), ...told().map((step) => cell(agent, step))];
   return figure(run, view, "Opinions over the steps", "paths", {
-    caption: () => {
-      const marks = run.marks.map(([words, turns]) => `${turns.length} ${words.slice(2)}`).join(", ");
-      return `Opinions of ${run.n} agents over steps 0 to ${run.last}, * where measured. `
-        + `${summary(run, view.step)} ${marks}`;
-    },
+    caption: () => `Opinions of ${run.n} agents over steps 0 to ${run.last}, * where measured. ${
+      summary(run, view.step)} ${run.marked}`,
     rows: () => [["agent", "assigned", ...told()], run.values.map((_, agent) => row(agent))],
     still: (pen, width, height) => drawRun(pen, width, height, run),
     moving: (pen, { x, y, upright }) => {
@@ -161,15 +158,14 @@ function drawAgent(pen, run, agent, { x, y }) {
 }
 
 export function metric(run, view) {
-  const values = () => run.metric?.values ?? [];
-  return figure(run, view, "Metric by step", "metric", {
-    caption: () => (run.metric
-      ? `${run.metric.name} by step: ${signed(values()[view.step], 3)} at step ${view.step}. ${run.metric.meaning}`
-      : "No metric can be computed, since nothing is measured."),
+  const values = () => run.metric.values, name = `${run.metric.name} by step`;
+  return figure(run, view, name, "metric", {
+    caption: () => `${name}: ${signed(values()[view.step], 3)} at step ${view.step}. ${run.metric.meaning}`,
     rows: () => [["step", "value"], values().map((value, step) => [step, signed(value, 4)])],
     still: (pen, width, height) => {
       const known = [...values().entries()].filter(([, value]) => value !== null);
-      const [low, high] = [Math.min, Math.max].map((most) => most(0, ...known.map(([, value]) => value)));
+      const all = view.runs.flatMap((each) => each.metric.values); // runs side by side have one scale
+      const [low, high] = [Math.min, Math.max].map((most) => most(0, ...all));
       const plot = axes(pen, width, height, run.span, low, high);
       lines(pen, [known.map(([step, value]) => [plot.x(step), plot.y(value)])], ink.accent, 1.6);
       return plot;
@@ -200,10 +196,12 @@ export function distribution(run, view) {
 export function network(run, view) {
   let ties = [];
   const all = () => !run.edges.length && !run.ties.length && run.about.network === "complete";
-  const told = () => (all() ? "Everybody can hear everybody" : counted(ties.length, "tie on record", "ties on record"));
+  const told = () => (all() ? "Everybody can hear everybody."
+    : run.about.network || ties.length ? `${counted(ties.length, "tie on record", "ties on record")}${
+      run.directed ? ", dark at the agent that hears" : ""}.` : "");
   return figure(run, view, "Network at this step", "net", {
-    caption: () => `Network of ${run.n} agents, coloured by opinion. ${told()}${run.directed
-      ? ", dark at the agent that hears" : ""}. ${summary(run, view.step)}`,
+    caption: () => `Network of ${run.n} agents${run.scaled ? ", coloured by opinion" : ""}. ${told()} ${
+      summary(run, view.step)}`,
     rows: () => [["from", "to", "weight"], ties.slice(0, CELLS).map(([source, target, weight]) =>
       [run.name(source), run.name(target), signed(weight)])],
     still: (pen, width, height) => {

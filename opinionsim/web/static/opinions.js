@@ -48,14 +48,17 @@ export class Run {
     }));
     this.ties.push(...ties);
     this.cast = new Map(this.agents.map((each) => [each.agent, each]));
+    this.called = Map.groupBy(this.agents, (each) => each.name);
     this.n = this.about.n_agents;
     this.derive(this.chosen());
     this.version++;
     return anew;
   }
 
+  // Agents of one name are told apart by their numbers.
   name(agent) {
-    return this.cast.get(agent)?.name || `Agent ${agent}`;
+    const name = this.cast.get(agent)?.name;
+    return name ? `${name}${this.called.get(name).length > 1 ? ` (agent ${agent})` : ""}` : `Agent ${agent}`;
   }
 
   // The measurements that are shown: by the instrument and of the kind of text that the address names, else those of
@@ -80,6 +83,7 @@ export class Run {
     this.last = this.state === "complete" ? this.span : last;
     this.marks = MARKS.map(([name, words]) => [words, turns.filter((turn) => turn.condition === name)]);
     this.marks = [...this.marks, ["▾ events", this.events]].filter(([, marked]) => marked.length);
+    this.marked = this.marks.map(([words, marked]) => `${marked.length} ${words.slice(2)}`).join(", ");
     this.measured = agents.map(() => new Map());
     for (const { turn, value } of found.sort((one, other) => one.turn.turn - other.turn.turn)) {
       this.measured[turn.agent].set(turn.step, [value, turn.turn]);
@@ -94,15 +98,15 @@ export class Run {
     this.range([...found.map(({ value }) => value), ...this.assigned.filter((value) => !Number.isNaN(value))]);
   }
 
-  // The range of opinions, where they are counted, and how far apart equal ratings are drawn: exact numbers stand at
-  // their values.
+  // The range of opinions, if there is any, where they are counted, and how far apart equal ratings are drawn: exact
+  // numbers stand at their values.
   range(held) {
     const points = this.instrument?.points ?? [], rated = held.every((value) => points.includes(value));
     const most = held.reduce((so, value) => Math.max(so, Math.abs(value)), 0) || 1;
     [this.low, this.high] = points.length ? [points[0], points.at(-1)] : [-most, most];
     this.width = rated && points.length > 1 && points.length <= FEW ? 0 : (this.high - this.low) / PORTIONS;
-    const portions = Array.from({ length: PORTIONS }, (_, bin) => this.low + (bin + 0.5) * this.width);
-    this.bins = this.width ? portions : points;
+    this.scaled = !!this.instrument || held.length > 0;
+    this.bins = this.width ? Array.from({ length: PORTIONS }, (_, bin) => this.low + (bin + 0.5) * this.width) : points;
     this.apart = rated && this.instrument?.classifier !== "exact" ? Math.min(0.03, 0.7 / Math.max(this.n - 1, 1)) : 0;
   }
 
@@ -113,11 +117,6 @@ export class Run {
   bin(value) {
     if (!this.width) return this.bins.indexOf(value);
     return Math.min(PORTIONS - 1, Math.max(0, Math.floor((value - this.low) / this.width)));
-  }
-
-  // Opinions that are held at a step.
-  heldAt(step) {
-    return this.values.map((row) => row[step]).filter((value) => !Number.isNaN(value));
   }
 
   // Numbers of agents in each bin at a step: measured ones, and those that have an assigned opinion alone.

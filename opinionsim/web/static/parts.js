@@ -15,30 +15,38 @@ export function fill(place, ...children) {
   return place;
 }
 
-// A text of a person, a model or a file: its own direction, its own line breaks.
-export const text = (what, kind = "text", tag = "div") => el(tag, { class: kind, dir: "auto" }, what);
+// A text of a person, a model or a file: its own direction, its own line breaks; of a very long one, the beginning.
+const LONG = 2000;
+export const text = (what, kind = "text", tag = "div") =>
+  el(tag, { class: kind, dir: "auto" }, what?.length > LONG && typeof what === "string" ? folded(what) : what);
+
+function folded(what) {
+  const [start] = /^.{300}/su.exec(what), more = el("span", { class: "small" }, ` … ${whole(what.length)} characters`);
+  return el("details", { class: "folded" }, el("summary", {}, start, more), what.slice(start.length));
+}
+
 export const small = (...what) => text(what, "small", "p");
 export const strong = (what) => text(what, "", "strong");
 export const chip = (...what) => text(what, "chip", "span");
 
 export const given = (asked) => Object.entries(asked).filter(([, value]) => value != null && value !== "");
 
-function address(path, asked) {
-  const query = new URLSearchParams(given(asked)).toString();
-  return query ? `${path}?${query}` : path;
-}
+const address = (path, asked) => [path, new URLSearchParams(given(asked)).toString()].filter(Boolean).join("?");
 
 export const to = (parts, asked = {}) => address(`#/${parts.map((part) => encodeURIComponent(part)).join("/")}`, asked);
 
+const asked = () => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1]));
+
 // The present address, which asks for something else.
-export function here(more) {
-  const [path, asked] = location.hash.split("?");
-  return address(path, { ...Object.fromEntries(new URLSearchParams(asked)), ...more });
-}
+export const here = (more) => address(location.hash.split("?")[0], { ...asked(), ...more });
+
+// An address within a run, which stays in the cell and with the measurements of the present one.
+const kept = ({ row, instrument, kind }) => ({ row, instrument, kind });
+export const within = (run, parts = [], more = {}) => to(["run", run, ...parts], { ...kept(asked()), ...more });
 
 export const link = (words, href, more = {}) => el("a", { href, dir: "auto", ...more }, words);
-export const turnLink = (run, turn, words = `turn ${turn}`) =>
-  link(words, to(["run", run, "turn", turn]), { class: "small" });
+export const turnLink = (run, turn, words = `turn ${turn}`, more = {}) =>
+  link(words, within(run, ["turn", turn], more), { class: "small" });
 export const ways = (name, ...links) => el("nav", { class: "ways", "aria-label": name }, links);
 
 export const whole = (number) => Number(number).toLocaleString("en");

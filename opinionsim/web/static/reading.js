@@ -2,7 +2,7 @@
 
 import { ask } from "./source.js";
 import { chip, choice, choices, counted, el, fill, go, head, here, link, signed, small, strong } from "./parts.js";
-import { table, terms, text, titled, to, turnLink, ways, whole } from "./parts.js";
+import { table, terms, text, titled, to, turnLink, ways, whole, within } from "./parts.js";
 import { Run } from "./opinions.js";
 
 const PAGE = 50, FEW = 8;
@@ -14,30 +14,30 @@ const WORDLESS = {
 
 // What a view of one run begins with: its heading and the ways on, the run, and answers about it.
 async function opened(id, title, given, signal, ...questions) {
-  const asked = [["", {}], ...questions].map(([what, more]) => ask(`runs/${id}${what}`, more, signal));
-  const [answer, ...others] = await Promise.all(asked), run = new Run(answer, given), own = ["run", id];
+  const asked = [["", { row: given.row }], ...questions].map(([what, more]) => ask(`runs/${id}${what}`, more, signal));
+  const [answer, ...more] = await Promise.all(asked), run = new Run(answer, given);
   head(`${title(run)} · ${titled(run)}`, [run.about.stamp], run.state);
-  return [ways("This run", link("the run", to(own)), link("its dialogue", to([...own, "dialogue"]))), run, ...others];
+  return [ways("This run", link("the run", within(id)), link("its dialogue", within(id, ["dialogue"]))), run, ...more];
 }
 
 // A part of a list, with links to what comes before and after.
-function paged({ from, total, turns, hits }, items) {
+function paged({ from, total, turns, hits, note }, items) {
   const shown = (turns ?? hits).length, page = (start, words) => link(words, here({ from: start || "" }));
-  return [el("ol", { class: "lines" }, items), ways("Pages",
+  return [small(note), el("ol", { class: "lines" }, items), ways("Pages",
     el("span", {}, total ? `${whole(from + 1)} to ${whole(from + shown)} of ${whole(total)}` : "nothing found"),
     from > 0 && page(Math.max(0, from - PAGE), "before"), from + shown < total && page(from + shown, "after"))];
 }
 
 // Something that was said: who it was, and what belongs to it.
 const item = (kind, who, ...parts) => el("li", { class: `line ${kind}` }, el("p", { class: "who" }, who), parts);
-const agentLink = (run, agent, name) => strong(link(name, to(["run", run, "agent", agent])));
+const agentLink = (run, agent, name, more) => strong(link(name, within(run, ["agent", agent], more)));
 
 // A turn: what its author had read, what it said, and how that was coded.
 function card(run, line, received) {
   const codes = line.codes.map(({ instrument, value, about, probabilities }) => {
-    const own = run.instruments.find(({ id }) => id === instrument), sure = value !== null && probabilities?.length > 0;
+    const own = run.instruments.find(({ id }) => id === instrument), sure = Math.max(...(probabilities ?? []));
     return chip(`${own?.variable ?? "coded"} ${signed(value)} `, own?.labels[own.points.indexOf(value)],
-      sure && ` (${signed(100 * Math.max(...probabilities), 0)} %)`, about !== null && ` about turn ${about}`);
+      value !== null && sure > 0 && ` (${signed(100 * sure, 0)} %)`, about !== null && ` about turn ${about}`);
   });
   const changed = !!line.change && chip(`changed by ${line.change > 0 ? "+" : ""}${signed(line.change)}`);
   const state = line.kind === "analysis" ? "analysis" : line.condition, wordless = WORDLESS[state] ?? state;
@@ -47,8 +47,8 @@ function card(run, line, received) {
 }
 
 // Who a message was from that a turn had read.
-const author = (run, ref, { agent, name }) => (agent == null ? strong(name ?? ref)
-  : [strong(name || run.name(agent)), " ", turnLink(run.run_id, ref)]);
+const author = (run, ref, { agent, name }) => (agent == null || Number.isNaN(Number(ref)) ? strong(name ?? ref)
+  : [strong(run.name(agent)), " ", turnLink(run.run_id, ref)]);
 
 const quoted = (run, line, read) => (line.reads.length ? line.reads.map((ref) => el("blockquote", {},
   small("read ", author(run, ref, read[ref] ?? {}), read[ref]?.value != null && `, coded ${signed(read[ref].value)}`),
@@ -72,15 +72,17 @@ export async function agentView([id, agent], given, signal) {
 export async function turnView([id, number], given, signal) {
   const turn = Number(number), title = () => `Turn ${turn}`;
   const [nav, run, found] = await opened(id, title, given, signal, [`/turns/${turn}`]);
-  const { turn: line, calls, currency, read } = found;
+  const { turn: line, calls, currency, read, left_out: left } = found;
+  const gone = (part) => left?.some((said) => RegExp(part, "i").test(said)) && `${part} were left out of this file.`;
   const sum = (field) => calls.reduce((total, call) => total + (call[field] ?? 0), 0);
   const cost = calls.some((call) => call.cost != null) ? `cost ${signed(sum("cost"), 6)} ${currency ?? ""}`
     : "cost unknown, since no price is on record";
   const tokens = `${whole(sum("input_tokens"))} tokens in, ${whole(sum("output_tokens"))} tokens out`;
   return [nav, ways("Turns", turn > 0 && turnLink(id, turn - 1, "turn before"), turnLink(id, turn + 1, "turn after"),
-    link("the figures at this step", to(["run", id], { step: line.step }))),
+    link("the figures at this step", within(id, [], { step: line.step }))),
   el("ol", { class: "lines" }, card(run, line, quoted(run, line, read))), el("h2", {}, "Calls"),
-  el("p", {}, calls.length ? `${counted(calls.length, "call")}: ${tokens}, ${cost}.` : "No model was asked for it."),
+  el("p", {}, calls.length ? `${counted(calls.length, "call")}: ${tokens}, ${cost}.`
+    : gone("Calls") || "No model was asked for it.", calls.length > 0 && ` ${gone("Prompts") || ""}`),
   calls.map(callCard)];
 }
 
@@ -96,7 +98,7 @@ function callCard({ part, attempt, verdict, reason, prompt, reply, reasoning, ar
 
 export async function dialogueView([id], given, signal) {
   const [nav, run, found, made] = await opened(id, () => "Dialogue", given, signal,
-    ["/turns", { from: given.from, count: PAGE }], ["/deliberation"]);
+    ["/turns", { from: given.from, count: PAGE, instrument: given.instrument, kind: given.kind }], ["/deliberation"]);
   const lines = paged(found, found.turns.map((line) => card(run, line, heard(run, line, found.read))));
   const title = el("h2", {}, made.structure ? `Dialogue: ${made.structure}` : "Dialogue");
   return [nav, small([run.state, run.error].filter(Boolean).join(": ")),
@@ -106,7 +108,7 @@ export async function dialogueView([id], given, signal) {
 }
 
 function consensus(run, rule, { round, candidates, ballots, critiques }) {
-  const by = (each) => [strong(each.name || run.name(each.agent)), " ", turnLink(run.run_id, each.turn)];
+  const by = (each) => [strong(run.name(each.agent)), " ", turnLink(run.run_id, each.turn)];
   const rated = ([turn, value]) => el("div", {}, `turn ${turn}: ${signed(value)}`);
   const order = (one, other) => (one.place ?? candidates.length) - (other.place ?? candidates.length);
   return el("section", {}, el("h2", {}, `Round ${round}, by the rule ${rule}`),
@@ -154,7 +156,8 @@ export async function searchView(_, given, signal) {
 }
 
 function hit({ run_id: id, row, cell, turn, step, agent, name, act, excerpt: [before, mid, after] }) {
-  return item("", [agentLink(id, agent, name || `Agent ${agent}`), ` step ${step}, ${act} `, turnLink(id, turn), " ",
-    link(`run ${row}`, to(["run", id], { step }), { class: "small" }), text(` ${cell}`, "small", "span")],
+  return item("", [agentLink(id, agent, name ? `${name} (agent ${agent})` : `Agent ${agent}`, { row }),
+    ` step ${step}, ${act} `, turnLink(id, turn, undefined, { row }), " ",
+    link(`run ${row}`, to(["run", id], { row, step }), { class: "small" }), text(` ${cell}`, "small", "span")],
   el("div", { class: "text", dir: "auto" }, before, mid && el("mark", {}, mid), after));
 }

@@ -6,6 +6,8 @@ const kept = document.getElementById("record");
 export const record = kept && JSON.parse(kept.textContent);
 
 const LOST = "The connection to the server is lost.";
+const ENDED = ["complete", "withdrawn", "trial", "incomplete"];
+const USUAL = "This file has changes by the first instrument and kind of text alone, and ranks by these.";
 const lines = new Map(record?.turns.map((line) => [String(line.turn), line]));
 
 export async function ask(path, wanted = {}, signal = undefined) {
@@ -22,23 +24,33 @@ export async function ask(path, wanted = {}, signal = undefined) {
   return told;
 }
 
-// Ask for what is new in a run whenever there is something, one question at a time, until the signal ends it.
+// Ask for what is new in a run whenever there is something, one question at a time, until the signal ends it. A browser
+// keeps but six streams to a host open: a run that has ended has one until its first answer, a page out of sight none.
 export function follow(run, look, say, signal) {
   if (record) return;
-  const live = new EventSource(`/live/${run.run_id}?since=${run.generation}.${run.seq}`);
-  let last = Promise.resolve();
-  live.addEventListener("change", (event) => {
-    const now = Object.entries(JSON.parse(event.data)), known = () => now.every(([name, value]) => run[name] === value);
-    last = last.then(() => signal.aborted || known() || look());
-    last = last.catch((problem) => signal.aborted || say(problem.message));
-  });
-  live.addEventListener("lost", (event) => {
-    live.close();
-    say(JSON.parse(event.data).problem);
-  });
-  live.addEventListener("error", () => say(`${LOST} Trying again ...`));
-  live.addEventListener("open", () => say(""));
-  signal.addEventListener("abort", () => live.close());
+  let live = null, last = Promise.resolve();
+  const close = () => live?.close(), failed = ({ message }) => signal.aborted || say(message);
+  const news = (known = () => false) => (last = last.then(() => signal.aborted || known() || look()).catch(failed));
+  const told = {
+    change: (event) => {
+      const now = Object.entries(JSON.parse(event.data));
+      if (now.some(([, value]) => ENDED.includes(value))) close();
+      news(() => now.every(([name, value]) => run[name] === value));
+    },
+    lost: (event) => (close(), say(JSON.parse(event.data).problem)),
+    // A stream that was refused does not try again: the answer to a question says why.
+    error: () => (live.readyState === EventSource.CLOSED ? news() : say(`${LOST} Trying again ...`)),
+    open: () => say(""),
+  };
+  const open = () => {
+    close();
+    if (document.hidden) return;
+    live = new EventSource(`/live/${run.run_id}?since=${run.generation}.${run.seq}`);
+    for (const [name, act] of Object.entries(told)) live.addEventListener(name, act);
+  };
+  document.addEventListener("visibilitychange", open, { signal });
+  signal.addEventListener("abort", close);
+  open();
 }
 
 function answer([source, , what, which], asked) {
@@ -53,18 +65,18 @@ function missing() {
   throw new Error("This is not in this file, which holds one run.");
 }
 
-function turns({ from = 0, count, agent, order }) {
+function turns({ from = 0, count, agent, order, instrument, kind }) {
   const found = record.turns.filter((line) => agent === undefined || line.agent === Number(agent));
   const size = (line) => Math.abs(line.change ?? 0), first = Number(from);
   if (order === "change") found.sort((one, other) => size(other) - size(one));
   const listed = found.slice(first, first + count);
-  return { total: found.length, from: first, turns: listed, read: read(listed) };
+  return { total: found.length, from: first, turns: listed, read: read(listed), note: (instrument || kind) && USUAL };
 }
 
 function turn(number) {
   const line = lines.get(number) ?? missing();
   const calls = (record.calls[number] ?? []).map((call) => ({ ...call, prompt: prompt(call.prompt) }));
-  return { turn: line, read: read([line]), calls, currency: record.currency };
+  return { turn: line, read: read([line]), calls, currency: record.currency, left_out: record.left_out };
 }
 
 // The messages of a prompt, each of which names the one before it.

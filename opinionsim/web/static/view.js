@@ -1,7 +1,7 @@
 // The page: what its address asks for, drawn into a part of its own, so that a late answer finds no page to spoil.
 
 import { record } from "./source.js";
-import { el, head, link, say, small, text } from "./parts.js";
+import { el, head, link, say, small } from "./parts.js";
 import { experimentView, experimentsView } from "./experiments.js";
 import { agentView, dialogueView, searchView, turnView } from "./reading.js";
 import { runView } from "./run.js";
