@@ -414,9 +414,12 @@ def test_a_run_begun_anew_is_drawn_anew_and_followed_to_its_end(browser: Any, tm
         at_step(page, 6)
         with open_store(f"sqlite:///{path}") as opened:
             opened.forget([run])
-        # A run that has ended is looked at again when its page comes into sight.
-        seen(page)
-        page.wait_for_selector(".state:text-is('pending')")
+        # A run that has ended is looked at again when its page comes into sight; an answer holds for a moment.
+        page.wait_for_function(
+            "() => document.querySelector('.state').textContent === 'pending'"
+            " || void document.dispatchEvent(new Event('visibilitychange'))",
+            polling=500,
+        )
         page.wait_for_selector("#said:text('begun anew')")
         at_step(page, 0)
         page.wait_for_selector("canvas[aria-label*='nobody is measured yet']")
@@ -485,7 +488,8 @@ def test_one_file_opens_from_the_disk_without_a_network(
             for each in (page, live):
                 # Figures are described when they are drawn.
                 each.wait_for_function(
-                    "() => [...document.querySelectorAll('canvas[role=img]')].every((each) => each.ariaLabel)"
+                    "() => [...document.querySelectorAll('figure:not([hidden]) canvas[role=img]')]"
+                    ".every((each) => each.ariaLabel)"
                 )
             texts = "parts => parts.map((part) => part.getAttribute('aria-label') ?? part.textContent)"
             found, expected = (each.locator(shown).evaluate_all(texts) for each in (page, live))
