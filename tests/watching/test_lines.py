@@ -122,7 +122,7 @@ def test_messages_from_outside_are_named(tmp_path: Path) -> None:
     for ref, each in outside.items():
         event, _, agent = ref.rpartition("-agent-")
         expected = (int(agent), f"{names[int(agent)]} ({event})") if event else (None, ref)
-        assert (each["agent"], each["name"], each["text"]) == (*expected, None)
+        assert (each["agent"], each["name"], each["text"]) == (*expected, "The library is closed.")
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ const author = (run, ref, { agent, name }) => (agent == null || Number.isNaN(Num
 
 const quoted = (run, line, read) => (line.reads.length ? line.reads.map((ref) => el("blockquote", {},
   small("read ", author(run, ref, read[ref] ?? {}), read[ref]?.value != null && `, coded ${signed(read[ref].value)}`),
-  text(read[ref]?.text))) : small("It read nothing new."));
+  text(read[ref]?.text ?? "Its words stand in the prompt of this turn."))) : small("It read nothing new."));
 
 const heard = (run, line, read) => line.reads.length > 0 && small("has read ",
   line.reads.slice(0, FEW).map((ref, place) => [place > 0 && ", ", author(run, ref, read[ref] ?? {})]),
