@@ -79,8 +79,8 @@ function grid({ axes, runs, metrics }, rows, columns, colours) {
     const own = runs.filter((run) => run.axes[rows?.name] === row && run.axes[columns?.name] === column);
     const known = colours ? own.map((run) => colours.values[run.row]).filter((value) => value != null) : [];
     const lines = [...Map.groupBy(own, (run) => inside.map((name) => run.axes[name]).join(", "))];
-    return [lines.map(([words, listed]) => [words && text(words, "small"),
-      el("div", { class: "squares" }, listed.map((run) => square(run, colours, shade)))]), known.length > 0
+    return [lines.map(([words, listed]) => el("div", { class: "levels" }, words && text(words, "small"),
+      el("div", { class: "squares" }, listed.map((run) => square(run, colours, shade))))), known.length > 0
       && el("span", { class: "small" }, `mean ${signed(known.reduce((sum, each) => sum + each, 0) / known.length)}`)];
   };
   // An axis that is not there has one level, without a name, and so have the runs.
