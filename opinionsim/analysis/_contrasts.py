@@ -256,7 +256,7 @@ def declared_effects(
         try:
             effects.append(effect(units, by, contrast, name=name, role=role, **options))
         except SpecError as error:
-            # Of a sweep under way a condition may have no run yet.
+            # A condition of a sweep under way may have no run yet.
             if role != "exploratory":
                 reason, evidence = str(error).removeprefix(f"{name}: "), str(units["evidence"].iloc[0])
                 effects.append(Effect(name, contrast, role, no_estimate(reason), evidence, units[:0]))

@@ -1,4 +1,4 @@
-"""Which runs and metrics enter a table, and the independent units that they make."""
+"""Runs and metrics that enter a table, and the independent units that they make."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def _before(cell: Cell, step: int) -> dict[str, Any]:
 
     fields, measured = cell.fields, cell.fields.get("measurement", {})
     remembered, told = fields.get("cognition", {}), [plain(each) for each in fields.get("cast", [])]
-    # Of an event that goes on, only what it is until the step; its draws depend on its place in the list.
+    # An event that goes on counts as what it is until the step; its draws depend on its place in the list.
     begun = {
         place: {**event, "until": min(event.get("until") or step, step)}
         for place, event in enumerate(fields.get("events", []))

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from opinionsim.errors import StoreError
 from opinionsim.store import TurnRow
-from opinionsim.web._view import Sight, name_of, standing
+from opinionsim.web._sessions import Sight, name_of, standing
 
 if TYPE_CHECKING:
     from opinionsim.store import Follower

@@ -26,8 +26,8 @@ from opinionsim.specification import Experiment, PlannedRun
 from opinionsim.store import TurnRow
 from opinionsim.web._live import events
 from opinionsim.web._room import Room
+from opinionsim.web._sessions import CLOSED, Sight, as_csv, export, name_of, stamp, standing
 from opinionsim.web._settings import changed, saved, settings as listed
-from opinionsim.web._view import CLOSED, Sight, as_csv, export, name_of, stamp, standing
 
 SIGN_IN = "Please open the link that you were sent; the owner's is printed where the room was started."
 NOT_YOURS = "This is not open to you."
