@@ -143,7 +143,7 @@ def table(
     else:
         units = unit_frame(runs, metrics, by=axes, kind=kind)
         frame, found = with_intervals(frame, units, axes, estimand, MEASURES)
-        behind, about, ends = _INTERVAL, interval_notes(found), [_intervals(frame, each) for each in MEASURES]
+        behind, about, ends = _INTERVAL, interval_notes(*found), [_intervals(frame, each) for each in MEASURES]
     labels = _label_columns(frame, axes)
     further = list(_missing_columns(frame))
     above = (*("" for _ in (*labels, "runs")), *_HEADS[:1] * 2, *_HEADS[1:] * 2, *("" for _ in further))
@@ -272,7 +272,7 @@ def further_table(
     columns = [_intervals(numbers, name) for name in names]
     rows = list(zip(*levels, frame["n_runs"].astype(str), *columns, strict=True))
     header = (*headings(labels), "runs", *(f"{name} {_INTERVAL}" for name in names))
-    notes = _notes(runs, metrics, frame, kind, interval_notes(found))[1:]
+    notes = _notes(runs, metrics, frame, kind, interval_notes(*found))[1:]
     made = finished("Further metrics by condition", numbers, (header,), rows, len(labels), notes)
     return _telling(left_out, wording, replace(made, name="metrics"))
 

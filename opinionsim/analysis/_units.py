@@ -161,7 +161,7 @@ def key_of(levels: Sequence[Any]) -> tuple[Any, ...]:
 
 def with_intervals(
     frame: pd.DataFrame, units: pd.DataFrame, by: Sequence[str], estimand: Estimand | None, measures: Sequence[str]
-) -> tuple[pd.DataFrame, list[Estimate]]:
+) -> tuple[pd.DataFrame, list[list[Estimate]]]:
     """A frame of conditions with means and intervals of the measures in the place of standard errors.
 
     Returns
@@ -169,8 +169,8 @@ def with_intervals(
     frame : DataFrame
         Each measure, ``<measure>_ci_low`` and ``<measure>_ci_high``; of the first one ``estimand, unit, units, method,
         level, left_out, no_interval`` (why there is none).
-    estimates : list of Estimate
-        Those of the first measure, one a condition that has one.
+    estimates : list of list of Estimate
+        Those of each measure, one a condition that has one.
     """
     keys = [key_of(row) for row in frame[list(dict.fromkeys([*by, "evidence"]))].itertuples(index=False, name=None)]
     made = frame.drop(columns=[name for name in frame.columns if name.endswith("_se") or name in ("n", "over")])
@@ -183,7 +183,9 @@ def with_intervals(
     first = [found[0].get(key, missing) for key in keys]
     for column in ("estimand", "unit", "units", "method", "level", "left_out"):
         made[column] = [getattr(each, column) for each in first]
-    return made.assign(no_interval=[each.reason for each in first]), [each for each in first if each is not missing]
+    return made.assign(no_interval=[each.reason for each in first]), [
+        [own[k] for k in keys if k in own] for own in found
+    ]
 
 
 #: What means are about, in words.
@@ -193,8 +195,11 @@ _ABOUT = {
 }
 
 
-def interval_notes(estimates: Sequence[Estimate]) -> list[str]:
-    """What intervals rest on: estimand, unit, number of units, method and level; and why some are lacking."""
+def interval_notes(estimates: Sequence[Estimate], *further: Sequence[Estimate]) -> list[str]:
+    """What intervals rest on: estimand, unit, number of units, method and level; and why some are lacking.
+
+    Of further measures it says only for what other reasons intervals are lacking.
+    """
     if not estimates:
         return []
     first = estimates[0]
@@ -214,6 +219,9 @@ def interval_notes(estimates: Sequence[Estimate]) -> list[str]:
             f", about {_ABOUT[first.estimand]}, where the independent unit is the {first.unit}" if first.unit else ""
         )
         notes.append(f"No interval in {lacking}{about}: {'; '.join(reasons)}.")
+    others = dict.fromkeys(each.reason for own in further for each in own if each.reason not in ("", *reasons))
+    if others:
+        notes.append(f"No interval of a further measure where {'; '.join(others)}.")
     left_out = sum(each.left_out for each in estimates)
     if left_out:
         notes.append(
