@@ -65,3 +65,23 @@ class Transition:
     def rest(self) -> np.ndarray:
         """Probability of the continuous part, shape (T,)."""
         return np.asarray(np.clip(1.0 - self.probabilities.sum(axis=1), 0.0, 1.0))
+
+    def on_grid(self, nodes: np.ndarray) -> np.ndarray:
+        """Mass on the nodes of an even grid, (T, G), which sums to 1.
+
+        A point mass goes to the two nodes around it in such shares that their mean is its place; one beyond the ends
+        goes to the end. The continuous part goes to each node by its density there.
+        """
+        size, last = len(self.values), len(nodes) - 1
+        places = np.clip((self.values - nodes[0]) / (nodes[1] - nodes[0]), 0, last)
+        below = np.minimum(places.astype(np.int64), last - 1)
+        upper = places - below
+        cell = np.arange(size)[:, None] * (last + 1) + below
+        cells = np.concatenate([cell, cell + 1], axis=1)
+        shares = np.concatenate([self.probabilities * (1.0 - upper), self.probabilities * upper], axis=1)
+        mass = np.bincount(cells.ravel(), shares.ravel(), size * (last + 1)).reshape(size, last + 1)
+        if self.density is not None:
+            heights = np.stack([self.density(np.full(size, node)) for node in nodes], axis=1)
+            total = heights.sum(axis=1, keepdims=True)
+            mass += self.rest[:, None] * np.divide(heights, total, out=np.zeros_like(heights), where=total > 0)
+        return mass

@@ -1,4 +1,4 @@
-"""Language-model agents beside people: survey respondents asked again what they have answered."""
+"""What describes agents: equations fitted to what they did, and people who were asked or did the same."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from opinionsim.comparison._agreement import (
     intervals as intervals,
     linear_coefficients as linear_coefficients,
 )
+from opinionsim.comparison._comparison import Comparison as Comparison, compare as compare
+from opinionsim.comparison._events import events as events
 from opinionsim.comparison._regression import (
     fit_multinomial as fit_multinomial,
     predict_multinomial as predict_multinomial,

@@ -68,7 +68,7 @@ from opinionsim.metrics._lexical import (
     tokenise as tokenise,
     type_token_ratio as type_token_ratio,
 )
-from opinionsim.metrics._missing import SIDES as SIDES, exposure as exposure
+from opinionsim.metrics._missing import SIDES as SIDES, exposure as exposure, readings as readings
 from opinionsim.metrics._moments import (
     extreme_share as extreme_share,
     extremeness as extremeness,

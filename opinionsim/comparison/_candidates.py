@@ -1,0 +1,204 @@
+"""What may explain changes of opinion: classic models, and baselines in which nobody influences anybody."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from opinionsim.classic import ClassicModel, Parameter, find_model, transition
+from opinionsim.comparison._filter import Rule
+from opinionsim.comparison._grid import Grid, Steps, misreading
+from opinionsim.comparison._study import Study
+from opinionsim.errors import SpecError
+
+#: Models that are compared where none are named.
+DEFAULT = ("voter", "degroot", "friedkin-johnsen", "deffuant", "jager-amblard", "lorenz")
+#: Parameters that are not fitted: the idiosyncratic jump of every candidate does what theta does, and agents have no
+#: groups.
+_FIXED: Mapping[str, Mapping[str, float]] = {"lorenz": {"theta": 0.0, "credibility": 1.0}}
+#: Upper bound of parameters that have none and are in no units of opinion.
+_MOST = 20.0
+#: Least distance from an end that is not itself valid, in parts of the interval.
+_INSIDE = 1e-3
+#: Prior of the rate of errors, and of the share of them that falls on neighbours, as exponents of a beta density.
+NOISE_PRIOR = {"error": (1.0, 9.0), "near": (3.0, 1.0)}
+
+
+class Bounds(NamedTuple):
+    """A parameter that is fitted: its name, its ends, and whether distances are compared with it."""
+
+    name: str
+    low: float
+    high: float
+    threshold: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A way in which opinions may change when agents read.
+
+    Attributes
+    ----------
+    name : str
+        Its name in tables.
+    model : ClassicModel or None
+        The model that says what reading does; None where it does nothing.
+    fixed : mapping
+        Parameters of the model that are given, not fitted.
+    innate : str
+        What moves an opinion by itself at every update: ``pull`` towards a point, ``shift`` by a distance, or nothing.
+    shuffled : bool
+        Whether agents are taken to have read others' messages than they did.
+    """
+
+    name: str
+    model: ClassicModel | None = None
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    innate: str = "pull"
+    shuffled: bool = False
+
+    @property
+    def influence(self) -> bool:
+        """Whether the candidate says that agents change by what they read."""
+        return self.model is not None and not self.shuffled
+
+    def bounds(self, grid: Grid, noise: bool) -> list[Bounds]:
+        """Parameters that are fitted, with those of misreading if there is `noise` to fit."""
+        width = grid.high - grid.low
+        found = [_bounds(name, self._declared[name], width) for name in self._free(grid)]
+        if self.model is not None:
+            found.append(Bounds("stay", 0.0, 1.0))
+        found.append(Bounds("jump", 1e-4, 0.5))
+        if self.innate == "pull":
+            found += [Bounds("pull", 0.0, 1.0), Bounds("towards", grid.low, grid.high)]
+        elif self.innate == "shift":
+            found.append(Bounds("shift", -width / 2, width / 2))
+        return found + ([Bounds("error", 1e-3, 0.6), Bounds("near", 0.05, 0.95)] if noise else [])
+
+    @property
+    def _declared(self) -> Mapping[str, Parameter]:
+        return {} if self.model is None else self.model.declared
+
+    def _free(self, grid: Grid) -> list[str]:
+        """Parameters of the model that change its step on the grid, each a number that may differ between agents."""
+        numbers = [
+            name
+            for name, each in self._declared.items()
+            if each.per_agent and type(each.default) is float and not (each.idle or each.beside)
+        ]
+        return [name for name in numbers if name not in self.fixed and self._matters(name, grid)]
+
+    def _matters(self, name: str, grid: Grid) -> bool:
+        bounds = _bounds(name, self._declared[name], grid.high - grid.low)
+        one, other = (self._steps({name: bounds.low + part * (bounds.high - bounds.low)}, grid) for part in (0.1, 0.6))
+        return one is not None and not all(map(np.array_equal, one, other or one))
+
+    def _steps(self, parameters: Mapping[str, float], grid: Grid) -> Steps | None:
+        if self.model is None:
+            return None
+        return grid.steps(self.model, {**self.fixed, **parameters}, grid.points if self._goes_back else None)
+
+    @cached_property
+    def _goes_back(self) -> bool:
+        """Whether the next opinion depends on the first one, as the model is set."""
+        if self.model is None or "start" not in self.model.needs:
+            return False
+        low, high = self.model.span(None, self.fixed)
+        from_low, from_high = (
+            transition(self.model, [low], [high], start=[start], **self.fixed).values for start in (low, high)
+        )
+        return not np.array_equal(from_low, from_high)
+
+    def rule(self, values: Mapping[str, float], grid: Grid) -> Rule:
+        """What reading does, at given values of the parameters."""
+        stay = values.get("stay", 0.0)
+        steps = self._steps({name: values[name] for name in self._declared if name in values}, grid)
+        bins = grid.share.argmax(axis=1) if self._goes_back else np.zeros(len(grid), np.int64)
+        moved = grid.moved(values.get("pull", 0.0), values.get("towards", 0.0), values.get("shift", 0.0))
+        # A jump comes first, so that both chances may be chosen freely.
+        return Rule(steps, stay * (1.0 - values["jump"]), values["jump"], *moved, bins)
+
+    def unfit(self, study: Study) -> str:
+        """Why the candidate cannot have produced such updates; empty where it can have."""
+        model = self.model
+        if model is None:
+            return ""
+        if model.states == "two" and len(study.points) > 2:
+            return f"it has two states, and the scale has {len(study.points)} points"
+        if model.states == "traits":
+            return "its opinions are traits, not points of a scale"
+        if model.ties is not None:
+            return "its ties change with opinions, and here it is on record who read whom"
+        if model.carried:
+            return "agents carry more than an opinion from update to update"
+        if not np.isfinite(model.range).all():
+            return "its opinions have no bounds"
+        if model.update is None and np.diff(study.first_read).max(initial=0) > 1:
+            return "it takes all messages of an update at once, and its likelihood takes one after the other"
+        low, high = float(study.points[0]), float(study.points[-1])
+        try:
+            given = {"start": [low]} if "start" in model.needs else {}
+            transition(model, [low], [high], range=(low, high), **given, **self.fixed)
+        except SpecError as error:
+            return str(error)
+        return ""
+
+
+def _bounds(name: str, parameter: Parameter, width: float) -> Bounds:
+    """Bounds of a parameter of a model, from its declaration."""
+    low, high = (float(end) for end in parameter.interval[1:-1].split(","))
+    if math.isinf(high):
+        high = width if parameter.scaled else _MOST
+    inside = _INSIDE * (high - low)
+    low += inside if parameter.interval[0] == "(" else 0.0
+    high -= inside if parameter.interval[-1] == ")" else 0.0
+    return Bounds(name, low, high, bool(parameter.reaches))
+
+
+#: Candidates in which nobody influences anybody: opinions stay, all shift alike, or are drawn to one point.
+BASELINES = (
+    Candidate("persistence", innate=""),
+    Candidate("shift", innate="shift"),
+    Candidate("attractor"),
+)
+
+
+def named(models: Iterable[str] | Mapping[str, Mapping[str, Any]] | None) -> list[Candidate]:
+    """Candidates by the names of models.
+
+    Parameters
+    ----------
+    models : iterable of str, or mapping of str to mapping, optional
+        Names of classic models, or names with parameters that are given. Default: :data:`DEFAULT`.
+
+    Raises
+    ------
+    SpecError
+        If a name or a parameter is unknown, or a name occurs twice.
+    """
+    given = DEFAULT if models is None else [models] if isinstance(models, str) else models
+    names = list(given)
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise SpecError(f"models must be distinct; {repeated[0]!r} is given twice")
+    if not names:
+        raise SpecError("models must name one model at least; leave it out for the usual ones")
+    found = []
+    for name in names:
+        model = find_model(name)
+        set_here = dict(given[name]) if isinstance(given, Mapping) else {}
+        unknown = sorted(set(set_here) - set(model.declared))
+        if unknown:
+            raise SpecError(f"{name} has no parameter {unknown[0]!r}; valid: {', '.join(model.declared)}")
+        found.append(Candidate(name, model, {**_FIXED.get(name, {}), **set_here}))
+    return found
+
+
+def matrix(values: Mapping[str, float], k: int) -> np.ndarray:
+    """The matrix of misclassification (k, k) at given values of its two parameters."""
+    return misreading(k, values["error"], values["near"])

@@ -1,0 +1,523 @@
+"""Whether a classic model explains a store of runs, and whether influence is needed at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opinionsim.comparison._candidates import BASELINES, Candidate, named
+from opinionsim.comparison._events import events, studies
+from opinionsim.comparison._fit import Fit, Problem, fit, refit, special_cases
+from opinionsim.comparison._free_runs import free_runs
+from opinionsim.comparison._grid import misreading
+from opinionsim.comparison._scores import held_out, influences, paired, reachable, shuffled, side_by_side
+from opinionsim.comparison._study import Study
+from opinionsim.comparison._trust import CLAIMED, RECOVERED, STUDIES, Pair, Trust, cutoff, interval, no_more_than, trust
+from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.streams import stream
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from opinionsim.store import Results
+
+#: Fewest blocks on which a verdict may rest.
+FEWEST_BLOCKS = 8
+#: Scale points moved for each point of discrepancy below which influence counts as absent, where nothing else is said.
+MARGIN = 0.05
+#: The candidate in which agents read others' messages than they did.
+_SHUFFLED = "shuffled-partners"
+#: Model whose parameter is the strength of influence.
+_LINEAR = "degroot"
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """What was found in one condition.
+
+    Attributes
+    ----------
+    study : Study
+        Its updates.
+    problem : Problem
+        The same with how ratings are read.
+    fits : tuple of Fit
+        Every candidate that can have produced them, at its optimum.
+    unfit : dict of str to str
+        Why others cannot.
+    scores : ndarray (R, C)
+        Mean log score of the updates of each held-out run, by fit.
+    reachable : ndarray (R,)
+        The same by a table of shares.
+    trust : Trust
+        Studies drawn from the fit of the verdict.
+    intervals : dict of str to (float, float)
+        95 % intervals of the parameters of the best candidate.
+    withheld : tuple of str
+        Reasons why no verdict is given.
+    absent : bool
+        Whether influence is shown to be below the margin.
+    free : DataFrame
+        Free runs of the best candidates with and without influence; see :func:`free_runs`, with column ``candidate``.
+    """
+
+    study: Study
+    problem: Problem
+    fits: tuple[Fit, ...]
+    unfit: dict[str, str]
+    scores: np.ndarray
+    reachable: np.ndarray
+    trust: Trust
+    intervals: dict[str, tuple[float, float]]
+    withheld: tuple[str, ...]
+    absent: bool
+    free: pd.DataFrame
+
+    @cached_property
+    def best(self) -> int:
+        """Position of the candidate with the best mean score."""
+        return int(self.scores.mean(axis=0).argmax())
+
+    @cached_property
+    def ties(self) -> list[str]:
+        """Candidates within one standard error of the best, which among them is the first."""
+        found = [self.fits[self.best].candidate.name]
+        for place, each in enumerate(self.fits):
+            mean, error = paired(self.scores[:, self.best], self.scores[:, place])
+            if place != self.best and mean <= error:
+                found.append(each.candidate.name)
+        return found
+
+    @cached_property
+    def gain(self) -> tuple[float, float]:
+        """What influence adds to the mean score of a run over the best candidate without it, and its standard error."""
+        reading = influences([each.candidate for each in self.fits])
+        means = self.scores.mean(axis=0)
+        first, second = (np.flatnonzero(which)[means[which].argmax()] for which in (reading, ~reading))
+        return paired(self.scores[:, first], self.scores[:, second])
+
+    @property
+    def verdict(self) -> str:
+        """What can be said, as :attr:`Comparison.verdict` lists it."""
+        if self.withheld:
+            return "withheld"
+        if not self.trust.adequate:
+            return "none adequate"
+        if self.gain[0] > CLAIMED * self.gain[1]:
+            return "influence"
+        if not self.absent:
+            return "undecided"
+        return "persistence" if "persistence" in self.ties else "no interaction needed"
+
+
+def compare(
+    results: Results,
+    models: Iterable[str] | Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    noise: float | tuple[float, float, float] | np.ndarray | None = None,
+    margin: float = MARGIN,
+    cells: Sequence[str] | None = None,
+    wording: str | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Callable[[int, int, str], object] | None = None,
+) -> Comparison:
+    """Ask whether classic models explain runs, and whether agents need to read each other to move as they do.
+
+    Parameters
+    ----------
+    results : Results
+        Loaded results; runs that are not complete are left out.
+    models : iterable of str, or mapping of str to mapping, optional
+        Names of classic models, or names with parameters that are given. Default: voter, degroot, friedkin-johnsen,
+        deffuant, jager-amblard and lorenz.
+    noise : float, (float, float, float) or array_like (k, k), optional
+        How ratings err: a rate of errors, that rate with the ends of its interval, or a matrix of misclassification,
+        true by read, as an audit gives it. Default: rate and share of neighbours are fitted with everything else, with
+        densities of the beta family before (rate: 2 and 10, share: 4 and 2).
+    margin : float
+        Scale points moved for each point of discrepancy below which influence counts as absent, > 0.
+    cells : sequence of str, optional
+        Conditions to explain; default all.
+    wording : str, optional
+        Prompt pack whose runs count; default that of the run begun last.
+    seed : int
+        Of all that is drawn: the same seed gives the same results on any number of threads.
+    threads : int, optional
+        Fits that are made side by side; default as many as there are processors.
+    progress : callable, optional
+        Called with what is done, of how much, and a text.
+
+    Returns
+    -------
+    Comparison
+        Frames of events, fits, scores, verdicts and trust.
+
+    Raises
+    ------
+    MeasurementError
+        If there is nothing to compare, or evidence or scales are mixed.
+    SpecError
+        If a model, a parameter or a condition is unknown, or an argument is not valid.
+    """
+    candidates = named(models)
+    if not 0 < margin < 1:
+        raise SpecError(f"margin must be between 0 and 1 scale points for each point of discrepancy; got {margin:g}")
+    found = studies(results, wording)
+    unknown = [cell for cell in cells or () if cell not in found]
+    if unknown:
+        raise SpecError(f"there is no condition {unknown[0]!r} with updates; valid: {', '.join(found)}")
+    told = progress or (lambda done, total, text: None)
+    chosen = {cell: study for cell, study in found.items() if cells is None or cell in cells}
+    workers = threads or os.cpu_count() or 1
+    explained = {}
+    for place, (cell, study) in enumerate(chosen.items()):
+        told(place, len(chosen), cell)
+        explained[cell] = _explained(study, candidates, noise, margin, seed, workers)
+    told(len(chosen), len(chosen), "")
+    return Comparison(results, explained, events(results, wording), margin)
+
+
+def _explained(
+    study: Study, candidates: Sequence[Candidate], noise: Any, margin: float, seed: int, threads: int
+) -> Explained:
+    """Everything that is asked of one condition."""
+    if len(set(study.blocks)) < 2:
+        raise MeasurementError(
+            f"{study.cell} has one block, and scores are those of blocks that were held out; raise replicates"
+        )
+    matrix, ends = _noise(noise, len(study.points))
+    problem = Problem(study, matrix)
+    unfit = {each.name: reason for each in candidates if (reason := each.unfit(study))}
+    fits = _fits(problem, [each for each in candidates if each.name not in unfit], seed, threads)
+    scores = held_out(problem, fits, threads)
+    mixed = _shuffled(problem, fits, seed)
+    if mixed is not None:
+        elsewhere, swapped = mixed
+        fits, scores = [*fits, swapped], np.hstack([scores, held_out(elsewhere, [swapped], threads)])
+    pair = _pair(problem, fits, scores)
+    claims = _claims(pair, fits, scores)
+    found = trust(pair, pair.influence if claims else pair.none, seed, threads)
+    ends = ends or _ends(pair, found)
+    linear = next((each for each in fits if each.candidate.name == _LINEAR and not each.candidate.fixed), None)
+    best = fits[int(scores.mean(axis=0).argmax())]
+    return Explained(
+        study=study,
+        problem=problem,
+        fits=tuple(fits),
+        unfit=unfit,
+        scores=scores,
+        reachable=reachable(study),
+        trust=found,
+        intervals={} if best.candidate.shuffled else _intervals(problem, best, found, threads),
+        withheld=tuple(_doubts(pair, found, ends)),
+        absent=not claims and linear is not None and no_more_than(problem, linear, margin),
+        free=_free(pair, found, seed),
+    )
+
+
+def _free(pair: Pair, found: Trust, seed: int) -> pd.DataFrame:
+    """Free runs of both candidates of a pair; the one that studies were drawn from varies as it did in these."""
+    import pandas as pd
+
+    frames = []
+    for one in dict.fromkeys((pair.influence, pair.none)):
+        drawn = found.values if one is found.truth else [one.values] * STUDIES
+        runs = free_runs(pair.problem, one.candidate, drawn, seed)
+        frames.append(runs.assign(candidate=one.candidate.name))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _noise(noise: Any, k: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
+    """The matrix of misclassification, None to fit it, and those at the ends of its interval, as given."""
+    if noise is None:
+        return None, []
+    given = np.asarray(noise, dtype=float)
+    if given.shape == (k, k):
+        if (given < 0).any() or not np.allclose(given.sum(axis=1), 1.0):
+            raise SpecError(
+                "each row of a matrix of misclassification, one a true point, must hold shares that sum to 1"
+            )
+        return given, [given]
+    rates = np.atleast_1d(given)
+    if given.shape not in ((), (3,)) or not ((rates >= 0) & (rates < 1)).all():
+        raise SpecError(
+            f"noise must be a rate of errors from 0 to below 1, that rate with the ends of its interval, or a matrix "
+            f"of {k} by {k} shares, true by read; got {noise!r:.60}"
+        )
+    matrices = [misreading(k, float(rate), 0.8) for rate in rates]
+    return matrices[0], matrices[1:] or matrices
+
+
+def _fits(problem: Problem, candidates: Sequence[Candidate], seed: int, threads: int) -> list[Fit]:
+    """Baselines and candidates at their optima, each after what is nested in it."""
+    found: list[Fit] = []
+    waves: list[list[Candidate]] = [[each] for each in BASELINES]
+    small = [each for each in candidates if each.name in ("voter", _LINEAR, "deffuant")]
+    waves += [[each] for each in small] + [[each for each in candidates if each not in small]]
+    for wave in waves:
+        found += side_by_side([partial(fit, problem, one, special_cases(one, found), seed) for one in wave], threads)
+    order = {each.name: place for place, each in enumerate([*BASELINES, *candidates])}
+    return sorted(found, key=lambda each: order[each.candidate.name])
+
+
+def _shuffled(problem: Problem, fits: Sequence[Fit], seed: int) -> tuple[Problem, Fit] | None:
+    """The best candidate with influence on exchanged messages, with what they are; None without such a candidate."""
+    reading = [each for each in fits if each.candidate.influence]
+    if not reading:
+        return None
+    best = max(reading, key=lambda each: each.objective)
+    elsewhere = problem.over(shuffled(problem.study, stream(seed, "shuffled partners")))
+    swapped = Candidate(_SHUFFLED, best.candidate.model, best.candidate.fixed, shuffled=True)
+    return elsewhere, refit(elsewhere, swapped, best.values)
+
+
+def _pair(problem: Problem, fits: Sequence[Fit], scores: np.ndarray) -> Pair:
+    """The best candidates with and without influence."""
+    means = scores.mean(axis=0)
+    order = [fits[place] for place in np.argsort(-means, kind="stable") if not fits[place].candidate.shuffled]
+    none = next(each for each in order if not each.candidate.influence)
+    return Pair(problem, next((each for each in order if each.candidate.influence), none), none)
+
+
+def _claims(pair: Pair, fits: Sequence[Fit], scores: np.ndarray) -> bool:
+    """Whether the best candidate with influence beats every one without by two standard errors."""
+    if pair.influence is pair.none:
+        return False
+    place = fits.index(pair.influence)
+    others = [paired(scores[:, place], scores[:, at]) for at, each in enumerate(fits) if not each.candidate.influence]
+    return all(mean > CLAIMED * error for mean, error in others)
+
+
+def _ends(pair: Pair, found: Trust) -> list[np.ndarray]:
+    """Matrices of misclassification at the ends of the interval of the rate of errors."""
+    low, high = interval(pair.problem, found.truth, "error")
+    return [misreading(len(pair.problem.study.points), rate, found.truth.values["near"]) for rate in (low, high)]
+
+
+def _doubts(pair: Pair, found: Trust, ends: Sequence[np.ndarray]) -> list[str]:
+    """Reasons to withhold a verdict."""
+    doubts = []
+    blocks = len(set(pair.problem.study.blocks))
+    if blocks < FEWEST_BLOCKS:
+        doubts.append(f"there are {blocks} blocks, and a verdict takes {FEWEST_BLOCKS}")
+    if found.recovered < RECOVERED:
+        doubts.append(f"in {STUDIES} studies drawn from the best fit the truth was found in {found.recovered:.0%}")
+    claims = found.truth.candidate.influence
+    if any(pair.on(Problem(pair.problem.study, each)).claims != claims for each in ends):
+        doubts.append("at an end of the interval of the noise of ratings it is another")
+    return doubts
+
+
+def _intervals(problem: Problem, best: Fit, found: Trust, threads: int) -> dict[str, tuple[float, float]]:
+    """95 % intervals of the parameters of the best candidate's model."""
+    declared = {} if best.candidate.model is None else best.candidate.model.declared
+    bounds = [each for each in problem.bounds(best.candidate) if each.name in declared]
+    falls = {
+        each.name: cutoff(found, each.name, threads)
+        for each in bounds
+        if each.threshold and found.truth.candidate is best.candidate
+    }
+
+    def one(name: str) -> tuple[float, float]:
+        return interval(problem, best, name, falls[name]) if name in falls else interval(problem, best, name)
+
+    names = [each.name for each in bounds]
+    return dict(zip(names, side_by_side([partial(one, name) for name in names], threads), strict=True))
+
+
+class Comparison:
+    """How well classic models, and baselines in which nobody influences anybody, explain the runs of a store.
+
+    Every frame has ``cell`` and ``evidence``; of scripted runs, a verdict is one about the script.
+
+    Attributes
+    ----------
+    events : DataFrame
+        Updates on record; see :func:`events`.
+    margin : float
+        Strength of influence below which it counts as absent, scale points for each point of discrepancy.
+    """
+
+    def __init__(self, results: Results, explained: dict[str, Explained], updates: pd.DataFrame, margin: float) -> None:
+        self.results, self.events, self.margin = results, updates, margin
+        self._explained = explained
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.results.name!r}, {len(self._explained)} conditions)"
+
+    @cached_property
+    def fits(self) -> pd.DataFrame:
+        """One row a condition, candidate and parameter.
+
+        Columns: cell, candidate, parameter, value, low and high (95 % interval, of the parameters of the best
+        candidate), objective (log likelihood and log density of the noise), reason (why a candidate cannot have
+        produced such updates; its other columns are missing then), evidence.
+        """
+        import pandas as pd
+
+        rows: list[dict[str, Any]] = []
+        for cell, each in self._explained.items():
+            for place, one in enumerate(each.fits):
+                for name, value in one.values.items():
+                    low, high = each.intervals.get(name, (np.nan, np.nan)) if place == each.best else (np.nan, np.nan)
+                    rows.append(
+                        {"cell": cell, "candidate": one.candidate.name, "parameter": name, "value": value, "low": low}
+                        | {"high": high, "objective": one.objective, "reason": "", "evidence": each.study.evidence}
+                    )
+            rows += [
+                {"cell": cell, "candidate": name, "reason": reason, "evidence": each.study.evidence}
+                for name, reason in each.unfit.items()
+            ]
+        return pd.DataFrame(rows)
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """One row a condition and candidate, the best first.
+
+        Columns: cell, candidate, influence (whether it says that agents change by what they read), score (mean log
+        score of an update in a held-out run, averaged over runs), standard_error, behind (difference to the best,
+        paired by run) with behind_error, tie (within one standard error of the best), reached (share of the way from
+        persistence to a table of shares by own rating and message), n_runs, evidence.
+        """
+        import pandas as pd
+
+        rows = []
+        for cell, each in self._explained.items():
+            names = [one.candidate.name for one in each.fits]
+            floor = each.scores[:, names.index("persistence")].mean()
+            room = each.reachable.mean() - floor
+            for place in np.argsort(-each.scores.mean(axis=0), kind="stable"):
+                own = each.scores[:, place]
+                behind, error = paired(each.scores[:, each.best], own)
+                rows.append(
+                    {
+                        "cell": cell,
+                        "candidate": names[place],
+                        "influence": each.fits[place].candidate.influence,
+                        "score": own.mean(),
+                        "standard_error": own.std(ddof=1) / np.sqrt(len(own)),
+                        "behind": behind,
+                        "behind_error": error,
+                        "tie": names[place] in each.ties,
+                        "reached": (own.mean() - floor) / room if room > 0 else np.nan,
+                        "n_runs": len(own),
+                        "evidence": each.study.evidence,
+                    }
+                )
+        return pd.DataFrame(rows)
+
+    @cached_property
+    def verdict(self) -> pd.DataFrame:
+        """One row a condition.
+
+        Columns: cell, verdict (``influence``, ``persistence``, ``no interaction needed``, ``none adequate``,
+        ``undecided`` or ``withheld``), best (candidate), ties (those within one standard error, the best first), gain
+        (of influence, in the mean log score of an update) with gain_error, why (reasons to withhold), statement (the
+        verdict in a sentence), n_runs, n_blocks, n_updates, evidence.
+        """
+        import pandas as pd
+
+        rows = []
+        for cell, each in self._explained.items():
+            gain, error = each.gain
+            rows.append(
+                {
+                    "cell": cell,
+                    "verdict": each.verdict,
+                    "best": each.ties[0],
+                    "ties": ", ".join(each.ties),
+                    "gain": gain,
+                    "gain_error": error,
+                    "why": "; ".join(each.withheld),
+                    "statement": _statement(each, self.margin),
+                    "n_runs": len(each.study),
+                    "n_blocks": len(set(each.study.blocks)),
+                    "n_updates": int(each.study.updated.sum()),
+                    "evidence": each.study.evidence,
+                }
+            )
+        return pd.DataFrame(rows)
+
+    @cached_property
+    def free_runs(self) -> pd.DataFrame:
+        """One row a condition, candidate, measure and step: the best candidates with and without influence, let loose.
+
+        Columns: cell, candidate, measure, step, observed, low, mean, high, outside (of the band of 95 %), evidence; see
+        :func:`opinionsim.comparison.free_runs`.
+        """
+        import pandas as pd
+
+        frames = [each.free.assign(cell=cell, evidence=each.study.evidence) for cell, each in self._explained.items()]
+        joined = pd.concat(frames, ignore_index=True)
+        return joined[["cell", "candidate", *joined.columns.drop(["cell", "candidate"])]]
+
+    @cached_property
+    def trust(self) -> pd.DataFrame:
+        """One row a condition and parameter of the fit from which studies were drawn.
+
+        Columns: cell, candidate (that fit), parameter, truth, mean and sd (of its estimates in these studies), claimed
+        (share of them in which influence was claimed), recovered (share in which that was right), gap (to the table of
+        shares, in the mean log score of an update) and worst_gap (the largest in the drawn studies), n_studies,
+        evidence.
+        """
+        import pandas as pd
+
+        rows = []
+        for cell, each in self._explained.items():
+            found = each.trust
+            for name, value in found.truth.values.items():
+                drawn = np.array([each[name] for each in found.values])
+                rows.append(
+                    {
+                        "cell": cell,
+                        "candidate": found.truth.candidate.name,
+                        "parameter": name,
+                        "truth": value,
+                        "mean": drawn.mean(),
+                        "sd": drawn.std(ddof=1),
+                        "claimed": found.claimed,
+                        "recovered": found.recovered,
+                        "gap": found.gap,
+                        "worst_gap": found.worst_gap,
+                        "n_studies": len(found.pairs),
+                        "evidence": each.study.evidence,
+                    }
+                )
+        return pd.DataFrame(rows)
+
+
+#: Verdicts in words, by name: of the candidates that tie, the margin, the gain and its standard error, and reasons.
+_STATEMENTS = {
+    "withheld": "No verdict: {why}.",
+    "none adequate": "No candidate is adequate: a table of shares by own rating and message predicts better than any "
+    "that fits by chance alone.",
+    "influence": "Agents change by what they read ({gain:+.3f} ± {error:.3f} in the log score of an update), and "
+    "{ties} {say} how.",
+    "persistence": "Agents keep their opinions; they move less than {margin:g} points for each point of discrepancy.",
+    "no interaction needed": "No interaction is needed: {best} says as much, and agents move less than {margin:g} "
+    "points for each point of discrepancy.",
+    "undecided": "Undecided: influence is not shown ({gain:+.3f} ± {error:.3f} in the log score of an update), nor "
+    "that agents move less than {margin:g} points for each point of discrepancy.",
+}
+
+
+def _statement(each: Explained, margin: float) -> str:
+    reading = [one.candidate.name for one in each.fits if one.candidate.influence]
+    ties = [name for name in each.ties if name in reading]
+    gain, error = each.gain
+    said = _STATEMENTS[each.verdict].format(
+        why="; ".join(each.withheld),
+        gain=gain,
+        error=error,
+        ties=" or ".join(ties),
+        say="says" if len(ties) == 1 else "say",
+        best=each.ties[0],
+        margin=margin,
+    )
+    return f"{said} This is about the script." if each.study.evidence == "scripted" else said

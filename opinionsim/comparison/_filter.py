@@ -1,0 +1,206 @@
+"""One pass over the turns of runs: what agents are likely to think, given all that was measured before."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from opinionsim.comparison._grid import Grid, Steps
+from opinionsim.comparison._study import Study
+from opinionsim.compilation import compiled, inlined
+
+_NO_STEPS = Steps(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1))
+
+
+class Rule(NamedTuple):
+    """What happens to the opinion of an agent that reads a message, on a grid.
+
+    Attributes
+    ----------
+    steps : Steps or None
+        The model's step; None where nothing that is read matters.
+    stay, jump : float
+        Probabilities that the opinion stays as it is, and that it becomes any other, whatever the model says.
+    below, above : ndarray (G,)
+        Where the innate pull then leads; see :meth:`Grid.moved`.
+    starts : ndarray of int (G,)
+        Bin of each initial opinion, for models that go back to it; all 0 for others.
+    """
+
+    steps: Steps | None
+    stay: float
+    jump: float
+    below: np.ndarray
+    above: np.ndarray
+    starts: np.ndarray
+
+
+def _pass(first, agent, first_read, reads, rating, n_agents, prior, readings, step, blend, moved, starts, out):
+    """Predict every rating, then take it in: `out` (M,) takes the logarithm of the probability that it had."""
+    row, node, mass = step
+    stay, jump = blend
+    below, above = moved
+    size, bins = prior.size, starts.max() + 1
+    led = np.empty((bins, size))
+    likely = np.empty(size, np.int64)
+    heard = np.zeros((agent.size, size))
+    for run in range(first.size - 1):
+        thinks = np.zeros((n_agents[run], bins, size))
+        for a in range(size):
+            thinks[:, starts[a], a] = prior[a]
+        for turn in range(first[run], first[run + 1]):
+            mine = thinks[agent[turn]]
+            for read in range(first_read[turn], first_read[turn + 1]):
+                said = heard[reads[read]]
+                count = 0
+                for b in range(size):
+                    if said[b] > 1e-7:
+                        likely[count] = b
+                        count += 1
+                led[:] = 0.0
+                for s in range(bins if row.size > 1 else 0):
+                    for a in range(size):
+                        own = (1.0 - stay - jump) * mine[s, a]
+                        if own < 1e-7:
+                            continue
+                        at = (s * size + a) * size
+                        for place in range(count):
+                            b = likely[place]
+                            both = own * said[b]
+                            for entry in range(row[at + b], row[at + b + 1]):
+                                led[s, node[entry]] += both * mass[entry]
+                left = stay if row.size > 1 else 1.0 - jump
+                total = 0.0
+                for s in range(bins):
+                    chance = jump * mine[s].sum() / size
+                    for a in range(size):
+                        led[s, a] += left * mine[s, a]
+                    mine[s] = chance
+                    for a in range(size):
+                        mine[s, below[a]] += led[s, a] * (1.0 - above[a])
+                        mine[s, below[a] + 1] += led[s, a] * above[a]
+                    total += mine[s].sum()
+                mine /= total
+            if rating[turn] >= 0:
+                total = 0.0
+                for s in range(bins):
+                    for a in range(size):
+                        mine[s, a] *= readings[a, rating[turn]]
+                        total += mine[s, a]
+                mine /= total
+                out[turn] = np.log(total)
+            for s in range(bins):
+                heard[turn] += mine[s]
+
+
+def _draw(
+    first,
+    agent,
+    first_read,
+    reads,
+    given,
+    n_agents,
+    prior,
+    readings,
+    step,
+    blend,
+    moved,
+    starts,
+    words,
+    opinion,
+    rating,
+):
+    """Draw opinions, as nodes, and ratings of every turn with random `words` (M + L, 3)."""
+    row, node, mass = step
+    stay, jump = blend
+    below, above = moved
+    size = prior.size
+    for run in range(first.size - 1):
+        thinks = np.full(n_agents[run], -1)
+        bins = np.zeros(n_agents[run], np.int64)
+        for turn in range(first[run], first[run + 1]):
+            who = agent[turn]
+            if thinks[who] < 0:
+                begins = prior if given[turn] < 0 else prior * readings[:, given[turn]]
+                thinks[who] = _drawn(begins / begins.sum(), words[turn, 0])
+                bins[who] = starts[thinks[who]]
+            for read in range(first_read[turn], first_read[turn + 1]):
+                fate, way, by = words[agent.size + read]
+                if fate < jump:
+                    thinks[who] = min(np.int64(way * size), size - 1)
+                    continue
+                if row.size > 1 and fate >= jump + stay:
+                    at = (bins[who] * size + thinks[who]) * size + opinion[reads[read]]
+                    thinks[who] = node[row[at] + _drawn(mass[row[at] : row[at + 1]], way)]
+                thinks[who] = below[thinks[who]] + (by < above[thinks[who]])
+            opinion[turn] = thinks[who]
+            rating[turn] = _drawn(readings[thinks[who]], words[turn, 1])
+
+
+@inlined
+def _drawn(chances, word):
+    """The place that a random number from 0 to 1 falls on."""
+    total = 0.0
+    for place in range(chances.size - 1):
+        total += chances[place]
+        if word < total:
+            return place
+    return chances.size - 1
+
+
+def predict(study: Study, grid: Grid, prior: np.ndarray, rule: Rule, misread: np.ndarray) -> np.ndarray:
+    """Logarithm of the probability of each rating, given all before it in its run; 0 where there is none.
+
+    Parameters
+    ----------
+    study : Study
+        Turns with ratings.
+    grid : Grid
+        The grid.
+    prior : ndarray (G,)
+        Distribution of opinions before anything is known.
+    rule : Rule
+        What reading does.
+    misread : ndarray (k, k)
+        Matrix of misclassification, true by read.
+
+    Returns
+    -------
+    ndarray (M,)
+        One number a turn. Each run counts alone, so that results are the same however runs are put together.
+    """
+    out = np.zeros(len(study.agent))
+    compiled(_pass)(*_arrays(study), study.rating, *_given(study, grid, prior, rule, misread), out)
+    return out
+
+
+def draw(
+    study: Study,
+    grid: Grid,
+    prior: np.ndarray,
+    rule: Rule,
+    misread: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    begun: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Opinions and ratings of the same turns, drawn anew: (M,) of float, and (M,) of positions on the scale.
+
+    With `begun`, agents begin with opinions that their first ratings on record leave likely.
+    """
+    opinion, rating = np.zeros(len(study.agent), np.int64), np.zeros(len(study.agent), np.int64)
+    given = study.begun if begun else np.full(len(study.agent), -1)
+    words = rng.random((len(study.agent) + len(study.reads), 3))
+    compiled(_draw)(*_arrays(study), given, *_given(study, grid, prior, rule, misread), words, opinion, rating)
+    return grid.nodes[opinion], rating
+
+
+def _arrays(study: Study) -> tuple[np.ndarray, ...]:
+    return study.first, study.agent, study.first_read, study.reads
+
+
+def _given(study: Study, grid: Grid, prior: np.ndarray, rule: Rule, misread: np.ndarray) -> tuple[Any, ...]:
+    steps = tuple(_NO_STEPS if rule.steps is None else rule.steps)
+    blend, moved = (float(rule.stay), float(rule.jump)), (rule.below, rule.above)
+    return study.n_agents, prior, grid.readings(misread), steps, blend, moved, rule.starts

@@ -1,0 +1,230 @@
+"""Fits of candidates to a study by maximum likelihood, with what is nested in them as a start."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.stats import qmc
+
+from opinionsim.comparison._candidates import NOISE_PRIOR, Bounds, Candidate, matrix
+from opinionsim.comparison._filter import draw, predict
+from opinionsim.comparison._grid import Grid
+from opinionsim.comparison._study import Study
+from opinionsim.errors import SpecError
+
+#: Starts that are looked at, and those of them that are followed.
+_LOOKED_AT, _FOLLOWED = 16, 2
+#: Radii of the trust region, in parts of the bounds: of a search, of a fit from the optimum of another, at the end.
+_FAR, NEAR, _END = 0.15, 0.05, 1e-3
+#: Nats by which a larger model may fit worse than one nested in it, for rounding.
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The ratings of a study, and how they are read.
+
+    Attributes
+    ----------
+    study : Study
+        Turns with ratings.
+    noise : ndarray (k, k) or None
+        Matrix of misclassification, true by read; None to fit its two parameters.
+    known : ndarray (G,) or None
+        Distribution of opinions before anything is known; None to take it from the study.
+    """
+
+    study: Study
+    noise: np.ndarray | None = None
+    known: np.ndarray | None = None
+
+    def over(self, study: Study, prior: np.ndarray | None = None) -> Problem:
+        """The same with other turns; with a `prior`, that one instead of their own."""
+        return Problem(study, self.noise, prior)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The grid over the scale."""
+        return Grid(self.study.points)
+
+    @cached_property
+    def prior(self) -> np.ndarray:
+        """Distribution of opinions before anything is known, (G,): shares of first ratings, smoothed by half of one."""
+        if self.known is not None:
+            return self.known
+        study, k = self.study, len(self.study.points)
+        counts = np.bincount(study.begun[study.begun >= 0], minlength=k) + 0.5
+        spread = self.grid.share / self.grid.share.sum(axis=0)
+        return np.asarray(spread @ (counts / counts.sum()))
+
+    def bounds(self, candidate: Candidate) -> list[Bounds]:
+        """Parameters of a candidate that are fitted."""
+        return candidate.bounds(self.grid, self.noise is None)
+
+    def misread(self, values: Mapping[str, float]) -> np.ndarray:
+        """The matrix of misclassification at given values."""
+        return matrix(values, len(self.study.points)) if self.noise is None else self.noise
+
+    def by_turn(self, candidate: Candidate, values: Mapping[str, float]) -> np.ndarray:
+        """Logarithm of the probability of each rating given those before it, (M,)."""
+        rule = candidate.rule(values, self.grid)
+        return predict(self.study, self.grid, self.prior, rule, self.misread(values))
+
+    def objective(self, candidate: Candidate, values: Mapping[str, float]) -> float:
+        """Log likelihood and logarithm of the prior of the parameters of misreading."""
+        total = float(self.by_turn(candidate, values).sum())
+        for name, (first, second) in NOISE_PRIOR.items():
+            if self.noise is None:
+                total += first * math.log(values[name]) + second * math.log1p(-values[name])
+        return total
+
+    def redrawn(
+        self, candidate: Candidate, values: Mapping[str, float], rng: np.random.Generator, *, begun: bool = False
+    ) -> Study:
+        """The study with ratings that a candidate gives on the same turns; with `begun`, from the starts on record."""
+        rule = candidate.rule(values, self.grid)
+        _, rating = draw(self.study, self.grid, self.prior, rule, self.misread(values), rng, begun=begun)
+        return self.study.rated(rating)
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A candidate at its optimum.
+
+    Attributes
+    ----------
+    candidate : Candidate
+        What was fitted.
+    values : dict of str to float
+        Its parameters, with those of blending and misreading.
+    objective : float
+        Log likelihood and logarithm of the prior of misreading.
+    """
+
+    candidate: Candidate
+    values: dict[str, float]
+    objective: float
+
+
+class _Search:
+    """The objective over the unit cube of the free parameters, with the best that was seen."""
+
+    def __init__(self, problem: Problem, candidate: Candidate, held: Mapping[str, float]) -> None:
+        self._problem, self._candidate, self._held = problem, candidate, dict(held)
+        self._free = [each for each in problem.bounds(candidate) if each.name not in held]
+        self.low = np.array([each.low for each in self._free])
+        self.span = np.array([each.high for each in self._free]) - self.low
+        self.best, self.where = -math.inf, np.full(len(self._free), 0.5)
+
+    def values(self, place: np.ndarray) -> dict[str, float]:
+        """Parameters at a place in the cube."""
+        free = self.low + np.clip(place, 0.0, 1.0) * self.span
+        return {**self._held, **{each.name: float(value) for each, value in zip(self._free, free, strict=True)}}
+
+    def place(self, values: Mapping[str, float]) -> np.ndarray:
+        """The place in the cube of given values; the middle for those that are not given."""
+        at = [values.get(each.name, math.nan) for each in self._free]
+        return np.asarray(np.nan_to_num(np.clip((np.array(at) - self.low) / self.span, 0.0, 1.0), nan=0.5))
+
+    def __call__(self, place: np.ndarray) -> float:
+        """Less the objective, for minimisers."""
+        found = self._problem.objective(self._candidate, self.values(place))
+        if found > self.best:
+            self.best, self.where = found, np.clip(place, 0.0, 1.0)
+        return -found
+
+    def follow(self, start: np.ndarray, radius: float) -> None:
+        """Climb from a place."""
+        if len(start) == 0:
+            self(start)
+            return
+        options = {"initial_tr_radius": radius, "final_tr_radius": _END, "maxfev": 60 * len(start)}
+        minimize(self, start, method="COBYQA", bounds=[(0.0, 1.0)] * len(start), options=options)
+
+
+def refit(
+    problem: Problem, candidate: Candidate, start: Mapping[str, float], held: Mapping[str, float] | None = None
+) -> Fit:
+    """Fit a candidate from near its optimum on other data, with some parameters `held` at given values."""
+    search = _Search(problem, candidate, held or {})
+    search.follow(search.place(start), NEAR)
+    return Fit(candidate, search.values(search.where), search.best)
+
+
+def fit(problem: Problem, candidate: Candidate, nested: Sequence[Fit] = (), seed: int = 0) -> Fit:
+    """Fit a candidate from several starts, among them what is nested in it.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is to be explained.
+    candidate : Candidate
+        What may explain it.
+    nested : sequence of Fit
+        Fits of candidates that are special cases, whose optima start the search too.
+    seed : int
+        Of the places from which searches start.
+
+    Raises
+    ------
+    SpecError
+        If it fits worse than a special case of it: the search has failed.
+    """
+    search = _Search(problem, candidate, {})
+    given = [search.place(_special(candidate, each, problem.grid)) for each in nested]
+    points = qmc.Sobol(len(search.low), seed=seed).random(_LOOKED_AT)
+    common = nested[0].values if nested else {}
+    shared = [i for i, each in enumerate(problem.bounds(candidate)) if each.name in common and each.name != "stay"]
+    for place in points:
+        place[shared] = search.place(common)[shared]
+    starts = sorted([*points, *given], key=search)
+    for start in starts[:_FOLLOWED]:
+        search.follow(start, _FAR)
+    search.follow(search.where, NEAR)
+    for each in nested:
+        if search.best < each.objective - max(_ROUNDING, 0.05):
+            raise SpecError(
+                f"the search for the optimum of {candidate.name} has failed: it fits worse than {each.candidate.name}, "
+                f"a special case of it, by {each.objective - search.best:.2g} nats"
+            )
+    return Fit(candidate, search.values(search.where), search.best)
+
+
+def _special(candidate: Candidate, nested: Fit, grid: Grid) -> dict[str, float]:
+    """Values at which a candidate is one that is nested in it."""
+    values = dict(nested.values)
+    if nested.candidate.model is None:
+        return {**values, "stay": 1.0}
+    weight = values.get("mu", 1.0 / (1.0 + values["self_weight"]) if "self_weight" in values else 1.0)
+    width = grid.high - grid.low
+    known = {
+        "mu": weight,
+        "alpha": weight,
+        "self_weight": 1.0 / weight - 1.0,
+        "susceptibility": 1.0,
+        "rho": 1.0,
+        "epsilon": width,
+        "u": values.get("epsilon", width),
+        "t": width,
+        "latitude": width,
+    }
+    return {**known, **values}
+
+
+def special_cases(candidate: Candidate, fits: Iterable[Fit]) -> list[Fit]:
+    """Of given fits, those of candidates that are special cases of a candidate, the smallest first."""
+    below = {
+        "shift": ("persistence",),
+        "attractor": ("persistence",),
+        "degroot": ("attractor", "voter"),
+        "friedkin-johnsen": ("attractor", "degroot"),
+        "deffuant": ("attractor", "degroot"),
+        "jager-amblard": ("attractor", "deffuant"),
+    }
+    names = below.get(candidate.name, ("attractor",))
+    return [each for each in fits if each.candidate.name in names]

@@ -1,0 +1,148 @@
+"""Opinions on a grid: how points of a scale lie on it, how they are misread, and where one update leads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from opinionsim.classic import ClassicModel, Transition, transition
+
+#: Nodes of the grid.
+NODES = 41
+#: Places inside a cell, in its widths from the node, over which an update is averaged: a confidence bound then moves
+#: the likelihood smoothly.
+_WITHIN = np.array([-0.375, -0.125, 0.125, 0.375])
+#: Changes of opinion and probabilities below this are none.
+_NONE = 1e-12
+
+
+class Steps(NamedTuple):
+    """Where an update leads from each pair of nodes, own and read: sparse rows, of each bin of the start in turn.
+
+    Attributes
+    ----------
+    first : ndarray of int64 (S * G * G + 1,)
+        Where the row of each bin and pair begins.
+    node, mass : ndarray (E,)
+        Nodes and their probabilities.
+    """
+
+    first: np.ndarray
+    node: np.ndarray
+    mass: np.ndarray
+
+
+class Grid:
+    """An even grid over the range of opinions.
+
+    Parameters
+    ----------
+    points : array_like of float (k,)
+        Points of the scale, evenly spaced, lowest first.
+    nodes : int
+        Number of nodes, from the lowest point to the highest.
+
+    Attributes
+    ----------
+    nodes : ndarray (G,)
+        Opinions at the nodes.
+    share : ndarray (G, k)
+        Share of the cell around each node that is nearest to each point.
+    """
+
+    def __init__(self, points: Any, nodes: int = NODES) -> None:
+        self.points = np.asarray(points, dtype=float)
+        self.low, self.high = float(self.points[0]), float(self.points[-1])
+        self.nodes = np.linspace(self.low, self.high, nodes)
+        self.width = float(self.nodes[1] - self.nodes[0])
+        middles = (self.points[1:] + self.points[:-1]) / 2
+        lower, upper = np.concatenate([[-np.inf], middles]), np.concatenate([middles, [np.inf]])
+        left, right = self.nodes[:, None] - self.width / 2, self.nodes[:, None] + self.width / 2
+        self.share = np.clip(np.minimum(right, upper) - np.maximum(left, lower), 0.0, None) / self.width
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Own nodes of all pairs, and opinions within the two cells, own and read, each (16, G * G)."""
+        own, read = np.repeat(self.nodes, len(self)), np.tile(self.nodes, len(self))
+        left, right = (each.ravel()[:, None] * self.width for each in np.meshgrid(_WITHIN, _WITHIN))
+        return own, np.clip(own + left, self.low, self.high), np.clip(read + right, self.low, self.high)
+
+    def steps(self, model: ClassicModel, parameters: Mapping[str, Any], starts: np.ndarray | None = None) -> Steps:
+        """Where an update of a model leads from each pair of nodes.
+
+        Changes are averaged within the cells: those up, those down and those that are none apart, so that an update
+        that is partly out of reach is partly carried out.
+
+        Parameters
+        ----------
+        model : ClassicModel
+            A model of single numbers.
+        parameters : mapping
+            Its parameters, in the units of the scale.
+        starts : ndarray (S,), optional
+            Initial opinions, for a model that goes back to them.
+        """
+        own, before, read = self._pairs
+        rows = []
+        for start in [None] if starts is None else starts:
+            given = {} if start is None else {"start": np.full(before.size, start)}
+            found = transition(model, before.ravel(), read.ravel(), range=(self.low, self.high), **given, **parameters)
+            values = found.values.reshape(*before.shape, -1)
+            chances = found.probabilities.reshape(*before.shape, -1) / len(before)
+            change = values - before[:, :, None]
+            places, masses = [], []
+            for chosen in (np.abs(change) <= _NONE, change > _NONE, change < -_NONE):
+                mass = (chances * chosen).sum(axis=0)
+                mean = (chances * chosen * change).sum(axis=0) / np.maximum(mass, _NONE)
+                places.append(own[:, None] + mean)
+                masses.append(mass)
+            density = None if found.density is None else _averaged(found.density, len(before))
+            averaged = Transition(np.concatenate(places, axis=1), np.concatenate(masses, axis=1), density)
+            rows.append(averaged.on_grid(self.nodes))
+        mass = np.concatenate(rows)
+        there = mass > _NONE
+        first = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+        return Steps(first, np.nonzero(there)[1], mass[there])
+
+    def moved(self, pull: float, towards: float, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """Where a pull and a shift lead from each node: the node below, and the share of the one above, each (G,)."""
+        to = np.clip(self.nodes + pull * (towards - self.nodes) + shift, self.low, self.high)
+        places = (to - self.low) / self.width
+        below = np.minimum(places.astype(np.int64), len(self) - 2)
+        return below, places - below
+
+    def readings(self, misread: np.ndarray) -> np.ndarray:
+        """Probability of each rating at each node, (G, k), by a matrix of misclassification (k, k), true by read."""
+        return np.ascontiguousarray(self.share @ misread)
+
+
+def _averaged(density: Callable[[np.ndarray], np.ndarray], count: int) -> Callable[[np.ndarray], np.ndarray]:
+    """The mean density over `count` places inside each pair of cells."""
+    return lambda opinions: density(np.tile(opinions, count)).reshape(count, -1).mean(axis=0)
+
+
+def misreading(k: int, error: float, near: float) -> np.ndarray:
+    """A matrix of misclassification of two parameters, (k, k), true by read.
+
+    Parameters
+    ----------
+    k : int
+        Points of the scale.
+    error : float
+        Probability of another point than the true one.
+    near : float
+        Share of these errors that falls on the neighbours; all of it where there are no other points.
+    """
+    distance = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
+    matrix = np.where(distance == 0, 1.0 - error, 0.0)
+    for is_near, share in ((distance == 1, near), (distance > 1, 1.0 - near)):
+        count = is_near.sum(axis=1, keepdims=True)
+        other = (distance > 0).sum(axis=1, keepdims=True) - count
+        matrix += error * is_near / np.maximum(count, 1) * np.where(other > 0, share, 1.0)
+    return matrix

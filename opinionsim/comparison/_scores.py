@@ -1,0 +1,125 @@
+"""Scores of candidates on runs that were held out, and of a table of shares that any of them might reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+
+from opinionsim.comparison._candidates import Candidate
+from opinionsim.comparison._fit import Fit, Problem, refit
+from opinionsim.comparison._study import Study
+
+#: Parts into which blocks are divided.
+FOLDS = 5
+#: Steps within which the messages of a run are exchanged.
+_WINDOW = 10
+#: Ratings that are added to the shares of a rare case, divided as those of the case it belongs to.
+_ADDED = 2.0
+
+_Result = TypeVar("_Result")
+
+
+def side_by_side(work: Sequence[Callable[[], _Result]], threads: int) -> list[_Result]:
+    """Results of independent pieces of work, in order, on several threads."""
+    with ThreadPoolExecutor(max(threads, 1)) as pool:
+        return [each.result() for each in [pool.submit(piece) for piece in work]]
+
+
+def folds(study: Study, count: int = FOLDS) -> list[np.ndarray]:
+    """Positions of the runs of each fold: blocks are dealt out in order, so that runs of one block stay together."""
+    blocks = list(dict.fromkeys(study.blocks))
+    place = np.array([blocks.index(block) for block in study.blocks])
+    return [np.flatnonzero(place % count == fold) for fold in range(min(count, len(blocks)))]
+
+
+def _rest(study: Study, held_out: np.ndarray) -> Study:
+    return study.of(np.setdiff1d(np.arange(len(study)), held_out).tolist())
+
+
+def by_run(study: Study, log_probabilities: np.ndarray) -> np.ndarray:
+    """Mean over the updates of each run, (R,): those turns that read something and were measured."""
+    counts = study.by_run(study.updated.astype(float))
+    return np.asarray(study.by_run(np.where(study.updated, log_probabilities, 0.0)) / np.maximum(counts, 1.0))
+
+
+def held_out(problem: Problem, fits: Sequence[Fit], threads: int = 1) -> np.ndarray:
+    """Mean log score of the updates of each run by fits that have not seen it, (R, C) for C fits.
+
+    Each fold starts at the full fit.
+    """
+    parts = folds(problem.study)
+
+    def scored(column: int, part: np.ndarray) -> np.ndarray:
+        one = fits[column]
+        training = problem.over(_rest(problem.study, part))
+        found = refit(training, one.candidate, one.values)
+        tested = training.over(problem.study.of(part.tolist()), prior=training.prior)
+        return by_run(tested.study, tested.by_turn(one.candidate, found.values))
+
+    found = np.full((len(problem.study), len(fits)), np.nan)
+    pairs = [(column, part) for column in range(len(fits)) for part in parts]
+    for (column, part), scores in zip(
+        pairs, side_by_side([partial(scored, *each) for each in pairs], threads), strict=True
+    ):
+        found[part, column] = scores
+    return found
+
+
+def reachable(study: Study) -> np.ndarray:
+    """Mean log score of each run by shares of ratings given the own one before and the message, (R,).
+
+    Shares are those of other folds. Those of a case with few ratings lean on the case of the own rating alone, and
+    these on all ratings.
+    """
+    k = len(study.points)
+    before = np.where(study.held_at >= 0, study.rating[study.held_at], k)
+    message = np.where(np.isnan(study.said), k, np.abs(np.nan_to_num(study.said)[:, None] - study.points).argmin(1))
+    run = np.repeat(np.arange(len(study)), np.diff(study.first))
+    score = np.zeros(len(study.agent))
+    for part in folds(study):
+        inside = np.isin(run, part)
+        seen = study.updated & ~inside
+        counts = np.zeros((k + 1, k + 1, k))
+        np.add.at(counts, (before[seen], message[seen], study.rating[seen]), 1.0)
+        overall = (counts.sum(axis=(0, 1)) + 1.0) / (counts.sum() + k)
+        own = counts.sum(axis=1) + _ADDED * overall
+        own /= own.sum(axis=1, keepdims=True)
+        shares = counts + _ADDED * own[:, None]
+        shares /= shares.sum(axis=2, keepdims=True)
+        tested = study.updated & inside
+        score[tested] = np.log(shares[before[tested], message[tested], study.rating[tested]])
+    return by_run(study, score)
+
+
+def shuffled(study: Study, rng: np.random.Generator) -> Study:
+    """The study in which every update read another message of the last steps of its run, by neither of the two.
+
+    Where there is none, it keeps its own.
+    """
+    reads = study.reads.copy()
+    run = np.repeat(np.arange(len(study)), np.diff(study.first))
+    messages = np.unique(study.reads)
+    for at in np.flatnonzero(np.diff(study.first_read) > 0):
+        near = messages[(messages >= study.first[run[at]]) & (messages < at)]
+        near = near[study.step[near] >= study.step[at] - _WINDOW]
+        for read in range(study.first_read[at], study.first_read[at + 1]):
+            authors = study.agent[near]
+            others = near[(authors != study.agent[at]) & (authors != study.agent[study.reads[read]])]
+            if len(others):
+                reads[read] = others[rng.integers(len(others))]
+    return study.reading(reads)
+
+
+def paired(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+    """Mean difference of the scores of runs, and its standard error."""
+    difference = first - second
+    return float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference)))
+
+
+def influences(candidates: Sequence[Candidate]) -> np.ndarray:
+    """Which candidates say that agents change by what they read, (C,) of bool."""
+    return np.array([each.influence for each in candidates], dtype=bool)

@@ -1,0 +1,146 @@
+"""The updates of one condition as arrays, and as a tidy frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What was written, read and measured in the runs of one condition, turn by turn.
+
+    Attributes
+    ----------
+    cell, evidence : str
+        Label of the condition, and kind of evidence.
+    points : ndarray of float (k,)
+        Points of the scale.
+    exact : bool
+        Whether opinions are numbers that were recorded, not ratings.
+    run_ids, blocks : tuple of str (R,)
+        Runs, and the block of each.
+    n_agents : ndarray of int (R,)
+        Participants of each run.
+    first : ndarray of int (R + 1,)
+        First turn of each run.
+    turn, step, agent : ndarray of int (M,)
+        Number, step and author of each turn, in order.
+    first_read : ndarray of int (M + 1,)
+        Where the messages that a turn read begin.
+    reads : ndarray of int (L,)
+        Positions, among the M turns, of the messages that were read.
+    value : ndarray of float (M,)
+        Measured opinion; NaN where there is none.
+    """
+
+    cell: str
+    evidence: str
+    points: np.ndarray
+    exact: bool
+    run_ids: tuple[str, ...]
+    blocks: tuple[str, ...]
+    n_agents: np.ndarray
+    first: np.ndarray
+    turn: np.ndarray
+    step: np.ndarray
+    agent: np.ndarray
+    first_read: np.ndarray
+    reads: np.ndarray
+    value: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.run_ids)
+
+    @cached_property
+    def rating(self) -> np.ndarray:
+        """Position on the scale of each measured opinion, (M,); -1 where there is none."""
+        near = np.abs(np.nan_to_num(self.value)[:, None] - self.points).argmin(axis=1)
+        return np.where(np.isnan(self.value), -1, near)
+
+    @cached_property
+    def held_at(self) -> np.ndarray:
+        """Turn at which each turn's author was measured last before it, (M,); -1 where it was not yet."""
+        found, last = np.full(len(self.agent), -1), dict[tuple[int, int], int]()
+        run = np.repeat(np.arange(len(self)), np.diff(self.first))
+        for at, who in enumerate(zip(run.tolist(), self.agent.tolist(), strict=True)):
+            found[at] = last.get(who, -1)
+            if self.rating[at] >= 0:
+                last[who] = at
+        return found
+
+    @cached_property
+    def begun(self) -> np.ndarray:
+        """First rating of each agent, at its first turn, (M,); -1 elsewhere, and for agents that were never rated."""
+        run = np.repeat(np.arange(len(self)), np.diff(self.first))
+        who = run * self.n_agents.max() + self.agent
+        rated = np.flatnonzero(self.rating >= 0)
+        agents, earliest = np.unique(who[rated], return_index=True)
+        every, firsts = np.unique(who, return_index=True)
+        found = np.full(len(self.agent), -1)
+        found[firsts[np.isin(every, agents)]] = self.rating[rated[earliest]]
+        return found
+
+    @cached_property
+    def held(self) -> np.ndarray:
+        """Opinion of each turn's author as measured last before it, (M,); NaN where it was not yet."""
+        return np.where(self.held_at >= 0, self.value[self.held_at], np.nan)
+
+    @cached_property
+    def said(self) -> np.ndarray:
+        """Measured opinion of the last message that each turn read, (M,); NaN where there is none."""
+        count = np.diff(self.first_read)
+        last = np.append(self.value[self.reads], np.nan)[np.where(count > 0, self.first_read[1:] - 1, -1)]
+        return np.where(count > 0, last, np.nan)
+
+    @cached_property
+    def updated(self) -> np.ndarray:
+        """Whether a turn read something and was measured, (M,)."""
+        return np.asarray((np.diff(self.first_read) > 0) & ~np.isnan(self.value))
+
+    def of(self, runs: Sequence[int]) -> Study:
+        """The study of some of its runs, by position."""
+        parts = [np.arange(self.first[run], self.first[run + 1]) for run in runs]
+        kept = np.concatenate(parts)
+        new = np.full(len(self.agent), -1)
+        new[kept] = np.arange(len(kept))
+        count = np.diff(self.first_read)[kept]
+        read = np.concatenate([self.reads[self.first_read[at] : self.first_read[at + 1]] for at in kept])
+        return replace(
+            self,
+            run_ids=tuple(self.run_ids[run] for run in runs),
+            blocks=tuple(self.blocks[run] for run in runs),
+            n_agents=self.n_agents[list(runs)],
+            first=np.concatenate([[0], np.cumsum([len(part) for part in parts])]),
+            turn=self.turn[kept],
+            step=self.step[kept],
+            agent=self.agent[kept],
+            first_read=np.concatenate([[0], np.cumsum(count)]),
+            reads=new[read],
+            value=self.value[kept],
+        )
+
+    def rated(self, rating: np.ndarray) -> Study:
+        """The study with other ratings (M,), positions on the scale, where there is one."""
+        return replace(self, value=np.where(np.isnan(self.value), np.nan, self.points[rating]))
+
+    def reading(self, reads: np.ndarray) -> Study:
+        """The study in which other messages (L,) were read."""
+        return replace(self, reads=reads)
+
+    def paths(self) -> np.ndarray:
+        """Opinions as measured last, (R, T + 1, N), by run, step and agent; NaN where there is none yet."""
+        paths = np.full((len(self), int(self.step.max()) + 1, int(self.n_agents.max())), np.nan)
+        run = np.repeat(np.arange(len(self)), np.diff(self.first))
+        known = ~np.isnan(self.value)
+        paths[run[known], self.step[known], self.agent[known]] = self.value[known]
+        for step in range(1, paths.shape[1]):
+            paths[:, step] = np.where(np.isnan(paths[:, step]), paths[:, step - 1], paths[:, step])
+        return paths
+
+    def by_run(self, numbers: np.ndarray) -> np.ndarray:
+        """Sums over the turns of each run, (R,)."""
+        return np.add.reduceat(numbers, self.first[:-1])

@@ -1,0 +1,178 @@
+"""Whether a verdict can be trusted: what the same analysis finds in studies whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.optimize import brentq
+
+from opinionsim.comparison._fit import Fit, Problem, refit
+from opinionsim.comparison._scores import by_run, paired, reachable, side_by_side
+from opinionsim.streams import stream
+
+#: Studies that are drawn, and the share of them in which the truth must be found.
+STUDIES, RECOVERED = 20, 0.8
+#: Standard errors from which influence is claimed.
+CLAIMED = 2.0
+#: Twice the fall of the log likelihood at the ends of an interval of 95 %, and of a one-sided one.
+_TWO_SIDED, _ONE_SIDED = 3.841, 2.706
+#: Precision of the ends of intervals, in parts of the bounds.
+_PRECISION = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """The best candidate with influence and the best without, fitted to one study.
+
+    Attributes
+    ----------
+    problem : Problem
+        The study.
+    influence, none : Fit
+        The two fits.
+    """
+
+    problem: Problem
+    influence: Fit
+    none: Fit
+
+    def on(self, problem: Problem) -> Pair:
+        """Both fitted to another study, from here."""
+        first, second = (refit(problem, each.candidate, each.values) for each in (self.influence, self.none))
+        return Pair(problem, first, second)
+
+    def scores(self, one: Fit) -> np.ndarray:
+        """Mean log score of the updates of each run, less what a fitted parameter gains by chance, (R,)."""
+        study = self.problem.study
+        chance = len(self.problem.bounds(one.candidate)) / max(int(study.updated.sum()), 1)
+        return by_run(study, self.problem.by_turn(one.candidate, one.values)) - chance
+
+    @property
+    def gain(self) -> tuple[float, float]:
+        """Mean gain of the scores of runs by influence, and its standard error."""
+        return paired(self.scores(self.influence), self.scores(self.none))
+
+    @property
+    def claims(self) -> bool:
+        """Whether influence would be claimed."""
+        mean, error = self.gain
+        return mean > CLAIMED * error
+
+    @property
+    def gap(self) -> float:
+        """What is left to the best table of shares: its mean score less that of the better fit."""
+        best = max((self.influence, self.none), key=lambda each: each.objective)
+        return float((reachable(self.problem.study) - self.scores(best)).mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Trust:
+    """What the analysis finds in studies of the same size, design and noise, drawn from the fit of the verdict.
+
+    Attributes
+    ----------
+    truth : Fit
+        The fit from which they were drawn.
+    pairs : tuple of Pair
+        The two fits to each of them.
+    claimed : float
+        Share in which influence was claimed.
+    recovered : float
+        Share in which that was right.
+    gap : float
+        Gap to the table of shares in the study itself.
+    worst_gap : float
+        Largest gap in the drawn ones, in which the candidate is adequate by construction.
+    """
+
+    truth: Fit
+    pairs: tuple[Pair, ...]
+    claimed: float
+    recovered: float
+    gap: float
+    worst_gap: float
+
+    @property
+    def adequate(self) -> bool:
+        """Whether the gap is one that chance alone makes."""
+        return self.gap <= max(self.worst_gap, 0.0)
+
+    @property
+    def values(self) -> list[dict[str, float]]:
+        """Estimates of the parameters of the truth in each drawn study: how uncertain they are."""
+        reading = self.truth.candidate.influence
+        return [(each.influence if reading else each.none).values for each in self.pairs]
+
+
+def trust(pair: Pair, truth: Fit, seed: int, threads: int) -> Trust:
+    """Draw studies from a fit, and fit both candidates of a pair to each."""
+
+    def one(number: int) -> Pair:
+        rng = stream(seed, "synthetic study", number, truth.candidate.name)
+        return pair.on(pair.problem.over(pair.problem.redrawn(truth.candidate, truth.values, rng)))
+
+    pairs = tuple(side_by_side([partial(one, number) for number in range(STUDIES)], threads))
+    claims = np.array([each.claims for each in pairs])
+    right = claims == truth.candidate.influence
+    gaps = [each.gap for each in pairs]
+    return Trust(truth, pairs, float(claims.mean()), float(right.mean()), pair.gap, max(gaps))
+
+
+def profile(problem: Problem, best: Fit, name: str, value: float) -> Fit:
+    """The fit with one parameter held at a value."""
+    return refit(problem, best.candidate, best.values, {name: value})
+
+
+def cutoff(found: Trust, name: str, threads: int) -> float:
+    """Twice the fall of the log likelihood at the ends of a 95 % interval of a threshold.
+
+    The likelihood of a threshold is not smooth, so the usual number is raised by the mean of the ratio in studies whose
+    threshold is known, as Bartlett's correction does.
+    """
+
+    def ratio(pair: Pair) -> float:
+        held = profile(pair.problem, pair.influence, name, found.truth.values[name])
+        return 2.0 * (pair.influence.objective - held.objective)
+
+    ratios = side_by_side([partial(ratio, pair) for pair in found.pairs], threads)
+    return _TWO_SIDED * max(1.0, float(np.mean(ratios)))
+
+
+def interval(problem: Problem, best: Fit, name: str, fall: float = _TWO_SIDED) -> tuple[float, float]:
+    """The values of a parameter at which twice the log likelihood has fallen by `fall`; bounds where it never has."""
+    bounds = next(each for each in problem.bounds(best.candidate) if each.name == name)
+    tolerance = _PRECISION * (bounds.high - bounds.low)
+
+    def above(value: float) -> float:
+        return 2.0 * (best.objective - profile(problem, best, name, value).objective) - fall
+
+    ends = []
+    for far in (bounds.low, bounds.high):
+        at = best.values[name]
+        outside = abs(far - at) < tolerance or above(far) < 0
+        ends.append(far if outside else float(brentq(above, far, at, xtol=tolerance)))
+    return ends[0], ends[1]
+
+
+def no_more_than(problem: Problem, linear: Fit, margin: float) -> bool:
+    """Whether agents move less than `margin` scale points for each point of discrepancy, at 95 % confidence.
+
+    Parameters
+    ----------
+    linear : Fit
+        Fit of DeGroot's model, in which an agent moves a constant share of the way.
+    """
+    moves = strength(linear.values)
+    if moves >= margin:
+        return False
+    held = {"stay": 0.0, "self_weight": 1.0 / margin - 1.0}
+    at_margin = refit(problem, linear.candidate, linear.values, held)
+    return 2.0 * (linear.objective - at_margin.objective) > _ONE_SIDED
+
+
+def strength(values: Mapping[str, float]) -> float:
+    """Scale points that an agent moves for each point of discrepancy, by a fit of DeGroot's model."""
+    return (1.0 - values["stay"]) * (1.0 - values["jump"]) / (1.0 + values["self_weight"])
