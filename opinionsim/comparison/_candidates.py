@@ -152,11 +152,12 @@ class Candidate:
 def _bounds(name: str, parameter: Parameter, width: float) -> Bounds:
     """Bounds of a parameter of a model, from its declaration."""
     low, high = (float(end) for end in parameter.interval[1:-1].split(","))
+    closed = parameter.interval[-1] == "]" or math.isinf(high)
     if math.isinf(high):
         high = width if parameter.scaled else _MOST
     inside = _INSIDE * (high - low)
     low += inside if parameter.interval[0] == "(" else 0.0
-    high -= inside if parameter.interval[-1] == ")" else 0.0
+    high -= 0.0 if closed else inside
     return Bounds(name, low, high, bool(parameter.reaches))
 
 

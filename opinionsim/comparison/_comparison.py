@@ -12,6 +12,7 @@ import numpy as np
 
 from opinionsim.comparison._candidates import BASELINES, Candidate, named
 from opinionsim.comparison._events import events, studies
+from opinionsim.comparison._exact import ExactProblem
 from opinionsim.comparison._fit import Fit, Problem, fit, refit, special_cases
 from opinionsim.comparison._free_runs import free_runs
 from opinionsim.comparison._grid import misreading
@@ -192,7 +193,7 @@ def _explained(
             f"{study.cell} has one block, and scores are those of blocks that were held out; raise replicates"
         )
     matrix, ends = _noise(noise, len(study.points))
-    problem = Problem(study, matrix)
+    problem = ExactProblem(study) if study.exact else Problem(study, matrix)
     unfit = {each.name: reason for each in candidates if (reason := each.unfit(study))}
     fits = _fits(problem, [each for each in candidates if each.name not in unfit], seed, threads)
     scores = held_out(problem, fits, threads)
@@ -203,7 +204,7 @@ def _explained(
     pair = _pair(problem, fits, scores)
     claims = _claims(pair, fits, scores)
     found = trust(pair, pair.influence if claims else pair.none, seed, threads)
-    ends = ends or _ends(pair, found)
+    ends = ends if ends or study.exact else _ends(pair, found)
     linear = next((each for each in fits if each.candidate.name == _LINEAR and not each.candidate.fixed), None)
     best = fits[int(scores.mean(axis=0).argmax())]
     return Explained(

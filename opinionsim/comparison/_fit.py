@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
@@ -21,8 +23,10 @@ from opinionsim.errors import SpecError
 _LOOKED_AT, _FOLLOWED = 16, 2
 #: Radii of the trust region, in parts of the bounds: of a search, of a fit from the optimum of another, at the end.
 _FAR, NEAR, _END = 0.15, 0.05, 1e-3
-#: Nats by which a larger model may fit worse than one nested in it, for rounding.
-_ROUNDING = 1e-6
+#: Nats by which a larger model may fit worse than one nested in it, whose bounds are open.
+_ROUNDING = 0.05
+#: Values of a threshold that are looked at, since the likelihood is not smooth in it.
+_SCANNED = 61
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,9 @@ class Problem:
     study: Study
     noise: np.ndarray | None = None
     known: np.ndarray | None = None
+
+    #: Parameters that are held in the first stages of a search, before all are free.
+    ladder: ClassVar[tuple[Mapping[str, float], ...]] = (MappingProxyType({}),)
 
     def over(self, study: Study, prior: np.ndarray | None = None) -> Problem:
         """The same with other turns; with a `prior`, that one instead of their own."""
@@ -138,6 +145,13 @@ class _Search:
             self.best, self.where = found, np.clip(place, 0.0, 1.0)
         return -found
 
+    def scan(self, name: str) -> None:
+        """Look at values of one parameter over its bounds, the others as they are best."""
+        place = [each.name for each in self._free].index(name)
+        best = self.where.copy()
+        for value in np.linspace(0.0, 1.0, _SCANNED):
+            self(np.concatenate([best[:place], [value], best[place + 1 :]]))
+
     def follow(self, start: np.ndarray, radius: float) -> None:
         """Climb from a place."""
         if len(start) == 0:
@@ -175,19 +189,24 @@ def fit(problem: Problem, candidate: Candidate, nested: Sequence[Fit] = (), seed
     SpecError
         If it fits worse than a special case of it: the search has failed.
     """
-    search = _Search(problem, candidate, {})
-    given = [search.place(_special(candidate, each, problem.grid)) for each in nested]
+    special = [_special(candidate, each, problem.grid) for each in nested]
+    search = _Search(problem, candidate, problem.ladder[0])
     points = qmc.Sobol(len(search.low), seed=seed).random(_LOOKED_AT)
-    common = nested[0].values if nested else {}
-    shared = [i for i, each in enumerate(problem.bounds(candidate)) if each.name in common and each.name != "stay"]
-    for place in points:
-        place[shared] = search.place(common)[shared]
-    starts = sorted([*points, *given], key=search)
-    for start in starts[:_FOLLOWED]:
-        search.follow(start, _FAR)
+    common = {name: value for name, value in (nested[0].values if nested else {}).items() if name != "stay"}
+    places = [search.place(each) for each in [*(search.values(point) | common for point in points), *special]]
+    for place in sorted(places, key=search)[:_FOLLOWED]:
+        search.follow(place, _FAR)
+    for held in (*problem.ladder[1:], {}):
+        rough = search.values(search.where)
+        search = _Search(problem, candidate, held)
+        search.follow(search.place(rough), NEAR)
+        for name in [each.name for each in problem.bounds(candidate) if each.threshold]:
+            search.scan(name)
+    for place in map(search.place, special):
+        search(place)
     search.follow(search.where, NEAR)
     for each in nested:
-        if search.best < each.objective - max(_ROUNDING, 0.05):
+        if search.best < each.objective - _ROUNDING:
             raise SpecError(
                 f"the search for the optimum of {candidate.name} has failed: it fits worse than {each.candidate.name}, "
                 f"a special case of it, by {each.objective - search.best:.2g} nats"

@@ -54,7 +54,7 @@ def response_curve(updates: pd.DataFrame, *, by_start: bool = False) -> pd.DataF
     )
     for name, ends in (("change", ("low", "high")), ("changed", ("changed_low", "changed_high"))):
         mean = sums[name].groupby(level=keys).sum() / rows["n_updates"]
-        own = mean.reindex(sums.index.droplevel("run_id")).to_numpy()
+        own = mean.reindex(sums.reset_index("run_id").index).to_numpy()
         squares = ((sums[name] - own * sums["n"]) ** 2).groupby(level=keys).sum()
         runs = rows["n_runs"].where(rows["n_runs"] > 1)
         error = np.sqrt(squares * runs / (runs - 1)) / rows["n_updates"]

@@ -125,7 +125,11 @@ class Study:
 
     def rated(self, rating: np.ndarray) -> Study:
         """The study with other ratings (M,), positions on the scale, where there is one."""
-        return replace(self, value=np.where(np.isnan(self.value), np.nan, self.points[rating]))
+        return self.of_values(np.where(np.isnan(self.value), np.nan, self.points[rating]))
+
+    def of_values(self, value: np.ndarray) -> Study:
+        """The study with other measured opinions (M,)."""
+        return replace(self, value=value)
 
     def reading(self, reads: np.ndarray) -> Study:
         """The study in which other messages (L,) were read."""
