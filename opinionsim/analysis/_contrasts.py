@@ -168,13 +168,16 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
 def condition_column(columns: Iterable[str], path: str, name: str) -> str:
     """The column of a condition: its path as it is swept, or the named one that says the same.
 
+    A field that is swept as a whole has the labels of the sweep in a column beside the named one, which tells the same
+    of runs of different cells, as of a fork and its source.
+
     Raises
     ------
     SpecError
         If there is none.
     """
     valid = [column for column in columns if column != "topic"]
-    for column in (path, f"sweep.{path}", path.rpartition(".")[2]):
+    for column in (f"sweep.{path}", path, path.rpartition(".")[2]):
         if column in valid:
             return column
     raise SpecError(f"{name}: {path!r} is no condition of these runs; valid: {', '.join(valid) or 'none'}")
@@ -246,6 +249,9 @@ def declared_effects(
     if not contrasts:
         return []
     paths = {path: name for name, contrast, _ in contrasts for _, side in contrast.terms for path in side}
+    if not analysis.contrasts:
+        # Exploratory ones name columns of the frame, as the axes do.
+        paths = {FRAMING: "contrast"}
     axes = [axis for axis in default_axes(usable) if axis != "topic"]
     by = list(dict.fromkeys([*(condition_column(usable.columns, path, name) for path, name in paths.items()), *axes]))
     measures = list(dict.fromkeys(contrast.quantity for _, contrast, _ in contrasts))

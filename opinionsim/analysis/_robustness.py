@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -90,7 +91,7 @@ def variance_share(values: ArrayLike, level: float = 0.95) -> tuple[float, float
     -------
     (float, float, float)
         :math:`\sigma_L^2 / (\sigma_L^2 + \sigma_u^2 + \sigma_e^2)` of a two-way layout of which levels and units are
-        samples, and the ends of its interval, none of them below 0.
+        samples, and the ends of its interval, none of them below 0; NaN where levels and units leave no rest.
 
     Notes
     -----
@@ -104,6 +105,8 @@ def variance_share(values: ArrayLike, level: float = 0.95) -> tuple[float, float
     of_levels, of_units = grid.mean(axis=1), grid.mean(axis=0)
     error = ((grid - of_levels[:, None] - of_units + grid.mean()) ** 2).sum() / ((n - 1) * (k - 1))
     between, units = k * of_levels.var(ddof=1), n * of_units.var(ddof=1)
+    if not error > 1e-24 * max(1.0, float(np.abs(grid).max()) ** 2):
+        return math.nan, math.nan, math.nan
     share = max(0.0, (between - error) / (between + (k - 1) * error + k * (units - error) / n))
     ratio, weight = k * share * units / error, n * (1 + (k - 1) * share) - k * share
     df = (n - 1) * (k - 1) * (ratio + weight) ** 2 / ((n - 1) * ratio**2 + weight**2)
@@ -189,8 +192,12 @@ def robustness_frame(results: Results, kind: str | None = None, estimand: Estima
     analysis = analysis_of(results.spec)
     if analysis.decides is None:
         raise SpecError("robustness is that of a contrast: declare it as analysis.primary in the specification")
-    choices = list(choice_effects(results, analysis, kind, estimand))
-    variants = variant_effects(results, kind, estimand)
+    usual = analysis.model_copy(update={"choices": None})
+    ((_, reference),) = choice_effects(results, usual, kind, estimand)
+    # The rows are about the same, also where runs of a topic are missing.
+    about = estimand or analysis.estimand or (reference.estimate.estimand if reference.estimate.unit else None)
+    choices = list(choice_effects(results, analysis, kind, about))
+    variants = variant_effects(results, kind, about)
     varied = [way for way in ChoicesSpec.model_fields if len({choice[way] for choice, _ in choices}) > 1]
     rows = []
     for choice, effect in choices:
@@ -198,21 +205,23 @@ def robustness_frame(results: Results, kind: str | None = None, estimand: Estima
         rows.append(
             {"label": label, "of": "analysis", **choice, **_record(effect.estimate), "evidence": effect.evidence}
         )
-    usual = analysis.model_copy(update={"choices": None})
-    ((_, reference),) = choice_effects(results, usual, kind, estimand)
-    level, shifts = 1 - 0.05 / max(len(variants), 1), []
+    # All that are declared are compared in the end, however many have been carried out.
+    declared = [str(each["label"]) for each in results.spec.get("robustness", ())]
+    level, shifts = 1 - 0.05 / max(len(declared), 1), []
     for variant, effect in variants:
-        shifts.append(shift(reference, effect, level, estimand or analysis.estimand))
+        shifts.append(shift(reference, effect, level, about))
         spread = None if reference.scripted or effect.scripted else shifts[-1].spread
-        finding = "" if spread is None else str(verdicts(spread, len(variants), reference.smallest))
+        finding = "" if spread is None else str(verdicts(spread, len(declared), reference.smallest))
         row = {"label": variant.label, "of": variant.changed_level, "finding": finding, "evidence": effect.evidence}
         rows.append(row | _record(effect.estimate) | _record(shifts[-1], "shift"))
     frame = pd.DataFrame(rows)
     if variants:
         frame["finding"] = frame["finding"].fillna("")
+    lacking = [label for label in declared if label not in {variant.label for variant, _ in variants}]
     notes = [
         *interval_notes([effect.estimate for _, effect in choices]),
-        *(_variant_notes(reference, variants, level) if variants else ()),
+        *(_variant_notes(reference, variants, shifts, level) if variants else ()),
+        f"Declared, and not carried out: {', '.join(lacking)}." if lacking else "",
         NO_FINDING if any(effect.scripted for _, effect in (*choices, *variants)) else "",
         _not_varied(results, [path for variant, _ in variants for path in variant.change], varied),
     ]
@@ -225,15 +234,22 @@ def _record(own: Estimate, name: str = "difference") -> dict[str, Any]:
     return ends | {f"{name}_units": own.units, f"{name}_no_interval": own.reason}
 
 
-def _variant_notes(reference: Effect, variants: list[tuple[VariantSpec, Effect]], level: float) -> list[str]:
+def _variant_notes(
+    reference: Effect, variants: list[tuple[VariantSpec, Effect]], shifts: list[Estimate], level: float
+) -> list[str]:
     """How variants are compared, and shares of variance of fields that at least four variants change alone."""
     equivalent = (
         f"equivalent, two one-sided tests put it within {reference.smallest}; else " if reference.smallest else ""
     )
     notes = [
-        f"Change: {reference.name} under the variant less that under the specification, paired by topic and block. The "
-        f"{len(variants)} intervals hold together at 95 %, each at {100 * level:.4g} % (Bonferroni).",
+        f"Change: {reference.name} under the variant less that under the specification, paired by topic and block. "
+        f"The intervals of all that are declared hold together at 95 %, each at {100 * level:.4g} % (Bonferroni).",
         f"Finding: {equivalent}changes, the interval excludes 0; else undecided.",
+        *(
+            f"No interval of {variant.label}: {each.reason}."
+            for (variant, _), each in zip(variants, shifts, strict=True)
+            if each.reason
+        ),
     ]
     fields: dict[str, list[Effect]] = {}
     for variant, effect in variants:
@@ -244,7 +260,8 @@ def _variant_notes(reference: Effect, variants: list[tuple[VariantSpec, Effect]]
             continue
         wide = pd.concat(values, axis=1).dropna().groupby(level="topic").mean()
         if len(wide) >= LEAST_UNITS:
-            share = interval_text(*variance_share(wide.to_numpy().T))
+            found = variance_share(wide.to_numpy().T)
+            share = "undefined, for no variance is left" if math.isnan(found[0]) else interval_text(*found)
             notes.append(
                 f"Share of {path} in the variance over its {len(values)} levels and {len(wide)} topics: {share} "
                 "(intraclass correlation, Shrout & Fleiss 1979)."

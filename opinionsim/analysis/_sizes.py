@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.analysis._contrasts import declared_effects
-from opinionsim.analysis._estimates import Estimate, Spread, design_of, of_mean_squares
+from opinionsim.analysis._estimates import Design, Estimate, Spread, design_of, of_mean_squares, usual_estimand
 from opinionsim.analysis._table import Table, finished
 from opinionsim.analysis._units import METRIC_KEYS
 from opinionsim.contrasts import AnalysisSpec
@@ -40,6 +40,7 @@ def study_sizes(
     half_width: float,
     size: tuple[int, int],
     level: float = 0.95,
+    design: Design | None = None,
 ) -> tuple[str, Estimate, pd.DataFrame]:
     r"""Sizes at which the interval of the primary contrast has a half-width, by the variance of a pilot.
 
@@ -55,6 +56,8 @@ def study_sizes(
         Topics, and replicates of each, of the study as it is specified.
     level : float
         Confidence level.
+    design : str, optional
+        Whether the study has its blocks ``nested`` in topics or ``crossed`` with them; default as the pilot.
 
     Returns
     -------
@@ -72,7 +75,9 @@ def study_sizes(
     Raises
     ------
     SpecError
-        If no contrast is primary, or the pilot has too few units for an interval.
+        If no contrast is primary, or the pilot has too few units for an interval of what the study is about: topics
+        like these from three topics on, unless the analysis says otherwise; or if its blocks are nested in topics and
+        those of the study are not.
     """
     from scipy.special import chdtri
 
@@ -82,13 +87,14 @@ def study_sizes(
     if name is None:
         raise SpecError("the half-width is that of a contrast: declare it as analysis.primary in the specification")
     runs, _ = one_wording(runs, None)
-    (found,) = declared_effects(runs, metrics, analysis.deciding)
+    estimand = analysis.estimand or usual_estimand(range(size[0]))
+    (found,) = declared_effects(runs, metrics, analysis.deciding, estimand=estimand)
     own = found.estimate
     if own.spread is None:
         raise SpecError(f"the pilot has no interval of {name!r}: {own.reason}")
     place = int(own.spread.halves(level).argmax())
     df = float(own.spread.df[place])
-    spread = _expected(found.differences, own, own.spread)
+    spread = _expected(found.differences, own, own.spread, design)
     rows = []
     for variance, factor in (("pilot", 1.0), ("upper bound", math.sqrt(df / float(chdtri(df, _BOUND))))):
         wanted = half_width / factor
@@ -138,7 +144,8 @@ def size_table(experiment: Experiment, forecast: Forecast, pilot: Results, half_
     metrics = run_metrics(runs, opinions, agents, turns=turns)
     if named := experiment.spec.measurement.metrics:
         metrics = metrics.merge(named_metrics(runs, opinions, named, scale_of(opinions)), on=METRIC_KEYS)
-    name, own, sizes = study_sizes(runs, metrics, analysis, half_width, (topics, max(1, len(pairs) // topics)))
+    size, design = (topics, max(1, len(pairs) // topics)), None if topics == 1 else design_of(*zip(*pairs, strict=True))
+    name, own, sizes = study_sizes(runs, metrics, analysis, half_width, size, design=design)
     money = math.nan if forecast.cost is None else forecast.cost
     frame = sizes.assign(
         runs=(sizes["share"] * forecast.runs).round(), money=sizes["share"] * money, evidence=runs["evidence"].iloc[0]
@@ -185,17 +192,30 @@ def _attained(spread: Spread, level: float) -> tuple[float, float]:
     return float(halves[place]), float(nctdtrinc(df, 1 - POWER, stdtrit(df, (1 + level) / 2))) * error
 
 
-def _expected(values: pd.DataFrame, own: Estimate, found: Spread) -> Callable[[int, int], Spread]:
-    """The spread to be expected of a mean over T topics with R blocks, by the variances of a pilot."""
+def _expected(
+    values: pd.DataFrame, own: Estimate, found: Spread, design: Design | None
+) -> Callable[[int, int], Spread]:
+    """The spread to be expected of a mean over T topics with R blocks in a design, by the variances of a pilot."""
     rows = values.dropna(subset="value")
     zero = np.zeros(())
+    of_pilot = design_of(rows["topic"], rows["block"])
+    if design == "crossed" and of_pilot == "nested":
+        raise SpecError(
+            "the pilot has its blocks nested in topics, which does not tell how blocks shared by topics differ, as "
+            "those of the study are: list topic.name under independent_over, or run a pilot without it"
+        )
 
     def units(variance: float, n: int, df: int) -> Spread:
         error = np.array([math.sqrt(variance / n)])
         return Spread(zero, np.sqrt(variance + zero), error, np.array([float(df)]), found.methods)
 
+    by_topic = rows.groupby("topic")["value"]
+    counts = by_topic.count()
+    within = float((by_topic.var(ddof=1) * (counts - 1)).sum() / max((counts - 1).sum(), 1))
     if found.components is not None:
-        topics, blocks, rest = found.components
+        topics, blocks, rest = (float(each) for each in found.components)
+        if design == "nested":
+            return lambda n_topics, n_blocks: units(topics + (blocks + rest) / n_blocks, n_topics, n_topics - 1)
 
         def crossed(n_topics: int, n_blocks: int) -> Spread:
             squares = n_blocks * topics + rest, n_topics * blocks + rest, rest
@@ -204,12 +224,9 @@ def _expected(values: pd.DataFrame, own: Estimate, found: Spread) -> Callable[[i
             return of_mean_squares(zero, *squares, (n_topics, n_blocks))
 
         return crossed
-    if own.unit == "block" and design_of(rows["topic"], rows["block"]) == "nested":
-        return lambda n_topics, n_blocks: units(own.sd**2, n_topics * n_blocks, n_topics * (n_blocks - 1))
+    if own.unit == "block" and "nested" in (of_pilot, design):
+        return lambda n_topics, n_blocks: units(within, n_topics * n_blocks, n_topics * (n_blocks - 1))
     if own.unit == "block":
         return lambda n_topics, n_blocks: units(own.sd**2, n_blocks, n_blocks - 1)
-    by_topic = rows.groupby("topic")["value"]
-    counts = by_topic.count()
-    within = float((by_topic.var(ddof=1) * (counts - 1)).sum() / max((counts - 1).sum(), 1))
     between = max(own.sd**2 - within * float((1 / counts).mean()), 0.0)
     return lambda n_topics, n_blocks: units(between + within / n_blocks, n_topics, n_topics - 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -99,15 +99,21 @@ def run(
         rest = sum(calls_by_run(experiment, loaded).values()) - forecast.calls if pilot else 0
         _compare(forecast, summary, rest)
     if robustness:
-        summary = _carry_out_variants(experiment, url, summary, sweep, pilot=pilot)
+        only_runs = {label: each.pilot if pilot else None for label, each in experiment.variants.items()}
+        summary = _carry_out_variants(experiment, url, summary, sweep, only=only_runs)
     _say_next(url, summary)
     end(summary)
 
 
 def _carry_out_variants(
-    experiment: Experiment, url: str, summary: Summary, sweep: Callable[..., Summary], *, pilot: bool
+    experiment: Experiment,
+    url: str,
+    summary: Summary,
+    sweep: Callable[..., Summary],
+    *,
+    only: Mapping[str, Collection[str] | None],
 ) -> Summary:
-    """Carry out the variants of an experiment one after another, until one is stopped.
+    """Carry out variants of an experiment one after another, until one is stopped; of some, only the runs named.
 
     Returns
     -------
@@ -117,11 +123,11 @@ def _carry_out_variants(
     from opinionsim.running import under_way
 
     worst = summary
-    for label, variant in experiment.variants.items():
+    for label, runs in only.items():
         if summary.stopped:
             break
         note(f"variant {label}:")
-        summary = sweep(variant, url, only=variant.pilot if pilot else None)
+        summary = sweep(experiment.variants[label], url, only=runs)
         report(url, summary)
         worst = summary if worst.complete == worst.total else worst
     # On record last, so that tables show the experiment itself and not a variant.
@@ -145,6 +151,7 @@ def measure(
 ) -> None:
     """Code the texts of finished runs with one more instrument."""
     from opinionsim.specification import load_experiment
+    from opinionsim.store import open_store
 
     own_modules()
     results = read_results(store, experiment, design)
@@ -160,8 +167,17 @@ def measure(
     if not finished:
         raise SpecError("no run is complete, so there is nothing to measure: `opinionsim run` goes on")
     only = None if finished == set(results.run_ids) else finished
-    summary = carry_out(again, results.url, max_concurrency=max_concurrency, only=only, calls=0)
+    sweep = partial(carry_out, max_concurrency=max_concurrency, calls=0)
+    summary = sweep(again, results.url, only=only)
     report(results.url, summary)
+    with open_store(results.url, write=False) as opened:
+        complete = {run_id for run_id, state in opened.states().items() if state.status == "complete"}
+    # Its variants are compared with it as the same instruments read them.
+    variants = {label: {run.run_id for run in each.runs} for label, each in again.variants.items()}
+    if done := {
+        label: None if own <= complete else own & complete for label, own in variants.items() if own & complete
+    }:
+        summary = _carry_out_variants(again, results.url, summary, sweep, only=done)
     end(summary)
 
 
