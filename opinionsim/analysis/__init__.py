@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from opinionsim.analysis._choices import choice_effects as choice_effects
     from opinionsim.analysis._contrasts import (
         Effect as Effect,
+        condition_column as condition_column,
         contrast_tables as contrast_tables,
         differences as differences,
         effect as effect,

@@ -207,20 +207,25 @@ def robustness_frame(results: Results, kind: str | None = None, estimand: Estima
         )
     # All that are declared are compared in the end, however many have been carried out.
     declared = [str(each["label"]) for each in results.spec.get("robustness", ())]
-    level, shifts = 1 - 0.05 / max(len(declared), 1), []
+    level = 1 - 0.05 / max(len(declared), 1)
     for variant, effect in variants:
-        shifts.append(shift(reference, effect, level, about))
-        spread = None if reference.scripted or effect.scripted else shifts[-1].spread
+        own = shift(reference, effect, level, about)
+        spread = None if reference.scripted or effect.scripted else own.spread
         finding = "" if spread is None else str(verdicts(spread, len(declared), reference.smallest))
         row = {"label": variant.label, "of": variant.changed_level, "finding": finding, "evidence": effect.evidence}
-        rows.append(row | _record(effect.estimate) | _record(shifts[-1], "shift"))
+        rows.append(row | _record(effect.estimate) | _record(own, "shift"))
     frame = pd.DataFrame(rows)
     if variants:
         frame["finding"] = frame["finding"].fillna("")
     lacking = [label for label in declared if label not in {variant.label for variant, _ in variants}]
     notes = [
         *interval_notes([effect.estimate for _, effect in choices]),
-        *(_variant_notes(reference, variants, shifts, level) if variants else ()),
+        *(_variant_notes(reference, variants, level) if variants else ()),
+        *(
+            f"No interval of {each['label']}: {each['shift_no_interval']}."
+            for each in rows
+            if each.get("shift_no_interval")
+        ),
         f"Declared, and not carried out: {', '.join(lacking)}." if lacking else "",
         NO_FINDING if any(effect.scripted for _, effect in (*choices, *variants)) else "",
         _not_varied(results, [path for variant, _ in variants for path in variant.change], varied),
@@ -234,9 +239,7 @@ def _record(own: Estimate, name: str = "difference") -> dict[str, Any]:
     return ends | {f"{name}_units": own.units, f"{name}_no_interval": own.reason}
 
 
-def _variant_notes(
-    reference: Effect, variants: list[tuple[VariantSpec, Effect]], shifts: list[Estimate], level: float
-) -> list[str]:
+def _variant_notes(reference: Effect, variants: list[tuple[VariantSpec, Effect]], level: float) -> list[str]:
     """How variants are compared, and shares of variance of fields that at least four variants change alone."""
     equivalent = (
         f"equivalent, two one-sided tests put it within {reference.smallest}; else " if reference.smallest else ""
@@ -245,11 +248,6 @@ def _variant_notes(
         f"Change: {reference.name} under the variant less that under the specification, paired by topic and block. "
         f"The intervals of all that are declared hold together at 95 %, each at {100 * level:.4g} % (Bonferroni).",
         f"Finding: {equivalent}changes, the interval excludes 0; else undecided.",
-        *(
-            f"No interval of {variant.label}: {each.reason}."
-            for (variant, _), each in zip(variants, shifts, strict=True)
-            if each.reason
-        ),
     ]
     fields: dict[str, list[Effect]] = {}
     for variant, effect in variants:

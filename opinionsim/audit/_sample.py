@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from opinionsim.analysis import condition_column
+from opinionsim.contrasts import analysis_of
 from opinionsim.errors import SpecError, StoreError, whole_number
 from opinionsim.evidence import KINDS, TO_MEASURE
 from opinionsim.metrics import condition_axes, named_levels, stance_rows
@@ -69,6 +71,8 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
         If there is none.
     """
     runs = results.runs[results.runs["status"] == "complete"].drop_duplicates("run_id")
+    if runs.empty:
+        raise SpecError("no run is complete, so there is no text to label: `opinionsim run` goes on")
     # A run of several cells is read by the instrument of the first.
     rows = stance_rows(runs, results.opinions).merge(
         runs, on=["run_id", "cell", "instrument_id"], suffixes=("", "_of_run")
@@ -98,8 +102,8 @@ def draw(
     labels : int
         Texts a condition; all where a condition has fewer.
     by : sequence of str, optional
-        Columns of the runs frame that make the conditions, the primary contrast first; default the first condition
-        that varies.
+        Columns of the runs frame that make the conditions, the primary contrast first; default those that the primary
+        contrast of the specification names, else the first condition that varies.
     kind : str, optional
         Kind of text, as for :func:`counted_texts`.
     seed : int
@@ -124,7 +128,11 @@ def draw(
     whole_number("seed", seed, 0)
     rows, chosen = counted_texts(results, kind)
     varying = condition_axes(results.runs)
-    axes = list(varying[:1] if by is None else by)
+    analysis = analysis_of(results.spec)
+    terms = () if analysis.decides is None else analysis.contrasts[analysis.decides].terms
+    paths = dict.fromkeys(path for _, side in terms for path in side)
+    primary = [condition_column(results.runs.columns, path, "the primary contrast") for path in paths]
+    axes = list((primary or varying[:1]) if by is None else by)
     if unknown := [axis for axis in axes if axis not in results.runs.columns]:
         raise SpecError(f"no condition {unknown[0]!r}; the runs differ in {', '.join(varying) or 'none'}")
     drawn = [
@@ -199,7 +207,11 @@ def _sample(results: Results, audit: AuditRow) -> Sample:
     said = results.turns[[*KEYS, "message"]].rename(columns={"message": "text"})
     found = texts[generation == texts["generation"]].merge(rows, on=KEYS).merge(said, on=KEYS)
     if found.empty:
-        raise StoreError(f"none of the texts of audit {audit.audit_id} is there any more; draw another sample")
+        of = audit.sample["design"]
+        what = (
+            "draw another sample" if of == results.design else f"it was drawn from design {of}: name that with --design"
+        )
+        raise StoreError(f"none of the texts of audit {audit.audit_id} is there in design {results.design}; {what}")
     return Sample(audit, found, scales[found["instrument_id"].iloc[0]])
 
 

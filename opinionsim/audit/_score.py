@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
@@ -30,7 +31,7 @@ _COEFFICIENTS = {
     name: name.replace("_", " ") for name in ("kappa", "weighted_kappa", "alpha_ordinal", "alpha_interval")
 }
 #: What texts call a masked claim.
-_MASK = "(?i)XYZ|this theory|the claim"
+_MASK = re.compile(r"(?i)\b(theory XYZ|XYZ|this theory|the claim)\b")
 _RULE = (
     "Labels of several coders are combined by their median; a text in which more of them find no opinion than find one "
     "has none. A median between two points counts in matrices and coefficients as the point nearer to neutral."
@@ -199,10 +200,12 @@ def _mirrored(results: Results, sample: Sample) -> Table:
     """The texts coded again with the claim of the other side: an instrument without a side answers the opposite."""
     experiment = load_experiment(results.manifest)
     planned = {run.run_id: run for run in experiment.runs}
-    # What a masked claim is called says the same of either side.
-    texts = sample.texts[~sample.texts["text"].str.contains(_MASK)].reset_index(drop=True)
-    if texts.empty:
-        raise SpecError("all texts call their claim a theory, which says the same of either side: nothing to mirror")
+    texts = sample.texts.reset_index(drop=True)
+    # What a masked claim is called says the same of either side, so that the claim is put in its place.
+    names = [f"the theory that {claim}".replace("\\", r"\\") for claim in texts["claim"]]
+    said = [_MASK.sub(name, str(text)) for name, text in zip(names, texts["text"], strict=True)]
+    masked = texts["text"] != said
+    texts["text"] = said
     for instrument, places in texts.groupby("instrument_id").indices.items():
         own = texts.iloc[places]
         spec = planned[own["run_id"].iloc[0]].spec
@@ -211,6 +214,10 @@ def _mirrored(results: Results, sample: Sample) -> Table:
         claims = {run_id: _other_side(experiment, planned[run_id]) for run_id in set(own["run_id"])}
         found = coder.classify([Item(str(row.text), claims[row.run_id]) for row in own.itertuples()]).value
         texts.loc[places, "label"] = 2 * sample.scale.neutral - found
+        if len(own := own[masked.iloc[places]]):
+            sides = {run_id: experiment.resources.claim(planned[run_id].spec) for run_id in set(own["run_id"])}
+            found = coder.classify([Item(str(row.text), sides[row.run_id]) for row in own.itertuples()]).value
+            texts.loc[own.index, "value"] = found
     rows = []
     for stratum, own in _strata(sample, texts):
         both, same = _error(own), float((own["label"] == own["value"])[own["label"].notna()].mean())
@@ -218,8 +225,8 @@ def _mirrored(results: Results, sample: Sample) -> Table:
         rows.append({"texts": stratum, "n": both["n"], "opposite": same, **ends})
     notes = [
         "Each text coded with its claim and with that of the other side. Opposite: share with the opposite reading. "
-        "Towards yes: half the sum of both readings, 0 for an instrument that takes no side; it needs no labels. Left "
-        f"out: {len(sample.texts) - len(texts)} texts that call their claim a theory, which fits either side.",
+        "Towards yes: half the sum of both readings, 0 for an instrument that takes no side; it needs no labels. In "
+        f"{int(masked.sum())} texts the claim stands for what they call it, as Theory XYZ, which fits either side.",
     ]
     shown = {"texts": "texts", "n": "n", "opposite": "opposite", "yes": "towards yes"}
     return table_of("mirror", "Mirrored claims", sample, rows, shown, 1, notes)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from opinionsim.running import Progress, Summary
     from opinionsim.specification import Experiment
 
+#: Runs to carry out by variant; None for all.
+_Runs = Mapping[str, Collection[str] | None]
 #: Reasons spelled out at the end; the rest are counted.
 _REASONS_SHOWN = 5
 _INCOMPLETE, _BUDGET, _INTERRUPTED = 1, 3, 130
@@ -99,19 +101,14 @@ def run(
         rest = sum(calls_by_run(experiment, loaded).values()) - forecast.calls if pilot else 0
         _compare(forecast, summary, rest)
     if robustness:
-        only_runs = {label: each.pilot if pilot else None for label, each in experiment.variants.items()}
-        summary = _carry_out_variants(experiment, url, summary, sweep, only=only_runs)
+        pilots = {label: each.pilot if pilot else None for label, each in experiment.variants.items()}
+        summary = _carry_out_variants(experiment, url, summary, sweep, pilots)
     _say_next(url, summary)
     end(summary)
 
 
 def _carry_out_variants(
-    experiment: Experiment,
-    url: str,
-    summary: Summary,
-    sweep: Callable[..., Summary],
-    *,
-    only: Mapping[str, Collection[str] | None],
+    experiment: Experiment, url: str, summary: Summary, sweep: Callable[..., Summary], only: _Runs
 ) -> Summary:
     """Carry out variants of an experiment one after another, until one is stopped; of some, only the runs named.
 
@@ -163,21 +160,21 @@ def measure(
     }
     instruments = [*results.spec["measurement"]["instruments"], added]
     again = load_experiment(results.manifest, {"measurement.instruments": instruments})
-    finished = set(results.runs.loc[results.runs["status"] == "complete", "run_id"])
+    with open_store(results.url, write=False) as opened:
+        complete = {run_id for run_id, state in opened.states().items() if state.status == "complete"}
+    finished = complete & set(results.run_ids)
     if not finished:
         raise SpecError("no run is complete, so there is nothing to measure: `opinionsim run` goes on")
     only = None if finished == set(results.run_ids) else finished
     sweep = partial(carry_out, max_concurrency=max_concurrency, calls=0)
     summary = sweep(again, results.url, only=only)
     report(results.url, summary)
-    with open_store(results.url, write=False) as opened:
-        complete = {run_id for run_id, state in opened.states().items() if state.status == "complete"}
     # Its variants are compared with it as the same instruments read them.
     variants = {label: {run.run_id for run in each.runs} for label, each in again.variants.items()}
     if done := {
         label: None if own <= complete else own & complete for label, own in variants.items() if own & complete
     }:
-        summary = _carry_out_variants(again, results.url, summary, sweep, only=done)
+        summary = _carry_out_variants(again, results.url, summary, sweep, done)
     end(summary)
 
 
