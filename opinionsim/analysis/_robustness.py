@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 #: Fewest levels of a factor whose share of variance is estimated.
 LEAST_LEVELS = 5
 _UNIT = ["topic", "block"]
+_WHY = "shift_no_interval"
 #: What a study may vary beside how it is analysed: beginnings of the paths of fields, and those that are others' own.
 _ASPECTS: Mapping[str, tuple[str, str]] = {
     "wording": ("prompts", ""),
@@ -106,7 +106,7 @@ def variance_share(values: ArrayLike, level: float = 0.95) -> tuple[float, float
     error = ((grid - of_levels[:, None] - of_units + grid.mean()) ** 2).sum() / ((n - 1) * (k - 1))
     between, units = k * of_levels.var(ddof=1), n * of_units.var(ddof=1)
     if not error > 1e-24 * max(1.0, float(np.abs(grid).max()) ** 2):
-        return math.nan, math.nan, math.nan
+        return np.nan, np.nan, np.nan
     share = max(0.0, (between - error) / (between + (k - 1) * error + k * (units - error) / n))
     ratio, weight = k * share * units / error, n * (1 + (k - 1) * share) - k * share
     df = (n - 1) * (k - 1) * (ratio + weight) ** 2 / ((n - 1) * ratio**2 + weight**2)
@@ -218,14 +218,11 @@ def robustness_frame(results: Results, kind: str | None = None, estimand: Estima
     if variants:
         frame["finding"] = frame["finding"].fillna("")
     lacking = [label for label in declared if label not in {variant.label for variant, _ in variants}]
+    why = [f"No interval of {row['label']}: {row[_WHY]}." for row in rows if row.get(_WHY)]
     notes = [
         *interval_notes([effect.estimate for _, effect in choices]),
         *(_variant_notes(reference, variants, level) if variants else ()),
-        *(
-            f"No interval of {each['label']}: {each['shift_no_interval']}."
-            for each in rows
-            if each.get("shift_no_interval")
-        ),
+        *why,
         f"Declared, and not carried out: {', '.join(lacking)}." if lacking else "",
         NO_FINDING if any(effect.scripted for _, effect in (*choices, *variants)) else "",
         _not_varied(results, [path for variant, _ in variants for path in variant.change], varied),
@@ -258,8 +255,7 @@ def _variant_notes(reference: Effect, variants: list[tuple[VariantSpec, Effect]]
             continue
         wide = pd.concat(values, axis=1).dropna().groupby(level="topic").mean()
         if len(wide) >= LEAST_UNITS:
-            found = variance_share(wide.to_numpy().T)
-            share = "undefined, for no variance is left" if math.isnan(found[0]) else interval_text(*found)
+            share = interval_text(*variance_share(wide.to_numpy().T))
             notes.append(
                 f"Share of {path} in the variance over its {len(values)} levels and {len(wide)} topics: {share} "
                 "(intraclass correlation, Shrout & Fleiss 1979)."

@@ -200,10 +200,8 @@ def _expected(
     zero = np.zeros(())
     of_pilot = design_of(rows["topic"], rows["block"])
     if design == "crossed" and of_pilot == "nested":
-        raise SpecError(
-            "the pilot has its blocks nested in topics, which does not tell how blocks shared by topics differ, as "
-            "those of the study are: list topic.name under independent_over, or run a pilot without it"
-        )
+        # What blocks that topics share have in common stays unknown.
+        raise SpecError("the pilot has blocks nested in topics, the study has not: list topic.name in independent_over")
 
     def units(variance: float, n: int, df: int) -> Spread:
         error = np.array([math.sqrt(variance / n)])

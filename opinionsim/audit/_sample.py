@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.analysis import condition_column
-from opinionsim.contrasts import analysis_of
+from opinionsim.contrasts import ContrastSpec, analysis_of
 from opinionsim.errors import SpecError, StoreError, whole_number
 from opinionsim.evidence import KINDS, TO_MEASURE
 from opinionsim.metrics import condition_axes, named_levels, stance_rows
@@ -129,8 +129,8 @@ def draw(
     rows, chosen = counted_texts(results, kind)
     varying = condition_axes(results.runs)
     analysis = analysis_of(results.spec)
-    terms = () if analysis.decides is None else analysis.contrasts[analysis.decides].terms
-    paths = dict.fromkeys(path for _, side in terms for path in side)
+    contrast = analysis.contrasts.get(str(analysis.decides), ContrastSpec())
+    paths = dict.fromkeys(path for _, side in contrast.terms for path in side)
     primary = [condition_column(results.runs.columns, path, "the primary contrast") for path in paths]
     axes = list((primary or varying[:1]) if by is None else by)
     if unknown := [axis for axis in axes if axis not in results.runs.columns]:
@@ -208,9 +208,7 @@ def _sample(results: Results, audit: AuditRow) -> Sample:
     found = texts[generation == texts["generation"]].merge(rows, on=KEYS).merge(said, on=KEYS)
     if found.empty:
         of = audit.sample["design"]
-        what = (
-            "draw another sample" if of == results.design else f"it was drawn from design {of}: name that with --design"
-        )
+        what = "draw another sample" if of == results.design else f"it is of design {of}: name that with --design"
         raise StoreError(f"none of the texts of audit {audit.audit_id} is there in design {results.design}; {what}")
     return Sample(audit, found, scales[found["instrument_id"].iloc[0]])
 

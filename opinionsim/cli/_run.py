@@ -170,10 +170,8 @@ def measure(
     summary = sweep(again, results.url, only=only)
     report(results.url, summary)
     # Its variants are compared with it as the same instruments read them.
-    variants = {label: {run.run_id for run in each.runs} for label, each in again.variants.items()}
-    if done := {
-        label: None if own <= complete else own & complete for label, own in variants.items() if own & complete
-    }:
+    variants = {label: complete & {run.run_id for run in each.runs} for label, each in again.variants.items()}
+    if done := {label: runs for label, runs in variants.items() if runs}:
         summary = _carry_out_variants(again, results.url, summary, sweep, done)
     end(summary)
 
@@ -264,7 +262,9 @@ def carry_out(
         ) as (runner, future),
     ):
         n_runs = len({run.run_id for run in experiment.runs} if only is None else only)
-        note(f"{experiment.spec.name}: {counted(n_runs, 'run')}{' of a pilot' if only else ''} into {spelled(url)}")
+        note(
+            f"{experiment.spec.name}: {counted(n_runs, 'run')}{' of those planned' if only else ''} into {spelled(url)}"
+        )
         note(taking_part(experiment))
         for warning in runner.warnings:
             note(f"  {warning}")

@@ -115,7 +115,7 @@ def test_sizes_are_of_the_design_of_the_study_whatever_that_of_the_pilot() -> No
     wide = differences(unit_frame(*pilot), ["confirmation_bias"], RISES).pivot(index="topic", columns="block")["value"]
     error = math.sqrt(float(wide.var(axis=1, ddof=1).mean()) / 30)
     assert pooled["half_width"].iloc[0] == pytest.approx(float(stats.t.ppf(0.975, 25)) * error)
-    with pytest.raises(SpecError, match=r"list topic\.name under independent_over"):
+    with pytest.raises(SpecError, match=r"list topic\.name in independent_over"):
         study_sizes(*_pilot("abcde", 6, nested=True), ANALYSIS, 0.2, (5, 6), design="crossed")
 
 

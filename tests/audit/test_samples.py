@@ -137,7 +137,7 @@ def test_where_no_run_is_complete_there_is_no_text(tmp_path: Path) -> None:
 def test_of_another_design_a_sample_is_looked_for_where_it_was_drawn(results: Results) -> None:
     draw(results, 5)
     other = osim.run(load_experiment({**SPEC, "seed": 99}), results.url)
-    with pytest.raises(StoreError, match=r"in design 2; it was drawn from design 1: name that with --design"):
+    with pytest.raises(StoreError, match=r"in design 2; it is of design 1: name that with --design"):
         sample_of(other)
 
 

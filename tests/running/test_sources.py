@@ -417,3 +417,16 @@ def test_what_judges_said_of_a_history_is_paid_for_once(monkeypatch: pytest.Monk
     fork_id = str(results.runs.query("cell != @DYADIC")["run_id"].iloc[0])
     source_id = str(results.runs.query("cell == @DYADIC")["run_id"].iloc[0])
     assert results.prompt(fork_id, 3) == results.prompt(source_id, 3)
+
+
+def test_further_replicates_put_a_new_run_in_the_place_of_the_yoked_one_whose_counterparts_changed() -> None:
+    """Its counterparts were in the first replicate, after the last; redraws that are no longer named stay."""
+    yoked = {"kind": "yoked", "steps": STEPS, "source": {"cell": DYADIC}}
+    spec = {**SPEC, "sweep": {"interaction": [SPEC["interaction"], yoked]}}
+    finished(changed(spec, replicates=2, redraws=2))
+    results = finished(changed(spec, replicates=3))
+    runs = results.runs.groupby("cell")["replicate"].value_counts().sort_index()
+    assert runs.loc[DYADIC].to_dict() == {0: 2, 1: 2, 2: 1}
+    assert runs.loc["interaction=yoked"].to_dict() == {0: 2, 1: 1, 2: 1}
+    with open_store(results.url, write=False) as store:
+        assert not list(store.damage())
