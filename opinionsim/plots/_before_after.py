@@ -16,10 +16,21 @@ from matplotlib.ticker import MaxNLocator
 from opinionsim.errors import SpecError
 from opinionsim.metrics import by_participants
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._inputs import HasFrames, has_frames
+from opinionsim.plots._inputs import HasFrames, drawn_from, has_frames
 from opinionsim.plots._over_time import Trajectory, trajectories_of
 from opinionsim.plots._ribbons import interval, say_band
-from opinionsim.plots._style import BAR, INK, heading, legend_below, opinion_colours, opinion_ticks, page, pt, tidy
+from opinionsim.plots._style import (
+    BAR,
+    INK,
+    heading,
+    legend_below,
+    new_figure,
+    opinion_colours,
+    opinion_ticks,
+    page,
+    pt,
+    tidy,
+)
 
 #: Kinds of text off the record, in the order in which they are looked for.
 _OFF_RECORD = ("probe", "self-report")
@@ -28,13 +39,13 @@ _ASK = "set measurement.probe: {before: 1, after: 1}, with probe among measureme
 #: Names of the vertical axis of the second view.
 _CHANGES = {"distance": "distance moved", "signed": "change of opinion"}
 #: Millimetres of an inch, of a pair of panels at least, and of its height.
-_INCH, _PAIR, _HEIGHT = 25.4, 78.0, 44.0
+_INCH, _PAIR, _HEIGHT = 25.4, 78.0, 34.0
 #: Horizontal places of the means beside opinions before and after, which are at 0 and 1.
 _MEAN_AT = (-0.16, 1.16)
 #: Points of a line's width, and square points of a dot, for all participants of a panel.
 _WIDTH, _AREA = 14.0, 260.0
-#: Square points of a dot that stands for one participant.
-_DOT = 12.0
+#: Square points of a dot for all participants at a position; most positions apart, and groups of more.
+_DOT, _MOST_POSITIONS, _GROUPS = 48.0, 40, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +63,8 @@ class BeforeAfterData:
         runs of the mean of the ``n_both`` participants with both opinions, each with the ends of its interval as in
         ``before_low``, ``before_high``, NaN for fewer than two runs.
     by_position : DataFrame
-        One row a condition and position: ``cell, position, mean, low, high, n_runs``, the change over runs.
+        One row a condition and position: ``cell, position, mean, low, high, n_runs``, the change over runs. Where there
+        are more than 40, neighbours make at most 20 groups, and ``position`` is the middle of one.
     controls : tuple of str
         Conditions in whose runs no participant reads anything but messages of its own.
     change : {"distance", "signed"}
@@ -136,7 +148,7 @@ def before_after_data(
     return BeforeAfterData(
         pd.concat([by_cell[name] for name in names], ignore_index=True),
         pd.DataFrame([_mean(name, by_cell[name], level) for name in names]),
-        pd.concat([_by_position(name, by_cell[name], level) for name in names], ignore_index=True),
+        pd.concat([_by_position(name, _grouped(by_cell[name]), level) for name in names], ignore_index=True),
         tuple(controls),
         change,
         told if max(map(len, drawn.cells.values())) > 1 else "",
@@ -203,11 +215,18 @@ def _mean(name: str, part: pd.DataFrame, level: float) -> dict[str, Any]:
     return {"cell": name, **counts, **dict(zip(columns, mean, strict=True)), **ends}
 
 
+def _grouped(part: pd.DataFrame) -> pd.DataFrame:
+    """Participants with the middles of groups of positions where there are many."""
+    most = part["position"].max()
+    width = -(-most // _GROUPS) if most > _MOST_POSITIONS else 1
+    return part.assign(position=(part["position"] - 1) // width * width + (width + 1) / 2)
+
+
 def _by_position(name: str, part: pd.DataFrame, level: float) -> pd.DataFrame:
     """Change at each position of a condition, over its runs."""
-    table = part.dropna(subset="position").pivot(index="run_id", columns="position", values="change")
+    table = part.dropna(subset="position").pivot_table("change", "run_id", "position", dropna=False)
     mean, low, high, n = interval(table.to_numpy(float), "mean", level)
-    columns = {"position": table.columns.to_numpy(int), "mean": mean, "low": low, "high": high, "n_runs": n}
+    columns = {"position": table.columns.to_numpy(), "mean": mean, "low": low, "high": high, "n_runs": n}
     return pd.DataFrame({"cell": name, **columns})
 
 
@@ -244,8 +263,9 @@ _MEAN: Mapping[str, Any] = {"color": "black", "marker": "D", "markersize": 3.5, 
 
 def draw_positions(part: pd.DataFrame, means: pd.DataFrame, control: float, ax: Axes) -> None:
     """Draw the change of one condition's participants by position, the means, and a line at that of the control."""
-    dots = part.dropna(subset=["position", "change"]).groupby(["position", "change"]).size().rename("n").reset_index()
-    ax.scatter(dots["position"], dots["change"], _DOT * dots["n"], INK, alpha=0.35, linewidths=0)
+    dots = _grouped(part.dropna(subset="change")).groupby(["position", "change"]).size().rename("n").reset_index()
+    share = dots["n"] / dots.groupby("position")["n"].transform("sum")
+    ax.scatter(dots["position"], dots["change"], _DOT * share, INK, alpha=0.35, linewidths=0)
     several = means.dropna(subset="mean")
     ends = [several["mean"] - several["low"], several["high"] - several["mean"]]
     ax.errorbar(several["position"], several["mean"], ends, **_MEAN)
@@ -262,15 +282,8 @@ def _finish(ax: Axes) -> None:
     ax.tick_params(labelsize=pt(7.5))
 
 
-def before_after(
-    results: HasFrames,
-    kind: str | None = None,
-    where: Mapping[str, Any] | None = None,
-    by: str | Sequence[str] | None = None,
-    change: Literal["distance", "signed"] = "distance",
-    level: float = 0.95,
-    wording: str | None = None,
-) -> Figure:
+@drawn_from(before_after_data)
+def before_after(data: BeforeAfterData) -> Figure:
     """Draw opinions before and after an interaction, and the change by speaking position, two panels a condition.
 
     Parameters
@@ -292,16 +305,14 @@ def before_after(
     SpecError
         As for :func:`before_after_data`.
     """
-    data = before_after_data(results, kind, where, by, change, level, wording)
     names = data.means["cell"].tolist()
     inches = page(174.0 / _INCH)
     n_columns = max(min(int(inches * _INCH // _PAIR), len(names)), 1)
     n_rows = -(-len(names) // n_columns)
-    title = heading([data.evidence, *data.notes], inches)
     captions = [heading([_caption(data, name)], inches / n_columns - 0.3) for name in names]
     deepest = sum(max(text.count("\n") for text in captions[row * n_columns :][:n_columns]) for row in range(n_rows))
-    height = n_rows * _HEIGHT / _INCH + 0.165 * pt(1) * (title.count("\n") + 3 + deepest)
-    figure = Figure(figsize=(inches, height), layout="constrained")
+    height = n_rows * _HEIGHT / _INCH + 0.165 * pt(1) * (deepest + 2)
+    figure = new_figure([data.evidence, *data.notes], inches, height)
     grid = figure.add_gridspec(n_rows, 2 * n_columns, width_ratios=[1, 1.3] * n_columns)
     moves = data.frame["change"]
     control = data.means.loc[data.means["cell"].isin(data.controls), "change"].mean()
@@ -312,13 +323,12 @@ def before_after(
         draw_before_after(part, data.means.iloc[place], data.scale, left)
         draw_positions(part, data.by_position[data.by_position["cell"] == name], control, right)
         right.set_ylim(min(moves.min(), 0) - 0.25, moves.max() + 0.25)
-        right.set_ylabel(_CHANGES[change], fontsize=pt(8))
+        right.set_ylabel(_CHANGES[data.change], fontsize=pt(8))
         left.set_title(captions[place], fontsize=pt(8.5), loc="left")
         if not column:
             left.set_ylabel("opinion", fontsize=pt(8))
         if place + n_columns >= len(names):
             right.set_xlabel("speaking position", fontsize=pt(8))
-    figure.suptitle(title, fontsize=pt(8.5), x=0.01, ha="left")
     legend_below(figure, _legend(data, control))
     return figure
 
@@ -333,7 +343,7 @@ def _caption(data: BeforeAfterData, name: str) -> str:
 def _legend(data: BeforeAfterData, control: float) -> list[Line2D]:
     """Entries for the marks."""
     said = {
-        "participants by opinion before; width and dots: their number": {"color": BAR, "linewidth": 4},
+        "participants by opinion before; width and dots: their share": {"color": BAR, "linewidth": 4},
         f"mean over runs{data.band.replace('band: ', '; bar: ')}": _MEAN,
     }
     if not np.isnan(control):

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from functools import update_wrapper
+from inspect import signature
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeGuard, TypeVar
 
 import pandas as pd
 
 from opinionsim.errors import SpecError
 from opinionsim.evidence import KINDS, TO_MEASURE
 from opinionsim.metrics import NOT_SET, condition_axes, one_wording, order_levels, stance_rows, wording_statement
+
+P = ParamSpec("P")
+Counted = TypeVar("Counted")
+Drawn = TypeVar("Drawn")
+
+
+def drawn_from(count: Callable[P, Counted]) -> Callable[[Callable[[Counted], Drawn]], Callable[P, Drawn]]:
+    """Make a draw step a figure: it then takes the arguments of its data step `count`, whose result it draws."""
+
+    def of(draw: Callable[[Counted], Drawn]) -> Callable[P, Drawn]:
+        def figure(*args: P.args, **kwargs: P.kwargs) -> Drawn:
+            return draw(count(*args, **kwargs))
+
+        drawn: Any = update_wrapper(figure, draw)
+        drawn.__annotations__ = {**count.__annotations__, "return": draw.__annotations__["return"]}
+        drawn.__signature__ = signature(count).replace(return_annotation=draw.__annotations__["return"])
+        drawn.__wrapped__ = count  # whose module knows the names in its annotations
+        return figure
+
+    return of
 
 
 class HasFrames(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,8 @@ class TrajectorySet:
         Kind of evidence the runs are, in words.
     notes : tuple of str
         Settings that all runs share, and the validation of the instruments.
+    factors : DataFrame
+        One row a condition, whose name is the index, with its level of each factor in words; of classic models empty.
     """
 
     cells: dict[str, list[Trajectory]]
@@ -102,6 +104,7 @@ class TrajectorySet:
     scale: OpinionScale | None
     evidence: str
     notes: tuple[str, ...]
+    factors: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def averaged(self) -> str:
@@ -172,8 +175,10 @@ def select(runs: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
     return having(chosen, where)
 
 
-def conditions(runs: pd.DataFrame, by: str | Sequence[str] | None = None) -> tuple[pd.DataFrame, list[str]]:
-    """Runs with the name of their condition in column ``condition``, and notes on them.
+def conditions(
+    runs: pd.DataFrame, by: str | Sequence[str] | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """Runs with the name of their condition in column ``condition``, the factors of conditions, and notes on them.
 
     Parameters and errors as for :func:`trajectories_of`.
     """
@@ -184,12 +189,11 @@ def conditions(runs: pd.DataFrame, by: str | Sequence[str] | None = None) -> tup
     shown = list(metrics.condition_axes(runs)) if axes is None else axes
     runs = metrics.in_order(runs, shown)
     titles = topic_titles(runs)
-    levels = runs[shown].astype(object).where(runs[shown].notna(), None)
-    names = [
-        ", ".join(level_name(axis, level, titles) for axis, level in zip(shown, row, strict=True) if level is not None)
-        for row in levels.itertuples(index=False)
-    ]
-    named = runs.assign(condition=pd.Series(names, index=runs.index, dtype=object).replace("", "all runs"))
+    worded = {axis: [level_name(axis, level, titles) if known else "" for level, known in
+                     zip(runs[axis], runs[axis].notna(), strict=True)] for axis in shown}  # fmt: skip
+    factors = pd.DataFrame(worded, runs.index, dtype=object)
+    names = [", ".join(filter(None, row)) or "all runs" for row in factors.itertuples(index=False)]
+    named = runs.assign(condition=pd.Series(names, index=runs.index, dtype=object))
     if axes is None:
         # Cells that differ in their instrument alone are named by their labels.
         alike = named.groupby("condition")["cell"].transform("nunique") > 1
@@ -207,7 +211,8 @@ def conditions(runs: pd.DataFrame, by: str | Sequence[str] | None = None) -> tup
     kept = list(dict.fromkeys(named["condition"]))
     if len(kept) > _MOST_CELLS:
         notes.append(f"{len(kept) - _MOST_CELLS} of {len(kept)} conditions left out")
-    return named[named["condition"].isin(kept[:_MOST_CELLS])], notes
+    named = named[named["condition"].isin(kept[:_MOST_CELLS])]
+    return named, factors.loc[named.index].set_axis(named["condition"]).groupby(level=0, sort=False).first(), notes
 
 
 def _of_store(
@@ -221,8 +226,8 @@ def _of_store(
     with mentioning(others):
         chosen = select(taken, where)
     read, unread = read_for_stance(chosen, kind)
-    runs, notes = conditions(read, by)
-    return of_runs(results, runs, kind, [*notes, *filter(None, [unread, others])])
+    runs, factors, notes = conditions(read, by)
+    return replace(of_runs(results, runs, kind, [*notes, *filter(None, [unread, others])]), factors=factors)
 
 
 def of_runs(

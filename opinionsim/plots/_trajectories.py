@@ -18,7 +18,6 @@ from opinionsim.classic import Trajectories
 from opinionsim.errors import SpecError
 from opinionsim.evidence import evidence_statement, played_by, validation_statement
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._events import draw_marks
 from opinionsim.plots._inputs import (
     Frames,
     HasFrames,
@@ -34,6 +33,8 @@ from opinionsim.plots._lines import draw_lines, line_data
 from opinionsim.plots._shares import draw_shares, has_discrete_opinions, share_data
 from opinionsim.plots._style import (
     UNASSIGNED,
+    draw_marks,
+    is_narrow,
     legend_beside,
     legend_handles,
     model_colours,
@@ -41,7 +42,6 @@ from opinionsim.plots._style import (
     new_axes,
     opinion_colours,
     opinion_ticks,
-    page,
     set_heading,
     time_axis,
 )
@@ -337,7 +337,7 @@ def trajectories(
     data = trajectory_data(results, run, kind)
     of_models = colours_of(data.models, color_by)
     ax = new_axes(8.4, 3.9) if ax is None else ax
-    draw_trajectories(data, ax, words=page(9.0) > 5, of_models=of_models)
+    draw_trajectories(data, ax, words=not is_narrow(), of_models=of_models)
     if legend:
         handles = handles_of([data], of_models, words=False)
         legend_beside(ax, "assigned opinion" if of_models is None else "model", handles=handles)
