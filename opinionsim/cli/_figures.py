@@ -45,7 +45,7 @@ _FUNCTIONS: Mapping[Figures, tuple[str, str, str]] = {
     Figures.PHASE: ("phase_diagram", "phase_data", "frame"),
     Figures.BEFORE_AFTER: ("before_after", "before_after_data", "frame"),
     Figures.CONSENSUS: ("consensus", "consensus_data", "frame"),
-    Figures.SPECIFICATION_CURVE: ("specification_curve", "curve_data", "frame"),
+    Figures.SPECIFICATION_CURVE: ("specification_curve", "", ""),
 }
 
 

@@ -10,8 +10,17 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import NOT_SET, condition_axes, order_levels
-from opinionsim.plots._inputs import axis_name, check_columns, describe, having, level_name, matching, topic_titles
+from opinionsim.metrics import (
+    NOT_SET,
+    axis_name,
+    check_columns,
+    condition_axes,
+    describe,
+    level_name,
+    order_levels,
+    topic_titles,
+)
+from opinionsim.plots._inputs import having, matching
 
 #: Panel titles of the interactions in which no agent reads another (Chuang et al. 2023, controls; A12).
 _CONTROLS: Mapping[str, str] = {

@@ -14,17 +14,15 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import by_participants
+from opinionsim.metrics import by_participants, run_band, say_band
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import HasFrames, drawn_from, has_frames
 from opinionsim.plots._over_time import Trajectory, trajectories_of
-from opinionsim.plots._ribbons import interval, say_band
 from opinionsim.plots._style import (
     BAR,
     INK,
-    heading,
     legend_below,
-    new_figure,
+    new_panels,
     opinion_colours,
     opinion_ticks,
     page,
@@ -209,7 +207,7 @@ def _mean(name: str, part: pd.DataFrame, level: float) -> dict[str, Any]:
     counts = {"n_runs": len(by_run), "n_both": len(both), "n_participants": len(part)}
     if by_run.empty:
         return {"cell": name, **counts}
-    mean, low, high, _ = interval(by_run.to_numpy(), "mean", level)
+    mean, low, high, _ = run_band(by_run.to_numpy(), "mean", level)
     ends = {f"{column}_{end}": values[at] for at, column in enumerate(columns) for end, values in
             (("low", low), ("high", high))}  # fmt: skip
     return {"cell": name, **counts, **dict(zip(columns, mean, strict=True)), **ends}
@@ -225,7 +223,7 @@ def _grouped(part: pd.DataFrame) -> pd.DataFrame:
 def _by_position(name: str, part: pd.DataFrame, level: float) -> pd.DataFrame:
     """Change at each position of a condition, over its runs."""
     table = part.dropna(subset="position").pivot_table("change", "run_id", "position", dropna=False)
-    mean, low, high, n = interval(table.to_numpy(float), "mean", level)
+    mean, low, high, n = run_band(table.to_numpy(float), "mean", level)
     columns = {"position": table.columns.to_numpy(), "mean": mean, "low": low, "high": high, "n_runs": n}
     return pd.DataFrame({"cell": name, **columns})
 
@@ -306,26 +304,23 @@ def before_after(data: BeforeAfterData) -> Figure:
         As for :func:`before_after_data`.
     """
     names = data.means["cell"].tolist()
-    inches = page(174.0 / _INCH)
-    n_columns = max(min(int(inches * _INCH // _PAIR), len(names)), 1)
-    n_rows = -(-len(names) // n_columns)
-    captions = [heading([_caption(data, name)], inches / n_columns - 0.3) for name in names]
-    deepest = sum(max(text.count("\n") for text in captions[row * n_columns :][:n_columns]) for row in range(n_rows))
-    height = n_rows * _HEIGHT / _INCH + 0.165 * pt(1) * (deepest + 2)
-    figure = new_figure([data.evidence, *data.notes], inches, height)
-    grid = figure.add_gridspec(n_rows, 2 * n_columns, width_ratios=[1, 1.3] * n_columns)
+    captions = [_caption(data, name) for name in names]
+    n_columns = max(min(int(page(174.0 / _INCH) * _INCH // _PAIR), len(names)), 1)
+    size = ((174.0 / _INCH - 0.8) / 2, _HEIGHT / _INCH + 0.2)
+    figure, pairs = new_panels(captions, [data.evidence, *data.notes], size, n_columns=n_columns)
     moves = data.frame["change"]
     control = data.means.loc[data.means["cell"].isin(data.controls), "change"].mean()
-    for place, name in enumerate(names):
-        row, column = divmod(place, n_columns)
-        left, right = (figure.add_subplot(grid[row, 2 * column + side]) for side in (0, 1))
+    for place, (name, pair) in enumerate(zip(names, pairs, strict=True)):
+        spec: Any = pair.get_subplotspec()
+        left, right = (figure.add_subplot(spot) for spot in spec.subgridspec(1, 2, width_ratios=[1, 1.3]))
+        left.set_title(pair.get_title(loc="left") or captions[place], fontsize=pt(8.5), loc="left")
+        pair.remove()
         part = data.frame[data.frame["cell"] == name]
         draw_before_after(part, data.means.iloc[place], data.scale, left)
         draw_positions(part, data.by_position[data.by_position["cell"] == name], control, right)
         right.set_ylim(min(moves.min(), 0) - 0.25, moves.max() + 0.25)
         right.set_ylabel(_CHANGES[data.change], fontsize=pt(8))
-        left.set_title(captions[place], fontsize=pt(8.5), loc="left")
-        if not column:
+        if not place % n_columns:
             left.set_ylabel("opinion", fontsize=pt(8))
         if place + n_columns >= len(names):
             right.set_xlabel("speaking position", fontsize=pt(8))

@@ -14,7 +14,8 @@ from matplotlib.patches import Rectangle
 
 from opinionsim.errors import SpecError
 from opinionsim.evidence import evidence_statement
-from opinionsim.plots._inputs import drawn_from, pick_run, provenance
+from opinionsim.metrics import provenance
+from opinionsim.plots._inputs import drawn_from, pick_run
 from opinionsim.plots._style import INK, SHARES, colour_bar, is_narrow, new_figure, pt, tidy, write_numbers
 from opinionsim.schedules import rows_of
 from opinionsim.store import Results

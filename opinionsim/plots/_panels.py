@@ -12,21 +12,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from opinionsim.evidence import evidence_statement, played_by, validation_statement
-from opinionsim.metrics import stance_rows
+from opinionsim.metrics import describe, outdated, scale_of_all, stance_rows
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._arrangement import Place, arrange
 from opinionsim.plots._final import FinalData, draw_final, from_trajectories
 from opinionsim.plots._inputs import (
     Frames,
     HasFrames,
-    describe,
     matching,
     mentioning,
     of_one_wording,
-    outdated,
     read_for_stance,
 )
-from opinionsim.plots._over_time import scale_of_all
 from opinionsim.plots._style import heading, is_narrow, legend_below, new_figure, page, pt
 from opinionsim.plots._trajectories import TrajectoryData, colours_of, draw_trajectories, handles_of, trajectory_data
 

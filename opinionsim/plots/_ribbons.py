@@ -12,7 +12,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from opinionsim import metrics
-from opinionsim.errors import SpecError
 from opinionsim.plots._arrangement import Facets, facets
 from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, stacked, trajectories_of
 from opinionsim.plots._style import (
@@ -65,41 +64,6 @@ class RibbonData:
     notes: tuple[str, ...]
     events: tuple[Mark, ...] = ()
     facets: Facets | None = None
-
-
-def interval(values: np.ndarray, band: str, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Mean, ends of the band, and number of runs, each (K,), of values (R, K) that are NaN where a run has none."""
-    known = ~np.isnan(values)
-    n = known.sum(axis=0)
-    mean, low, high = np.full((3, values.shape[1]), np.nan)
-    some, several = n > 0, n > 1
-    mean[some] = np.nanmean(values[:, some], axis=0)
-    if several.any() and band == "runs":
-        tails = [(1 - level) / 2, (1 + level) / 2]
-        low[several], high[several] = np.nanquantile(values[:, several], tails, axis=0)
-    elif several.any():
-        found = metrics.bootstrap_interval(values[:, several], level=level)
-        low[several], high[several] = found.low, found.high
-    return mean, low, high, n
-
-
-def say_band(band: str, level: float) -> str:
-    """The meaning of a band in words.
-
-    Raises
-    ------
-    SpecError
-        If there is no such band, or the level is not between 0 and 1.
-    """
-    if band not in ("runs", "mean"):
-        raise SpecError(
-            f"band must be 'runs', the middle of the runs, or 'mean', an interval of their mean; got {band!r}"
-        )
-    if not 0 < level < 1:
-        raise SpecError(f"level must be between 0 and 1; got {level!r}")
-    if band == "runs":
-        return f"band: middle {100 * level:g}% of the runs"
-    return f"band: {100 * level:g}% bootstrap interval of the mean"
 
 
 def ribbon_data(
@@ -158,7 +122,7 @@ def ribbon_data(
     MeasurementError
         If there is no such metric, or it cannot be computed.
     """
-    told = say_band(band, level)
+    told = metrics.say_band(band, level)
     drawn = trajectories_of(source, kind, where, by, wording)
     grid = facets(drawn.factors, rows, columns, lines=True)
     parts = [_line(name, runs, drawn, metric, band, level, options) for name, runs in drawn.cells.items()]
@@ -188,7 +152,7 @@ def _line(
     options: Mapping[str, Any],
 ) -> pd.DataFrame:
     times, values = stacked(runs, [_measured(run, drawn, metric, options) for run in runs])
-    mean, low, high, n = interval(np.where(times < _begin(runs), np.nan, values), band, level)
+    mean, low, high, n = metrics.run_band(np.where(times < _begin(runs), np.nan, values), band, level)
     columns = {"mean": mean, "low": low, "high": high, "n_runs": n}
     return pd.DataFrame({"cell": name, "step": times, **columns, "evidence": runs[0].evidence})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from matplotlib.figure import Figure
 
 from opinionsim.contrasts import ChoicesSpec, analysis_of
 from opinionsim.evidence import evidence_statement
-from opinionsim.plots._inputs import drawn_from
 from opinionsim.plots._style import INK, heading, new_figure, page, pt, tidy
 
 if TYPE_CHECKING:
@@ -27,71 +25,6 @@ _CURVE, _ROW, _ABOUT = 1.7, 0.19, 0.55
 _POINT: Mapping[str, Any] = {"color": "black", "marker": "o", "markersize": 3.5, "linestyle": "none", "linewidth": 1.0}
 
 
-@dataclass(frozen=True, eq=False)
-class CurveData:
-    """Data of a specification curve.
-
-    Attributes
-    ----------
-    frame : DataFrame
-        As :func:`opinionsim.analysis.robustness_frame` gives it, combinations of choices from the smallest difference
-        to the largest, those without one last; then variants.
-    ways : dict of str to list
-        Choices that vary, each with its levels.
-    contrast : str
-        Name of the contrast.
-    level : float
-        Confidence level of each interval of a change, so that all hold together at 95 %.
-    smallest : float or None
-        Smallest effect of interest, in points of the measure.
-    evidence : str
-        Kind of evidence the runs are, in words.
-    notes : tuple of str
-        How intervals and findings come about, and what was not varied.
-    """
-
-    frame: pd.DataFrame
-    ways: dict[str, list[Any]]
-    contrast: str
-    level: float
-    smallest: float | None
-    evidence: str
-    notes: tuple[str, ...]
-
-
-def curve_data(results: Results, kind: str | None = None, estimand: Estimand | None = None) -> CurveData:
-    """The numbers of a specification curve.
-
-    Parameters
-    ----------
-    results, kind, estimand
-        As for :func:`opinionsim.analysis.robustness_frame`.
-
-    Raises
-    ------
-    SpecError
-        If no contrast is primary.
-    """
-    from opinionsim.analysis import robustness_frame
-
-    found = robustness_frame(results, kind, estimand)
-    told, is_choice = dict(found.attrs), found["of"] == "analysis"
-    choices = found[is_choice].sort_values("difference", kind="stable")
-    ways = {way: list(choices[way].unique()) for way in ChoicesSpec.model_fields if choices[way].nunique() > 1}
-    notes = [*told["notes"]]
-    if choices["difference"].isna().any():
-        notes.insert(0, f"{choices['difference'].isna().sum()} of {len(choices)} combinations have no difference.")
-    return CurveData(
-        pd.concat([choices, found[~is_choice]], ignore_index=True),
-        {way: [level for level in found[way].unique() if level in levels] for way, levels in ways.items()},
-        told["contrast"],
-        told["level"],
-        analysis_of(results.spec).smallest,
-        evidence_statement(found["evidence"]),
-        tuple(filter(None, notes)),
-    )
-
-
 def draw_curve(choices: pd.DataFrame, ax: Axes) -> None:
     """Draw the difference under each combination of choices, with its interval, in the order of the frame."""
     ends = np.abs(choices[["difference_ci_low", "difference_ci_high"]].sub(choices["difference"], axis=0).to_numpy().T)
@@ -103,14 +36,14 @@ def draw_curve(choices: pd.DataFrame, ax: Axes) -> None:
     tidy(ax)
 
 
-def draw_choices(choices: pd.DataFrame, ways: Mapping[str, list[Any]], ax: Axes) -> None:
+def draw_choices(choices: pd.DataFrame, ways: Mapping[str, Sequence[Any]], ax: Axes) -> None:
     """Draw a dot for each choice that a combination has: a row a level, the levels of a choice together."""
     rows = [(way, level) for way, levels in ways.items() for level in levels]
     for row, (way, level) in enumerate(rows):
         if list(ways).index(way) % 2 == 0:
             ax.axhspan(row - 0.5, row + 0.5, color="#F1F3F4", linewidth=0, zorder=0)
         at = np.flatnonzero((choices[way] == level).to_numpy())
-        ax.plot(at, np.full(len(at), row), **{**_POINT, "markersize": 4})
+        ax.plot(at, np.full(len(at), row), **{**_POINT, "markersize": float(np.clip(120 / len(choices), 1.5, 4))})
     ax.set_yticks(range(len(rows)), [f"{_WAYS.get(way, way)}: {_worded(level)}" for way, level in rows])
     ax.set(xlim=(-0.6, len(choices) - 0.4), ylim=(len(rows) - 0.5, -0.5), xticks=[])
     ax.spines[:].set_visible(False)
@@ -140,14 +73,13 @@ def draw_variants(variants: pd.DataFrame, names: Sequence[str], smallest: float 
     ax.child_axes[-1].spines[:].set_visible(False)
 
 
-@drawn_from(curve_data)
-def specification_curve(data: CurveData) -> Figure:
+def specification_curve(results: Results, kind: str | None = None, estimand: Estimand | None = None) -> Figure:
     """Draw a contrast under all choices of analysis, and below it the changes that variants make.
 
     Parameters
     ----------
     results, kind, estimand
-        As for :func:`curve_data`.
+        As for :func:`opinionsim.analysis.robustness_frame`, which has the numbers.
 
     Returns
     -------
@@ -160,29 +92,35 @@ def specification_curve(data: CurveData) -> Figure:
     Raises
     ------
     SpecError
-        As for :func:`curve_data`.
+        If no contrast is primary.
     """
-    is_choice = data.frame["of"] == "analysis"
-    choices, variants = data.frame[is_choice], data.frame[~is_choice]
+    from opinionsim.analysis import robustness_frame
+
+    frame = robustness_frame(results, kind, estimand)
+    is_choice, level = frame["of"] == "analysis", frame.attrs["level"]
+    choices, variants = frame[is_choice].sort_values("difference", kind="stable"), frame[~is_choice]
+    ways = {way: list(frame[way].dropna().unique()) for way in ChoicesSpec.model_fields if frame[way].nunique() > 1}
+    smallest, lacking = analysis_of(results.spec).smallest, int(choices["difference"].isna().sum())
+    without = f"{lacking} of {len(choices)} combinations without a difference, at the right." if lacking else ""
     inches = page(6.4)
     names = [heading([f"{row['label']} ({row['of']})"], 0.38 * inches) for _, row in variants.iterrows()]
-    rows = {"choices": sum(map(len, data.ways.values())), "variants": sum(name.count("\n") + 1 for name in names)}
+    rows = {"choices": sum(map(len, ways.values())), "variants": sum(name.count("\n") + 1 for name in names)}
     heights = {"curve": _CURVE, **{part: _ROW * n for part, n in rows.items() if n}}
-    foot = heading(data.notes, (inches - 0.2) * 9 / 7)
+    foot = heading([without, *frame.attrs["notes"]], (inches - 0.2) * 9 / 7)
     high = sum(heights.values()) + _ABOUT * len(heights) + 0.15 * pt(0.8) * (foot.count("\n") + 1)
     what = "choices of analysis and variants of the specification" if names else "choices of analysis"
-    figure = new_figure([data.evidence, f"{data.contrast}: {what}"], inches, high)
+    figure = new_figure([evidence_statement(frame["evidence"]), f"{frame.attrs['contrast']}: {what}"], inches, high)
     figure.supxlabel(foot, fontsize=pt(7), x=0.01, ha="left")
     parts = figure.subplot_mosaic([[part] for part in heights], height_ratios=list(heights.values()))
     draw_curve(choices, parts["curve"])
-    if data.ways:
-        draw_choices(choices, data.ways, parts["choices"])
+    if ways:
+        draw_choices(choices, ways, parts["choices"])
     if names:
-        draw_variants(variants, names, data.smallest, parts["variants"])
+        draw_variants(variants, names, smallest, parts["variants"])
     combined = f"{len(choices)} combination{'s' if len(choices) > 1 else ''} of choices, by difference"
-    changed = f"change under variants, {100 * data.level:.4g} % interval"
-    changed += f"; shaded: within {data.smallest:g}" if data.smallest else ""
-    for part, said in ("choices" if data.ways else "curve", combined), ("variants", changed):
+    changed = f"change under variants, {100 * level:.4g} % interval"
+    changed += f"; shaded: within {smallest:g}" if smallest else ""
+    for part, said in ("choices" if ways else "curve", combined), ("variants", changed):
         if part in parts:
             parts[part].set_xlabel(heading([said], 0.55 * inches), fontsize=pt(9))
     return figure
