@@ -36,6 +36,7 @@ from opinionsim.plots._snapshots import (
     network_snapshots as network_snapshots,
     snapshot_data as snapshot_data,
 )
+from opinionsim.plots._specification_curve import specification_curve as specification_curve
 from opinionsim.plots._style import (
     model_colours as model_colours,
     opinion_colours as opinion_colours,
