@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import opinionsim
 from opinionsim.cli._console import complain, note
+from opinionsim.cli._options import explain
 from opinionsim.errors import Interrupt, OpinionSimError, is_interrupt
 
 #: Exit codes after an interrupt, and after the reader of standard output went away.
@@ -185,10 +186,13 @@ def _built(name: str) -> Any:
     module, attribute = place.split(":")
     found = getattr(import_module(f"opinionsim.cli.{module}"), attribute)
     if isinstance(found, typer.Typer):
-        return typer.main.get_command(found)
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-    alone.command(name)(found)
-    return typer.main.get_command(alone)
+        app = found
+    else:
+        app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+        app.command(name)(found)
+    command = typer.main.get_command(app)
+    explain(command)
+    return command
 
 
 app = typer.Typer(

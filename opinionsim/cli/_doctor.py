@@ -9,7 +9,7 @@ import re
 import shutil
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -54,11 +54,15 @@ _STORES = Path("results")
 
 def doctor(
     as_json: AsJson = False,
-    full: Annotated[
-        bool, typer.Option("--full", help="Load torch to see which devices it can use; takes seconds.")
-    ] = False,
+    full: bool = False,
 ) -> None:
-    """Check the installation: versions, extras, data, tracing, keys, hardware, and where results go."""
+    """Check the installation: versions, extras, data, tracing, keys, hardware, and where results go.
+
+    Parameters
+    ----------
+    full
+        Load torch to see which devices it can use; takes seconds.
+    """
     packages = _packages()
     found = {
         "opinionsim": opinionsim.__version__,

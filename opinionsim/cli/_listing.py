@@ -40,32 +40,23 @@ class Kind(StrEnum):
 
 def list_names(
     kind: Annotated[Kind, typer.Argument(metavar="KIND", help="One of: " + ", ".join(Kind))],
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="With topics and personas: one of them, or the path of a file, to see what is in it. With templates: "
-            "NAME or SECTION.NAME to read whole.",
-        ),
-    ] = None,
-    survey: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="With personas: a survey (.csv, .parquet, .dta, .sav), of which variables, values and weighted shares "
-            "are listed.",
-        ),
-    ] = None,
-    mapping: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Mapping of the survey, a name or the path of a .yaml file. Default: all columns of the file.",
-        ),
-    ] = None,
+    name: Annotated[str | None, typer.Argument()] = None,
+    survey: str | None = None,
+    mapping: str | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """List topics, personas, models, classic models (abm), metrics and whatever else has a name."""
+    """List topics, personas, models, classic models (abm), metrics and whatever else has a name.
+
+    Parameters
+    ----------
+    name : NAME
+        With topics and personas: one of them, or the path of a file, to see what is in it. With templates: NAME or
+        SECTION.NAME to read whole.
+    survey : FILE
+        With personas: a survey (.csv, .parquet, .dta, .sav), of which variables, values and weighted shares are listed.
+    mapping : NAME
+        Mapping of the survey, a name or the path of a .yaml file. Default: all columns of the file.
+    """
     if name is not None and (survey or kind not in _SHOWN):
         shown = ", ".join(_SHOWN)
         raise typer.BadParameter(f"only {shown} are shown by name; list {kind} takes none", param_hint="NAME")
