@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
@@ -181,21 +182,8 @@ def _models() -> list[dict[str, Any]]:
         }
         for preset, parameters in PRESETS.items()
     ]
-    others = {
-        "openai:MODEL": ("OpenAI, key in OPENAI_API_KEY", ["reasoning_effort", "use_responses_api", "top_p"]),
-        "openai:MODEL + base_url": (
-            "any server of OpenAI's dialect: vLLM, Ollama, LM Studio, transformers serve",
-            ["base_url", "api_key_env", "extra_body"],
-        ),
-        "anthropic:MODEL": ("Anthropic, package langchain-anthropic, key in ANTHROPIC_API_KEY", ["thinking", "top_p"]),
-        "ollama:MODEL": ("a local Ollama, package langchain-ollama", ["base_url", "num_ctx", "reasoning"]),
-        "hf:NAME_OR_PATH": (
-            "a causal model of Hugging Face in this process, extra local",
-            ["see docs/local_models.md"],
-        ),
-        "PROVIDER:MODEL": ("any LangChain chat model", ["those of the provider's chat model"]),
-    }
-    return [*presets, *({"name": name, "what": what, "options": known} for name, (what, known) in others.items())]
+    others = tomllib.loads(Path(__file__).with_name("models.toml").read_text(encoding="utf-8"))
+    return [*presets, *({"name": name, **told} for name, told in others.items())]
 
 
 def _parts(kind: str) -> list[dict[str, Any]]:
