@@ -61,29 +61,24 @@ def run(
     max_concurrency: Slots = None,
     changes: Changes = None,
     prompts: Prompts = None,
-    fresh: Annotated[
-        bool,
-        typer.Option("--fresh", help="Start runs anew whose stored replies answer other prompts than today's."),
-    ] = False,
-    pilot: Annotated[
-        bool,
-        typer.Option(
-            "--pilot", help="Carry out one replicate of every cell; the whole sweep later continues from these."
-        ),
-    ] = False,
-    robustness: Annotated[
-        bool, typer.Option("--robustness", help="Carry out the variants of the specification too, after its own runs.")
-    ] = False,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            "--cluster",
-            metavar="ADDRESS",
-            help="Dask scheduler whose workers carry the runs out, as tcp://HOST:8786; needs a PostgreSQL store.",
-        ),
-    ] = None,
+    fresh: bool = False,
+    pilot: bool = False,
+    robustness: bool = False,
+    cluster: str | None = None,
 ) -> None:
-    """Carry out an experiment. Running it again finishes what is missing and repeats nothing."""
+    """Carry out an experiment. Running it again finishes what is missing and repeats nothing.
+
+    Parameters
+    ----------
+    fresh
+        Start runs anew whose stored replies answer other prompts than today's.
+    pilot
+        Carry out one replicate of every cell; the whole sweep later continues from these.
+    robustness
+        Carry out the variants of the specification too, after its own runs.
+    cluster : ADDRESS
+        Dask scheduler whose workers carry the runs out, as tcp://HOST:8786; needs a PostgreSQL store.
+    """
     from opinionsim.assembly import LoadedParts
     from opinionsim.planning import calls_by_run, plan
 
@@ -135,18 +130,30 @@ def _carry_out_variants(
 
 def measure(
     store: StorePath,
-    classifier: Annotated[str, typer.Option(metavar="NAME", help="Classifier (see: opinionsim list classifiers).")],
-    variable: Annotated[str, typer.Option(metavar="NAME", help="What it measures.")] = "stance",
-    texts: Annotated[str, typer.Option(metavar="A,B", help="Kinds of text that it reads.")] = "report",
-    context: Annotated[bool, typer.Option("--context", help="Tell it what was read, and who wrote.")] = False,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the classifier.")
-    ] = None,
+    classifier: Annotated[str, typer.Option()],
+    variable: str = "stance",
+    texts: str = "report",
+    context: bool = False,
+    settings: Annotated[list[str] | None, typer.Option("--set")] = None,
     max_concurrency: Slots = None,
     experiment: ExperimentName = None,
     design: DesignNumber = None,
 ) -> None:
-    """Code the texts of finished runs with one more instrument."""
+    """Code the texts of finished runs with one more instrument.
+
+    Parameters
+    ----------
+    classifier : NAME
+        Classifier (see: opinionsim list classifiers).
+    variable : NAME
+        What it measures.
+    texts : A,B
+        Kinds of text that it reads.
+    context
+        Tell it what was read, and who wrote.
+    settings : NAME=VALUE
+        An option of the classifier.
+    """
     from opinionsim.specification import load_experiment
     from opinionsim.store import open_store
 

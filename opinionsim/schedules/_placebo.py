@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from opinionsim.registry import part
 from opinionsim.schedules._dyadic import Dyads
@@ -12,16 +13,7 @@ from opinionsim.schedules._interaction import Setting
 from opinionsim.schedules._turns import Turn
 
 #: Posts of strangers about nothing that anybody disputes.
-_OFF_TOPIC = (
-    "The bakery at the corner opens at seven now. Their rye bread is gone by nine most days.",
-    "I repotted my tomatoes this morning and one of them already has a flower on it.",
-    "Our train was twelve minutes late today, so I finished the crossword on the platform.",
-    "My neighbour has painted the garden shed blue. It goes well with the old fence.",
-    "I found my grandmother's recipe for plum cake in a book I had not opened for years.",
-    "The library has moved its reading room to the second floor, and there are new lamps on the tables.",
-    "It took me an hour to fix the bicycle bell, and then it turned out that only a screw was loose.",
-    "We counted eleven ducks on the pond on our walk, three more than last week.",
-)
+_OFF_TOPIC = tuple(Path(__file__).with_name("placebo.txt").read_text(encoding="utf-8").splitlines())
 
 
 @part("interaction", name="placebo")
