@@ -209,13 +209,13 @@ def level_text(value: Any) -> str:
 
 
 def interval_text(mean: float, low: float, high: float, alone: str = ".2f") -> str:
-    """A mean with its interval as printed, as in "0.52 [0.31, 0.73]"; the mean alone where there is no interval.
+    """A mean with its interval as printed, as in "0.52 [0.31, 0.73]"; the mean alone where that is none or a point.
 
     It has two decimals, and more where the half-width would vanish.
     """
     if math.isnan(mean):
         return "undefined"
-    if math.isnan(low):
+    if not high > low:
         return spell_mean(mean, alone=alone)
     half = (high - low) / 2
     places = 2 if half >= 0.005 else 1 - int(f"{half:.1e}".partition("e")[2])

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from opinionsim.analysis import Table
+from opinionsim.analysis import Table, spread_of
 from opinionsim.audit._agreement import coefficients, confusion
+from opinionsim.audit._correct import mean_error
 from opinionsim.audit._labels import combined, labels_of
 from opinionsim.audit._printing import spelled, table_of
 from opinionsim.audit._sample import Sample, axes_of
@@ -97,17 +98,12 @@ def keep_findings(results: Results, sample: Sample, seed: int = 0) -> list[str]:
 
 def _error(texts: pd.DataFrame) -> dict[str, float]:
     """Mean of reading less label, weighted by inverse inclusion probabilities, and its interval for these texts."""
-    from scipy.stats import t
-
     known = texts[texts["label"].notna()]
-    error, weight = (known["value"] - known["label"]).to_numpy(float), 1 / known["probability"].to_numpy(float)
-    n, mean, half = len(known), math.nan, math.nan
-    if n:
-        mean = float(np.average(error, weights=weight))
-    if n > 1:
-        spread = math.sqrt(float(((weight * (error - mean)) ** 2).sum()) * n / (n - 1)) / float(weight.sum())
-        half = float(t.ppf(0.975, n - 1)) * spread
-    return {"n": n, "error": mean, "error_low": mean - half, "error_high": mean + half}
+    if known.empty:
+        return {"n": 0, **dict.fromkeys(("error", "error_ci_low", "error_ci_high"), math.nan)}
+    mean, parts = mean_error((known["value"] - known["label"]).to_numpy(), 1 / known["probability"].to_numpy())
+    low, high = spread_of([mean + len(known) * parts], "crossed", "these-topics").interval()
+    return {"n": len(known), "error": mean, "error_ci_low": float(low), "error_ci_high": float(high)}
 
 
 def _coefficients(labels: np.ndarray, texts: pd.DataFrame, sample: Sample, seed: int) -> dict[str, Any]:
@@ -116,8 +112,10 @@ def _coefficients(labels: np.ndarray, texts: pd.DataFrame, sample: Sample, seed:
     if n < ENOUGH:
         return {"n": n, **dict.fromkeys(_COEFFICIENTS, math.nan)}
     found = coefficients(labels, sample.scale.points, 1 / texts["probability"].to_numpy(float), seed)
-    ends = {f"{name}_{end}": getattr(each, end) for name, each in found.items() for end in ("low", "high", "reason")}
-    return {"n": n, **dict.fromkeys(_COEFFICIENTS, math.nan), **{name: found[name].value for name in found}, **ends}
+    row: dict[str, Any] = {"n": n, **dict.fromkeys(_COEFFICIENTS, math.nan)}
+    for name, own in found.items():
+        row |= {name: own.value, f"{name}_ci_low": own.low, f"{name}_ci_high": own.high, f"{name}_reason": own.reason}
+    return row
 
 
 def _pair(texts: pd.DataFrame, sample: Sample) -> np.ndarray:
@@ -181,9 +179,9 @@ def _errors(sample: Sample, texts: pd.DataFrame) -> Table:
     for axis in axes_of(sample):
         for first, second in combinations([row for row in rows if str(row["texts"]).startswith(f"{axis}=")], 2):
             gap = second["error"] - first["error"]
-            half = math.hypot(*(row["error_high"] - row["error"] for row in (first, second)))
+            half = math.hypot(*(row["error_ci_high"] - row["error"] for row in (first, second)))
             if abs(gap) > half:
-                ends = {"gap": gap, "gap_low": gap - half, "gap_high": gap + half}
+                ends = {"gap": gap, "gap_ci_low": gap - half, "gap_ci_high": gap + half}
                 told.append(f"{second['texts']} less {first['texts']} {spelled(ends, 'gap')}")
     notes = [
         "Error: reading less label, weighted by inverse inclusion probabilities; interval of 95 % for these texts.",
@@ -214,7 +212,7 @@ def _mirrored(results: Results, sample: Sample) -> Table:
     rows = []
     for stratum, own in _strata(sample, texts):
         both, same = _error(own), float((own["label"] == own["value"])[own["label"].notna()].mean())
-        ends = {f"yes{end}": both[f"error{end}"] / 2 for end in ("", "_low", "_high")}
+        ends = {f"yes{end}": both[f"error{end}"] / 2 for end in ("", "_ci_low", "_ci_high")}
         rows.append({"texts": stratum, "n": both["n"], "opposite": same, **ends})
     notes = [
         "Each text coded with its claim and with that of the other side. Opposite: share with the opposite reading. "

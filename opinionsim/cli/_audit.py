@@ -9,7 +9,7 @@ import typer
 
 from opinionsim.cli._console import note, say
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, Tables
-from opinionsim.cli._outputs import Kind, print_tables
+from opinionsim.cli._outputs import Estimand, Kind, print_tables
 from opinionsim.cli._stores import read_results
 from opinionsim.watching import spelled
 
@@ -101,7 +101,10 @@ def score(
 def correct(
     store: StorePath,
     diversity: Annotated[bool, typer.Option(help="Whether to correct diversity too.")] = True,
-    simulations: Annotated[int, typer.Option(min=0, help="Simulated studies for each interval of diversity.")] = 50,
+    simulations: Annotated[
+        int, typer.Option(min=0, help="Simulated studies of each diversity; 50 make an interval.")
+    ] = 100,
+    estimand: Estimand = None,
     audit: AuditName = None,
     seed: Seed = 0,
     experiment: ExperimentName = None,
@@ -114,5 +117,7 @@ def correct(
 
     results = read_results(store, experiment, design)
     drawn = sample_of(results, audit)
-    found = correction_tables(results, drawn, diversity=diversity, simulations=simulations, seed=seed)
-    print_tables(found, csv, as_json=as_json)
+    asked = correction_tables(
+        results, drawn, diversity=diversity, simulations=simulations, seed=seed, estimand=estimand
+    )
+    print_tables(asked, csv, as_json=as_json)

@@ -251,7 +251,7 @@ def test_redraws_have_the_same_pairs_and_other_seeds() -> None:
     spec = changed(SPEC, replicates=2, redraws=3)
     results = finished(spec)
     runs = results.runs
-    assert runs.groupby("block").size().tolist() == [3, 3]
+    assert runs.groupby("block")["redraw"].apply(list).tolist() == [[0, 1, 2], [0, 1, 2]]
     turns = said(results, "small")
     pairs = [part[["turn", "step", "agent", "act"]].to_numpy().tolist() for _, part in turns.groupby("replicate")]
     third = len(pairs[0]) // 3
