@@ -36,7 +36,12 @@ if TYPE_CHECKING:
         verdicts as verdicts,
     )
     from opinionsim.analysis._sizes import size_table as size_table, study_sizes as study_sizes
-    from opinionsim.analysis._table import Table as Table, interval_text as interval_text, mean_text as mean_text
+    from opinionsim.analysis._table import (
+        Table as Table,
+        finished as finished,
+        mean_text as mean_text,
+        number_text as number_text,
+    )
     from opinionsim.analysis._tables import (
         further_table as further_table,
         table as table,

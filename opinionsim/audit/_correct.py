@@ -129,7 +129,7 @@ def bias_frames(
                 own = effect(units, by, asked, estimand=estimand).estimate
             except SpecError as error:
                 own = no_estimate(str(error))
-            row |= {name: own.mean, f"{name}_ci_low": own.low, f"{name}_ci_high": own.high, "no_interval": own.reason}
+            row |= own.columns(name) | {"no_interval": own.reason}
         contrasts.append(row)
     return frame, pd.DataFrame(contrasts), estimates
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from opinionsim.analysis import Table, spread_of
+from opinionsim.analysis import Table, number_text, spread_of
 from opinionsim.audit._agreement import coefficients, confusion
 from opinionsim.audit._correct import mean_error
 from opinionsim.audit._labels import combined, labels_of
-from opinionsim.audit._printing import spelled, table_of
+from opinionsim.audit._printing import table_of
 from opinionsim.audit._sample import Sample, axes_of
 from opinionsim.classifiers import Item, load_classifier
 from opinionsim.errors import SpecError
@@ -85,10 +85,12 @@ def keep_findings(results: Results, sample: Sample, seed: int = 0) -> list[str]:
     for (instrument, model), own in texts.groupby(["instrument_id", "model"], dropna=False):
         known = own[own["label"].notna()]
         who = f"{len(used)} {'person' if len(used) == 1 else 'people'}" if people else f"the model {', '.join(used)}"
-        said = [f"labels of {who} on {len(known)} texts of kind {kind}: mean error {spelled(_error(known), 'error')}"]
+        said = [
+            f"labels of {who} on {len(known)} texts of kind {kind}: mean error {number_text(_error(known), 'error')}"
+        ]
         if len(known) >= ENOUGH:
             found = _coefficients(_pair(known, sample), known, sample, seed)
-            said.append(f"weighted kappa {spelled(found, 'weighted_kappa')}")
+            said.append(f"weighted kappa {number_text(found, 'weighted_kappa')}")
         text = ("audited by " if people else f"{NOT_VALIDATED}; consistency with ") + ", ".join(said)
         findings.append({"instrument_id": instrument, "model": model, "people": bool(people), "text": text})
     with open_store(results.url) as opened:
@@ -182,7 +184,7 @@ def _errors(sample: Sample, texts: pd.DataFrame) -> Table:
             half = math.hypot(*(row["error_ci_high"] - row["error"] for row in (first, second)))
             if abs(gap) > half:
                 ends = {"gap": gap, "gap_ci_low": gap - half, "gap_ci_high": gap + half}
-                told.append(f"{second['texts']} less {first['texts']} {spelled(ends, 'gap')}")
+                told.append(f"{second['texts']} less {first['texts']} {number_text(ends, 'gap')}")
     notes = [
         "Error: reading less label, weighted by inverse inclusion probabilities; interval of 95 % for these texts.",
         f"Errors differ between conditions, which can make a finding or hide one: {'; '.join(told)}."

@@ -21,11 +21,11 @@ from opinionsim.store import Results
 def correction_tables(
     results: Results,
     sample: Sample,
+    estimand: Estimand | None = None,
     *,
     diversity: bool = True,
     simulations: int = 100,
     seed: int = 0,
-    estimand: Estimand | None = None,
 ) -> list[Table]:
     """Raw and corrected mean opinions, their contrasts, and diversity under two families of true opinions.
 
@@ -35,12 +35,12 @@ def correction_tables(
         The results.
     sample : Sample
         With labels of people.
+    estimand : str, optional
+        What means are about, as for :func:`opinionsim.analysis.estimate`; default that of the specification.
     diversity : bool
         Whether to correct diversity too.
     simulations, seed
         As for :func:`correct_diversity`.
-    estimand : str, optional
-        What means are about, as for :func:`opinionsim.analysis.estimate`; default that of the specification.
 
     Raises
     ------

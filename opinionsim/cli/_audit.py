@@ -117,7 +117,5 @@ def correct(
 
     results = read_results(store, experiment, design)
     drawn = sample_of(results, audit)
-    asked = correction_tables(
-        results, drawn, diversity=diversity, simulations=simulations, seed=seed, estimand=estimand
-    )
-    print_tables(asked, csv, as_json=as_json)
+    found = correction_tables(results, drawn, estimand, diversity=diversity, simulations=simulations, seed=seed)
+    print_tables(found, csv, as_json=as_json)

@@ -105,9 +105,7 @@ class DesignRow:
     @property
     def rows(self) -> list[ExperimentRun]:
         """The runs in the order of the rows of ``Results.runs``, whose numbers name runs."""
-        return sorted(
-            self.runs, key=lambda each: (each.cell, each.replicate, each.redraw, each.run_id, each.instrument_id or "")
-        )
+        return sorted(self.runs, key=lambda x: (x.cell, x.replicate, x.redraw, x.run_id, x.instrument_id or ""))
 
 
 class PointRow(NamedTuple):
