@@ -129,7 +129,10 @@ def test_published_examples_of_agreement() -> None:
     ]
     found = [krippendorff_alpha(labels, distance=each).value for each in ("nominal", "ordinal", "interval")]  # type: ignore[arg-type]
     assert found == pytest.approx([0.743, 0.815, 0.849], abs=5e-4)
-    assert cohen_kappa([[88, 14, 18], [10, 40, 10], [2, 6, 12]]).value == pytest.approx(0.492, abs=5e-4)
+    # Cohen 1960, and 1968 with costs of disagreements between diagnoses.
+    diagnoses = [[88, 14, 18], [10, 40, 10], [2, 6, 12]]
+    assert cohen_kappa(diagnoses).value == pytest.approx(0.492, abs=5e-4)
+    assert cohen_kappa(diagnoses, [[0, 1, 3], [1, 0, 6], [3, 6, 0]]).value == pytest.approx(0.348, abs=5e-4)
 
 
 def test_independent_ratings_agree_as_chance_has_it() -> None:

@@ -15,7 +15,6 @@ from opinionsim.analysis import Table, number_text, spread_of
 from opinionsim.audit._agreement import coefficients, confusion
 from opinionsim.audit._correct import mean_error
 from opinionsim.audit._labels import combined, labels_of
-from opinionsim.audit._printing import table_of
 from opinionsim.audit._sample import Sample, axes_of
 from opinionsim.classifiers import Item, load_classifier
 from opinionsim.errors import SpecError
@@ -161,7 +160,7 @@ def _agreement(results: Results, sample: Sample, texts: pd.DataFrame, used: list
         *(f"Undefined: {each}." for each in sorted(reasons - {""})),
     ]
     shown = {"of": "between", "texts": "texts", "n": "n", **_COEFFICIENTS}
-    return table_of("agreement", "Agreement of instrument and labels", sample, rows, shown, 2, notes)
+    return sample.table("agreement", "Agreement of instrument and labels", rows, shown, 2, notes)
 
 
 def _matrices(sample: Sample, texts: pd.DataFrame) -> Table:
@@ -172,7 +171,7 @@ def _matrices(sample: Sample, texts: pd.DataFrame) -> Table:
             read = {f"read {each}": int(count) for each, count in zip(points, counts, strict=True)}
             rows.append({"texts": stratum, "label": point, **read})
     notes = ["Numbers of texts, unweighted, by label and reading of the instrument."]
-    return table_of("confusion", "Labels and readings", sample, rows, {each: each for each in rows[0]}, 2, notes)
+    return sample.table("confusion", "Labels and readings", rows, {each: each for each in rows[0]}, 2, notes)
 
 
 def _errors(sample: Sample, texts: pd.DataFrame) -> Table:
@@ -192,7 +191,7 @@ def _errors(sample: Sample, texts: pd.DataFrame) -> Table:
         else "No difference of errors between conditions stands out of its interval; small ones may be there.",
     ]
     shown = {"texts": "texts", "n": "n", "error": "mean error"}
-    return table_of("errors", "Errors of the instrument", sample, rows, shown, 1, notes)
+    return sample.table("errors", "Errors of the instrument", rows, shown, 1, notes)
 
 
 def _mirrored(results: Results, sample: Sample) -> Table:
@@ -222,7 +221,7 @@ def _mirrored(results: Results, sample: Sample) -> Table:
         f"out: {len(sample.texts) - len(texts)} texts that call their claim a theory, which fits either side.",
     ]
     shown = {"texts": "texts", "n": "n", "opposite": "opposite", "yes": "towards yes"}
-    return table_of("mirror", "Mirrored claims", sample, rows, shown, 1, notes)
+    return sample.table("mirror", "Mirrored claims", rows, shown, 1, notes)
 
 
 def _other_side(experiment: Experiment, planned: PlannedRun) -> Claim:

@@ -10,7 +10,6 @@ import pandas as pd
 from opinionsim.analysis import Estimand, Table, interval_notes
 from opinionsim.audit._correct import BOTH, bias_frames, conditions
 from opinionsim.audit._diversity import FAMILIES, correct_diversity
-from opinionsim.audit._printing import table_of
 from opinionsim.audit._sample import KEYS, Sample, axes_of, counted_texts
 from opinionsim.audit._score import judged, people_of
 from opinionsim.contrasts import analysis_of
@@ -63,12 +62,12 @@ def correction_tables(
         "reading less label, which the correction takes away. Intervals of corrected means hold runs and audit.",
         *interval_notes(*estimates),
     ]
-    made = [table_of("bias", "Mean opinion as read and corrected", sample, frame, shown, len(by), notes)]
+    made = [sample.table("bias", "Mean opinion as read and corrected", frame, shown, len(by), notes)]
     if len(contrasts):
         reasons = dict.fromkeys(filter(None, contrasts["no_interval"]))
         said = ["Differences of means, paired by topic and block.", *(f"No interval where {each}." for each in reasons)]
         shown = {name: name for name in ("contrast", *BOTH)}
-        made.append(table_of("contrasts", "Contrasts as read and corrected", sample, contrasts, shown, 1, said))
+        made.append(sample.table("contrasts", "Contrasts as read and corrected", contrasts, shown, 1, said))
     if diversity:
         made.append(_diversity(texts, labels, sample, simulations, seed))
     return made
@@ -96,4 +95,4 @@ def _diversity(texts: pd.DataFrame, labels: pd.DataFrame, sample: Sample, simula
         "fifty that is farthest off on either side. Standard deviations have ddof 0.",
     ]
     rows = [dict.fromkeys(shown, math.nan) | row for row in rows]
-    return table_of("diversity", "Diversity as read and corrected", sample, rows, shown, len(by), notes)
+    return sample.table("diversity", "Diversity as read and corrected", rows, shown, len(by), notes)
