@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from opinionsim.analysis._estimates import (
     no_estimate,
     usual_estimand,
 )
-from opinionsim.analysis._table import Table, finished, interval_text, p_text
+from opinionsim.analysis._table import Table, finished, number_text, p_text
 from opinionsim.analysis._units import METRIC_KEYS, default_axes, interval_notes, key_of, unit_frame, usable_runs
 from opinionsim.contrasts import FRAMING, AnalysisSpec, ContrastSpec, Level
 from opinionsim.errors import SpecError
@@ -340,8 +340,7 @@ def contrast_tables(
     shown = [head for head in cells[0] if any(each[head] != "-" for each in cells)]
     rows = [tuple(each[head] for head in shown) for each in cells]
     notes = [*interval_notes([each.estimate for each in effects]), *_notes(effects)]
-    made = finished("Contrasts", frame, (tuple(shown),), rows, 2, notes)
-    return [replace(made, rows=tuple(rows), name="contrasts")]
+    return [finished("Contrasts", frame, (tuple(shown),), rows, 2, notes, "contrasts")]
 
 
 def _record(each: Effect, p: float) -> dict[str, Any]:
@@ -350,26 +349,21 @@ def _record(each: Effect, p: float) -> dict[str, Any]:
     size = own.effect if each.tested else (math.nan,) * 3
     return {
         **{"contrast": each.name, "measure": each.contrast.measure, "role": each.role},
-        **dict(
-            zip(("difference", "difference_ci_low", "difference_ci_high"), (own.mean, own.low, own.high), strict=True)
-        ),
+        **own.columns("difference"),
         **dict(zip(("d_z", "d_z_ci_low", "d_z_ci_high"), size, strict=True)),
         **dict(zip(("p_sign_flip", "p_sign_flip_least"), each.sign_flips(), strict=True)),
         **{"p": each.p_value, "p_reported": p, "smallest": each.smallest, "finding": each.finding},
-        **{name: getattr(own, name) for name in ("estimand", "unit", "n", "units", "method", "level", "left_out")},
-        **{"no_interval": own.reason, "evidence": each.evidence},
+        **{"n": own.n, **own.basis, "evidence": each.evidence},
     }
 
 
 def _printed(record: Mapping[Any, Any]) -> dict[str, str]:
     """A contrast as printed, by heading; a dash where there is nothing."""
-    size = interval_text(record["d_z"], record["d_z_ci_low"], record["d_z_ci_high"])
-    ends = record["difference_ci_low"], record["difference_ci_high"]
     return {
         "contrast": record["contrast"],
         "role": record["role"],
-        "difference [95 % CI]": interval_text(record["difference"], *ends),
-        "d_z [95 % CI]": "-" if math.isnan(record["d_z"]) else size,
+        "difference [95 % CI]": number_text(record, "difference"),
+        "d_z [95 % CI]": number_text(record, "d_z", "-"),
         "p": p_text(record["p_reported"]),
         "sign-flip p": p_text(record["p_sign_flip"]),
         "finding": record["finding"] or "-",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +18,11 @@ from opinionsim.analysis._estimates import (
     Spread,
     design_of,
     estimate,
+    mean_squares,
     no_estimate,
     usual_estimand,
 )
-from opinionsim.analysis._table import Table, finished, interval_text
+from opinionsim.analysis._table import Table, finished, interval_text, number_text
 from opinionsim.analysis._units import interval_notes
 from opinionsim.contrasts import ChoicesSpec, VariantSpec, analysis_of
 from opinionsim.documents import validate
@@ -71,9 +71,7 @@ def verdicts(shifts: Spread, compared: int, smallest: float | None = None, level
     found = np.where((low > 0) | (high < 0), "changes", "undecided")
     if smallest is None:
         return found
-    below = shifts._replace(mean=-shifts.mean).p_above(-smallest)
-    within = np.maximum(shifts.p_above(-smallest), below) < (1 - level) / compared
-    return np.where(within, "equivalent", found)
+    return np.where(shifts.p_within(smallest) < (1 - level) / compared, "equivalent", found)
 
 
 def variance_share(values: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
@@ -102,9 +100,7 @@ def variance_share(values: ArrayLike, level: float = 0.95) -> tuple[float, float
 
     grid = np.asarray(values, dtype=float)
     n, k = grid.shape
-    of_levels, of_units = grid.mean(axis=1), grid.mean(axis=0)
-    error = ((grid - of_levels[:, None] - of_units + grid.mean()) ** 2).sum() / ((n - 1) * (k - 1))
-    between, units = k * of_levels.var(ddof=1), n * of_units.var(ddof=1)
+    between, units, error = mean_squares(grid)
     if not error > 1e-24 * max(1.0, float(np.abs(grid).max()) ** 2):
         return np.nan, np.nan, np.nan
     share = max(0.0, (between - error) / (between + (k - 1) * error + k * (units - error) / n))
@@ -232,8 +228,7 @@ def robustness_frame(results: Results, kind: str | None = None, estimand: Estima
 
 
 def _record(own: Estimate, name: str = "difference") -> dict[str, Any]:
-    ends = {name: own.mean, f"{name}_ci_low": own.low, f"{name}_ci_high": own.high}
-    return ends | {f"{name}_units": own.units, f"{name}_no_interval": own.reason}
+    return own.columns(name) | {f"{name}_units": own.units, f"{name}_no_interval": own.reason}
 
 
 def _variant_notes(reference: Effect, variants: list[tuple[VariantSpec, Effect]], level: float) -> list[str]:
@@ -283,8 +278,7 @@ def robustness_table(results: Results, kind: str | None = None, estimand: Estima
     rows = []
     for row in frame.to_dict("records"):
         names = [name for name in ("difference", "shift") if name in frame]
-        ends = [[row[each] for each in (name, f"{name}_ci_low", f"{name}_ci_high")] for name in names]
-        parts = ["-" if pd.isna(each[0]) else interval_text(*each) for each in ends]
+        parts = [number_text(row, name, "-") for name in names]
         rows.append((row["label"], row["of"], *parts, *([str(row["finding"] or "-")] if "finding" in frame else [])))
     heads = ["", "of", "difference [95 % CI]", *([f"change [{level} CI]", "finding"] if "shift" in frame else [])]
     notes = [
@@ -292,5 +286,4 @@ def robustness_table(results: Results, kind: str | None = None, estimand: Estima
         "intervals exclude 0 proves nothing.",
         *frame.attrs["notes"],
     ]
-    made = finished("Robustness", frame, (tuple(heads),), rows, 2, notes)
-    return replace(made, rows=tuple(rows), name="robustness")
+    return finished("Robustness", frame, (tuple(heads),), rows, 2, notes, "robustness")

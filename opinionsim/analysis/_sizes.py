@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -150,17 +149,11 @@ def size_table(experiment: Experiment, forecast: Forecast, pilot: Results, half_
     frame = sizes.assign(
         runs=(sizes["share"] * forecast.runs).round(), money=sizes["share"] * money, evidence=runs["evidence"].iloc[0]
     )
-    numbers = frame[list(_PRINTED)].astype(float).itertuples(index=False, name=None)
-    told = [
-        [
-            f"{number:{form}}" if math.isfinite(number) else "-"
-            for number, form in zip(each, _PRINTED.values(), strict=True)
-        ]
-        for each in numbers
+    columns = [
+        [f"{x:{form}}" if math.isfinite(x) else "-" for x in frame[name].astype(float)]
+        for name, form in _PRINTED.items()
     ]
-    rows = [
-        (*labels, *cells) for labels, cells in zip(frame[["variance", "size"]].to_numpy().tolist(), told, strict=True)
-    ]
+    rows = list(zip(frame["variance"], frame["size"], *columns, strict=True))
     heads = ("topics", "replicates", "runs", f"money ({forecast.currency})", "half-width", "detects")
     notes = [
         f"Pilot {pilot.name}: {name} {own.mean:.3g}, standard deviation {own.sd:.3g} over {own.units}; {own.method}.",
@@ -169,8 +162,8 @@ def size_table(experiment: Experiment, forecast: Forecast, pilot: Results, half_
         f"Detects: the difference that a two-sided test at 5 % finds with a power of {POWER:.0%}. A dash: no number "
         "attains the half-width in this way, or no price is known.",
     ]
-    made = finished(f"Sizes for a half-width of {half_width:g}", frame, (("variance", "size", *heads),), rows, 2, notes)
-    return replace(made, rows=tuple(rows), name="sizes")
+    title = f"Sizes for a half-width of {half_width:g}"
+    return finished(title, frame, (("variance", "size", *heads),), rows, 2, notes, "sizes")
 
 
 def _least(spread: Callable[[int], Spread], half_width: float, level: float) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from opinionsim.analysis import condition_column
+from opinionsim.analysis import Table, condition_column, finished, number_text
 from opinionsim.contrasts import ContrastSpec, analysis_of
 from opinionsim.errors import SpecError, StoreError, whole_number
 from opinionsim.evidence import KINDS, TO_MEASURE
@@ -50,6 +50,37 @@ class Sample:
     audit: AuditRow
     texts: pd.DataFrame
     scale: OpinionScale
+
+    def table(
+        self,
+        name: str,
+        heading: str,
+        rows: Sequence[Mapping[Any, Any]] | pd.DataFrame,
+        shown: Mapping[str, str],
+        labels: int,
+        notes: Sequence[str],
+    ) -> Table:
+        """A table of what was found of the sample.
+
+        Parameters
+        ----------
+        name, heading : str
+            Name of its files, and its title behind the statement of evidence.
+        rows : sequence of mapping, or DataFrame
+            Numbers by name; their evidence is that of the sample where they name none.
+        shown : mapping of str to str
+            Names of the columns that are printed, with their headings.
+        labels : int
+            How many of them name the row.
+        notes : sequence of str
+            How to read it.
+        """
+        frame = pd.DataFrame(rows).assign(audit=self.audit.audit_id)
+        if "evidence" not in frame:
+            kinds = set(self.texts["evidence_of_run"])
+            frame["evidence"] = kinds.pop() if len(kinds) == 1 else "mixed"
+        cells = [tuple(number_text(row, column, "-") for column in shown) for row in frame.to_dict("records")]
+        return finished(heading, frame, (tuple(shown.values()),), cells, labels, notes, name)
 
 
 def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFrame, str]:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from opinionsim.analysis import Table
+from opinionsim.analysis import Table, number_text, spread_of
 from opinionsim.audit._agreement import coefficients, confusion
+from opinionsim.audit._correct import mean_error
 from opinionsim.audit._labels import combined, labels_of
-from opinionsim.audit._printing import spelled, table_of
 from opinionsim.audit._sample import Sample, axes_of
 from opinionsim.classifiers import Item, load_classifier
 from opinionsim.errors import SpecError
@@ -85,10 +85,12 @@ def keep_findings(results: Results, sample: Sample, seed: int = 0) -> list[str]:
     for (instrument, model), own in texts.groupby(["instrument_id", "model"], dropna=False):
         known = own[own["label"].notna()]
         who = f"{len(used)} {'person' if len(used) == 1 else 'people'}" if people else f"the model {', '.join(used)}"
-        said = [f"labels of {who} on {len(known)} texts of kind {kind}: mean error {spelled(_error(known), 'error')}"]
+        said = [
+            f"labels of {who} on {len(known)} texts of kind {kind}: mean error {number_text(_error(known), 'error')}"
+        ]
         if len(known) >= ENOUGH:
             found = _coefficients(_pair(known, sample), known, sample, seed)
-            said.append(f"weighted kappa {spelled(found, 'weighted_kappa')}")
+            said.append(f"weighted kappa {number_text(found, 'weighted_kappa')}")
         text = ("audited by " if people else f"{NOT_VALIDATED}; consistency with ") + ", ".join(said)
         findings.append({"instrument_id": instrument, "model": model, "people": bool(people), "text": text})
     with open_store(results.url) as opened:
@@ -98,17 +100,12 @@ def keep_findings(results: Results, sample: Sample, seed: int = 0) -> list[str]:
 
 def _error(texts: pd.DataFrame) -> dict[str, float]:
     """Mean of reading less label, weighted by inverse inclusion probabilities, and its interval for these texts."""
-    from scipy.stats import t
-
     known = texts[texts["label"].notna()]
-    error, weight = (known["value"] - known["label"]).to_numpy(float), 1 / known["probability"].to_numpy(float)
-    n, mean, half = len(known), math.nan, math.nan
-    if n:
-        mean = float(np.average(error, weights=weight))
-    if n > 1:
-        spread = math.sqrt(float(((weight * (error - mean)) ** 2).sum()) * n / (n - 1)) / float(weight.sum())
-        half = float(t.ppf(0.975, n - 1)) * spread
-    return {"n": n, "error": mean, "error_low": mean - half, "error_high": mean + half}
+    if known.empty:
+        return {"n": 0, **dict.fromkeys(("error", "error_ci_low", "error_ci_high"), math.nan)}
+    mean, parts = mean_error((known["value"] - known["label"]).to_numpy(), 1 / known["probability"].to_numpy())
+    low, high = spread_of([mean + len(known) * parts], "crossed", "these-topics").interval()
+    return {"n": len(known), "error": mean, "error_ci_low": float(low), "error_ci_high": float(high)}
 
 
 def _coefficients(labels: np.ndarray, texts: pd.DataFrame, sample: Sample, seed: int) -> dict[str, Any]:
@@ -117,8 +114,10 @@ def _coefficients(labels: np.ndarray, texts: pd.DataFrame, sample: Sample, seed:
     if n < ENOUGH:
         return {"n": n, **dict.fromkeys(_COEFFICIENTS, math.nan)}
     found = coefficients(labels, sample.scale.points, 1 / texts["probability"].to_numpy(float), seed)
-    ends = {f"{name}_{end}": getattr(each, end) for name, each in found.items() for end in ("low", "high", "reason")}
-    return {"n": n, **dict.fromkeys(_COEFFICIENTS, math.nan), **{name: found[name].value for name in found}, **ends}
+    row: dict[str, Any] = {"n": n, **dict.fromkeys(_COEFFICIENTS, math.nan)}
+    for name, own in found.items():
+        row |= {name: own.value, f"{name}_ci_low": own.low, f"{name}_ci_high": own.high, f"{name}_reason": own.reason}
+    return row
 
 
 def _pair(texts: pd.DataFrame, sample: Sample) -> np.ndarray:
@@ -162,7 +161,7 @@ def _agreement(results: Results, sample: Sample, texts: pd.DataFrame, used: list
         *(f"Undefined: {each}." for each in sorted(reasons - {""})),
     ]
     shown = {"of": "between", "texts": "texts", "n": "n", **_COEFFICIENTS}
-    return table_of("agreement", "Agreement of instrument and labels", sample, rows, shown, 2, notes)
+    return sample.table("agreement", "Agreement of instrument and labels", rows, shown, 2, notes)
 
 
 def _matrices(sample: Sample, texts: pd.DataFrame) -> Table:
@@ -173,7 +172,7 @@ def _matrices(sample: Sample, texts: pd.DataFrame) -> Table:
             read = {f"read {each}": int(count) for each, count in zip(points, counts, strict=True)}
             rows.append({"texts": stratum, "label": point, **read})
     notes = ["Numbers of texts, unweighted, by label and reading of the instrument."]
-    return table_of("confusion", "Labels and readings", sample, rows, {each: each for each in rows[0]}, 2, notes)
+    return sample.table("confusion", "Labels and readings", rows, {each: each for each in rows[0]}, 2, notes)
 
 
 def _errors(sample: Sample, texts: pd.DataFrame) -> Table:
@@ -182,10 +181,10 @@ def _errors(sample: Sample, texts: pd.DataFrame) -> Table:
     for axis in axes_of(sample):
         for first, second in combinations([row for row in rows if str(row["texts"]).startswith(f"{axis}=")], 2):
             gap = second["error"] - first["error"]
-            half = math.hypot(*(row["error_high"] - row["error"] for row in (first, second)))
+            half = math.hypot(*(row["error_ci_high"] - row["error"] for row in (first, second)))
             if abs(gap) > half:
-                ends = {"gap": gap, "gap_low": gap - half, "gap_high": gap + half}
-                told.append(f"{second['texts']} less {first['texts']} {spelled(ends, 'gap')}")
+                ends = {"gap": gap, "gap_ci_low": gap - half, "gap_ci_high": gap + half}
+                told.append(f"{second['texts']} less {first['texts']} {number_text(ends, 'gap')}")
     notes = [
         "Error: reading less label, weighted by inverse inclusion probabilities; interval of 95 % for these texts.",
         f"Errors differ between conditions, which can make a finding or hide one: {'; '.join(told)}."
@@ -193,7 +192,7 @@ def _errors(sample: Sample, texts: pd.DataFrame) -> Table:
         else "No difference of errors between conditions stands out of its interval; small ones may be there.",
     ]
     shown = {"texts": "texts", "n": "n", "error": "mean error"}
-    return table_of("errors", "Errors of the instrument", sample, rows, shown, 1, notes)
+    return sample.table("errors", "Errors of the instrument", rows, shown, 1, notes)
 
 
 def _mirrored(results: Results, sample: Sample) -> Table:
@@ -221,7 +220,7 @@ def _mirrored(results: Results, sample: Sample) -> Table:
     rows = []
     for stratum, own in _strata(sample, texts):
         both, same = _error(own), float((own["label"] == own["value"])[own["label"].notna()].mean())
-        ends = {f"yes{end}": both[f"error{end}"] / 2 for end in ("", "_low", "_high")}
+        ends = {f"yes{end}": both[f"error{end}"] / 2 for end in ("", "_ci_low", "_ci_high")}
         rows.append({"texts": stratum, "n": both["n"], "opposite": same, **ends})
     notes = [
         "Each text coded with its claim and with that of the other side. Opposite: share with the opposite reading. "
@@ -229,7 +228,7 @@ def _mirrored(results: Results, sample: Sample) -> Table:
         f"{int(masked.sum())} texts the claim stands for what they call it, as Theory XYZ, which fits either side.",
     ]
     shown = {"texts": "texts", "n": "n", "opposite": "opposite", "yes": "towards yes"}
-    return table_of("mirror", "Mirrored claims", sample, rows, shown, 1, notes)
+    return sample.table("mirror", "Mirrored claims", rows, shown, 1, notes)
 
 
 def _other_side(experiment: Experiment, planned: PlannedRun) -> Claim:

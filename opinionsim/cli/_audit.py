@@ -9,7 +9,7 @@ import typer
 
 from opinionsim.cli._console import note, say
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, Tables
-from opinionsim.cli._outputs import Kind, print_tables
+from opinionsim.cli._outputs import Estimand, Kind, print_tables
 from opinionsim.cli._stores import read_results
 from opinionsim.watching import spelled
 
@@ -131,7 +131,8 @@ def score(
 def correct(
     store: StorePath,
     diversity: bool = True,
-    simulations: Annotated[int, typer.Option(min=0)] = 50,
+    simulations: Annotated[int, typer.Option(min=0)] = 100,
+    estimand: Estimand = None,
     audit: AuditName = None,
     seed: Seed = 0,
     experiment: ExperimentName = None,
@@ -152,5 +153,5 @@ def correct(
 
     results = read_results(store, experiment, design)
     drawn = sample_of(results, audit)
-    found = correction_tables(results, drawn, diversity=diversity, simulations=simulations, seed=seed)
+    found = correction_tables(results, drawn, estimand, diversity=diversity, simulations=simulations, seed=seed)
     print_tables(found, csv, as_json=as_json)

@@ -32,7 +32,10 @@ Kind = Annotated[
         "self-report, opinion.",
     ),
 ]  # fmt: skip
-Estimand = Literal["topics-like-these", "these-topics"]
+Estimand = Annotated[
+    Literal["topics-like-these", "these-topics"] | None,
+    typer.Option("--estimand", help="What means are about. Default: topics like these from three topics on."),
+]
 TableForm = Literal["text", "csv", "markdown", "latex"]
 Wording = Annotated[
     str | None,
@@ -73,7 +76,7 @@ def table(
     kind: Kind = None,
     wording: Wording = None,
     ddof: Ddof = 0,
-    estimand: Estimand | None = None,
+    estimand: Estimand = None,
     as_published: bool = False,
     form: TableForm = "text",
     csv: Tables = None,
@@ -84,8 +87,6 @@ def table(
 
     Parameters
     ----------
-    estimand
-        What means are about. Default: topics like these from three topics on.
     as_published
         Standard errors, layout and tests of Chuang et al. 2023.
     form

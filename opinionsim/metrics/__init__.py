@@ -134,7 +134,6 @@ from opinionsim.metrics._uncertainty import (
     MeanTest as MeanTest,
     PermutationNull as PermutationNull,
     bootstrap_interval as bootstrap_interval,
-    paired_effect as paired_effect,
     permutation_null as permutation_null,
     permutation_test as permutation_test,
     spell_mean as spell_mean,

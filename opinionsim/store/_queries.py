@@ -131,6 +131,7 @@ def _row(experiment: str, cell: ExperimentRun, run: Any, stance: InstrumentRow |
         "experiment": experiment,
         "cell": cell.cell,
         "replicate": cell.replicate,
+        "redraw": cell.redraw,
         "block": cell.block,
         "status": run.status,
         "evidence": run.evidence,
