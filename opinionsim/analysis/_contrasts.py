@@ -372,6 +372,7 @@ def _printed(record: Mapping[Any, Any]) -> dict[str, str]:
 
 def _notes(effects: Sequence[Effect]) -> Iterator[str]:
     """What is compared, and how contrasts are paired and tested."""
+    yield from (f"{each.name}: {_compared(each.contrast)}." for each in effects if each.role != "exploratory")
     measures = {each.contrast.measure for each in effects}
     yield from (said for measure, said in _MEANINGS.items() if measure in measures)
     yield "Differences are taken within topics and blocks, for which complete runs of all conditions are there."
@@ -395,3 +396,16 @@ def _notes(effects: Sequence[Effect]) -> Iterator[str]:
         )
     if any(each.scripted for each in effects):
         yield NO_FINDING
+
+
+def _compared(contrast: ContrastSpec) -> str:
+    """A contrast in words: its measure, and the conditions of either side."""
+    sides = [
+        " and ".join(
+            f"{path} = {' or '.join(map(str, levels if isinstance(levels, tuple) else (levels,)))}"
+            for path, levels in side.items()
+        )
+        for side in (contrast.of, contrast.less)
+        if side is not None
+    ]
+    return f"{contrast.measure}, {' less '.join(side or 'all conditions' for side in sides)}"

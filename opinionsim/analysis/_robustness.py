@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -114,14 +115,15 @@ def variance_share(values: ArrayLike, level: float = 0.95) -> tuple[float, float
 
 
 def variant_effects(
-    results: Results, kind: str | None = None, estimand: Estimand | None = None
+    results: Results, kind: str | None = None, estimand: Estimand | None = None, wording: str | None = None
 ) -> list[tuple[VariantSpec, Effect]]:
     """The primary contrast under each variant of an experiment that was carried out.
 
     Parameters
     ----------
-    results, kind, estimand
-        As for :func:`opinionsim.analysis.choice_effects`; variants are looked up in the same store.
+    results, kind, estimand, wording
+        As for :func:`opinionsim.analysis.choice_effects`; variants are looked up in the same store. One without runs of
+        that wording of the prompts takes the wording of its run begun last.
     """
     from opinionsim.store import load, open_store
 
@@ -134,7 +136,9 @@ def variant_effects(
     for variant in (validate(VariantSpec, each) for each in results.spec["robustness"]):
         if designs[variant.label] in numbers:
             own = load(results.url, results.name, design=numbers[designs[variant.label]])
-            runs, _ = one_wording(own.ordered_runs)
+            runs = own.ordered_runs
+            has = wording is not None and runs["wording"].str.contains(rf"(?:^|@){re.escape(wording)}").any()
+            runs, _ = one_wording(runs, wording if has else None)
             metrics = metrics_of(own, runs, own.opinions, only.contrasts[str(only.primary)].quantity)
             (effect,) = declared_effects(runs, metrics, only, kind, estimand)
             found.append((variant, effect))
@@ -163,13 +167,15 @@ def shift(reference: Effect, effect: Effect, level: float = 0.95, estimand: Esti
     return estimate(pairs["topic"], pairs["block"], values, chosen, level, design_of(*own))
 
 
-def robustness_frame(results: Results, kind: str | None = None, estimand: Estimand | None = None) -> pd.DataFrame:
+def robustness_frame(
+    results: Results, kind: str | None = None, estimand: Estimand | None = None, wording: str | None = None
+) -> pd.DataFrame:
     """The primary contrast under all choices of analysis and all variants of the specification.
 
     Parameters
     ----------
-    results, kind, estimand
-        As for :func:`opinionsim.analysis.choice_effects`.
+    results, kind, estimand, wording
+        As for :func:`variant_effects`.
 
     Returns
     -------
@@ -189,11 +195,11 @@ def robustness_frame(results: Results, kind: str | None = None, estimand: Estima
     if analysis.decides is None:
         raise SpecError("robustness is that of a contrast: declare it as analysis.primary in the specification")
     usual = analysis.model_copy(update={"choices": None})
-    ((_, reference),) = choice_effects(results, usual, kind, estimand)
+    ((_, reference),) = choice_effects(results, usual, kind, estimand, wording)
     # The rows are about the same, also where runs of a topic are missing.
     about = estimand or analysis.estimand or (reference.estimate.estimand if reference.estimate.unit else None)
-    choices = list(choice_effects(results, analysis, kind, about))
-    variants = variant_effects(results, kind, about)
+    choices = list(choice_effects(results, analysis, kind, about, wording))
+    variants = variant_effects(results, kind, about, wording)
     varied = [way for way in ChoicesSpec.model_fields if len({choice[way] for choice, _ in choices}) > 1]
     rows = []
     for choice, effect in choices:
@@ -271,9 +277,11 @@ def _not_varied(results: Results, changed: list[str], ways: list[str]) -> str:
     return f"Not varied: {', '.join(left)}." if left else ""
 
 
-def robustness_table(results: Results, kind: str | None = None, estimand: Estimand | None = None) -> Table:
+def robustness_table(
+    results: Results, kind: str | None = None, estimand: Estimand | None = None, wording: str | None = None
+) -> Table:
     """The table of :func:`robustness_frame`, whose parameters and errors it has."""
-    frame = robustness_frame(results, kind, estimand)
+    frame = robustness_frame(results, kind, estimand, wording)
     level = f"{100 * frame.attrs['level']:.4g} %"
     rows = []
     for row in frame.to_dict("records"):

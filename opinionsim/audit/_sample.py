@@ -285,6 +285,9 @@ def write_files(sample: Sample, coders: Sequence[str], folder: str | Path) -> li
     guide.write_text(
         "Read each text by itself. In the column label, give the opinion that its author expresses of the claim:\n"
         f"{points}\n    {NO_OPINION}  the text expresses no opinion of the claim\n"
+        "The lowest number is the opinion most against the claim, the highest the one most for it. Judge what the text "
+        "says,\nnot whether the claim is true. N is also right where the author declines to answer, or speaks as a "
+        "language model.\n"
         "Texts may call the claim Theory XYZ or this theory.\n"
         "Label every row, change no other column, and do not talk about the texts until all coders are done.\n",
         encoding="utf-8",

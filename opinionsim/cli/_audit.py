@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from opinionsim.cli._console import note, say
-from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, Tables
+from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, Tables, assignments
 from opinionsim.cli._outputs import Estimand, Kind, print_tables
 from opinionsim.cli._stores import read_results
+from opinionsim.errors import SpecError
 from opinionsim.watching import spelled
 
 AuditName = Annotated[
@@ -93,6 +94,7 @@ def score(
     store: StorePath,
     files: Annotated[list[Path] | None, typer.Argument()] = None,
     coder: str | None = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE")] = None,
     mirror: bool = False,
     audit: AuditName = None,
     experiment: ExperimentName = None,
@@ -108,11 +110,15 @@ def score(
         Files of coders, filled in.
     coder : MODEL
         A chat model that labels too, as a check of consistency.
+    settings
+        An option of the classifier chat, for that model.
     mirror
         Also code each text with the opposite claim.
     """
     from opinionsim.audit import asked, keep, keep_findings, read_files, sample_of, score_tables
 
+    if settings and coder is None:
+        raise SpecError("--set is for the model of --coder, which is not given")
     results = read_results(store, experiment, design)
     drawn = sample_of(results, audit)
     if files:
@@ -120,7 +126,7 @@ def score(
     if coder is not None:
         from opinionsim.classifiers import load_classifier
 
-        model = load_classifier("chat", drawn.scale, model=coder)
+        model = load_classifier("chat", drawn.scale, **{**assignments(settings, "--set"), "model": coder})
         drawn = keep(results, drawn, {coder: asked(drawn, model)}, "model")
     print_tables(score_tables(results, drawn, mirror=mirror), csv, as_json=as_json)
     for text in keep_findings(results, drawn):

@@ -123,7 +123,7 @@ def table(
         else:
             made += analysis.contrast_tables(runs, measured, declared, values, kind, wording, estimand)
             if declared.choices or results.spec.get("robustness"):
-                made.append(analysis.robustness_table(results, kind, estimand))
+                made.append(analysis.robustness_table(results, kind, estimand, wording))
         made += analysis.missing_tables(runs, opinions, agents, turns, measured, kind, wording)
     if values is not None:
         made.append(analysis.further_table(runs, measured, values, kind, wording, estimand))

@@ -315,7 +315,8 @@ def report(url: str, summary: Summary) -> None:
     """Print the result of a sweep, and why runs failed."""
     if summary.already == summary.total:
         whole = f"all {summary.total:,} runs were" if summary.total != 1 else "the run was"
-        note(f"{whole} complete already; no call was made")
+        called = f"{counted(summary.made, 'call')} made to code texts" if summary.made else "no call was made"
+        note(f"{whole} complete already; {called}")
     else:
         note(
             f"{summary.complete} of {counted(summary.total, 'run')} complete after {summary.seconds:.1f} s; "

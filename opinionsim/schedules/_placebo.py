@@ -10,10 +10,7 @@ from opinionsim.registry import part
 from opinionsim.schedules._dyadic import Dyads
 from opinionsim.schedules._external import OutsideInteraction
 from opinionsim.schedules._interaction import Setting
-from opinionsim.schedules._turns import Turn
-
-#: Posts of strangers about nothing that anybody disputes.
-_OFF_TOPIC = tuple(Path(__file__).with_name("placebo.txt").read_text(encoding="utf-8").splitlines())
+from opinionsim.schedules._turns import External, Turn
 
 
 @part("interaction", name="placebo")
@@ -31,11 +28,18 @@ class Placebo(OutsideInteraction, Dyads):
     @property
     def given(self) -> str | tuple[str, ...]:
         """The posts, or the path of their file."""
-        return _OFF_TOPIC if self.messages is None else self.messages
+        if self.messages is not None:
+            return self.messages
+        return tuple(Path(__file__).with_name("off_topic.txt").read_text(encoding="utf-8").splitlines())
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
-        """A ``write`` and a ``review`` a step."""
+        """A ``write`` and a ``review`` a step; nobody is shown a post twice before it has been shown all of them."""
         # A stream of their own, so that the pairs stay those of dyads.
-        shown = self.shown(setting, setting.stream("placebo"))
+        rng, names = setting.stream("placebo"), list(self.externals(setting))
+        unread: dict[int, list[str]] = {}
         for turn in super().turns(setting):
-            yield replace(turn, reads=(shown[turn.step - 1],)) if turn.act == "review" else turn
+            name = names[(turn.step - 1) % len(names)]
+            if turn.act == "review" and self.order == "random":
+                left = unread.get(turn.agent) or rng.permutation(names).tolist()
+                name, *unread[turn.agent] = left
+            yield replace(turn, reads=(External(name),)) if turn.act == "review" else turn

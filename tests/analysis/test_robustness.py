@@ -21,6 +21,7 @@ from opinionsim.analysis import (
     verdicts,
 )
 from opinionsim.contrasts import ContrastSpec
+from opinionsim.errors import SpecError
 from opinionsim.running import under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results
@@ -91,6 +92,23 @@ def test_variants_are_compared_by_block_and_scripted_ones_have_no_finding(study:
     assert "each at 98.75 % (Bonferroni)" in notes
     assert "Share of prompts.variant in the variance over its 5 levels and 3 topics" in notes
     assert "Not varied: model, memory, temperature, order, network, classifiers, sparse." in notes
+
+
+def test_a_wording_that_is_asked_for_is_that_of_choices_and_variants_without_it_keep_their_own(
+    study: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = np.where(study.runs["replicate"] == 0, "default@0123", "default@4567")
+    monkeypatch.setitem(study._frames, "runs", study.runs.assign(wording=words, begun_at=study.runs["replicate"] * 1.0))
+    first, last = (robustness_frame(study, wording=name).set_index("label") for name in ("default@0123", None))
+    reports = study.metrics[(study.metrics["kind"] == "report") & (study.metrics["replicate"] == 0)]
+    means = reports.merge(study.runs, on=["run_id", "cell"]).groupby("confirmation_bias")["diversity"].mean()
+    usual = "texts: report, last: 1, truncated: missing"
+    assert first.loc[usual, "difference"] == pytest.approx(means["strong"] - means["none"])
+    assert last.loc[usual, "difference"] != first.loc[usual, "difference"]
+    variants = first[first["of"] == "agent"]
+    np.testing.assert_array_equal(variants["difference"], last.loc[variants.index, "difference"])
+    with pytest.raises(SpecError, match="no wording of the prompts begins with 'quack'"):
+        robustness_table(study, wording="quack")
 
 
 def test_a_variant_has_runs_of_the_same_experiment_and_tables_show_the_specification(study: Results) -> None:

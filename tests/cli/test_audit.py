@@ -66,6 +66,10 @@ def test_bad_labels_are_one_message_and_nothing_is_kept(copied: Path, invoke: In
     assert copied.read_bytes() == before
     assert invoke("audit", "correct", copied).exit_code == 2
     assert invoke("audit", "score", copied, "--coder", "scripted").exit_code == 2
+    alone = invoke("audit", "score", copied, "--set", "temperature=1")
+    assert (alone.exit_code, "which is not given" in alone.stderr) == (2, True)
+    wrong = invoke("audit", "score", copied, "--coder", "openai:m", "--set", "reask=-1")
+    assert (wrong.exit_code, "reask" in wrong.stderr) == (2, True)
 
 
 def test_measure_adds_an_instrument_and_simulates_nothing(copied: Path, invoke: Invoke) -> None:
