@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         variant_effects as variant_effects,
         verdicts as verdicts,
     )
-    from opinionsim.analysis._sizes import size_table as size_table, study_sizes as study_sizes
+    from opinionsim.analysis._sizes import least as least, size_table as size_table, study_sizes as study_sizes
     from opinionsim.analysis._table import (
         Table as Table,
         finished as finished,

@@ -98,9 +98,9 @@ def study_sizes(
     for variance, factor in (("pilot", 1.0), ("upper bound", math.sqrt(df / float(chdtri(df, _BOUND))))):
         wanted = half_width / factor
         ways: list[tuple[str, int | None, int | None]] = [("as specified", *size)]
-        ways.append(("more replicates", size[0], _least(lambda n: spread(size[0], n), wanted, level)))
+        ways.append(("more replicates", size[0], least(lambda n: _attained(spread(size[0], n), level)[0], wanted)))
         if own.estimand == "topics-like-these":
-            ways.append(("more topics", _least(lambda n: spread(n, size[1]), wanted, level), size[1]))
+            ways.append(("more topics", least(lambda n: _attained(spread(n, size[1]), level)[0], wanted), size[1]))
         for way, topics, replicates in ways:
             attained = (math.nan,) * 3
             if topics is not None and replicates is not None:
@@ -166,10 +166,10 @@ def size_table(experiment: Experiment, forecast: Forecast, pilot: Results, half_
     return finished(title, frame, (("variance", "size", *heads),), rows, 2, notes, "sizes")
 
 
-def _least(spread: Callable[[int], Spread], half_width: float, level: float) -> int | None:
-    """The least number whose interval is no wider; None where none is."""
-    sizes = range(2, _MOST)
-    place = bisect_left(sizes, -half_width, key=lambda n: -_attained(spread(n), level)[0])
+def least(half: Callable[[int], float], wanted: float, most: int = _MOST) -> int | None:
+    """The least number from 2 to `most` whose half-width is no wider than wanted; None where none is."""
+    sizes = range(2, most + 1)
+    place = bisect_left(sizes, -wanted, key=lambda n: -half(n))
     return None if place == len(sizes) else sizes[place]
 
 

@@ -73,10 +73,6 @@ class Study(NamedTuple):
         """Labels, (runs, k)."""
         return np.asarray(self.pairs.sum(axis=2))
 
-    def of(self, runs: np.ndarray) -> Study:
-        """The study of some of its runs."""
-        return Study(self.readings[runs], self.pairs[runs])
-
 
 def misclassification(pairs: np.ndarray) -> np.ndarray:
     """Probability of each reading given the true point, (k, k), from labelled texts alone.
@@ -209,8 +205,8 @@ def _fitted(study: Study, family: Family, draws: np.random.Generator) -> tuple[f
 
 def _missed(study: Study, family: Family, draws: np.random.Generator) -> float:
     """What a simulated study misses the diversity by that runs like its own have on average."""
-    n_runs = len(study.readings)
-    _, errors, mixture = _fitted(study.of(draws.integers(n_runs, size=n_runs)), family, draws)
+    drawn = draws.integers(n_runs := len(study.readings), size=n_runs)
+    _, errors, mixture = _fitted(Study(study.readings[drawn], study.pairs[drawn]), family, draws)
     shares = mixture.shares / mixture.shares.sum(axis=1, keepdims=True)
     labels, unlabelled = np.rint(study.pairs.sum(axis=(1, 2))).astype(int), study.readings.sum(axis=1)
     classes = draws.choice(len(shares), p=mixture.weights, size=(_SETS, n_runs))

@@ -111,11 +111,9 @@ def _error(texts: pd.DataFrame) -> dict[str, float]:
 def _coefficients(labels: np.ndarray, texts: pd.DataFrame, sample: Sample, seed: int) -> dict[str, Any]:
     """Coefficients of labels (coders, texts), the ends of their intervals, and reasons; only ``n`` below 50 texts."""
     n = int(((~np.isnan(labels)).sum(axis=0) > 1).sum())
-    if n < ENOUGH:
-        return {"n": n, **dict.fromkeys(_COEFFICIENTS, math.nan)}
-    found = coefficients(labels, sample.scale.points, 1 / texts["probability"].to_numpy(float), seed)
     row: dict[str, Any] = {"n": n, **dict.fromkeys(_COEFFICIENTS, math.nan)}
-    for name, own in found.items():
+    weights = 1 / texts["probability"].to_numpy(float)
+    for name, own in coefficients(labels, sample.scale.points, weights, seed).items() if n >= ENOUGH else ():
         row |= {name: own.value, f"{name}_ci_low": own.low, f"{name}_ci_high": own.high, f"{name}_reason": own.reason}
     return row
 
@@ -149,12 +147,14 @@ def _agreement(results: Results, sample: Sample, texts: pd.DataFrame, used: list
     for names in [*map(list, combinations(labels.columns, 2)), *([used] if used[2:] else [])]:
         found = _coefficients(labels[names].to_numpy(float).T, texts, sample, seed)
         rows.append({"of": " and ".join(names), "texts": "all", **found})
+    divided = labels[used].isna().mean(axis=1).between(0, 1, "neither").sum()
     people = "people" if people_of(sample) else "chat models: a check of consistency, not of validity"
     reasons = {str(value) for row in rows for name, value in row.items() if name.endswith("_reason")}
     notes = [
         f"Audit {sample.audit.audit_id}: {len(texts)} texts of kind {sample.audit.sample['kind']}, labelled by "
         f"{', '.join(used)} ({people}); no opinion in {int(texts['label'].isna().sum())} of them, which do not count.",
         *([_RULE] if used[1:] else []),
+        f"Texts in which some coders find an opinion and others none: {divided}; they are not compared there.",
         "Kappa: Cohen 1960; weighted kappa: Cohen 1968, quadratic weights; alpha: Krippendorff 2011. Weighted by "
         "inverse inclusion probabilities; intervals of 95 % from 999 resamples of texts.",
         f"Below {ENOUGH} labelled texts no coefficient is given; the table of labels and readings has all.",
@@ -186,7 +186,8 @@ def _errors(sample: Sample, texts: pd.DataFrame) -> Table:
                 ends = {"gap": gap, "gap_ci_low": gap - half, "gap_ci_high": gap + half}
                 told.append(f"{second['texts']} less {first['texts']} {number_text(ends, 'gap')}")
     notes = [
-        "Error: reading less label, weighted by inverse inclusion probabilities; interval of 95 % for these texts.",
+        "Error: reading less label, weighted by inverse inclusion probabilities; interval of 95 % for these texts "
+        "alone; `audit correct` has that over topics and blocks.",
         f"Errors differ between conditions, which can make a finding or hide one: {'; '.join(told)}."
         if told
         else "No difference of errors between conditions stands out of its interval; small ones may be there.",

@@ -56,11 +56,13 @@ def correction_tables(
     texts, by = texts.assign(evidence=texts["evidence_of_run"]), axes_of(sample)
     frame, contrasts, estimates = bias_frames(texts, labels, by, estimand or analysis_of(results.spec).estimand)
     shown = {name: name for name in (*by, "labels", "error", *BOTH)}
+    late = int((texts["begun_at"] > sample.audit.made_at).sum())
     notes = [
         f"Corrected by {int(labels['label'].notna().sum())} labels of {', '.join(people)} on texts of kind {kind}, "
         f"audit {sample.audit.audit_id}, by the difference estimator with inverse inclusion probabilities. Error: "
         "reading less label, which the correction takes away. Intervals of corrected means hold runs and audit.",
         *interval_notes(*estimates),
+        f"Texts of runs begun after the sample was drawn, whose errors it tells if they are alike: {late}.",
     ]
     made = [sample.table("bias", "Mean opinion as read and corrected", frame, shown, len(by), notes)]
     if len(contrasts):
@@ -84,15 +86,14 @@ def _diversity(texts: pd.DataFrame, labels: pd.DataFrame, sample: Sample, simula
             row |= {"raw": found.raw, family: found.corrected, f"{family}_removed": found.removed}
             row |= {f"{family}_ci_low": found.low, f"{family}_ci_high": found.high}
         rows.append(row)
-    shown = {axis: axis for axis in by} | {"labels": "labels", "raw": "raw", "free": "free classes"}
-    shown |= {"camps": "one or two camps"}
+    shown = {name: name for name in (*by, "labels", "raw")} | {"free": "free classes", "camps": "one or two camps"}
     notes = [
         "A sensitivity figure: how much noise adds to diversity depends on what true opinions look like. Free classes: "
         "runs belong to classes with any shares on the scale; one or two camps: with one mode, or two. Where both "
         "differ, the labels do not tell. The errors of the instrument come from labels alone.",
-        f"{simulations} simulated studies of this size, whose truths differ as much as the labels leave open, say how "
-        "far such numbers are off. The mean of that is taken away; intervals, from 50 studies on, leave out the one in "
-        "fifty that is farthest off on either side. Standard deviations have ddof 0.",
+        f"Simulated studies of this size, whose truths differ as much as the labels leave open: {simulations}. Their "
+        "mean error is taken away; intervals, from 50 studies on, leave out the one in fifty that is farthest off on "
+        "either side. Standard deviations have ddof 0.",
     ]
     rows = [dict.fromkeys(shown, math.nan) | row for row in rows]
     return sample.table("diversity", "Diversity as read and corrected", rows, shown, len(by), notes)
