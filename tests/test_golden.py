@@ -76,7 +76,7 @@ FIGURES: dict[str, Callable[[osim.Results], Any]] = {
 }
 
 #: One experiment of each way to carry out and to report; verification takes the others too.
-OFTEN = ("chuang2024/tables", "classic_quickstart", "consensus_quickstart", "controls", "demo", "events",
+OFTEN = ("classic_quickstart", "consensus_quickstart", "demo", "events",
          "plurals/charter_school", "room_quickstart", "structures")  # fmt: skip
 
 
