@@ -66,6 +66,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return osim.run(experiment, store=url)
 
 
+@pytest.mark.long
 def test_choices_are_crossed_in_full_and_the_usual_one_equals_the_table_of_contrasts(study: Results) -> None:
     frame = robustness_frame(study)
     choices = frame[frame["of"] == "analysis"]

@@ -151,6 +151,7 @@ def test_a_sample_of_arrangements_comes_close_to_all() -> None:
     assert abs(drawn.p_value - p) < 4 * 2 * math.sqrt(p / 2 * (1 - p / 2) / 3431)
 
 
+@pytest.mark.long
 def test_permutation_tests_hold_their_level() -> None:
     """Of 400 comparisons of equals, 10 % give or take four standard errors are below 0.1."""
     draw = np.random.default_rng(8)

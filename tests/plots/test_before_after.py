@@ -211,6 +211,7 @@ def test_panels_name_conditions_and_show_the_control_beside() -> None:
     assert len(without.legends[0].get_texts()) == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "columns"), [(84, 1), (174, 2)])
 def test_structures_of_a_store_are_compared_at_the_width_of_a_column_and_of_a_page(
     results: Results, width: float, columns: int

@@ -163,7 +163,7 @@ def test_the_source_may_have_another_kind_of_interaction(kind: str) -> None:
     assert all(each.difference == "" for each in replay(results))
 
 
-@pytest.mark.parametrize("calls", [0, 30, 61, 90, 115, 131])
+@pytest.mark.parametrize("calls", [30, 115, *(pytest.param(each, marks=pytest.mark.long) for each in (0, 61, 90, 131))])
 def test_yoked_runs_and_forks_go_on_where_they_were_interrupted(calls: int) -> None:
     expected = finished(BOTH, "whole.sqlite")
     stopped = ended(changed(BOTH, execution={"budget": {"calls": calls}}), "s.sqlite", slots=3)
