@@ -21,8 +21,9 @@ demo: .venv/.ready ## first figure: no key, no network
 	$(BIN)/opinionsim demo
 
 # Bytecode is kept whatever the environment says: each worker, and each process that tests start, loads the same files.
-test: .venv/.ready-test ## run the tests but for those of `verify`
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadfile -m "not long" tests
+# Workers begin with a half of the tests each, so that few rooms need what they load or start in both.
+test: .venv/.ready-test ## run the tests but for those of `verify`, properties on few examples
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal --hypothesis-profile brief -m "not long" tests
 
 check: .venv/.ready-dev ## lint and type-check
 	$(BIN)/ruff check
@@ -33,8 +34,8 @@ format: .venv/.ready-lint ## format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-verify: .venv/.ready-test .venv/.ready-verification ## long tests, closed forms, statistics, durability; figures in results/verification
-	OPINIONSIM_FLIPS=100 $(BIN)/pytest -n auto --dist loadfile -m long tests
+verify: .venv/.ready-test .venv/.ready-verification ## long tests, all examples, closed forms, statistics, durability; figures in results/verification
+	OPINIONSIM_FLIPS=100 $(BIN)/pytest -n auto --dist loadfile --hypothesis-profile local -m "long or hypothesis" tests
 	OPINIONSIM_FIGURES=results/verification $(BIN)/pytest verification
 
 constraints: ## resolve constraints/py311.txt anew (needs uv)

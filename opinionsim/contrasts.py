@@ -13,6 +13,9 @@ from opinionsim.documents import DocumentModel, validate
 FRAMING = "topic.framing"
 OF_FRAMINGS: Mapping[str, float] = {"truth-pull": -1.0, "agreement-bias": 1.0}
 
+#: Level of a condition that a run does not have, as a control may not.
+NOT_SET = "not set"
+
 #: Fields whose change is one of the whole system.
 _OF_THE_SYSTEM = ("interaction.network", "population.size")
 
@@ -39,7 +42,7 @@ class ContrastSpec(DocumentModel):
     framings of each topic `truth-pull`, (B_truth - B_falsehood)/2, or `agreement-bias`, (B_truth + B_falsehood)/2."""
     of: dict[str, Level | tuple[Level, ...]] = Field(default_factory=dict)
     """Conditions by axes of the sweep and their levels, several of which are averaged, as is every axis that is not
-    named. Nothing takes all conditions."""
+    named. `not set` stands for runs of grids that lack the axis. Nothing takes all conditions."""
     less: dict[str, Level | tuple[Level, ...]] | None = None
     """Conditions to subtract. Null subtracts nothing: the measure is compared with 0."""
     smallest: float | None = Field(None, gt=0)

@@ -28,6 +28,8 @@ os.environ["MPLBACKEND"] = "Agg"
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True, database=None, max_examples=25)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+# What `make test` takes; `make verify` tries properties with all examples.
+settings.register_profile("brief", settings(), max_examples=25)
 
 
 def pytest_collection_finish() -> None:

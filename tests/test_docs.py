@@ -72,7 +72,17 @@ def _run_shell(block: Block) -> None:
 MODEL_PAGES = {f"docs/classic/{name}.md" for name in MODELS}
 
 
-@pytest.mark.parametrize("page", sorted({block.page for block in BLOCKS if block.run} - MODEL_PAGES))
+#: Pages whose blocks take seconds.
+LONG_PAGES = {f"docs/{name}.md" for name in ("audit", "coming_from_netlogo", "controls")}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.long) if page in LONG_PAGES else page
+        for page in sorted({block.page for block in BLOCKS if block.run} - MODEL_PAGES)
+    ],
+)
 def test_marked_blocks_run(page: str) -> None:
     run_marked(page)
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from opinionsim.engine import Engine
 from opinionsim.errors import OpinionSimError, ScheduleError
@@ -27,6 +27,7 @@ from opinionsim.schedules import (
 )
 from opinionsim.testing import run_virtual
 from tests.support.engines import ACTS, Clerk, Client, Decided, Listed, Run, chain
+from tests.support.examples import examples
 
 
 @st.composite
@@ -75,7 +76,7 @@ def _calls_graph(schedule: Listed, calls_per_event: int) -> nx.DiGraph:
     return graph
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(schedules(), st.integers(0, 2))
 def test_critical_path_and_width_equal_those_of_the_graph_of_calls(schedule: Listed, calls_per_event: int) -> None:
     graph = _calls_graph(schedule, calls_per_event)
@@ -85,7 +86,7 @@ def test_critical_path_and_width_equal_those_of_the_graph_of_calls(schedule: Lis
     assert len(levels) == (nx.dag_longest_path_length(graph) + 1 if graph else 0)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(schedules(), st.integers(0, 2))
 def test_the_engine_needs_the_critical_path_and_no_longer(schedule: Listed, calls_per_event: int) -> None:
     bound = critical_path(schedule, calls_per_event=calls_per_event)
@@ -95,7 +96,7 @@ def test_the_engine_needs_the_critical_path_and_no_longer(schedule: Listed, call
     assert run.client.peak == bound.peak_width
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(schedules(), st.integers(1, 4), st.integers(0, 1))
 def test_with_few_slots_the_engine_keeps_to_grahams_bound(schedule: Listed, slots: int, calls_per_event: int) -> None:
     """List scheduling with unit jobs takes at most work / slots + (1 - 1 / slots) * path."""
@@ -500,7 +501,7 @@ def test_a_step_outside_the_schedule_is_refused(step: int) -> None:
 # -- whenever it ends --------------------------------------------------------------------------------
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(schedules(), st.integers(1, 4), st.floats(0, 12), st.integers(0, 1), st.booleans())
 def test_after_stop_or_cancel_no_task_is_left_and_no_slot_is_held(schedule, slots, at, calls_per_event, hard) -> None:
     async def story() -> None:

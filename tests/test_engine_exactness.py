@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage
 
 from opinionsim.engine import Engine
@@ -23,6 +23,7 @@ from opinionsim.llm import Entry, MemoryJournal, ReplayOnly, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage, Message, Reading, as_message
 from opinionsim.schedules import ActSpec, Event, External, Schedule, Turn, n_members, named, with_events
 from opinionsim.testing import run_virtual
+from tests.support.examples import examples
 
 
 def _fussy(part: str, text: str, received: tuple[Message, ...]) -> int:
@@ -265,7 +266,7 @@ async def _run(engine: Engine, horizon: int | None) -> list[tuple]:
 latencies = st.lists(st.floats(0.0, 9.0, allow_nan=False), min_size=1, max_size=7)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     schedules(),
     latencies,
@@ -284,7 +285,7 @@ def test_any_order_of_execution_equals_the_sequential_run(schedule, latency, slo
     assert found == expected
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(schedules(), latencies, st.integers(1, 6), st.booleans(), st.floats(0.0, 60.0), st.data())
 def test_killed_and_resumed_and_replayed_runs_equal_the_sequential_run(
     schedule, latency, slots, reflects, kill_at, data
@@ -312,7 +313,7 @@ def test_killed_and_resumed_and_replayed_runs_equal_the_sequential_run(
     run_virtual(story())
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(schedules(), latencies, st.integers(1, 4), st.booleans(), st.sampled_from("0123456789abcdef"))
 def test_a_failed_call_stops_the_run_keeps_what_arrived_and_is_made_good_by_a_resume(
     schedule, latency, slots, reflects, fail

@@ -14,6 +14,7 @@ _FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 NOTEBOOKS = sorted(_FOLDER.glob("*.py"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs(notebook: Path, tmp_path: Path) -> None:
     """In a process and a folder of its own, without a warning, and it draws every figure it announces."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage
 
 from opinionsim.assembly import assemble
@@ -22,6 +22,7 @@ from opinionsim.messages import ChatMessage
 from opinionsim.simulation import Simulation
 from opinionsim.specification import load_experiment
 from opinionsim.testing import NumberedReplies, run_virtual
+from tests.support.examples import examples
 
 pytestmark = pytest.mark.long
 
@@ -155,7 +156,7 @@ def _from(waits: Sequence[float]) -> Callable[[int], float]:
     return lambda seed: waits[seed % len(waits)]
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(structures(), latencies, st.integers(1, 6))
 def test_any_slots_and_latencies_give_the_turns_of_one_call_at_a_time(
     spec: dict[str, Any], waits: list[float], slots: int
@@ -175,7 +176,7 @@ def test_any_slots_and_latencies_give_the_turns_of_one_call_at_a_time(
             assert condition == "refused" or bool(text.strip()) == (condition in ("answered", "truncated"))
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(structures(), latencies, st.integers(1, 6), st.floats(0.0, 30.0), st.data())
 def test_a_run_that_was_killed_and_resumed_equals_one_that_was_not(
     spec: dict[str, Any], waits: list[float], slots: int, kill_at: float, data: st.DataObject
@@ -202,7 +203,7 @@ def test_a_run_that_was_killed_and_resumed_equals_one_that_was_not(
         assert _ended(spec, survived, ReplayOnly())[0] == expected
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(structures(), latencies, st.integers(1, 4), st.sampled_from(["0", "89", "3f"]))
 def test_a_failure_names_agent_and_step_and_a_later_run_makes_it_good(
     spec: dict[str, Any], waits: list[float], slots: int, fails: str

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from opinionsim.analysis._choices import choice_effects as choice_effects
     from opinionsim.analysis._contrasts import (
         Effect as Effect,
+        condition_column as condition_column,
         contrast_tables as contrast_tables,
         differences as differences,
         effect as effect,
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
     from opinionsim.analysis._elections import election_table as election_table
     from opinionsim.analysis._estimates import (
         ESTIMANDS as ESTIMANDS,
+        Estimand as Estimand,
         Estimate as Estimate,
         Spread as Spread,
         adjusted as adjusted,
         estimate as estimate,
+        no_estimate as no_estimate,
         spread_of as spread_of,
     )
     from opinionsim.analysis._missing import missing_tables as missing_tables
@@ -33,8 +36,13 @@ if TYPE_CHECKING:
         variant_effects as variant_effects,
         verdicts as verdicts,
     )
-    from opinionsim.analysis._sizes import size_table as size_table, study_sizes as study_sizes
-    from opinionsim.analysis._table import Table as Table, mean_text as mean_text
+    from opinionsim.analysis._sizes import least as least, size_table as size_table, study_sizes as study_sizes
+    from opinionsim.analysis._table import (
+        Table as Table,
+        finished as finished,
+        mean_text as mean_text,
+        number_text as number_text,
+    )
     from opinionsim.analysis._tables import (
         further_table as further_table,
         table as table,
@@ -42,7 +50,11 @@ if TYPE_CHECKING:
         table2 as table2,
         tables as tables,
     )
-    from opinionsim.analysis._units import unit_frame as unit_frame
+    from opinionsim.analysis._units import (
+        interval_notes as interval_notes,
+        unit_frame as unit_frame,
+        with_intervals as with_intervals,
+    )
     from opinionsim.analysis._verdicts import verdict_table as verdict_table
 
 __getattr__, __dir__ = on_first_use(__name__)

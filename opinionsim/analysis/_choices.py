@@ -24,7 +24,11 @@ _MOMENTS, _SERIES = ["bias", "diversity"], ["run_id", "cell", "instrument_id"]
 
 
 def choice_effects(
-    results: Results, analysis: AnalysisSpec, kind: str | None = None, estimand: Estimand | None = None
+    results: Results,
+    analysis: AnalysisSpec,
+    kind: str | None = None,
+    estimand: Estimand | None = None,
+    wording: str | None = None,
 ) -> Iterator[tuple[dict[str, Any], Effect]]:
     """The primary contrast under every combination of the choices of an analysis.
 
@@ -38,6 +42,8 @@ def choice_effects(
         Kind of text where the choices name none, as for :func:`opinionsim.analysis.table`.
     estimand : str, optional
         As for :func:`opinionsim.analysis.estimate`; default that of the analysis.
+    wording : str, optional
+        As for :func:`opinionsim.analysis.table`.
 
     Yields
     ------
@@ -47,7 +53,7 @@ def choice_effects(
     """
     chosen, only = analysis.choices or ChoicesSpec(), analysis.deciding
     ((name, contrast),) = only.contrasts.items()
-    runs, _ = one_wording(results.ordered_runs)
+    runs, _ = one_wording(results.ordered_runs, wording)
 
     @cache
     def coded(classifier: str | None, cut_off: str | None) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from opinionsim.analysis._estimates import (
     no_estimate,
     usual_estimand,
 )
-from opinionsim.analysis._table import Table, finished, interval_text, p_text
+from opinionsim.analysis._table import Table, finished, number_text, p_text
 from opinionsim.analysis._units import METRIC_KEYS, default_axes, interval_notes, key_of, unit_frame, usable_runs
 from opinionsim.contrasts import FRAMING, AnalysisSpec, ContrastSpec, Level
 from opinionsim.errors import SpecError
@@ -168,13 +168,16 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
 def condition_column(columns: Iterable[str], path: str, name: str) -> str:
     """The column of a condition: its path as it is swept, or the named one that says the same.
 
+    A field that is swept as a whole has the labels of the sweep in a column beside the named one, which tells the same
+    of runs of different cells, as of a fork and its source.
+
     Raises
     ------
     SpecError
         If there is none.
     """
     valid = [column for column in columns if column != "topic"]
-    for column in (path, f"sweep.{path}", path.rpartition(".")[2]):
+    for column in (f"sweep.{path}", path, path.rpartition(".")[2]):
         if column in valid:
             return column
     raise SpecError(f"{name}: {path!r} is no condition of these runs; valid: {', '.join(valid) or 'none'}")
@@ -246,6 +249,9 @@ def declared_effects(
     if not contrasts:
         return []
     paths = {path: name for name, contrast, _ in contrasts for _, side in contrast.terms for path in side}
+    if not analysis.contrasts:
+        # Exploratory ones name columns of the frame, as the axes do.
+        paths = {FRAMING: "contrast"}
     axes = [axis for axis in default_axes(usable) if axis != "topic"]
     by = list(dict.fromkeys([*(condition_column(usable.columns, path, name) for path, name in paths.items()), *axes]))
     measures = list(dict.fromkeys(contrast.quantity for _, contrast, _ in contrasts))
@@ -334,8 +340,7 @@ def contrast_tables(
     shown = [head for head in cells[0] if any(each[head] != "-" for each in cells)]
     rows = [tuple(each[head] for head in shown) for each in cells]
     notes = [*interval_notes([each.estimate for each in effects]), *_notes(effects)]
-    made = finished("Contrasts", frame, (tuple(shown),), rows, 2, notes)
-    return [replace(made, rows=tuple(rows), name="contrasts")]
+    return [finished("Contrasts", frame, (tuple(shown),), rows, 2, notes, "contrasts")]
 
 
 def _record(each: Effect, p: float) -> dict[str, Any]:
@@ -344,26 +349,21 @@ def _record(each: Effect, p: float) -> dict[str, Any]:
     size = own.effect if each.tested else (math.nan,) * 3
     return {
         **{"contrast": each.name, "measure": each.contrast.measure, "role": each.role},
-        **dict(
-            zip(("difference", "difference_ci_low", "difference_ci_high"), (own.mean, own.low, own.high), strict=True)
-        ),
+        **own.columns("difference"),
         **dict(zip(("d_z", "d_z_ci_low", "d_z_ci_high"), size, strict=True)),
         **dict(zip(("p_sign_flip", "p_sign_flip_least"), each.sign_flips(), strict=True)),
         **{"p": each.p_value, "p_reported": p, "smallest": each.smallest, "finding": each.finding},
-        **{name: getattr(own, name) for name in ("estimand", "unit", "n", "units", "method", "level", "left_out")},
-        **{"no_interval": own.reason, "evidence": each.evidence},
+        **{"n": own.n, **own.basis, "evidence": each.evidence},
     }
 
 
 def _printed(record: Mapping[Any, Any]) -> dict[str, str]:
     """A contrast as printed, by heading; a dash where there is nothing."""
-    size = interval_text(record["d_z"], record["d_z_ci_low"], record["d_z_ci_high"])
-    ends = record["difference_ci_low"], record["difference_ci_high"]
     return {
         "contrast": record["contrast"],
         "role": record["role"],
-        "difference [95 % CI]": interval_text(record["difference"], *ends),
-        "d_z [95 % CI]": "-" if math.isnan(record["d_z"]) else size,
+        "difference [95 % CI]": number_text(record, "difference"),
+        "d_z [95 % CI]": number_text(record, "d_z", "-"),
         "p": p_text(record["p_reported"]),
         "sign-flip p": p_text(record["p_sign_flip"]),
         "finding": record["finding"] or "-",
@@ -372,6 +372,7 @@ def _printed(record: Mapping[Any, Any]) -> dict[str, str]:
 
 def _notes(effects: Sequence[Effect]) -> Iterator[str]:
     """What is compared, and how contrasts are paired and tested."""
+    yield from (f"{each.name}: {_compared(each.contrast)}." for each in effects if each.role != "exploratory")
     measures = {each.contrast.measure for each in effects}
     yield from (said for measure, said in _MEANINGS.items() if measure in measures)
     yield "Differences are taken within topics and blocks, for which complete runs of all conditions are there."
@@ -395,3 +396,16 @@ def _notes(effects: Sequence[Effect]) -> Iterator[str]:
         )
     if any(each.scripted for each in effects):
         yield NO_FINDING
+
+
+def _compared(contrast: ContrastSpec) -> str:
+    """A contrast in words: its measure, and the conditions of either side."""
+    sides = [
+        " and ".join(
+            f"{path} = {' or '.join(map(str, levels if isinstance(levels, tuple) else (levels,)))}"
+            for path, levels in side.items()
+        )
+        for side in (contrast.of, contrast.less)
+        if side is not None
+    ]
+    return f"{contrast.measure}, {' less '.join(side or 'all conditions' for side in sides)}"

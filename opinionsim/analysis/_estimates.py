@@ -68,6 +68,10 @@ class Spread(NamedTuple):
         p: np.ndarray = stdtr(self.df, (null - self.mean[..., None]) / self.errors).max(axis=-1)
         return p
 
+    def p_within(self, bound: float) -> np.ndarray:
+        """P-values (...) of two one-sided tests of a mean that is not between -bound and bound (Lakens 2017)."""
+        return np.asarray(np.maximum(self.p_above(-bound), self._replace(mean=-self.mean).p_above(-bound)))
+
 
 def _units(values: np.ndarray, method: str) -> Spread:
     """The mean of independent units (..., n) with its t interval."""
@@ -101,17 +105,16 @@ def _within(grid: np.ndarray) -> Spread:
 
 def _crossed(grid: np.ndarray) -> Spread:
     """Crossed blocks, of which topics are a sample: mean squares of a two-way layout with one value a cell."""
-    n_topics, n_blocks = grid.shape[-2:]
-    mean = grid.mean(axis=(-2, -1))
-    topics, blocks = grid.mean(axis=-1), grid.mean(axis=-2)
-    rest = grid - topics[..., None] - blocks[..., None, :] + mean[..., None, None]
-    return of_mean_squares(
-        mean,
-        n_blocks * topics.var(axis=-1, ddof=1),
-        n_topics * blocks.var(axis=-1, ddof=1),
-        (rest**2).sum(axis=(-2, -1)) / ((n_topics - 1) * (n_blocks - 1)),
-        (n_topics, n_blocks),
-    )
+    return of_mean_squares(grid.mean(axis=(-2, -1)), *mean_squares(grid), grid.shape[-2:])
+
+
+def mean_squares(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean squares (...) of the rows, the columns and the rest of grids (..., n, k) with one value a cell."""
+    n, k = grid.shape[-2:]
+    rows, columns = grid.mean(axis=-1), grid.mean(axis=-2)
+    rest = grid - rows[..., None] - columns[..., None, :] + grid.mean(axis=(-2, -1), keepdims=True)
+    squares = (rest**2).sum(axis=(-2, -1)) / ((n - 1) * (k - 1))
+    return k * rows.var(axis=-1, ddof=1), n * columns.var(axis=-1, ddof=1), squares
 
 
 def of_mean_squares(
@@ -222,12 +225,22 @@ class Estimate:
     spread: Spread | None = None
     values: tuple[float, ...] = ()
 
+    def columns(self, name: str) -> dict[str, float]:
+        """The mean and its interval as columns of a frame: NAME, NAME_ci_low and NAME_ci_high."""
+        return {name: self.mean, f"{name}_ci_low": self.low, f"{name}_ci_high": self.high}
+
+    @property
+    def basis(self) -> dict[str, Any]:
+        """What the interval rests on as columns of a frame, or why there is none."""
+        names = ("estimand", "unit", "units", "method", "level", "left_out")
+        return {name: getattr(self, name) for name in names} | {"no_interval": self.reason}
+
     @property
     def p_value(self) -> float:
         """Two-sided p-value of a mean of 0; the largest where several methods apply."""
         if self.spread is None:
             return math.nan
-        return min(1.0, 2 * min(float(self.spread.p_above(0)), float(_mirrored(self.spread).p_above(0))))
+        return 2 * float(self.spread._replace(mean=np.abs(self.spread.mean)).p_above(0))
 
     @property
     def effect(self) -> tuple[float, float, float]:
@@ -272,18 +285,12 @@ class Estimate:
             return ""
         if self.low > smallest or self.high < -smallest:
             return "larger"
-        within = max(float(self.spread.p_above(-smallest)), float(_mirrored(self.spread).p_above(-smallest)))
-        return "equivalent" if within < 1 - self.level else "undecided"
+        return "equivalent" if self.spread.p_within(smallest) < 1 - self.level else "undecided"
 
 
 def no_estimate(reason: str) -> Estimate:
     """An estimate of what has no value, with the reason."""
     return Estimate(*(math.nan,) * 3, 0.95, "these-topics", "", 0, "", "", reason=reason)
-
-
-def _mirrored(spread: Spread) -> Spread:
-    """The spread of the negative values."""
-    return spread._replace(mean=-spread.mean)
 
 
 def design_of(topics: ArrayLike, blocks: ArrayLike) -> Design:

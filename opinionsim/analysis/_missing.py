@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from opinionsim.analysis._table import Table, cell_text, finished, headings, level_text
-from opinionsim.analysis._units import default_axes, measured, usable_runs
+from opinionsim.analysis._units import default_axes, measured, own_metrics, usable_runs
 from opinionsim.errors import SpecError
 from opinionsim.evidence import TO_MEASURE
 from opinionsim.metrics import SIDES, condition_metrics, exposure, in_order, one_wording, run_metrics
@@ -61,23 +60,21 @@ def _variants(
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Metrics of runs with and without what is doubtful, each with its heading; only those that can differ."""
     ddof = int(metrics["ddof"].max()) if len(metrics) else 0
+
+    def read_as(values: pd.Series[float]) -> pd.DataFrame:
+        return run_metrics(runs, own.assign(value=values), agents, ddof)
+
     own = opinions[opinions["run_id"].isin(set(runs["run_id"])) & (opinions["kind"] == kind)]
     if "coded" in own.columns:
         cut = (own["condition"] == "truncated") & own["coded"].notna()
         if (cut & own["value"].isna()).any():
-            yield (
-                "cut-off counted",
-                run_metrics(runs, own.assign(value=own["value"].where(~cut, own["coded"])), agents, ddof),
-            )
+            yield "cut-off counted", read_as(own["value"].where(~cut, own["coded"]))
         if (cut & own["value"].notna()).any():
-            yield "cut-off left out", run_metrics(runs, own.assign(value=own["value"].where(~cut)), agents, ddof)
+            yield "cut-off left out", read_as(own["value"].where(~cut))
     if metrics.loc[metrics["kind"] == kind, "sparse"].any():
         yield "without sparse runs", metrics[~metrics["sparse"]]
     if "ambiguous" in own.columns and (own["ambiguous"] & own["value"].notna()).any():
-        yield (
-            "without ambiguous",
-            run_metrics(runs, own.assign(value=own["value"].where(~own["ambiguous"])), agents, ddof),
-        )
+        yield "without ambiguous", read_as(own["value"].where(~own["ambiguous"]))
 
 
 #: Variants of the numbers, by their headings: what they leave out or count.
@@ -102,7 +99,8 @@ def _sensitivity(
     numbers = frame[[*axes, "kind", "evidence", "bias", "diversity", "n_runs"]]
     variants: list[str] = []
     for name, other in _variants(runs, opinions, agents, metrics, kind):
-        found = condition_metrics(usable_runs(runs), _of_cells(runs, other, kind), axes)
+        used = usable_runs(runs)
+        found = condition_metrics(used, own_metrics(used, other[other["kind"] == kind]), axes)
         columns = {column: f"{column} {name}" for column in ("bias", "diversity", "n_runs")}
         renamed = found[[*axes, "evidence", *columns]].rename(columns=columns)
         both = numbers.merge(renamed, on=[*axes, "evidence"], how="left")
@@ -124,14 +122,7 @@ def _sensitivity(
         for row in numbers.to_dict("records")
     ]
     notes = [f"{name[0].upper()}{name[1:]}: {_DOUBTS[name]}." for name in variants]
-    made = finished("With and without what is doubtful", numbers, header, rows, len(axes), notes)
-    yield replace(made, name="doubtful")
-
-
-def _of_cells(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """The metrics of one kind of text by the instrument that each cell names."""
-    named = usable_runs(runs)[["run_id", "cell", "instrument_id"]]
-    return metrics[metrics["kind"] == kind].merge(named, on=["run_id", "cell", "instrument_id"])
+    yield finished("With and without what is doubtful", numbers, header, rows, len(axes), notes, "doubtful")
 
 
 def _exposure(
@@ -171,7 +162,7 @@ def _exposure(
         "Intended and delivered: mean last opinion of the authors of these messages, and of those that were received. "
         "A shift changes the mean opinion without any influence: see docs/missing.md.",
     )
-    yield replace(finished("Refusals by side of their author", frame, (header,), rows, len(axes), notes), name="heard")
+    yield finished("Refusals by side of their author", frame, (header,), rows, len(axes), notes, "heard")
 
 
 def _refusals(n: int, first: int, last: int) -> str:

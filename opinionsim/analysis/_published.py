@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,8 +71,7 @@ def published_tests(
         f"{LEAST_UNITS}, is not carried out.",
         *([NO_FINDING] if scripted.any() else []),
     ]
-    made = finished("Tests as published", frame, header, rows, 2, notes)
-    return [replace(made, name="tests")]
+    return [finished("Tests as published", frame, header, rows, 2, notes, "tests")]
 
 
 def _row(record: Mapping[Any, Any]) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +19,11 @@ from opinionsim.analysis._estimates import (
     Spread,
     design_of,
     estimate,
+    mean_squares,
     no_estimate,
     usual_estimand,
 )
-from opinionsim.analysis._table import Table, finished, interval_text
+from opinionsim.analysis._table import Table, finished, interval_text, number_text
 from opinionsim.analysis._units import interval_notes
 from opinionsim.contrasts import ChoicesSpec, VariantSpec, analysis_of
 from opinionsim.documents import validate
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 #: Fewest levels of a factor whose share of variance is estimated.
 LEAST_LEVELS = 5
 _UNIT = ["topic", "block"]
+_WHY = "shift_no_interval"
 #: What a study may vary beside how it is analysed: beginnings of the paths of fields, and those that are others' own.
 _ASPECTS: Mapping[str, tuple[str, str]] = {
     "wording": ("prompts", ""),
@@ -70,9 +72,7 @@ def verdicts(shifts: Spread, compared: int, smallest: float | None = None, level
     found = np.where((low > 0) | (high < 0), "changes", "undecided")
     if smallest is None:
         return found
-    below = shifts._replace(mean=-shifts.mean).p_above(-smallest)
-    within = np.maximum(shifts.p_above(-smallest), below) < (1 - level) / compared
-    return np.where(within, "equivalent", found)
+    return np.where(shifts.p_within(smallest) < (1 - level) / compared, "equivalent", found)
 
 
 def variance_share(values: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
@@ -90,7 +90,7 @@ def variance_share(values: ArrayLike, level: float = 0.95) -> tuple[float, float
     -------
     (float, float, float)
         :math:`\sigma_L^2 / (\sigma_L^2 + \sigma_u^2 + \sigma_e^2)` of a two-way layout of which levels and units are
-        samples, and the ends of its interval, none of them below 0.
+        samples, and the ends of its interval, none of them below 0; NaN where levels and units leave no rest.
 
     Notes
     -----
@@ -101,9 +101,9 @@ def variance_share(values: ArrayLike, level: float = 0.95) -> tuple[float, float
 
     grid = np.asarray(values, dtype=float)
     n, k = grid.shape
-    of_levels, of_units = grid.mean(axis=1), grid.mean(axis=0)
-    error = ((grid - of_levels[:, None] - of_units + grid.mean()) ** 2).sum() / ((n - 1) * (k - 1))
-    between, units = k * of_levels.var(ddof=1), n * of_units.var(ddof=1)
+    between, units, error = mean_squares(grid)
+    if not error > 1e-24 * max(1.0, float(np.abs(grid).max()) ** 2):
+        return np.nan, np.nan, np.nan
     share = max(0.0, (between - error) / (between + (k - 1) * error + k * (units - error) / n))
     ratio, weight = k * share * units / error, n * (1 + (k - 1) * share) - k * share
     df = (n - 1) * (k - 1) * (ratio + weight) ** 2 / ((n - 1) * ratio**2 + weight**2)
@@ -115,14 +115,15 @@ def variance_share(values: ArrayLike, level: float = 0.95) -> tuple[float, float
 
 
 def variant_effects(
-    results: Results, kind: str | None = None, estimand: Estimand | None = None
+    results: Results, kind: str | None = None, estimand: Estimand | None = None, wording: str | None = None
 ) -> list[tuple[VariantSpec, Effect]]:
     """The primary contrast under each variant of an experiment that was carried out.
 
     Parameters
     ----------
-    results, kind, estimand
-        As for :func:`opinionsim.analysis.choice_effects`; variants are looked up in the same store.
+    results, kind, estimand, wording
+        As for :func:`opinionsim.analysis.choice_effects`; variants are looked up in the same store. One without runs of
+        that wording of the prompts takes the wording of its run begun last.
     """
     from opinionsim.store import load, open_store
 
@@ -135,7 +136,9 @@ def variant_effects(
     for variant in (validate(VariantSpec, each) for each in results.spec["robustness"]):
         if designs[variant.label] in numbers:
             own = load(results.url, results.name, design=numbers[designs[variant.label]])
-            runs, _ = one_wording(own.ordered_runs)
+            runs = own.ordered_runs
+            has = wording is not None and runs["wording"].str.contains(rf"(?:^|@){re.escape(wording)}").any()
+            runs, _ = one_wording(runs, wording if has else None)
             metrics = metrics_of(own, runs, own.opinions, only.contrasts[str(only.primary)].quantity)
             (effect,) = declared_effects(runs, metrics, only, kind, estimand)
             found.append((variant, effect))
@@ -164,13 +167,15 @@ def shift(reference: Effect, effect: Effect, level: float = 0.95, estimand: Esti
     return estimate(pairs["topic"], pairs["block"], values, chosen, level, design_of(*own))
 
 
-def robustness_frame(results: Results, kind: str | None = None, estimand: Estimand | None = None) -> pd.DataFrame:
+def robustness_frame(
+    results: Results, kind: str | None = None, estimand: Estimand | None = None, wording: str | None = None
+) -> pd.DataFrame:
     """The primary contrast under all choices of analysis and all variants of the specification.
 
     Parameters
     ----------
-    results, kind, estimand
-        As for :func:`opinionsim.analysis.choice_effects`.
+    results, kind, estimand, wording
+        As for :func:`variant_effects`.
 
     Returns
     -------
@@ -189,8 +194,12 @@ def robustness_frame(results: Results, kind: str | None = None, estimand: Estima
     analysis = analysis_of(results.spec)
     if analysis.decides is None:
         raise SpecError("robustness is that of a contrast: declare it as analysis.primary in the specification")
-    choices = list(choice_effects(results, analysis, kind, estimand))
-    variants = variant_effects(results, kind, estimand)
+    usual = analysis.model_copy(update={"choices": None})
+    ((_, reference),) = choice_effects(results, usual, kind, estimand, wording)
+    # The rows are about the same, also where runs of a topic are missing.
+    about = estimand or analysis.estimand or (reference.estimate.estimand if reference.estimate.unit else None)
+    choices = list(choice_effects(results, analysis, kind, about, wording))
+    variants = variant_effects(results, kind, about, wording)
     varied = [way for way in ChoicesSpec.model_fields if len({choice[way] for choice, _ in choices}) > 1]
     rows = []
     for choice, effect in choices:
@@ -198,21 +207,25 @@ def robustness_frame(results: Results, kind: str | None = None, estimand: Estima
         rows.append(
             {"label": label, "of": "analysis", **choice, **_record(effect.estimate), "evidence": effect.evidence}
         )
-    usual = analysis.model_copy(update={"choices": None})
-    ((_, reference),) = choice_effects(results, usual, kind, estimand)
-    level, shifts = 1 - 0.05 / max(len(variants), 1), []
+    # All that are declared are compared in the end, however many have been carried out.
+    declared = [str(each["label"]) for each in results.spec.get("robustness", ())]
+    level = 1 - 0.05 / max(len(declared), 1)
     for variant, effect in variants:
-        shifts.append(shift(reference, effect, level, estimand or analysis.estimand))
-        spread = None if reference.scripted or effect.scripted else shifts[-1].spread
-        finding = "" if spread is None else str(verdicts(spread, len(variants), reference.smallest))
+        own = shift(reference, effect, level, about)
+        spread = None if reference.scripted or effect.scripted else own.spread
+        finding = "" if spread is None else str(verdicts(spread, len(declared), reference.smallest))
         row = {"label": variant.label, "of": variant.changed_level, "finding": finding, "evidence": effect.evidence}
-        rows.append(row | _record(effect.estimate) | _record(shifts[-1], "shift"))
+        rows.append(row | _record(effect.estimate) | _record(own, "shift"))
     frame = pd.DataFrame(rows)
     if variants:
         frame["finding"] = frame["finding"].fillna("")
+    lacking = [label for label in declared if label not in {variant.label for variant, _ in variants}]
+    why = [f"No interval of {row['label']}: {row[_WHY]}." for row in rows if row.get(_WHY)]
     notes = [
         *interval_notes([effect.estimate for _, effect in choices]),
         *(_variant_notes(reference, variants, level) if variants else ()),
+        *why,
+        f"Declared, and not carried out: {', '.join(lacking)}." if lacking else "",
         NO_FINDING if any(effect.scripted for _, effect in (*choices, *variants)) else "",
         _not_varied(results, [path for variant, _ in variants for path in variant.change], varied),
     ]
@@ -221,8 +234,7 @@ def robustness_frame(results: Results, kind: str | None = None, estimand: Estima
 
 
 def _record(own: Estimate, name: str = "difference") -> dict[str, Any]:
-    ends = {name: own.mean, f"{name}_ci_low": own.low, f"{name}_ci_high": own.high}
-    return ends | {f"{name}_units": own.units, f"{name}_no_interval": own.reason}
+    return own.columns(name) | {f"{name}_units": own.units, f"{name}_no_interval": own.reason}
 
 
 def _variant_notes(reference: Effect, variants: list[tuple[VariantSpec, Effect]], level: float) -> list[str]:
@@ -231,8 +243,8 @@ def _variant_notes(reference: Effect, variants: list[tuple[VariantSpec, Effect]]
         f"equivalent, two one-sided tests put it within {reference.smallest}; else " if reference.smallest else ""
     )
     notes = [
-        f"Change: {reference.name} under the variant less that under the specification, paired by topic and block. The "
-        f"{len(variants)} intervals hold together at 95 %, each at {100 * level:.4g} % (Bonferroni).",
+        f"Change: {reference.name} under the variant less that under the specification, paired by topic and block. "
+        f"The intervals of all that are declared hold together at 95 %, each at {100 * level:.4g} % (Bonferroni).",
         f"Finding: {equivalent}changes, the interval excludes 0; else undecided.",
     ]
     fields: dict[str, list[Effect]] = {}
@@ -265,15 +277,16 @@ def _not_varied(results: Results, changed: list[str], ways: list[str]) -> str:
     return f"Not varied: {', '.join(left)}." if left else ""
 
 
-def robustness_table(results: Results, kind: str | None = None, estimand: Estimand | None = None) -> Table:
+def robustness_table(
+    results: Results, kind: str | None = None, estimand: Estimand | None = None, wording: str | None = None
+) -> Table:
     """The table of :func:`robustness_frame`, whose parameters and errors it has."""
-    frame = robustness_frame(results, kind, estimand)
+    frame = robustness_frame(results, kind, estimand, wording)
     level = f"{100 * frame.attrs['level']:.4g} %"
     rows = []
     for row in frame.to_dict("records"):
         names = [name for name in ("difference", "shift") if name in frame]
-        ends = [[row[each] for each in (name, f"{name}_ci_low", f"{name}_ci_high")] for name in names]
-        parts = ["-" if pd.isna(each[0]) else interval_text(*each) for each in ends]
+        parts = [number_text(row, name, "-") for name in names]
         rows.append((row["label"], row["of"], *parts, *([str(row["finding"] or "-")] if "finding" in frame else [])))
     heads = ["", "of", "difference [95 % CI]", *([f"change [{level} CI]", "finding"] if "shift" in frame else [])]
     notes = [
@@ -281,5 +294,4 @@ def robustness_table(results: Results, kind: str | None = None, estimand: Estima
         "intervals exclude 0 proves nothing.",
         *frame.attrs["notes"],
     ]
-    made = finished("Robustness", frame, (tuple(heads),), rows, 2, notes)
-    return replace(made, rows=tuple(rows), name="robustness")
+    return finished("Robustness", frame, (tuple(heads),), rows, 2, notes, "robustness")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from opinionsim.analysis._contrasts import declared_effects
-from opinionsim.analysis._estimates import Estimate, Spread, design_of, of_mean_squares
+from opinionsim.analysis._estimates import Design, Estimate, Spread, design_of, of_mean_squares, usual_estimand
 from opinionsim.analysis._table import Table, finished
 from opinionsim.analysis._units import METRIC_KEYS
 from opinionsim.contrasts import AnalysisSpec
@@ -40,6 +39,7 @@ def study_sizes(
     half_width: float,
     size: tuple[int, int],
     level: float = 0.95,
+    design: Design | None = None,
 ) -> tuple[str, Estimate, pd.DataFrame]:
     r"""Sizes at which the interval of the primary contrast has a half-width, by the variance of a pilot.
 
@@ -55,6 +55,8 @@ def study_sizes(
         Topics, and replicates of each, of the study as it is specified.
     level : float
         Confidence level.
+    design : str, optional
+        Whether the study has its blocks ``nested`` in topics or ``crossed`` with them; default as the pilot.
 
     Returns
     -------
@@ -72,7 +74,9 @@ def study_sizes(
     Raises
     ------
     SpecError
-        If no contrast is primary, or the pilot has too few units for an interval.
+        If no contrast is primary, or the pilot has too few units for an interval of what the study is about: topics
+        like these from three topics on, unless the analysis says otherwise; or if its blocks are nested in topics and
+        those of the study are not.
     """
     from scipy.special import chdtri
 
@@ -82,20 +86,21 @@ def study_sizes(
     if name is None:
         raise SpecError("the half-width is that of a contrast: declare it as analysis.primary in the specification")
     runs, _ = one_wording(runs, None)
-    (found,) = declared_effects(runs, metrics, analysis.deciding)
+    estimand = analysis.estimand or usual_estimand(range(size[0]))
+    (found,) = declared_effects(runs, metrics, analysis.deciding, estimand=estimand)
     own = found.estimate
     if own.spread is None:
         raise SpecError(f"the pilot has no interval of {name!r}: {own.reason}")
     place = int(own.spread.halves(level).argmax())
     df = float(own.spread.df[place])
-    spread = _expected(found.differences, own, own.spread)
+    spread = _expected(found.differences, own, own.spread, design)
     rows = []
     for variance, factor in (("pilot", 1.0), ("upper bound", math.sqrt(df / float(chdtri(df, _BOUND))))):
         wanted = half_width / factor
         ways: list[tuple[str, int | None, int | None]] = [("as specified", *size)]
-        ways.append(("more replicates", size[0], _least(lambda n: spread(size[0], n), wanted, level)))
+        ways.append(("more replicates", size[0], least(lambda n: _attained(spread(size[0], n), level)[0], wanted)))
         if own.estimand == "topics-like-these":
-            ways.append(("more topics", _least(lambda n: spread(n, size[1]), wanted, level), size[1]))
+            ways.append(("more topics", least(lambda n: _attained(spread(n, size[1]), level)[0], wanted), size[1]))
         for way, topics, replicates in ways:
             attained = (math.nan,) * 3
             if topics is not None and replicates is not None:
@@ -138,22 +143,17 @@ def size_table(experiment: Experiment, forecast: Forecast, pilot: Results, half_
     metrics = run_metrics(runs, opinions, agents, turns=turns)
     if named := experiment.spec.measurement.metrics:
         metrics = metrics.merge(named_metrics(runs, opinions, named, scale_of(opinions)), on=METRIC_KEYS)
-    name, own, sizes = study_sizes(runs, metrics, analysis, half_width, (topics, max(1, len(pairs) // topics)))
+    size, design = (topics, max(1, len(pairs) // topics)), None if topics == 1 else design_of(*zip(*pairs, strict=True))
+    name, own, sizes = study_sizes(runs, metrics, analysis, half_width, size, design=design)
     money = math.nan if forecast.cost is None else forecast.cost
     frame = sizes.assign(
         runs=(sizes["share"] * forecast.runs).round(), money=sizes["share"] * money, evidence=runs["evidence"].iloc[0]
     )
-    numbers = frame[list(_PRINTED)].astype(float).itertuples(index=False, name=None)
-    told = [
-        [
-            f"{number:{form}}" if math.isfinite(number) else "-"
-            for number, form in zip(each, _PRINTED.values(), strict=True)
-        ]
-        for each in numbers
+    columns = [
+        [f"{x:{form}}" if math.isfinite(x) else "-" for x in frame[name].astype(float)]
+        for name, form in _PRINTED.items()
     ]
-    rows = [
-        (*labels, *cells) for labels, cells in zip(frame[["variance", "size"]].to_numpy().tolist(), told, strict=True)
-    ]
+    rows = list(zip(frame["variance"], frame["size"], *columns, strict=True))
     heads = ("topics", "replicates", "runs", f"money ({forecast.currency})", "half-width", "detects")
     notes = [
         f"Pilot {pilot.name}: {name} {own.mean:.3g}, standard deviation {own.sd:.3g} over {own.units}; {own.method}.",
@@ -162,14 +162,14 @@ def size_table(experiment: Experiment, forecast: Forecast, pilot: Results, half_
         f"Detects: the difference that a two-sided test at 5 % finds with a power of {POWER:.0%}. A dash: no number "
         "attains the half-width in this way, or no price is known.",
     ]
-    made = finished(f"Sizes for a half-width of {half_width:g}", frame, (("variance", "size", *heads),), rows, 2, notes)
-    return replace(made, rows=tuple(rows), name="sizes")
+    title = f"Sizes for a half-width of {half_width:g}"
+    return finished(title, frame, (("variance", "size", *heads),), rows, 2, notes, "sizes")
 
 
-def _least(spread: Callable[[int], Spread], half_width: float, level: float) -> int | None:
-    """The least number whose interval is no wider; None where none is."""
-    sizes = range(2, _MOST)
-    place = bisect_left(sizes, -half_width, key=lambda n: -_attained(spread(n), level)[0])
+def least(half: Callable[[int], float], wanted: float, most: int = _MOST) -> int | None:
+    """The least number from 2 to `most` whose half-width is no wider than wanted; None where none is."""
+    sizes = range(2, most + 1)
+    place = bisect_left(sizes, -wanted, key=lambda n: -half(n))
     return None if place == len(sizes) else sizes[place]
 
 
@@ -185,17 +185,28 @@ def _attained(spread: Spread, level: float) -> tuple[float, float]:
     return float(halves[place]), float(nctdtrinc(df, 1 - POWER, stdtrit(df, (1 + level) / 2))) * error
 
 
-def _expected(values: pd.DataFrame, own: Estimate, found: Spread) -> Callable[[int, int], Spread]:
-    """The spread to be expected of a mean over T topics with R blocks, by the variances of a pilot."""
+def _expected(
+    values: pd.DataFrame, own: Estimate, found: Spread, design: Design | None
+) -> Callable[[int, int], Spread]:
+    """The spread to be expected of a mean over T topics with R blocks in a design, by the variances of a pilot."""
     rows = values.dropna(subset="value")
     zero = np.zeros(())
+    of_pilot = design_of(rows["topic"], rows["block"])
+    if design == "crossed" and of_pilot == "nested":
+        # What blocks that topics share have in common stays unknown.
+        raise SpecError("the pilot has blocks nested in topics, the study has not: list topic.name in independent_over")
 
     def units(variance: float, n: int, df: int) -> Spread:
         error = np.array([math.sqrt(variance / n)])
         return Spread(zero, np.sqrt(variance + zero), error, np.array([float(df)]), found.methods)
 
+    by_topic = rows.groupby("topic")["value"]
+    counts = by_topic.count()
+    within = float((by_topic.var(ddof=1) * (counts - 1)).sum() / max((counts - 1).sum(), 1))
     if found.components is not None:
-        topics, blocks, rest = found.components
+        topics, blocks, rest = (float(each) for each in found.components)
+        if design == "nested":
+            return lambda n_topics, n_blocks: units(topics + (blocks + rest) / n_blocks, n_topics, n_topics - 1)
 
         def crossed(n_topics: int, n_blocks: int) -> Spread:
             squares = n_blocks * topics + rest, n_topics * blocks + rest, rest
@@ -204,12 +215,9 @@ def _expected(values: pd.DataFrame, own: Estimate, found: Spread) -> Callable[[i
             return of_mean_squares(zero, *squares, (n_topics, n_blocks))
 
         return crossed
-    if own.unit == "block" and design_of(rows["topic"], rows["block"]) == "nested":
-        return lambda n_topics, n_blocks: units(own.sd**2, n_topics * n_blocks, n_topics * (n_blocks - 1))
+    if own.unit == "block" and "nested" in (of_pilot, design):
+        return lambda n_topics, n_blocks: units(within, n_topics * n_blocks, n_topics * (n_blocks - 1))
     if own.unit == "block":
         return lambda n_topics, n_blocks: units(own.sd**2, n_blocks, n_blocks - 1)
-    by_topic = rows.groupby("topic")["value"]
-    counts = by_topic.count()
-    within = float((by_topic.var(ddof=1) * (counts - 1)).sum() / max((counts - 1).sum(), 1))
     between = max(own.sd**2 - within * float((1 / counts).mean()), 0.0)
     return lambda n_topics, n_blocks: units(between + within / n_blocks, n_topics, n_topics - 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise, zip_longest
 from pathlib import Path
@@ -177,6 +177,7 @@ def finished(
     rows: Sequence[tuple[str, ...]],
     n_labels: int,
     notes: Sequence[str],
+    name: str = "",
 ) -> Table:
     """A table of these cells, with its evidence stated; labels that repeat the row above are left blank."""
     statement = evidence_statement(frame["evidence"])
@@ -187,7 +188,7 @@ def finished(
             same += 1
         shown.append(("",) * same + row[same:])
     said = (f"Evidence: {statement}.", *filter(None, notes))
-    return Table(f"{statement} | {heading}", header, tuple(shown), n_labels, frame, said)
+    return Table(f"{statement} | {heading}", header, tuple(shown), n_labels, frame, said, name)
 
 
 def cell_text(mean: float, error: float = math.nan, none: str = "undefined") -> str:
@@ -209,17 +210,26 @@ def level_text(value: Any) -> str:
 
 
 def interval_text(mean: float, low: float, high: float, alone: str = ".2f") -> str:
-    """A mean with its interval as printed, as in "0.52 [0.31, 0.73]"; the mean alone where there is no interval.
+    """A mean with its interval as printed, as in "0.52 [0.31, 0.73]"; the mean alone where that is none or a point.
 
     It has two decimals, and more where the half-width would vanish.
     """
     if math.isnan(mean):
         return "undefined"
-    if math.isnan(low):
+    if not high > low:
         return spell_mean(mean, alone=alone)
     half = (high - low) / 2
     places = 2 if half >= 0.005 else 1 - int(f"{half:.1e}".partition("e")[2])
     return "{} [{}, {}]".format(*(spell_mean(each, alone=f".{places}f") for each in (mean, low, high)))
+
+
+def number_text(row: Mapping[Any, Any], name: str, none: str = "undefined") -> str:
+    """A cell of a row: a number with the interval beside it, NAME_ci_low and NAME_ci_high; other things as they are."""
+    value = row[name]
+    if not isinstance(value, float):
+        return str(value)
+    ends = (row.get(f"{name}_{end}", math.nan) for end in ("ci_low", "ci_high"))
+    return none if math.isnan(value) else interval_text(value, *ends)
 
 
 def mean_text(values: ArrayLike) -> str:

@@ -13,8 +13,8 @@ from opinionsim.analysis._table import (
     cell_text,
     finished,
     headings,
-    interval_text,
     level_text,
+    number_text,
 )
 from opinionsim.analysis._units import (
     MEASURES,
@@ -273,14 +273,13 @@ def further_table(
     rows = list(zip(*levels, frame["n_runs"].astype(str), *columns, strict=True))
     header = (*headings(labels), "runs", *(f"{name} {_INTERVAL}" for name in names))
     notes = _notes(runs, metrics, frame, kind, interval_notes(*found))[1:]
-    made = finished("Further metrics by condition", numbers, (header,), rows, len(labels), notes)
-    return _telling(left_out, wording, replace(made, name="metrics"))
+    made = finished("Further metrics by condition", numbers, (header,), rows, len(labels), notes, "metrics")
+    return _telling(left_out, wording, made)
 
 
 def _intervals(frame: pd.DataFrame, measure: str) -> list[str]:
     """The means of a measure with their intervals, as printed."""
-    ends = (frame[each] for each in (measure, f"{measure}_ci_low", f"{measure}_ci_high"))
-    return [interval_text(*each) for each in zip(*ends, strict=True)]
+    return [number_text(row, measure) for row in frame.to_dict("records")]
 
 
 def _telling(left_out: pd.DataFrame, wording: str | None, made: Table) -> Table:

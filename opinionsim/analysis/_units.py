@@ -174,18 +174,13 @@ def with_intervals(
     """
     keys = [key_of(row) for row in frame[list(dict.fromkeys([*by, "evidence"]))].itertuples(index=False, name=None)]
     made = frame.drop(columns=[name for name in frame.columns if name.endswith("_se") or name in ("n", "over")])
-    missing = no_estimate("no value")
     found = [estimates_of(units, by, measure, estimand) for measure in measures]
+    missing = no_estimate("no value")
     for measure, own in zip(measures, found, strict=True):
-        rows = [own.get(key, missing) for key in keys]
-        made[measure] = [each.mean for each in rows]
-        made[f"{measure}_ci_low"], made[f"{measure}_ci_high"] = [r.low for r in rows], [r.high for r in rows]
-    first = [found[0].get(key, missing) for key in keys]
-    for column in ("estimand", "unit", "units", "method", "level", "left_out"):
-        made[column] = [getattr(each, column) for each in first]
-    return made.assign(no_interval=[each.reason for each in first]), [
-        [own[k] for k in keys if k in own] for own in found
-    ]
+        rows = [own.get(key, missing).columns(measure) for key in keys]
+        made = made.assign(**pd.DataFrame(rows, index=made.index))
+    rests = pd.DataFrame([found[0].get(key, missing).basis for key in keys], index=made.index)
+    return made.assign(**rests), [[own[key] for key in keys if key in own] for own in found]
 
 
 #: What means are about, in words.

@@ -58,24 +58,29 @@ def confusion(first: ArrayLike, second: ArrayLike, points: ArrayLike, weights: A
     return np.asarray(np.tensordot(_weights(weights, _labelled(counts)), _pairs(counts[0], counts[1]), 1))
 
 
-def cohen_kappa(matrix: ArrayLike, *, quadratic: bool = False) -> Coefficient:
+def cohen_kappa(matrix: ArrayLike, cost: Literal["nominal", "quadratic"] | ArrayLike = "nominal") -> Coefficient:
     r"""Cohen's kappa of a confusion matrix.
 
-    :math:`\kappa = 1 - \sum v_{ij} p_{ij} / \sum v_{ij} p_{i\cdot} p_{\cdot j}`, where :math:`v_{ij}` is 1 off the
-    diagonal, or :math:`(i - j)^2` if `quadratic`.
+    :math:`\kappa = 1 - \sum v_{ij} p_{ij} / \sum v_{ij} p_{i\cdot} p_{\cdot j}`.
 
     Parameters
     ----------
     matrix : array_like (k, k)
         From :func:`confusion`.
-    quadratic : bool
-        Whether disagreements count by the square of the number of points between them.
+    cost : str or array_like (k, k)
+        What disagreements :math:`v_{ij}` count: ``nominal``, 1 each; ``quadratic``, :math:`(i - j)^2`; or as given, at
+        least 0.
+
+    Raises
+    ------
+    MeasurementError
+        If the cost is none of these.
 
     Notes
     -----
     Cohen 1960, doi 10.1177/001316446002000104; weighted: Cohen 1968, doi 10.1037/h0026256.
     """
-    return _coefficient(_kappas(np.asarray(matrix, dtype=float)[None], quadratic), np.sum(matrix))
+    return _coefficient(_kappas(np.asarray(matrix, dtype=float)[None], cost), np.sum(matrix))
 
 
 def krippendorff_alpha(
@@ -203,8 +208,8 @@ def coefficients(
     }
     if len(table) == 2:
         pairs = _pairs(counts[0], counts[1])[known]
-        measures["kappa"] = (pairs, lambda sums: _kappas(sums, quadratic=False))
-        measures["weighted_kappa"] = (pairs, lambda sums: _kappas(sums, quadratic=True))
+        measures["kappa"] = (pairs, lambda sums: _kappas(sums, "nominal"))
+        measures["weighted_kappa"] = (pairs, lambda sums: _kappas(sums, "quadratic"))
     found = {}
     for name, (parts, measure) in measures.items():
         weighted = parts * own[:, None, None]
@@ -232,13 +237,16 @@ def _weights(weights: ArrayLike | None, counted: np.ndarray) -> np.ndarray:
     return np.asarray(own * (counted.sum() / own.sum()) if own.any() else own)
 
 
-def _kappas(matrices: np.ndarray, quadratic: bool) -> np.ndarray:
+def _kappas(matrices: np.ndarray, cost: Any) -> np.ndarray:
     """Kappa of each matrix, (n, k, k)."""
     places = np.arange(matrices.shape[-1])
     apart = (places[:, None] - places) ** 2
-    cost = apart if quadratic else apart > 0
+    costs = {"nominal": apart > 0, "quadratic": apart}
+    own = np.asarray(costs.get(cost, -1) if isinstance(cost, str) else cost, dtype=float)
+    if own.shape != apart.shape or not (own >= 0).all():
+        raise MeasurementError(f"cost must be nominal, quadratic, or {apart.shape} numbers of at least 0; got {cost!r}")
     expected = matrices.sum(axis=2)[:, :, None] * matrices.sum(axis=1)[:, None, :]
-    return _one_less((cost * matrices).sum(axis=(1, 2)) * matrices.sum(axis=(1, 2)), (cost * expected).sum(axis=(1, 2)))
+    return _one_less((own * matrices).sum(axis=(1, 2)) * matrices.sum(axis=(1, 2)), (own * expected).sum(axis=(1, 2)))
 
 
 def _alphas(matrices: np.ndarray, points: np.ndarray, distance: Distance) -> np.ndarray:

@@ -50,6 +50,9 @@ def read_files(paths: Sequence[str | Path], sample: Sample) -> dict[str, pd.Seri
         coder, labels = _read(Path(path), sample)
         if coder in found:
             raise SpecError(f"{path}: the coder {coder!r} has another file too; each coder has one")
+        for other in (*sample.audit.coders, *found):
+            if other != coder and other.casefold() == coder.casefold():
+                raise SpecError(f"{path}: the coder {coder!r} is {other!r} elsewhere; write the name in one way")
         found[coder] = labels
     return found
 
@@ -70,6 +73,8 @@ def _read(path: Path, sample: Sample) -> tuple[str, pd.Series[float]]:
     coder = (rows[0]["coder"] or "").strip()
     for number, row in enumerate(rows, start=2):
         told = {name: str(unescaped(row[name] or "")).strip() for name in ("audit", "coder", "item", "label")}
+        if not any(told.values()):
+            continue  # Spreadsheets may save empty rows below the table.
         where, item = f"{path}, row {number}", told["item"]
         label = told["label"].upper().removeprefix("+").replace("\N{MINUS SIGN}", "-").removesuffix(".0")
         if told["audit"] != audit_id or item not in codes:

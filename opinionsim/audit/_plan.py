@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 
+from opinionsim.analysis import least
 from opinionsim.errors import SpecError
-
-#: Most labels a condition that a plan names.
-_MOST = 1_000_000
 
 
 def half_width(labels: int, noise: float = 0.3, points: int = 5, level: float = 0.95) -> float:
@@ -58,11 +55,11 @@ def plan(target: float, noise: float = 0.3, points: int = 5, level: float = 0.95
     Raises
     ------
     SpecError
-        If an argument is out of range, or more than a million labels are needed.
+        If an argument is out of range, or more than 100,000 labels are needed.
     """
     if not (math.isfinite(target) and target > 0):
         raise SpecError(f"the half-width must be a number of scale points above 0; got {target!r}")
-    if half_width(_MOST, noise, points, level) > target:
-        raise SpecError(f"a half-width of {target:g} needs more than {_MOST:,} labels a condition; name a larger one")
-    sizes = range(2, _MOST + 1)
-    return sizes[bisect_left(sizes, -target, key=lambda n: -half_width(n, noise, points, level))]
+    found = least(lambda n: half_width(n, noise, points, level), target)
+    if found is None:
+        raise SpecError(f"a half-width of {target:g} needs more than 100,000 labels a condition; name a larger one")
+    return found

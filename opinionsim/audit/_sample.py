@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from opinionsim.analysis import Table, condition_column, finished, number_text
+from opinionsim.contrasts import ContrastSpec, analysis_of
 from opinionsim.errors import SpecError, StoreError, whole_number
 from opinionsim.evidence import KINDS, TO_MEASURE
 from opinionsim.metrics import condition_axes, named_levels, stance_rows
@@ -49,6 +51,37 @@ class Sample:
     texts: pd.DataFrame
     scale: OpinionScale
 
+    def table(
+        self,
+        name: str,
+        heading: str,
+        rows: Sequence[Mapping[Any, Any]] | pd.DataFrame,
+        shown: Mapping[str, str],
+        labels: int,
+        notes: Sequence[str],
+    ) -> Table:
+        """A table of what was found of the sample.
+
+        Parameters
+        ----------
+        name, heading : str
+            Name of its files, and its title behind the statement of evidence.
+        rows : sequence of mapping, or DataFrame
+            Numbers by name; their evidence is that of the sample where they name none.
+        shown : mapping of str to str
+            Names of the columns that are printed, with their headings.
+        labels : int
+            How many of them name the row.
+        notes : sequence of str
+            How to read it.
+        """
+        frame = pd.DataFrame(rows).assign(audit=self.audit.audit_id)
+        if "evidence" not in frame:
+            kinds = set(self.texts["evidence_of_run"])
+            frame["evidence"] = kinds.pop() if len(kinds) == 1 else "mixed"
+        cells = [tuple(number_text(row, column, "-") for column in shown) for row in frame.to_dict("records")]
+        return finished(heading, frame, (tuple(shown.values()),), cells, labels, notes, name)
+
 
 def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFrame, str]:
     """The texts whose opinions count in tables, one row each, and their kind.
@@ -69,6 +102,8 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
         If there is none.
     """
     runs = results.runs[results.runs["status"] == "complete"].drop_duplicates("run_id")
+    if runs.empty:
+        raise SpecError("no run is complete, so there is no text to label: `opinionsim run` goes on")
     # A run of several cells is read by the instrument of the first.
     rows = stance_rows(runs, results.opinions).merge(
         runs, on=["run_id", "cell", "instrument_id"], suffixes=("", "_of_run")
@@ -98,8 +133,8 @@ def draw(
     labels : int
         Texts a condition; all where a condition has fewer.
     by : sequence of str, optional
-        Columns of the runs frame that make the conditions, the primary contrast first; default the first condition
-        that varies.
+        Columns of the runs frame that make the conditions, the primary contrast first; default those that the primary
+        contrast of the specification names, else the first condition that varies.
     kind : str, optional
         Kind of text, as for :func:`counted_texts`.
     seed : int
@@ -124,7 +159,11 @@ def draw(
     whole_number("seed", seed, 0)
     rows, chosen = counted_texts(results, kind)
     varying = condition_axes(results.runs)
-    axes = list(varying[:1] if by is None else by)
+    analysis = analysis_of(results.spec)
+    contrast = analysis.contrasts.get(str(analysis.decides), ContrastSpec())
+    paths = dict.fromkeys(path for _, side in contrast.terms for path in side)
+    primary = [condition_column(results.runs.columns, path, "the primary contrast") for path in paths]
+    axes = list((primary or varying[:1]) if by is None else by)
     if unknown := [axis for axis in axes if axis not in results.runs.columns]:
         raise SpecError(f"no condition {unknown[0]!r}; the runs differ in {', '.join(varying) or 'none'}")
     drawn = [
@@ -199,7 +238,9 @@ def _sample(results: Results, audit: AuditRow) -> Sample:
     said = results.turns[[*KEYS, "message"]].rename(columns={"message": "text"})
     found = texts[generation == texts["generation"]].merge(rows, on=KEYS).merge(said, on=KEYS)
     if found.empty:
-        raise StoreError(f"none of the texts of audit {audit.audit_id} is there any more; draw another sample")
+        of = audit.sample["design"]
+        what = "draw another sample" if of == results.design else f"it is of design {of}: name that with --design"
+        raise StoreError(f"none of the texts of audit {audit.audit_id} is there in design {results.design}; {what}")
     return Sample(audit, found, scales[found["instrument_id"].iloc[0]])
 
 
@@ -244,6 +285,9 @@ def write_files(sample: Sample, coders: Sequence[str], folder: str | Path) -> li
     guide.write_text(
         "Read each text by itself. In the column label, give the opinion that its author expresses of the claim:\n"
         f"{points}\n    {NO_OPINION}  the text expresses no opinion of the claim\n"
+        "The lowest number is the opinion most against the claim, the highest the one most for it. Judge what the text "
+        "says,\nnot whether the claim is true. N is also right where the author declines to answer, or speaks as a "
+        "language model.\n"
         "Texts may call the claim Theory XYZ or this theory.\n"
         "Label every row, change no other column, and do not talk about the texts until all coders are done.\n",
         encoding="utf-8",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
@@ -11,10 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from opinionsim.analysis import Table
+from opinionsim.analysis import Table, number_text, spread_of
 from opinionsim.audit._agreement import coefficients, confusion
+from opinionsim.audit._correct import mean_error
 from opinionsim.audit._labels import combined, labels_of
-from opinionsim.audit._printing import spelled, table_of
 from opinionsim.audit._sample import Sample, axes_of
 from opinionsim.classifiers import Item, load_classifier
 from opinionsim.errors import SpecError
@@ -30,7 +31,7 @@ _COEFFICIENTS = {
     name: name.replace("_", " ") for name in ("kappa", "weighted_kappa", "alpha_ordinal", "alpha_interval")
 }
 #: What texts call a masked claim.
-_MASK = "(?i)XYZ|this theory|the claim"
+_MASK = re.compile(r"(?i)\b(theory XYZ|XYZ|this theory|the claim)\b")
 _RULE = (
     "Labels of several coders are combined by their median; a text in which more of them find no opinion than find one "
     "has none. A median between two points counts in matrices and coefficients as the point nearer to neutral."
@@ -84,10 +85,12 @@ def keep_findings(results: Results, sample: Sample, seed: int = 0) -> list[str]:
     for (instrument, model), own in texts.groupby(["instrument_id", "model"], dropna=False):
         known = own[own["label"].notna()]
         who = f"{len(used)} {'person' if len(used) == 1 else 'people'}" if people else f"the model {', '.join(used)}"
-        said = [f"labels of {who} on {len(known)} texts of kind {kind}: mean error {spelled(_error(known), 'error')}"]
+        said = [
+            f"labels of {who} on {len(known)} texts of kind {kind}: mean error {number_text(_error(known), 'error')}"
+        ]
         if len(known) >= ENOUGH:
             found = _coefficients(_pair(known, sample), known, sample, seed)
-            said.append(f"weighted kappa {spelled(found, 'weighted_kappa')}")
+            said.append(f"weighted kappa {number_text(found, 'weighted_kappa')}")
         text = ("audited by " if people else f"{NOT_VALIDATED}; consistency with ") + ", ".join(said)
         findings.append({"instrument_id": instrument, "model": model, "people": bool(people), "text": text})
     with open_store(results.url) as opened:
@@ -97,27 +100,22 @@ def keep_findings(results: Results, sample: Sample, seed: int = 0) -> list[str]:
 
 def _error(texts: pd.DataFrame) -> dict[str, float]:
     """Mean of reading less label, weighted by inverse inclusion probabilities, and its interval for these texts."""
-    from scipy.stats import t
-
     known = texts[texts["label"].notna()]
-    error, weight = (known["value"] - known["label"]).to_numpy(float), 1 / known["probability"].to_numpy(float)
-    n, mean, half = len(known), math.nan, math.nan
-    if n:
-        mean = float(np.average(error, weights=weight))
-    if n > 1:
-        spread = math.sqrt(float(((weight * (error - mean)) ** 2).sum()) * n / (n - 1)) / float(weight.sum())
-        half = float(t.ppf(0.975, n - 1)) * spread
-    return {"n": n, "error": mean, "error_low": mean - half, "error_high": mean + half}
+    if known.empty:
+        return {"n": 0, **dict.fromkeys(("error", "error_ci_low", "error_ci_high"), math.nan)}
+    mean, parts = mean_error((known["value"] - known["label"]).to_numpy(), 1 / known["probability"].to_numpy())
+    low, high = spread_of([mean + len(known) * parts], "crossed", "these-topics").interval()
+    return {"n": len(known), "error": mean, "error_ci_low": float(low), "error_ci_high": float(high)}
 
 
 def _coefficients(labels: np.ndarray, texts: pd.DataFrame, sample: Sample, seed: int) -> dict[str, Any]:
     """Coefficients of labels (coders, texts), the ends of their intervals, and reasons; only ``n`` below 50 texts."""
     n = int(((~np.isnan(labels)).sum(axis=0) > 1).sum())
-    if n < ENOUGH:
-        return {"n": n, **dict.fromkeys(_COEFFICIENTS, math.nan)}
-    found = coefficients(labels, sample.scale.points, 1 / texts["probability"].to_numpy(float), seed)
-    ends = {f"{name}_{end}": getattr(each, end) for name, each in found.items() for end in ("low", "high", "reason")}
-    return {"n": n, **dict.fromkeys(_COEFFICIENTS, math.nan), **{name: found[name].value for name in found}, **ends}
+    row: dict[str, Any] = {"n": n, **dict.fromkeys(_COEFFICIENTS, math.nan)}
+    weights = 1 / texts["probability"].to_numpy(float)
+    for name, own in coefficients(labels, sample.scale.points, weights, seed).items() if n >= ENOUGH else ():
+        row |= {name: own.value, f"{name}_ci_low": own.low, f"{name}_ci_high": own.high, f"{name}_reason": own.reason}
+    return row
 
 
 def _pair(texts: pd.DataFrame, sample: Sample) -> np.ndarray:
@@ -149,19 +147,21 @@ def _agreement(results: Results, sample: Sample, texts: pd.DataFrame, used: list
     for names in [*map(list, combinations(labels.columns, 2)), *([used] if used[2:] else [])]:
         found = _coefficients(labels[names].to_numpy(float).T, texts, sample, seed)
         rows.append({"of": " and ".join(names), "texts": "all", **found})
+    divided = labels[used].isna().mean(axis=1).between(0, 1, "neither").sum()
     people = "people" if people_of(sample) else "chat models: a check of consistency, not of validity"
     reasons = {str(value) for row in rows for name, value in row.items() if name.endswith("_reason")}
     notes = [
         f"Audit {sample.audit.audit_id}: {len(texts)} texts of kind {sample.audit.sample['kind']}, labelled by "
         f"{', '.join(used)} ({people}); no opinion in {int(texts['label'].isna().sum())} of them, which do not count.",
         *([_RULE] if used[1:] else []),
+        f"Texts in which some coders find an opinion and others none: {divided}; they are not compared there.",
         "Kappa: Cohen 1960; weighted kappa: Cohen 1968, quadratic weights; alpha: Krippendorff 2011. Weighted by "
         "inverse inclusion probabilities; intervals of 95 % from 999 resamples of texts.",
         f"Below {ENOUGH} labelled texts no coefficient is given; the table of labels and readings has all.",
         *(f"Undefined: {each}." for each in sorted(reasons - {""})),
     ]
     shown = {"of": "between", "texts": "texts", "n": "n", **_COEFFICIENTS}
-    return table_of("agreement", "Agreement of instrument and labels", sample, rows, shown, 2, notes)
+    return sample.table("agreement", "Agreement of instrument and labels", rows, shown, 2, notes)
 
 
 def _matrices(sample: Sample, texts: pd.DataFrame) -> Table:
@@ -172,7 +172,7 @@ def _matrices(sample: Sample, texts: pd.DataFrame) -> Table:
             read = {f"read {each}": int(count) for each, count in zip(points, counts, strict=True)}
             rows.append({"texts": stratum, "label": point, **read})
     notes = ["Numbers of texts, unweighted, by label and reading of the instrument."]
-    return table_of("confusion", "Labels and readings", sample, rows, {each: each for each in rows[0]}, 2, notes)
+    return sample.table("confusion", "Labels and readings", rows, {each: each for each in rows[0]}, 2, notes)
 
 
 def _errors(sample: Sample, texts: pd.DataFrame) -> Table:
@@ -181,28 +181,31 @@ def _errors(sample: Sample, texts: pd.DataFrame) -> Table:
     for axis in axes_of(sample):
         for first, second in combinations([row for row in rows if str(row["texts"]).startswith(f"{axis}=")], 2):
             gap = second["error"] - first["error"]
-            half = math.hypot(*(row["error_high"] - row["error"] for row in (first, second)))
+            half = math.hypot(*(row["error_ci_high"] - row["error"] for row in (first, second)))
             if abs(gap) > half:
-                ends = {"gap": gap, "gap_low": gap - half, "gap_high": gap + half}
-                told.append(f"{second['texts']} less {first['texts']} {spelled(ends, 'gap')}")
+                ends = {"gap": gap, "gap_ci_low": gap - half, "gap_ci_high": gap + half}
+                told.append(f"{second['texts']} less {first['texts']} {number_text(ends, 'gap')}")
     notes = [
-        "Error: reading less label, weighted by inverse inclusion probabilities; interval of 95 % for these texts.",
+        "Error: reading less label, weighted by inverse inclusion probabilities; interval of 95 % for these texts "
+        "alone; `audit correct` has that over topics and blocks.",
         f"Errors differ between conditions, which can make a finding or hide one: {'; '.join(told)}."
         if told
         else "No difference of errors between conditions stands out of its interval; small ones may be there.",
     ]
     shown = {"texts": "texts", "n": "n", "error": "mean error"}
-    return table_of("errors", "Errors of the instrument", sample, rows, shown, 1, notes)
+    return sample.table("errors", "Errors of the instrument", rows, shown, 1, notes)
 
 
 def _mirrored(results: Results, sample: Sample) -> Table:
     """The texts coded again with the claim of the other side: an instrument without a side answers the opposite."""
     experiment = load_experiment(results.manifest)
     planned = {run.run_id: run for run in experiment.runs}
-    # What a masked claim is called says the same of either side.
-    texts = sample.texts[~sample.texts["text"].str.contains(_MASK)].reset_index(drop=True)
-    if texts.empty:
-        raise SpecError("all texts call their claim a theory, which says the same of either side: nothing to mirror")
+    texts = sample.texts.reset_index(drop=True)
+    # What a masked claim is called says the same of either side, so that the claim is put in its place.
+    names = [f"the theory that {claim}".replace("\\", r"\\") for claim in texts["claim"]]
+    said = [_MASK.sub(name, str(text)) for name, text in zip(names, texts["text"], strict=True)]
+    masked = texts["text"] != said
+    texts["text"] = said
     for instrument, places in texts.groupby("instrument_id").indices.items():
         own = texts.iloc[places]
         spec = planned[own["run_id"].iloc[0]].spec
@@ -211,18 +214,22 @@ def _mirrored(results: Results, sample: Sample) -> Table:
         claims = {run_id: _other_side(experiment, planned[run_id]) for run_id in set(own["run_id"])}
         found = coder.classify([Item(str(row.text), claims[row.run_id]) for row in own.itertuples()]).value
         texts.loc[places, "label"] = 2 * sample.scale.neutral - found
+        if len(own := own[masked.iloc[places]]):
+            sides = {run_id: experiment.resources.claim(planned[run_id].spec) for run_id in set(own["run_id"])}
+            found = coder.classify([Item(str(row.text), sides[row.run_id]) for row in own.itertuples()]).value
+            texts.loc[own.index, "value"] = found
     rows = []
     for stratum, own in _strata(sample, texts):
         both, same = _error(own), float((own["label"] == own["value"])[own["label"].notna()].mean())
-        ends = {f"yes{end}": both[f"error{end}"] / 2 for end in ("", "_low", "_high")}
+        ends = {f"yes{end}": both[f"error{end}"] / 2 for end in ("", "_ci_low", "_ci_high")}
         rows.append({"texts": stratum, "n": both["n"], "opposite": same, **ends})
     notes = [
         "Each text coded with its claim and with that of the other side. Opposite: share with the opposite reading. "
-        "Towards yes: half the sum of both readings, 0 for an instrument that takes no side; it needs no labels. Left "
-        f"out: {len(sample.texts) - len(texts)} texts that call their claim a theory, which fits either side.",
+        "Towards yes: half the sum of both readings, 0 for an instrument that takes no side; it needs no labels. In "
+        f"{int(masked.sum())} texts the claim stands for what they call it, as Theory XYZ, which fits either side.",
     ]
     shown = {"texts": "texts", "n": "n", "opposite": "opposite", "yes": "towards yes"}
-    return table_of("mirror", "Mirrored claims", sample, rows, shown, 1, notes)
+    return sample.table("mirror", "Mirrored claims", rows, shown, 1, notes)
 
 
 def _other_side(experiment: Experiment, planned: PlannedRun) -> Claim:

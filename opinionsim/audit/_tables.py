@@ -7,18 +7,24 @@ from typing import Any
 
 import pandas as pd
 
-from opinionsim.analysis import Table
-from opinionsim.audit._correct import bias_frames, conditions
+from opinionsim.analysis import Estimand, Table, interval_notes
+from opinionsim.audit._correct import BOTH, bias_frames, conditions
 from opinionsim.audit._diversity import FAMILIES, correct_diversity
-from opinionsim.audit._printing import table_of
 from opinionsim.audit._sample import KEYS, Sample, axes_of, counted_texts
 from opinionsim.audit._score import judged, people_of
+from opinionsim.contrasts import analysis_of
 from opinionsim.errors import SpecError
 from opinionsim.store import Results
 
 
 def correction_tables(
-    results: Results, sample: Sample, *, diversity: bool = True, simulations: int = 50, seed: int = 0
+    results: Results,
+    sample: Sample,
+    estimand: Estimand | None = None,
+    *,
+    diversity: bool = True,
+    simulations: int = 100,
+    seed: int = 0,
 ) -> list[Table]:
     """Raw and corrected mean opinions, their contrasts, and diversity under two families of true opinions.
 
@@ -28,6 +34,8 @@ def correction_tables(
         The results.
     sample : Sample
         With labels of people.
+    estimand : str, optional
+        What means are about, as for :func:`opinionsim.analysis.estimate`; default that of the specification.
     diversity : bool
         Whether to correct diversity too.
     simulations, seed
@@ -45,24 +53,23 @@ def correction_tables(
         )
     labels, _ = judged(results, sample)
     texts, kind = counted_texts(results, sample.audit.sample["kind"])
-    by = axes_of(sample)
-    frame, contrasts = bias_frames(texts, labels, by)
-    unit = str(frame["unit"].iloc[0])
-    both = {"raw": "raw", "corrected": "corrected"}
-    shown = {**{axis: axis for axis in by}, "units": f"{unit}s", "labels": "labels", "error": "error", **both}
+    texts, by = texts.assign(evidence=texts["evidence_of_run"]), axes_of(sample)
+    frame, contrasts, estimates = bias_frames(texts, labels, by, estimand or analysis_of(results.spec).estimand)
+    shown = {name: name for name in (*by, "labels", "error", *BOTH)}
+    late = int((texts["begun_at"] > sample.audit.made_at).sum())
     notes = [
         f"Corrected by {int(labels['label'].notna().sum())} labels of {', '.join(people)} on texts of kind {kind}, "
-        f"audit {sample.audit.audit_id}.",
-        "Estimand: mean opinion of these conditions, over runs like these. Method: difference estimator with inverse "
-        f"inclusion probabilities; Student's t over {unit}s (number in column {unit}s), which holds runs and audit. "
-        "Error: reading less label, which the correction takes away.",
+        f"audit {sample.audit.audit_id}, by the difference estimator with inverse inclusion probabilities. Error: "
+        "reading less label, which the correction takes away. Intervals of corrected means hold runs and audit.",
+        *interval_notes(*estimates),
+        f"Texts of runs begun after the sample was drawn, whose errors it tells if they are alike: {late}.",
     ]
-    rows = frame.to_dict("records")
-    made = [table_of("bias", "Mean opinion as read and corrected", sample, rows, shown, len(by), notes)]
+    made = [sample.table("bias", "Mean opinion as read and corrected", frame, shown, len(by), notes)]
     if len(contrasts):
-        said = ["Differences of means, paired by their units where both conditions have the same, else Welch's."]
-        rows, shown = contrasts.to_dict("records"), {"contrast": "contrast", **both}
-        made.append(table_of("contrasts", "Contrasts as read and corrected", sample, rows, shown, 1, said))
+        reasons = dict.fromkeys(filter(None, contrasts["no_interval"]))
+        said = ["Differences of means, paired by topic and block.", *(f"No interval where {each}." for each in reasons)]
+        shown = {name: name for name in ("contrast", *BOTH)}
+        made.append(sample.table("contrasts", "Contrasts as read and corrected", contrasts, shown, 1, said))
     if diversity:
         made.append(_diversity(texts, labels, sample, simulations, seed))
     return made
@@ -76,17 +83,17 @@ def _diversity(texts: pd.DataFrame, labels: pd.DataFrame, sample: Sample, simula
         for family in FAMILIES if row["labels"] else ():
             told = (own["value"], own["run_id"], own["label"], sample.scale.points, family)
             found = correct_diversity(*told, simulations=simulations, seed=seed)
-            row |= {"raw": found.raw, family: found.corrected, f"{family}_low": found.low, f"{family}_high": found.high}
-            row[f"{family}_coverage"] = found.coverage
+            row |= {"raw": found.raw, family: found.corrected, f"{family}_removed": found.removed}
+            row |= {f"{family}_ci_low": found.low, f"{family}_ci_high": found.high}
         rows.append(row)
-    shown = {axis: axis for axis in by} | {"labels": "labels", "raw": "raw", "free": "free classes"}
-    shown |= {"camps": "one or two camps", "free_coverage": "cover free", "camps_coverage": "cover camps"}
+    shown = {name: name for name in (*by, "labels", "raw")} | {"free": "free classes", "camps": "one or two camps"}
     notes = [
         "A sensitivity figure: how much noise adds to diversity depends on what true opinions look like. Free classes: "
         "runs belong to classes with any shares on the scale; one or two camps: with one mode, or two. Where both "
         "differ, the labels do not tell. The errors of the instrument come from labels alone.",
-        f"An interval is given where at least 90 % of {simulations} simulated studies of this size cover the truth "
-        "with theirs (columns cover). Standard deviations have ddof 0.",
+        f"Simulated studies of this size, whose truths differ as much as the labels leave open: {simulations}. Their "
+        "mean error is taken away; intervals, from 50 studies on, leave out the one in fifty that is farthest off on "
+        "either side. Standard deviations have ddof 0.",
     ]
     rows = [dict.fromkeys(shown, math.nan) | row for row in rows]
-    return table_of("diversity", "Diversity as read and corrected", sample, rows, shown, len(by), notes)
+    return sample.table("diversity", "Diversity as read and corrected", rows, shown, len(by), notes)

@@ -10,12 +10,12 @@ from opinionsim.messages import ChatMessage, printable
 from opinionsim.opinions import OpinionScale
 
 #: Version of the wording; raise it with every change, so that results record it.
-WORDING = 2
+WORDING = 3
 
 _PURPOSE = "You code which opinion of one claim a text expresses."
 _STANCE = """\
 Which opinion of the claim does the author express as his or her own? Judge what the text says, not whether the claim \
-is true. The points of the scale, from the most negative opinion of the claim to the most positive:"""
+is true. The points of the scale, from the opinion most against the claim to the one most for it:"""
 _NO_OPINION = """\
 the text expresses no opinion of the claim. N is also right where the author declines to answer, or leaves the role \
 and speaks as a language model"""

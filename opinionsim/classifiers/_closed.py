@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import takewhile
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from opinionsim.opinions import OpinionScale
@@ -18,31 +20,8 @@ _DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-
 #: Marks that may touch a number without being a part of it.
 _LOOSE = re.escape(":=()[]{}\"'`*_|,;!?<>\\")
 _EXACT = re.compile(r"[+-]?\d{1,18}(?:\.0+)?")
-#: Words that an answer may follow at once, as in "I would rate it 2" and "my belief is neutral".
-_LEADS = frozenset(
-    [
-        *(
-            "a",
-            "am",
-            "answer",
-            "answering",
-            "are",
-            "as",
-            "be",
-            "belief",
-            "choice",
-            "choose",
-            "chose",
-            "give",
-            "is",
-            "it",
-        ),
-        *("number", "opinion", "pick", "point", "position", "rate", "rating", "say", "score", "select", "this", "with"),
-    ]
-)
-#: Words that negate an answer, as in "it cannot be 2".
-_NEGATIONS = frozenset(["cannot", "hardly", "neither", "never", "no", "nor", "not"])
-_ABSTAINING = frozenset(["n", "n/a", "na", "none", "no opinion", "no answer"])
+_WORDS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("closed.toml").read_text(encoding="utf-8"))
+_LEADS, _NEGATIONS, _ABSTAINING = (frozenset(_WORDS[name]) for name in ("leads", "negations", "abstaining"))
 _ANSWER = re.compile(r"^(?:(?:my|the|final) )*answer(?: is)?\s*:?\s*")
 
 

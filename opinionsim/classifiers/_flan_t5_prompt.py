@@ -15,20 +15,7 @@ from opinionsim.opinions import OpinionScale
 from opinionsim.streams import digest
 
 #: Content of A9 in Chuang et al. 2023, in our words and for any kind of text.
-_WORDING = """\
-A person who reads and writes posts on social media made this statement:
-
-Statement: {{ statement }}
-
-Claim, which the statement may call Theory XYZ: {{ claim }}.
-
-What did this person believe about the claim when making the statement? Choose a point of this {{ points | length }}-point scale:
-{% for point, label in anchors %}
-{{ point }}: {{ label }} about the claim
-{% endfor %}
-
-Answer with one of the numbers {{ points | join(", ") }} and nothing else.
-"""  # noqa: E501
+_WORDING = Path(__file__).with_name("flan_t5.j2")
 #: Replaces the middle of an over-long statement.
 _GAP = " [...] "
 #: Statement and claim with which a wording is tried.
@@ -60,7 +47,7 @@ class Question:
 
     def __init__(self, scale: OpinionScale, path: str | Path | None = None) -> None:
         self._place = "prompt" if path is None else f"prompt: {path}"
-        wording = _WORDING if path is None else _read(path)
+        wording = _read(_WORDING if path is None else path)
         environment = ImmutableSandboxedEnvironment(
             undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True
         )

@@ -40,101 +40,75 @@ _SPECS = (".yaml", ".yml", ".json")
 
 
 def abm(
-    model: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL|SPEC",
-            help="Name of the model (see: opinionsim list abm), or path of the specification of a sweep (.yaml).",
-        ),
-    ],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A parameter or scheme option; range=[LOW,HIGH] of opinions; isolates=keep, agents without a partner "
-            "are no error; of a single simulation record_every=STEPS; of a sweep at=STEPS, moments to measure at too: "
-            "[10,100], 10:90:20 or {log: 20}, spaced logarithmically. Of a specification, a field, as in "
-            "interaction.steps=50. May be repeated.",
-        ),
-    ] = None,
-    over: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--over",
-            metavar="NAME=VALUES",
-            help="Run every value of a parameter, a scheme option, n, network, network.k, initial, initial.high or "
-            "range: a list, "
-            "epsilon=[0.1,0.2], or a range with its ends, epsilon=0.05:0.5:0.05. May be repeated: every combination.",
-        ),
-    ] = None,
-    agents: Annotated[
-        int | None, typer.Option("--agents", metavar="N", min=2, help="Number of agents; default 100.")
-    ] = None,
-    network: Annotated[
-        str | None,
-        typer.Option(
-            "--network",
-            metavar="SPEC",
-            help="Name of a network, or '{kind: watts-strogatz, k: 10, p: 0.1}'. Default: complete.",
-        ),
-    ] = None,
-    initial: Annotated[
-        str | None,
-        typer.Option(
-            "--initial",
-            metavar="SPEC",
-            help="uniform, normal, beta, share, even, levels, or {kind: share, high: 0.3}, or a number an agent.",
-        ),
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option("--steps", min=0, help="Steps, each of one update an agent. Default: 100.")
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option("--until", metavar="SPEC", help="End runs before: frozen, consensus or '{change: 1e-4}'."),
-    ] = None,
-    replicates: Annotated[
-        int | None, typer.Option("--replicates", min=1, help="Number of simulations, of each point. Default: 1.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Root of all randomness. Default: 0.")] = None,
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option("--metric", metavar="NAME", help="May be repeated. Default: those of the model, such as bias."),
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            "--store",
-            metavar="STORE",
-            help="Keep measures in a store, as runs are done; the same command later goes on where this one was. "
-            "Default: nothing is kept; of a specification, results/NAME.sqlite.",
-        ),
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="Simulations at a time. Default: one a processor.")
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            "--cluster",
-            metavar="ADDRESS",
-            help="Dask scheduler whose workers simulate, as tcp://HOST:8786; this process keeps what they find.",
-        ),
-    ] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Print points, runs, time and memory of a sweep; carry out a pilot only.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Start a sweep of more than a day without a question.")] = False,
-    csv: Annotated[
-        Path | None,
-        typer.Option("--csv", metavar="FILE", help="Save every opinion; of a sweep, every run."),
-    ] = None,
-    figure: Annotated[Path | None, typer.Option("--figure", metavar="FILE", help="Draw into this file.")] = None,
-    describe: Annotated[bool, typer.Option("--describe", help="Describe the model; simulate nothing.")] = False,
+    model: str,
+    settings: Annotated[list[str] | None, typer.Option("--set")] = None,
+    over: list[str] | None = None,
+    agents: Annotated[int | None, typer.Option(min=2)] = None,
+    network: str | None = None,
+    initial: str | None = None,
+    steps: Annotated[int | None, typer.Option(min=0)] = None,
+    until: str | None = None,
+    replicates: Annotated[int | None, typer.Option(min=1)] = None,
+    seed: Annotated[int | None, typer.Option(min=0)] = None,
+    metrics: Annotated[list[str] | None, typer.Option("--metric")] = None,
+    store: str | None = None,
+    threads: Annotated[int | None, typer.Option(min=1)] = None,
+    cluster: str | None = None,
+    plan: bool = False,
+    yes: bool = False,
+    csv: Path | None = None,
+    figure: Path | None = None,
+    describe: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Simulate a classic opinion model once, or a sweep of it: every combination of values."""  # fmt: skip
+    """Simulate a classic opinion model once, or a sweep of it: every combination of values.
+
+    Parameters
+    ----------
+    model : MODEL|SPEC
+        Name of the model (see: opinionsim list abm), or path of the specification of a sweep (.yaml).
+    settings : NAME=VALUE
+        A parameter or scheme option; range=[LOW,HIGH] of opinions; isolates=keep, agents without a partner are no
+        error; of a single simulation record_every=STEPS; of a sweep at=STEPS, moments to measure at too: [10,100],
+        10:90:20 or {log: 20}, spaced logarithmically. Of a specification, a field, as in interaction.steps=50. May be
+        repeated.
+    over : NAME=VALUES
+        Run every value of a parameter, a scheme option, n, network, network.k, initial, initial.high or range: a list,
+        epsilon=[0.1,0.2], or a range with its ends, epsilon=0.05:0.5:0.05. May be repeated: every combination.
+    agents : N
+        Number of agents; default 100.
+    network : SPEC
+        Name of a network, or '{kind: watts-strogatz, k: 10, p: 0.1}'. Default: complete.
+    initial : SPEC
+        uniform, normal, beta, share, even, levels, or {kind: share, high: 0.3}, or a number an agent.
+    steps
+        Steps, each of one update an agent. Default: 100.
+    until : SPEC
+        End runs before: frozen, consensus or '{change: 1e-4}'.
+    replicates
+        Number of simulations, of each point. Default: 1.
+    seed
+        Root of all randomness. Default: 0.
+    metrics : NAME
+        May be repeated. Default: those of the model, such as bias.
+    store : STORE
+        Keep measures in a store, as runs are done; the same command later goes on where this one was. Default: nothing
+        is kept; of a specification, results/NAME.sqlite.
+    threads
+        Simulations at a time. Default: one a processor.
+    cluster : ADDRESS
+        Dask scheduler whose workers simulate, as tcp://HOST:8786; this process keeps what they find.
+    plan
+        Print points, runs, time and memory of a sweep; carry out a pilot only.
+    yes
+        Start a sweep of more than a day without a question.
+    csv : FILE
+        Save every opinion; of a sweep, every run.
+    figure : FILE
+        Draw into this file.
+    describe
+        Describe the model; simulate nothing.
+    """
     from opinionsim.classic import check_names, find_model
     from opinionsim.documents import parse_value
     from opinionsim.sweeps import default_sweep_store, load_sweep

@@ -8,8 +8,10 @@ import signal
 import sys
 import threading
 import time
+import tomllib
 import traceback
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import opinionsim
 from opinionsim.cli._console import complain, note
+from opinionsim.cli._options import explain
 from opinionsim.errors import Interrupt, OpinionSimError, is_interrupt
 
 #: Exit codes after an interrupt, and after the reader of standard output went away.
@@ -24,78 +27,9 @@ _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 
 #: Commands by their heading in the help: module and function of each, and the first line of its docstring.
-_COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
-    "Start here": {
-        "demo": (
-            "_demo:demo",
-            "Run a small experiment, print its table and draw its figures; needs no key and no network.",
-        ),
-    },
-    "Experiments": {
-        "plan": (
-            "_forecast:plan",
-            "Check a specification; print its calls, tokens, money, critical path and time. Makes no call.",
-        ),
-        "preview": (
-            "_forecast:preview",
-            "Print the first prompt of each kind of turn, as a model would get it. Makes no call.",
-        ),
-        "run": ("_run:run", "Carry out an experiment. Running it again finishes what is missing and repeats nothing."),
-        "deliberate": (
-            "_deliberate:deliberate",
-            "Carry out an experiment and print what was said. Running it again makes no call that is on record.",
-        ),
-        "consensus": (
-            "_deliberate:consensus",
-            "Carry out a session that looks for a consensus and print it: consensus SPEC.",
-        ),
-        "room": ("_deliberate:room", "Take part in an experiment that has a seat, on a page or at the --terminal."),
-        "surveys": (
-            "_surveys:surveys",
-            "Ask respondents of a survey what they have answered already, and compare: surveys validate SURVEY.",
-        ),
-        "schema": ("_forecast:schema", "Print the JSON Schema of specifications, for editors and other tools."),
-    },
-    "Results": {
-        "status": (
-            "_status:status",
-            "Print where the runs of each experiment stand, what they have used, and why some are not complete.",
-        ),
-        "watch": ("_watch:watch", "Watch an experiment while it is being run, here or elsewhere, until it is over."),
-        "view": (
-            "_view:view",
-            "Look at the experiments of a store in a browser, while they are carried out or later.",
-        ),
-        "show": ("_reading:show", "Print what was said in a run, who read what, and how each text was coded."),
-        "table": (
-            "_outputs:table",
-            "Print opinions by condition with intervals, contrasts, what is missing, further variables and metrics.",
-        ),
-        "plot": ("_outputs:plot", "Draw a figure into a file and print its path."),
-        "measure": ("_run:measure", "Code the texts of finished runs with one more instrument."),
-        "audit": ("_audit:audit", "Compare an instrument with labels of people, and correct numbers by them."),
-        "export": ("_outputs:export", "Write all frames as CSV or Parquet, and the manifest, into a folder."),
-        "replay": (
-            "_reading:replay",
-            "Rebuild every complete run from its stored calls, without a model, and compare.",
-        ),
-        "store": ("_store:store", "Copy a store, or check everything in it."),
-    },
-    "Classic models": {
-        "abm": ("_abm:abm", "Simulate a classic opinion model once, or a sweep of it: every combination of values.")
-    },
-    "Tools": {
-        "classify": ("_classify:classify", "Code the opinion each text expresses of a claim; prints CSV."),
-        "list": (
-            "_listing:list_names",
-            "List topics, personas, models, classic models (abm), metrics and whatever else has a name.",
-        ),
-        "doctor": (
-            "_doctor:doctor",
-            "Check the installation: versions, extras, data, tracing, keys, hardware, and where results go.",
-        ),
-    },
-}
+_COMMANDS: dict[str, dict[str, list[str]]] = tomllib.loads(
+    Path(__file__).with_name("commands.toml").read_text(encoding="utf-8")
+)
 
 
 #: The error of options that do not fit, which typer shows with the use of the command; it has no public name.
@@ -185,10 +119,13 @@ def _built(name: str) -> Any:
     module, attribute = place.split(":")
     found = getattr(import_module(f"opinionsim.cli.{module}"), attribute)
     if isinstance(found, typer.Typer):
-        return typer.main.get_command(found)
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-    alone.command(name)(found)
-    return typer.main.get_command(alone)
+        app = found
+    else:
+        app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+        app.command(name)(found)
+    command = typer.main.get_command(app)
+    explain(command)
+    return command
 
 
 app = typer.Typer(

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from opinionsim.cli._console import note, say
-from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, Tables
-from opinionsim.cli._outputs import Kind, print_tables
+from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, Tables, assignments
+from opinionsim.cli._outputs import Estimand, Kind, print_tables
 from opinionsim.cli._stores import read_results
+from opinionsim.errors import SpecError
 from opinionsim.watching import spelled
 
 AuditName = Annotated[
@@ -28,11 +29,21 @@ def _audit() -> None:
 
 @audit.command()
 def plan(
-    half_width: Annotated[float, typer.Option(metavar="W", help="Half-width of a contrast, in scale points.")],
-    noise: Annotated[float, typer.Option(help="Share of readings that may be pure chance.")] = 0.3,
-    points: Annotated[int, typer.Option(help="Points of the scale.")] = 5,
+    half_width: Annotated[float, typer.Option()],
+    noise: float = 0.3,
+    points: int = 5,
 ) -> None:
-    """Print how many labels a condition needs."""
+    """Print how many labels a condition needs.
+
+    Parameters
+    ----------
+    half_width : W
+        Half-width of a contrast, in scale points.
+    noise
+        Share of readings that may be pure chance.
+    points
+        Points of the scale.
+    """
     from opinionsim.audit import plan as planned
 
     say(
@@ -44,16 +55,28 @@ def plan(
 @audit.command()
 def sample(
     store: StorePath,
-    labels: Annotated[int, typer.Option(metavar="N", help="Texts of each condition.")],
-    coders: Annotated[str, typer.Option(metavar="A,B", help="Names of the people who label, a file for each.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the files.")],
-    by: Annotated[str | None, typer.Option(metavar="A,B", help="Conditions, the primary contrast first.")] = None,
+    labels: Annotated[int, typer.Option()],
+    coders: Annotated[str, typer.Option()],
+    out: Annotated[Path, typer.Option()],
+    by: str | None = None,
     kind: Kind = None,
     seed: Seed = 0,
     experiment: ExperimentName = None,
     design: DesignNumber = None,
 ) -> None:
-    """Draw texts for coders and write a file for each; the key stays in the store."""
+    """Draw texts for coders and write a file for each; the key stays in the store.
+
+    Parameters
+    ----------
+    labels : N
+        Texts of each condition.
+    coders : A,B
+        Names of the people who label, a file for each.
+    out : DIR
+        Folder of the files.
+    by : A,B
+        Conditions, the primary contrast first.
+    """
     from opinionsim.audit import draw, write_files
 
     axes = None if by is None else [axis.strip() for axis in by.split(",") if axis.strip()]
@@ -69,20 +92,33 @@ def sample(
 @audit.command()
 def score(
     store: StorePath,
-    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help="Files of coders, filled in.")] = None,
-    coder: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="A chat model that labels too, as a check of consistency.")
-    ] = None,
-    mirror: Annotated[bool, typer.Option("--mirror", help="Also code each text with the opposite claim.")] = False,
+    files: Annotated[list[Path] | None, typer.Argument()] = None,
+    coder: str | None = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE")] = None,
+    mirror: bool = False,
     audit: AuditName = None,
     experiment: ExperimentName = None,
     design: DesignNumber = None,
     csv: Tables = None,
     as_json: AsJson = False,
 ) -> None:
-    """Keep labels in the store and print how the instrument agrees with them; without files, print it again."""
+    """Keep labels in the store and print how the instrument agrees with them; without files, print it again.
+
+    Parameters
+    ----------
+    files : FILE...
+        Files of coders, filled in.
+    coder : MODEL
+        A chat model that labels too, as a check of consistency.
+    settings
+        An option of the classifier chat, for that model.
+    mirror
+        Also code each text with the opposite claim.
+    """
     from opinionsim.audit import asked, keep, keep_findings, read_files, sample_of, score_tables
 
+    if settings and coder is None:
+        raise SpecError("--set is for the model of --coder, which is not given")
     results = read_results(store, experiment, design)
     drawn = sample_of(results, audit)
     if files:
@@ -90,7 +126,7 @@ def score(
     if coder is not None:
         from opinionsim.classifiers import load_classifier
 
-        model = load_classifier("chat", drawn.scale, model=coder)
+        model = load_classifier("chat", drawn.scale, **{**assignments(settings, "--set"), "model": coder})
         drawn = keep(results, drawn, {coder: asked(drawn, model)}, "model")
     print_tables(score_tables(results, drawn, mirror=mirror), csv, as_json=as_json)
     for text in keep_findings(results, drawn):
@@ -100,8 +136,9 @@ def score(
 @audit.command()
 def correct(
     store: StorePath,
-    diversity: Annotated[bool, typer.Option(help="Whether to correct diversity too.")] = True,
-    simulations: Annotated[int, typer.Option(min=0, help="Simulated studies for each interval of diversity.")] = 50,
+    diversity: bool = True,
+    simulations: Annotated[int, typer.Option(min=0)] = 100,
+    estimand: Estimand = None,
     audit: AuditName = None,
     seed: Seed = 0,
     experiment: ExperimentName = None,
@@ -109,10 +146,18 @@ def correct(
     csv: Tables = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print mean opinions, contrasts and diversity as read and as corrected by labels of people."""
+    """Print mean opinions, contrasts and diversity as read and as corrected by labels of people.
+
+    Parameters
+    ----------
+    diversity
+        Whether to correct diversity too.
+    simulations
+        Simulated studies for each interval of diversity.
+    """
     from opinionsim.audit import correction_tables, sample_of
 
     results = read_results(store, experiment, design)
     drawn = sample_of(results, audit)
-    found = correction_tables(results, drawn, diversity=diversity, simulations=simulations, seed=seed)
+    found = correction_tables(results, drawn, estimand, diversity=diversity, simulations=simulations, seed=seed)
     print_tables(found, csv, as_json=as_json)

@@ -37,61 +37,38 @@ class _Text(NamedTuple):
 
 
 def classify(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="Texts: one a line, or a CSV with a header and the option --text; - reads standard input.",
-        ),
-    ],
-    claim: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--claim",
-            metavar="TEXT",
-            help="The claim that the texts are about: a clause that can follow 'that'. May be repeated: each text is "
-            "then coded once a claim.",
-        ),
-    ] = None,
-    text: Annotated[
-        str | None,
-        typer.Option("--text", metavar="COLUMN", help="Column of a CSV that holds the texts."),
-    ] = None,
-    claim_column: Annotated[
-        str | None,
-        typer.Option(
-            "--claim-column",
-            metavar="COLUMN",
-            help="Column of a CSV that holds the claim of each text, in the place of --claim.",
-        ),
-    ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option(
-            "--id",
-            metavar="COLUMN",
-            help="Column of a CSV that is carried over as id. Default: the number of the row or line.",
-        ),
-    ] = None,
-    classifier: Annotated[
-        str,
-        typer.Option("--classifier", metavar="NAME", help="Name of the classifier (see: opinionsim list classifiers)."),
-    ] = "lexicon",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="An option of the classifier, as in --set model=base; may be repeated.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="File to write in the place of standard output."),
-    ] = None,
+    source: str,
+    claim: list[str] | None = None,
+    text: str | None = None,
+    claim_column: str | None = None,
+    id_column: Annotated[str | None, typer.Option("--id")] = None,
+    classifier: str = "lexicon",
+    settings: Annotated[list[str] | None, typer.Option("--set")] = None,
+    output: Annotated[Path | None, typer.Option("--out", "-o")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Code the opinion each text expresses of a claim; prints CSV."""  # fmt: skip
+    """Code the opinion each text expresses of a claim; prints CSV.
+
+    Parameters
+    ----------
+    source : FILE
+        Texts: one a line, or a CSV with a header and the option --text; - reads standard input.
+    claim : TEXT
+        The claim that the texts are about: a clause that can follow 'that'. May be repeated: each text is then coded
+        once a claim.
+    text : COLUMN
+        Column of a CSV that holds the texts.
+    claim_column : COLUMN
+        Column of a CSV that holds the claim of each text, in the place of --claim.
+    id_column : COLUMN
+        Column of a CSV that is carried over as id. Default: the number of the row or line.
+    classifier : NAME
+        Name of the classifier (see: opinionsim list classifiers).
+    settings : NAME=VALUE
+        An option of the classifier, as in --set model=base; may be repeated.
+    output : FILE
+        File to write in the place of standard output.
+    """
     from opinionsim.classifiers import load_classifier
 
     if claim and claim_column is not None:

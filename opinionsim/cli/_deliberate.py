@@ -158,11 +158,21 @@ def room(
     store: StoreOption = None,
     changes: Changes = None,
     prompts: Prompts = None,
-    terminal: Annotated[bool, typer.Option("--terminal", help="Take every seat yourself, at this terminal.")] = False,
-    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65_535, help="Port; 0 takes a free one.")] = 0,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the link and open no browser.")] = False,
+    terminal: bool = False,
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 0,
+    no_browser: bool = False,
 ) -> None:
-    """Take part in an experiment that has a seat, on a page or at the --terminal."""
+    """Take part in an experiment that has a seat, on a page or at the --terminal.
+
+    Parameters
+    ----------
+    terminal
+        Take every seat yourself, at this terminal.
+    port : N
+        Port; 0 takes a free one.
+    no_browser
+        Print the link and open no browser.
+    """
     experiment = read_spec(spec, changes, prompts)
     url = f"sqlite:///results/{experiment.spec.name}-room.sqlite" if store is None else store
     if not any(cell.spec.seats for cell in experiment.cells):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from opinionsim.cli._console import note, say
 from opinionsim.cli._run import carry_out
@@ -22,9 +20,15 @@ _CAUTION = (
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write to.")] = Path("results/demo"),
+    out: Path = Path("results/demo"),
 ) -> None:
-    """Run a small experiment, print its table and draw its figures; needs no key and no network."""
+    """Run a small experiment, print its table and draw its figures; needs no key and no network.
+
+    Parameters
+    ----------
+    out : DIR
+        Folder to write to.
+    """
     from opinionsim.errors import Interrupt
     from opinionsim.specification import load_experiment
     from opinionsim.store import load

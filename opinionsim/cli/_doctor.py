@@ -7,9 +7,10 @@ import os
 import platform
 import re
 import shutil
+import tomllib
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -20,59 +21,37 @@ from opinionsim.errors import OpinionSimError
 
 #: The package that a requirement names, and the extra it belongs to.
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:.*extra == \W(\w+))?")
-#: LangChain packages of further providers.
-_PROVIDERS = (
-    "langchain-anthropic",
-    "langchain-google-genai",
-    "langchain-groq",
-    "langchain-mistralai",
-    "langchain-ollama",
-)
+#: Packages and variables of the environment by what they are to the check.
+_KNOWN: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("doctor.toml").read_text(encoding="utf-8"))
 _DATA = ("experiments", "personas", "topics")
-#: Variables that make LangChain send every prompt to a tracing service, where the package allows it.
-_TRACING = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING_V2")
-#: Variables that switch off the telemetry of Hugging Face's libraries to its hub.
-_NO_TELEMETRY = ("DO_NOT_TRACK", "HF_HUB_DISABLE_TELEMETRY", "DISABLE_TELEMETRY", "HF_HUB_OFFLINE")
-#: Variables that hold keys or addresses: only whether they are set is printed.
-_SECRET = (
-    "OPENAI_API_KEY",
-    "OPENAI_BASE_URL",
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_BASE_URL",
-    "GOOGLE_API_KEY",
-    "GROQ_API_KEY",
-    "MISTRAL_API_KEY",
-    "OLLAMA_API_KEY",
-    "OLLAMA_HOST",
-    "HF_TOKEN",
-    "LANGSMITH_API_KEY",
-    "LANGCHAIN_API_KEY",
-    "LANGSMITH_GATEWAY",
-)
 _STORES = Path("results")
 
 
 def doctor(
     as_json: AsJson = False,
-    full: Annotated[
-        bool, typer.Option("--full", help="Load torch to see which devices it can use; takes seconds.")
-    ] = False,
+    full: bool = False,
 ) -> None:
-    """Check the installation: versions, extras, data, tracing, keys, hardware, and where results go."""
+    """Check the installation: versions, extras, data, tracing, keys, hardware, and where results go.
+
+    Parameters
+    ----------
+    full
+        Load torch to see which devices it can use; takes seconds.
+    """
     packages = _packages()
     found = {
         "opinionsim": opinionsim.__version__,
         "python": platform.python_version(),
         "packages": packages.pop("", {}),
         "extras": packages,
-        "providers": {name: _installed(name) for name in _PROVIDERS},
+        "providers": {name: _installed(name) for name in _KNOWN["providers"]},
         "data": {kind: _data(kind) for kind in _DATA},
-        "tracing": {name: _is_on(os.environ.get(name, "")) for name in _TRACING},
+        "tracing": {name: _is_on(os.environ.get(name, "")) for name in _KNOWN["tracing"]},
         "tracing_allowed": _is_on(os.environ.get("OPINIONSIM_TRACING", "")),
         # The package sets HF_HUB_DISABLE_TELEMETRY where the user has not.
         "hub_telemetry": "HF_HUB_DISABLE_TELEMETRY" in os.environ
-        and not any(_is_on(os.environ.get(name, "")) for name in _NO_TELEMETRY),
-        "set": {name: name in os.environ for name in _SECRET},
+        and not any(_is_on(os.environ.get(name, "")) for name in _KNOWN["no_telemetry"]),
+        "set": {name: name in os.environ for name in _KNOWN["secret"]},
         "hardware": {"bf16": _cpu_bf16(), "nvidia": _nvidia(), "torch": _torch() if full else None},
         "stores": {"folder": str(_STORES.absolute()), "writable": _writable(_STORES)},
     }

@@ -29,6 +29,7 @@ class Figures(StrEnum):
     PHASE = "phase"
     BEFORE_AFTER = "before-after"
     CONSENSUS = "consensus"
+    SPECIFICATION_CURVE = "specification-curve"
 
 
 #: The function of :mod:`opinionsim.plots` that draws each figure, whose arguments are the settings; the one that counts
@@ -44,6 +45,7 @@ _FUNCTIONS: Mapping[Figures, tuple[str, str, str]] = {
     Figures.PHASE: ("phase_diagram", "phase_data", "frame"),
     Figures.BEFORE_AFTER: ("before_after", "before_after_data", "frame"),
     Figures.CONSENSUS: ("consensus", "consensus_data", "frame"),
+    Figures.SPECIFICATION_CURVE: ("specification_curve", "", ""),
 }
 
 

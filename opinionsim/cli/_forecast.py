@@ -24,42 +24,33 @@ def _finite(param: typer.CallbackParam, value: float | None) -> float | None:
     return value
 
 
-def _assumed(name: str, metavar: str, least: float, said: str) -> Any:
-    """An option of a number that a forecast rests on."""
-    return typer.Option(name, metavar=metavar, min=least, callback=_finite, help=said)
-
-
 def plan(
     spec: Spec,
     changes: Changes = None,
     prompts: Prompts = None,
     max_concurrency: Slots = None,
-    latency: Annotated[
-        float | None,
-        _assumed("--latency", "SECONDS", 0.0, "Seconds of one model call. Default: as in --store, else 1."),
-    ] = None,
-    reply_tokens: Annotated[
-        float | None, _assumed("--reply-tokens", "K", 1.0, "Tokens of one reply. Default: as in --store, else 200.")
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            "--store",
-            metavar="STORE",
-            help="Take lengths and latency from the calls this experiment has in a store, and tell what is missing.",
-        ),
-    ] = None,
-    half_width: Annotated[
-        float | None,
-        _assumed("--half-width", "W", 0.0, "Half-width that the interval of the primary contrast is to have."),
-    ] = None,
-    pilot: Annotated[
-        str | None,
-        typer.Option("--pilot", metavar="STORE", help="Store of a pilot, whose variance --half-width takes."),
-    ] = None,
+    latency: Annotated[float | None, typer.Option(min=0.0, callback=_finite)] = None,
+    reply_tokens: Annotated[float | None, typer.Option(min=1.0, callback=_finite)] = None,
+    store: str | None = None,
+    half_width: Annotated[float | None, typer.Option(min=0.0, callback=_finite)] = None,
+    pilot: str | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a specification; print its calls, tokens, money, critical path and time. Makes no call."""
+    """Check a specification; print its calls, tokens, money, critical path and time. Makes no call.
+
+    Parameters
+    ----------
+    latency : SECONDS
+        Seconds of one model call. Default: as in --store, else 1.
+    reply_tokens : K
+        Tokens of one reply. Default: as in --store, else 200.
+    store : STORE
+        Take lengths and latency from the calls this experiment has in a store, and tell what is missing.
+    half_width : W
+        Half-width that the interval of the primary contrast is to have.
+    pilot : STORE
+        Store of a pilot, whose variance --half-width takes.
+    """
     if (half_width is None) != (pilot is None):
         raise SpecError("--half-width and --pilot go together: how precise, and from what variance")
     from opinionsim.planning import plan as forecast_of
@@ -155,9 +146,15 @@ def preview(
     spec: Spec,
     changes: Changes = None,
     prompts: Prompts = None,
-    run: Annotated[int, typer.Option("--run", metavar="N", min=0, help="Number of the planned run, from 0.")] = 0,
+    run: Annotated[int, typer.Option(min=0)] = 0,
 ) -> None:
-    """Print the first prompt of each kind of turn, as a model would get it. Makes no call."""
+    """Print the first prompt of each kind of turn, as a model would get it. Makes no call.
+
+    Parameters
+    ----------
+    run : N
+        Number of the planned run, from 0.
+    """
     from opinionsim.planning import preview as rendered
 
     experiment = read_spec(spec, changes, prompts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
@@ -40,32 +41,23 @@ class Kind(StrEnum):
 
 def list_names(
     kind: Annotated[Kind, typer.Argument(metavar="KIND", help="One of: " + ", ".join(Kind))],
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="With topics and personas: one of them, or the path of a file, to see what is in it. With templates: "
-            "NAME or SECTION.NAME to read whole.",
-        ),
-    ] = None,
-    survey: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="With personas: a survey (.csv, .parquet, .dta, .sav), of which variables, values and weighted shares "
-            "are listed.",
-        ),
-    ] = None,
-    mapping: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Mapping of the survey, a name or the path of a .yaml file. Default: all columns of the file.",
-        ),
-    ] = None,
+    name: Annotated[str | None, typer.Argument()] = None,
+    survey: str | None = None,
+    mapping: str | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """List topics, personas, models, classic models (abm), metrics and whatever else has a name."""
+    """List topics, personas, models, classic models (abm), metrics and whatever else has a name.
+
+    Parameters
+    ----------
+    name : NAME
+        With topics and personas: one of them, or the path of a file, to see what is in it. With templates: NAME or
+        SECTION.NAME to read whole.
+    survey : FILE
+        With personas: a survey (.csv, .parquet, .dta, .sav), of which variables, values and weighted shares are listed.
+    mapping : NAME
+        Mapping of the survey, a name or the path of a .yaml file. Default: all columns of the file.
+    """
     if name is not None and (survey or kind not in _SHOWN):
         shown = ", ".join(_SHOWN)
         raise typer.BadParameter(f"only {shown} are shown by name; list {kind} takes none", param_hint="NAME")
@@ -190,21 +182,8 @@ def _models() -> list[dict[str, Any]]:
         }
         for preset, parameters in PRESETS.items()
     ]
-    others = {
-        "openai:MODEL": ("OpenAI, key in OPENAI_API_KEY", ["reasoning_effort", "use_responses_api", "top_p"]),
-        "openai:MODEL + base_url": (
-            "any server of OpenAI's dialect: vLLM, Ollama, LM Studio, transformers serve",
-            ["base_url", "api_key_env", "extra_body"],
-        ),
-        "anthropic:MODEL": ("Anthropic, package langchain-anthropic, key in ANTHROPIC_API_KEY", ["thinking", "top_p"]),
-        "ollama:MODEL": ("a local Ollama, package langchain-ollama", ["base_url", "num_ctx", "reasoning"]),
-        "hf:NAME_OR_PATH": (
-            "a causal model of Hugging Face in this process, extra local",
-            ["see docs/local_models.md"],
-        ),
-        "PROVIDER:MODEL": ("any LangChain chat model", ["those of the provider's chat model"]),
-    }
-    return [*presets, *({"name": name, "what": what, "options": known} for name, (what, known) in others.items())]
+    others = tomllib.loads(Path(__file__).with_name("models.toml").read_text(encoding="utf-8"))
+    return [*presets, *({"name": name, **told} for name, told in others.items())]
 
 
 def _parts(kind: str) -> list[dict[str, Any]]:

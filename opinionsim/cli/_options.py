@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -74,6 +76,28 @@ Tables = Annotated[
     Path | None,
     typer.Option("--csv", metavar="FILE", help="Also save the unrounded numbers, each table in a file."),
 ]
+
+
+#: Before the parameters in a numpydoc docstring; and one of them: its name, what stands for its value, its text.
+_PARAMETERS = "\n\nParameters\n----------\n"
+_PARAMETER = re.compile(r"^(\w+)(?: : (.+))?\n((?: +.+\n?)+)", re.MULTILINE)
+
+
+def explain(command: Any) -> None:
+    """Give a command, or those of a group, the help that the docstring of its function holds.
+
+    Its section of parameters says what stands for the value of an option or argument, and what it is for. Options that
+    other commands share, as above, carry their own help. A switch that is off by default has no form that turns it off.
+    """
+    for each in getattr(command, "commands", {}).values():
+        explain(each)
+    listed = (inspect.getdoc(command.callback) or "").partition(_PARAMETERS)[2]
+    command.help = (command.help or "").partition(_PARAMETERS)[0]
+    told = {name: (form or None, " ".join(text.split())) for name, form, text in _PARAMETER.findall(listed)}
+    for each in command.params:
+        each.metavar, each.help = told.get(each.name, (each.metavar, each.help))
+        if each.default is False:
+            each.secondary_opts = []
 
 
 def read_spec(spec: str, changes: list[str] | None, prompts: str | None) -> Experiment:

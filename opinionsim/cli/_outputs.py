@@ -32,7 +32,10 @@ Kind = Annotated[
         "self-report, opinion.",
     ),
 ]  # fmt: skip
-Estimand = Literal["topics-like-these", "these-topics"]
+Estimand = Annotated[
+    Literal["topics-like-these", "these-topics"] | None,
+    typer.Option("--estimand", help="What means are about. Default: topics like these from three topics on."),
+]
 TableForm = Literal["text", "csv", "markdown", "latex"]
 Wording = Annotated[
     str | None,
@@ -73,19 +76,22 @@ def table(
     kind: Kind = None,
     wording: Wording = None,
     ddof: Ddof = 0,
-    estimand: Annotated[
-        Estimand | None,
-        typer.Option("--estimand", help="What means are about. Default: topics like these from three topics on."),
-    ] = None,
-    as_published: Annotated[
-        bool, typer.Option("--as-published", help="Standard errors, layout and tests of Chuang et al. 2023.")
-    ] = False,
-    form: Annotated[TableForm, typer.Option("--form", help="Form to print; csv has the unrounded numbers.")] = "text",
+    estimand: Estimand = None,
+    as_published: bool = False,
+    form: TableForm = "text",
     csv: Tables = None,
     allow_parts: AllowParts = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print opinions by condition with intervals, contrasts, what is missing, further variables and metrics."""
+    """Print opinions by condition with intervals, contrasts, what is missing, further variables and metrics.
+
+    Parameters
+    ----------
+    as_published
+        Standard errors, layout and tests of Chuang et al. 2023.
+    form
+        Form to print; csv has the unrounded numbers.
+    """
     from opinionsim import analysis
     from opinionsim.contrasts import analysis_of
     from opinionsim.metrics import cut, named_metrics, run_metrics, scale_of, variable_means
@@ -117,7 +123,7 @@ def table(
         else:
             made += analysis.contrast_tables(runs, measured, declared, values, kind, wording, estimand)
             if declared.choices or results.spec.get("robustness"):
-                made.append(analysis.robustness_table(results, kind, estimand))
+                made.append(analysis.robustness_table(results, kind, estimand, wording))
         made += analysis.missing_tables(runs, opinions, agents, turns, measured, kind, wording)
     if values is not None:
         made.append(analysis.further_table(runs, measured, values, kind, wording, estimand))
@@ -155,97 +161,58 @@ def plot(
     store: StorePath,
     experiment: ExperimentName = None,
     design: DesignNumber = None,
-    what: Annotated[
-        Figures,
-        typer.Option(
-            "--what",
-            help="All conditions side by side (panels), one run over time (trajectories, network) or at its end "
-            "(distribution), conditions over time (ribbons, density), changes between opinions (transitions), final "
-            "values over swept fields (phase), or opinions before and after (before-after).",
-        ),
-    ] = Figures.PANELS,
-    run: Annotated[
-        str | None,
-        typer.Option(
-            "--run",
-            metavar="N|ID",
-            help="Which run, where one is drawn. Default: the first complete run.",
-        ),
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--where",
-            metavar="COLUMN=VALUE",
-            help="Where several runs are drawn: only those with this value; may be repeated.",
-        ),
-    ] = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--by",
-            metavar="COLUMN",
-            help="Column of the runs that makes a condition; may be repeated. Default: every cell.",
-        ),
-    ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metric",
-            metavar="NAME",
-            help="For ribbons and phase: the metric; for phase it may be repeated, a panel each. "
-            "Default: bias for ribbons, diversity for phase.",
-        ),
-    ] = None,
-    x: Annotated[
-        str | None,
-        typer.Option("--x", metavar="COLUMN", help="For phase: the swept column."),
-    ] = None,
-    y: Annotated[
-        str | None,
-        typer.Option("--y", metavar="COLUMN", help="For phase: a second swept column, for a map."),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Another argument of the figure's function in Python, as in --set color_by=model or "
-            "--set steps=[0,5]; a name that it does not take is answered with those that it takes. May be repeated.",
-        ),
-    ] = None,
+    what: Figures = Figures.PANELS,
+    run: str | None = None,
+    where: list[str] | None = None,
+    by: list[str] | None = None,
+    metric: list[str] | None = None,
+    x: str | None = None,
+    y: str | None = None,
+    settings: Annotated[list[str] | None, typer.Option("--set")] = None,
     allow_parts: AllowParts = False,
     kind: Kind = None,
     wording: Wording = None,
-    csv: Annotated[
-        Path | None,
-        typer.Option(
-            "--csv",
-            metavar="FILE",
-            help="Also save the numbers drawn; not for panels, trajectories, distribution.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="DIR|FILE",
-            help="Folder to write to, or a file that ends in .png, .svg or .pdf. Default: figures, beside the store.",
-        ),
-    ] = None,
-    width: Annotated[
-        float | None,
-        typer.Option("--width", metavar="MM", help="Millimetres: 84 is a column of a journal, 174 a page."),
-    ] = None,
-    font_size: Annotated[
-        float | None, typer.Option("--font-size", metavar="PT", help="Points of titles and names of axes. Default: 9.")
-    ] = None,
-    file_format: Annotated[
-        Format | None,
-        typer.Option("--format", help="File format. Default: png, or that of the file named."),
-    ] = None,
+    csv: Path | None = None,
+    out: Path | None = None,
+    width: float | None = None,
+    font_size: float | None = None,
+    file_format: Annotated[Format | None, typer.Option("--format")] = None,
 ) -> None:
-    """Draw a figure into a file and print its path."""  # fmt: skip
+    """Draw a figure into a file and print its path.
+
+    Parameters
+    ----------
+    what
+        All conditions side by side (panels), one run over time (trajectories, network) or at its end (distribution),
+        conditions over time (ribbons, density), changes between opinions (transitions), final values over swept fields
+        (phase), or opinions before and after (before-after).
+    run : N|ID
+        Which run, where one is drawn. Default: the first complete run.
+    where : COLUMN=VALUE
+        Where several runs are drawn: only those with this value; may be repeated.
+    by : COLUMN
+        Column of the runs that makes a condition; may be repeated. Default: every cell.
+    metric : NAME
+        For ribbons and phase: the metric; for phase it may be repeated, a panel each. Default: bias for ribbons,
+        diversity for phase.
+    x : COLUMN
+        For phase: the swept column.
+    y : COLUMN
+        For phase: a second swept column, for a map.
+    settings : NAME=VALUE
+        Another argument of the figure's function in Python, as in --set color_by=model or --set steps=[0,5]; a name
+        that it does not take is answered with those that it takes. May be repeated.
+    csv : FILE
+        Also save the numbers drawn; not for panels, trajectories, distribution.
+    out : DIR|FILE
+        Folder to write to, or a file that ends in .png, .svg or .pdf. Default: figures, beside the store.
+    width : MM
+        Millimetres: 84 is a column of a journal, 174 a page.
+    font_size : PT
+        Points of titles and names of axes. Default: 9.
+    file_format
+        File format. Default: png, or that of the file named.
+    """  # fmt: skip
     from opinionsim.plots import paper, save
     from opinionsim.registry import is_path
 
@@ -335,13 +302,19 @@ def _spelled(value: Any) -> str:
 
 def export(
     store: StorePath,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write, new or empty.")],
-    kind: Annotated[
-        FileKind, typer.Option("--format", help="Kind of file; parquet needs the extra of that name.")
-    ] = "csv",
+    folder: Path,
+    kind: Annotated[FileKind, typer.Option("--format")] = "csv",
     experiment: ExperimentName = None,
     design: DesignNumber = None,
 ) -> None:
-    """Write all frames as CSV or Parquet, and the manifest, into a folder."""
+    """Write all frames as CSV or Parquet, and the manifest, into a folder.
+
+    Parameters
+    ----------
+    folder : DIR
+        Folder to write, new or empty.
+    kind
+        Kind of file; parquet needs the extra of that name.
+    """
     for path in write_export(read_results(store, experiment, design), folder, kind):
         say(str(path))

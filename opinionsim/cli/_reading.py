@@ -22,26 +22,28 @@ def show(
     store: StorePath,
     experiment: ExperimentName = None,
     design: DesignNumber = None,
-    run: Annotated[
-        str, typer.Option("--run", metavar="N|ID", help="Number of the run (see: status --runs), or start of its id.")
-    ] = "0",
-    agent: Annotated[
-        str | None,
-        typer.Option(
-            "--agent",
-            metavar="N|NAME",
-            help="Only this agent, from 0, or by (the beginning of) its name.",
-        ),
-    ] = None,
-    turn: Annotated[int | None, typer.Option("--turn", metavar="N", help="Only this turn, from 0.")] = None,
-    shifts: Annotated[
-        int | None,
-        typer.Option("--shifts", metavar="N", min=1, help="Only the N largest changes of opinion, and what was read."),
-    ] = None,
-    prompt: Annotated[bool, typer.Option("--prompt", help="Also print the literal prompt of each call.")] = False,
+    run: str = "0",
+    agent: str | None = None,
+    turn: int | None = None,
+    shifts: Annotated[int | None, typer.Option(min=1)] = None,
+    prompt: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print what was said in a run, who read what, and how each text was coded."""
+    """Print what was said in a run, who read what, and how each text was coded.
+
+    Parameters
+    ----------
+    run : N|ID
+        Number of the run (see: status --runs), or start of its id.
+    agent : N|NAME
+        Only this agent, from 0, or by (the beginning of) its name.
+    turn : N
+        Only this turn, from 0.
+    shifts : N
+        Only the N largest changes of opinion, and what was read.
+    prompt
+        Also print the literal prompt of each call.
+    """
     from opinionsim.store import find_design, open_store
     from opinionsim.watching import transcript, transcript_data
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from opinionsim.running import Progress, Summary
     from opinionsim.specification import Experiment
 
+#: Runs to carry out by variant; None for all.
+_Runs = Mapping[str, Collection[str] | None]
 #: Reasons spelled out at the end; the rest are counted.
 _REASONS_SHOWN = 5
 _INCOMPLETE, _BUDGET, _INTERRUPTED = 1, 3, 130
@@ -59,29 +61,24 @@ def run(
     max_concurrency: Slots = None,
     changes: Changes = None,
     prompts: Prompts = None,
-    fresh: Annotated[
-        bool,
-        typer.Option("--fresh", help="Start runs anew whose stored replies answer other prompts than today's."),
-    ] = False,
-    pilot: Annotated[
-        bool,
-        typer.Option(
-            "--pilot", help="Carry out one replicate of every cell; the whole sweep later continues from these."
-        ),
-    ] = False,
-    robustness: Annotated[
-        bool, typer.Option("--robustness", help="Carry out the variants of the specification too, after its own runs.")
-    ] = False,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            "--cluster",
-            metavar="ADDRESS",
-            help="Dask scheduler whose workers carry the runs out, as tcp://HOST:8786; needs a PostgreSQL store.",
-        ),
-    ] = None,
+    fresh: bool = False,
+    pilot: bool = False,
+    robustness: bool = False,
+    cluster: str | None = None,
 ) -> None:
-    """Carry out an experiment. Running it again finishes what is missing and repeats nothing."""
+    """Carry out an experiment. Running it again finishes what is missing and repeats nothing.
+
+    Parameters
+    ----------
+    fresh
+        Start runs anew whose stored replies answer other prompts than today's.
+    pilot
+        Carry out one replicate of every cell; the whole sweep later continues from these.
+    robustness
+        Carry out the variants of the specification too, after its own runs.
+    cluster : ADDRESS
+        Dask scheduler whose workers carry the runs out, as tcp://HOST:8786; needs a PostgreSQL store.
+    """
     from opinionsim.assembly import LoadedParts
     from opinionsim.planning import calls_by_run, plan
 
@@ -99,15 +96,16 @@ def run(
         rest = sum(calls_by_run(experiment, loaded).values()) - forecast.calls if pilot else 0
         _compare(forecast, summary, rest)
     if robustness:
-        summary = _carry_out_variants(experiment, url, summary, sweep, pilot=pilot)
+        pilots = {label: each.pilot if pilot else None for label, each in experiment.variants.items()}
+        summary = _carry_out_variants(experiment, url, summary, sweep, pilots)
     _say_next(url, summary)
     end(summary)
 
 
 def _carry_out_variants(
-    experiment: Experiment, url: str, summary: Summary, sweep: Callable[..., Summary], *, pilot: bool
+    experiment: Experiment, url: str, summary: Summary, sweep: Callable[..., Summary], only: _Runs
 ) -> Summary:
-    """Carry out the variants of an experiment one after another, until one is stopped.
+    """Carry out variants of an experiment one after another, until one is stopped; of some, only the runs named.
 
     Returns
     -------
@@ -117,11 +115,11 @@ def _carry_out_variants(
     from opinionsim.running import under_way
 
     worst = summary
-    for label, variant in experiment.variants.items():
+    for label, runs in only.items():
         if summary.stopped:
             break
         note(f"variant {label}:")
-        summary = sweep(variant, url, only=variant.pilot if pilot else None)
+        summary = sweep(experiment.variants[label], url, only=runs)
         report(url, summary)
         worst = summary if worst.complete == worst.total else worst
     # On record last, so that tables show the experiment itself and not a variant.
@@ -132,19 +130,32 @@ def _carry_out_variants(
 
 def measure(
     store: StorePath,
-    classifier: Annotated[str, typer.Option(metavar="NAME", help="Classifier (see: opinionsim list classifiers).")],
-    variable: Annotated[str, typer.Option(metavar="NAME", help="What it measures.")] = "stance",
-    texts: Annotated[str, typer.Option(metavar="A,B", help="Kinds of text that it reads.")] = "report",
-    context: Annotated[bool, typer.Option("--context", help="Tell it what was read, and who wrote.")] = False,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the classifier.")
-    ] = None,
+    classifier: Annotated[str, typer.Option()],
+    variable: str = "stance",
+    texts: str = "report",
+    context: bool = False,
+    settings: Annotated[list[str] | None, typer.Option("--set")] = None,
     max_concurrency: Slots = None,
     experiment: ExperimentName = None,
     design: DesignNumber = None,
 ) -> None:
-    """Code the texts of finished runs with one more instrument."""
+    """Code the texts of finished runs with one more instrument.
+
+    Parameters
+    ----------
+    classifier : NAME
+        Classifier (see: opinionsim list classifiers).
+    variable : NAME
+        What it measures.
+    texts : A,B
+        Kinds of text that it reads.
+    context
+        Tell it what was read, and who wrote.
+    settings : NAME=VALUE
+        An option of the classifier.
+    """
     from opinionsim.specification import load_experiment
+    from opinionsim.store import open_store
 
     own_modules()
     results = read_results(store, experiment, design)
@@ -156,12 +167,19 @@ def measure(
     }
     instruments = [*results.spec["measurement"]["instruments"], added]
     again = load_experiment(results.manifest, {"measurement.instruments": instruments})
-    finished = set(results.runs.loc[results.runs["status"] == "complete", "run_id"])
+    with open_store(results.url, write=False) as opened:
+        complete = {run_id for run_id, state in opened.states().items() if state.status == "complete"}
+    finished = complete & set(results.run_ids)
     if not finished:
         raise SpecError("no run is complete, so there is nothing to measure: `opinionsim run` goes on")
     only = None if finished == set(results.run_ids) else finished
-    summary = carry_out(again, results.url, max_concurrency=max_concurrency, only=only, calls=0)
+    sweep = partial(carry_out, max_concurrency=max_concurrency, calls=0)
+    summary = sweep(again, results.url, only=only)
     report(results.url, summary)
+    # Its variants are compared with it as the same instruments read them.
+    variants = {label: complete & {run.run_id for run in each.runs} for label, each in again.variants.items()}
+    if done := {label: runs for label, runs in variants.items() if runs}:
+        summary = _carry_out_variants(again, results.url, summary, sweep, done)
     end(summary)
 
 
@@ -251,7 +269,9 @@ def carry_out(
         ) as (runner, future),
     ):
         n_runs = len({run.run_id for run in experiment.runs} if only is None else only)
-        note(f"{experiment.spec.name}: {counted(n_runs, 'run')}{' of a pilot' if only else ''} into {spelled(url)}")
+        note(
+            f"{experiment.spec.name}: {counted(n_runs, 'run')}{' of those planned' if only else ''} into {spelled(url)}"
+        )
         note(taking_part(experiment))
         for warning in runner.warnings:
             note(f"  {warning}")
@@ -295,7 +315,8 @@ def report(url: str, summary: Summary) -> None:
     """Print the result of a sweep, and why runs failed."""
     if summary.already == summary.total:
         whole = f"all {summary.total:,} runs were" if summary.total != 1 else "the run was"
-        note(f"{whole} complete already; no call was made")
+        called = f"{counted(summary.made, 'call')} made to code texts" if summary.made else "no call was made"
+        note(f"{whole} complete already; {called}")
     else:
         note(
             f"{summary.complete} of {counted(summary.total, 'run')} complete after {summary.seconds:.1f} s; "

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from opinionsim.cli._console import aligned, counted, say, say_json
 from opinionsim.cli._options import AsJson, StorePath
@@ -37,10 +35,16 @@ _USED |= {"tokens_out": "output_tokens", "money": "cost", "money_saved": "saved"
 
 def status(
     store: StorePath,
-    runs: Annotated[bool, typer.Option("--runs", help="List every run with its number and id.")] = False,
+    runs: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print where the runs of each experiment stand, what they have used, and why some are not complete."""
+    """Print where the runs of each experiment stand, what they have used, and why some are not complete.
+
+    Parameters
+    ----------
+    runs
+        List every run with its number and id.
+    """
     from opinionsim.store import open_store
 
     with open_store(store, write=False) as opened:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from opinionsim.cli._console import say
@@ -20,12 +18,15 @@ def _store() -> None:
 @store.command()
 def copy(
     source: StorePath,
-    target: Annotated[
-        str,
-        typer.Argument(metavar="COPY", help="Path of the copy, which must not exist yet."),
-    ],
+    target: str,
 ) -> None:
-    """Copy a store into a new file, at any time: also while it is being written, or after a run was killed."""
+    """Copy a store into a new file, at any time: also while it is being written, or after a run was killed.
+
+    Parameters
+    ----------
+    target : COPY
+        Path of the copy, which must not exist yet.
+    """
     from opinionsim.store import copy_store, shown
 
     copy_store(source, target)

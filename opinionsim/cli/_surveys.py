@@ -21,43 +21,14 @@ if TYPE_CHECKING:
 
 
 def surveys(
-    action: Annotated[
-        Literal["validate"],
-        typer.Argument(
-            metavar="ACTION",
-            help="validate: ask drawn respondents held-out items, and compare with what they answered.",
-        ),
-    ],
-    survey: Annotated[
-        str,
-        typer.Argument(
-            metavar="SURVEY",
-            help="Path of a survey (.csv, .parquet, .dta, .sav), or the name of one of the package.",
-        ),
-    ],
-    mapping: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Mapping of the survey: a name, or the path of a .yaml file. Its columns with a question and options "
-            "are the items.",
-        ),
-    ],
-    items: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Items to ask, by name. Default: all."),
-    ] = None,
-    size: Annotated[int, typer.Option(metavar="N", help="Respondents to draw, by weight.")] = 200,
-    model: Annotated[str, typer.Option(metavar="NAME", help="Chat model that plays them.")] = "scripted",
-    seed: Annotated[int, typer.Option(min=0, help="Root of all randomness.")] = 0,
-    cutoff: Annotated[
-        datetime | None,
-        typer.Option(
-            formats=["%Y-%m-%d"],
-            metavar="YYYY-MM-DD",
-            help="Last day that the model's training data cover; items asked until then may be in them.",
-        ),
-    ] = None,
+    action: Literal["validate"],
+    survey: str,
+    mapping: Annotated[str, typer.Option()],
+    items: str | None = None,
+    size: int = 200,
+    model: str = "scripted",
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    cutoff: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"])] = None,
     store: StoreOption = None,
     max_concurrency: Slots = None,
     changes: Changes = None,
@@ -65,7 +36,28 @@ def surveys(
     csv: Tables = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask respondents of a survey what they have answered already, and compare: surveys validate SURVEY."""
+    """Ask respondents of a survey what they have answered already, and compare: surveys validate SURVEY.
+
+    Parameters
+    ----------
+    action : ACTION
+        validate: ask drawn respondents held-out items, and compare with what they answered.
+    survey : SURVEY
+        Path of a survey (.csv, .parquet, .dta, .sav), or the name of one of the package.
+    mapping : NAME
+        Mapping of the survey: a name, or the path of a .yaml file. Its columns with a question and options are the
+        items.
+    items : A,B
+        Items to ask, by name. Default: all.
+    size : N
+        Respondents to draw, by weight.
+    model : NAME
+        Chat model that plays them.
+    seed
+        Root of all randomness.
+    cutoff : YYYY-MM-DD
+        Last day that the model's training data cover; items asked until then may be in them.
+    """
     from opinionsim.comparison import read_validation, validation_experiment
     from opinionsim.store import load
 

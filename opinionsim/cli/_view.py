@@ -15,23 +15,25 @@ from opinionsim.errors import SpecError
 def view(
     store: StorePath,
     experiment: ExperimentName = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            "--port", metavar="N", min=0, max=65_535, help="Port; 0 takes a free one. Default: 8710, if it is free."
-        ),
-    ] = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the link and open no browser.")] = False,
+    port: Annotated[int | None, typer.Option(min=0, max=65535)] = None,
+    no_browser: bool = False,
     design: DesignNumber = None,
-    run: Annotated[
-        str | None, typer.Option("--run", metavar="N|ID", help="The run that --export writes (see: status --runs).")
-    ] = None,
-    export: Annotated[
-        Path | None,
-        typer.Option("--export", metavar="FILE", help="Write one run as an HTML file that opens without a host."),
-    ] = None,
+    run: str | None = None,
+    export: Path | None = None,
 ) -> None:
-    """Look at the experiments of a store in a browser, while they are carried out or later."""
+    """Look at the experiments of a store in a browser, while they are carried out or later.
+
+    Parameters
+    ----------
+    port : N
+        Port; 0 takes a free one. Default: 8710, if it is free.
+    no_browser
+        Print the link and open no browser.
+    run : N|ID
+        The run that --export writes (see: status --runs).
+    export : FILE
+        Write one run as an HTML file that opens without a host.
+    """
     if (run is None) != (export is None):
         raise SpecError("--run and --export go together: the run, and the file that it is written to")
     if export is not None:

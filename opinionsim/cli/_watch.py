@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Annotated
 
 import typer
 from rich.console import Console, Group, RenderableType
@@ -44,9 +43,15 @@ _STYLES = {"complete": "green", "incomplete": "red", "under way": "cyan", "cut o
 def watch(
     store: StorePath,
     experiment: ExperimentName = None,
-    once: Annotated[bool, typer.Option("--once", help="Print the present state and exit.")] = False,
+    once: bool = False,
 ) -> None:
-    """Watch an experiment while it is being run, here or elsewhere, until it is over."""
+    """Watch an experiment while it is being run, here or elsewhere, until it is over.
+
+    Parameters
+    ----------
+    once
+        Print the present state and exit.
+    """
     console = Console(markup=False, emoji=False, highlight=False)
     look = partial(look_at, store, experiment)
     if once:

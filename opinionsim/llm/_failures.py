@@ -7,9 +7,11 @@ import math
 import re
 import ssl
 import time
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -25,27 +27,10 @@ _LONGEST_REASON = 400
 #: Longer error texts are pages of proxies.
 _LONGEST_TEXT = 4_000
 
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-#: Providers' words for failures, in fields named code, type or status; lower case, `-` as `_`.
-_FILTERED = _names(
-    "content_filter content_policy_violation contentfilter data_inspection_failed responsibleaipolicyviolation"
-)
-_TOO_MANY = _names(
-    "overloaded overloaded_error rate_limit_error rate_limit_exceeded resource_exhausted throttlingexception "
-    "too_many_requests toomanyrequestsexception"
-)
-_FAULTS = _names("api_error internal_server_error server_error serviceunavailableexception unavailable")
-_THIS_REQUEST = _names("context_length_exceeded string_above_max_length")
-#: Failures of the account, its key, the model or its options, which every request would meet.
-_USED_UP = _names("billing_error billing_hard_limit_reached billing_not_active insufficient_balance insufficient_quota")
-_ANY_REQUEST = _names(
-    "access_denied accessdeniedexception expiredtokenexception invalid_api_key invalid_model model_not_found "
-    "permission_denied permission_error unknown_parameter unrecognizedclientexception "
-    "unsupported_country_region_territory unsupported_model unsupported_parameter unsupported_value"
+_KNOWN: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("failures.toml").read_text(encoding="utf-8"))
+#: Providers' words for failures, and names of error classes, by what they say.
+_WORDS, _CLASSES = (
+    {name: frozenset(listed.split()) for name, listed in _KNOWN[part].items()} for part in ("words", "classes")
 )
 #: Values of the field param of OpenAI's dialect that name an option, and no part that differs between prompts.
 _OPTION = re.compile(r"(?!messages|input|prompt|content|max_|body|none|null)[a-z_]+(\.[a-z_]+)*")
@@ -62,17 +47,6 @@ _PASSING = {408, 409, 425}
 #: them: firewalls send it for texts they reject.
 _REFUSING = {*range(300, 400), 401, 402, 404, 405, 407, 410, 501, 505}
 
-#: Names of error classes of any package, used where no status decides. A lasting cause decides for the errors that wrap
-#: it: clients report an address or a header that cannot be sent as a lost connection.
-_LASTING_CLASSES = _names("ClientConnectorCertificateError InvalidURL LocalProtocolError UnsupportedProtocol")
-_FILTER_CLASSES = _names("ContentFilterFinishReasonError")
-_RATE_CLASSES = _names("ModelRateLimitError RateLimitError ResourceExhausted ThrottlingException")
-_PASSING_CLASSES = _names(
-    "APIConnectionError APIResponseValidationError APITimeoutError BrokenResourceError ClientConnectionError "
-    "ClientPayloadError ClosedResourceError DecodingError EndOfStream IncompleteRead InferenceTimeoutError "
-    "InternalServerError JSONDecodeError ModelAPIError ModelConnectionError ModelTimeoutError NetworkError "
-    "RemoteProtocolError ServerError ServiceUnavailable TimeoutException TransportError"
-)
 #: Errors of the operating system that are about files or rights and not about connections.
 _LOCAL = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 #: Errors raised by reading a malformed reply.
@@ -172,7 +146,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 def _kind(chain: list[BaseException], networked: bool) -> FailureKind:
     names = set().union(*map(_class_names, chain))
-    if _LASTING_CLASSES & names or any(isinstance(each, ssl.SSLCertVerificationError) for each in chain):
+    if _CLASSES["lasting"] & names or any(isinstance(each, ssl.SSLCertVerificationError) for each in chain):
         return "any-request"
     # aiohttp gives an answer that is no HTTP the status 400, which no server sent.
     if "HttpProcessingError" in names:
@@ -187,31 +161,31 @@ def _kind(chain: list[BaseException], networked: bool) -> FailureKind:
 def _by_answer(error: BaseException) -> FailureKind | None:
     """Kind of a failure by the provider's answer that the error carries; None where that decides nothing."""
     status, words, text = _status(error), _words(error), _text(error)
-    if words & _FILTERED or (status == 400 and _FILTER_TEXT.search(text)):
+    if words & _WORDS["filtered"] or (status == 400 and _FILTER_TEXT.search(text)):
         return "content-filter"
-    if words & _USED_UP:
+    if words & _WORDS["used-up"]:
         return "any-request"
     if status is None:
-        return "rate-limited" if words & _TOO_MANY else "transient" if words & _FAULTS else None
-    if status == 429 or (status >= 500 and (words & _TOO_MANY or _BUSY_TEXT.search(text))):
+        return "rate-limited" if words & _WORDS["too-many"] else "transient" if words & _WORDS["faults"] else None
+    if status == 429 or (status >= 500 and (words & _WORDS["too-many"] or _BUSY_TEXT.search(text))):
         return "rate-limited"
     # An error with a status of success is about the body.
     if status in _PASSING or 200 <= status < 300 or (status >= 500 and status not in _REFUSING):
         return "transient"
-    lasting = status in _REFUSING or words & _ANY_REQUEST or _ACCOUNT_TEXT.search(text)
-    return "any-request" if lasting and not words & _THIS_REQUEST else "this-request"
+    lasting = status in _REFUSING or words & _WORDS["any-request"] or _ACCOUNT_TEXT.search(text)
+    return "any-request" if lasting and not words & _WORDS["this-request"] else "this-request"
 
 
 def _by_class(error: BaseException) -> FailureKind | None:
     names = _class_names(error)
-    if names & _FILTER_CLASSES:
+    if names & _CLASSES["filtered"]:
         return "content-filter"
-    if names & _RATE_CLASSES:
+    if names & _CLASSES["too-many"]:
         return "rate-limited"
     passing = isinstance(error, OSError) and not isinstance(error, _LOCAL)
     # Ollama's client gives an error within a stream of its server the status -1.
     broken_stream = "ResponseError" in names and getattr(error, "status_code", None) == -1
-    return "transient" if passing or broken_stream or names & _PASSING_CLASSES else None
+    return "transient" if passing or broken_stream or names & _CLASSES["passing"] else None
 
 
 def _class_names(error: BaseException) -> set[str]:

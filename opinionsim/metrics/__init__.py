@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opinionsim.metrics._bands import run_band as run_band, say_band as say_band
 from opinionsim.metrics._classes import (
     CLASSES as CLASSES,
     class_transitions as class_transitions,
@@ -56,6 +57,7 @@ from opinionsim.metrics._instruments import (
     by_participants as by_participants,
     cut as cut,
     scale_of as scale_of,
+    scale_of_all as scale_of_all,
     stance_rows as stance_rows,
 )
 from opinionsim.metrics._lexical import (
@@ -132,9 +134,19 @@ from opinionsim.metrics._uncertainty import (
     MeanTest as MeanTest,
     PermutationNull as PermutationNull,
     bootstrap_interval as bootstrap_interval,
-    paired_effect as paired_effect,
     permutation_null as permutation_null,
     permutation_test as permutation_test,
     spell_mean as spell_mean,
 )
 from opinionsim.metrics._wordings import one_wording as one_wording, wording_statement as wording_statement
+from opinionsim.metrics._words import (
+    axis_name as axis_name,
+    check_columns as check_columns,
+    describe as describe,
+    level_name as level_name,
+    name_instrument as name_instrument,
+    named_conditions as named_conditions,
+    outdated as outdated,
+    provenance as provenance,
+    topic_titles as topic_titles,
+)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from opinionsim.contrasts import NOT_SET as NOT_SET
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.evidence import validation_statement
 from opinionsim.metrics._instruments import require
@@ -24,7 +25,7 @@ _MINDS = frozenset({"confirmation_bias", "memory", "world"})
 
 #: Columns every runs frame has; each other one is a swept axis.
 _FIXED = frozenset((
-    "run_id", "experiment", "cell", "replicate", "block", "status", "evidence", "seed", "topic", "category",
+    "run_id", "experiment", "cell", "replicate", "redraw", "block", "status", "evidence", "seed", "topic", "category",
     "framing", "claim", "task", "truth", "confirmation_bias", "memory", "world", "model", "interaction", "network",
     "n_agents", "steps", "topic_title", "every_report", "instrument_id", "classifier", "validation", "wording",
     "begun_at", "error", "event_steps", "dropped_turns",
@@ -42,9 +43,6 @@ _DESCRIBED: Mapping[str, tuple[str, ...]] = {
     "model.name": ("model",),
     "population": ("n_agents",),
 }
-
-#: Level of a condition that a run does not have, as a control may not.
-NOT_SET = "not set"
 
 #: Levels in their natural order, where that is neither alphabetical nor numerical.
 _LEVELS = (

@@ -190,3 +190,15 @@ def stance_rows(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
             f"run {first['run_id']!r} has an opinion of agent {first['agent']}; agents are numbered from 0"
         )
     return rows
+
+
+def scale_of_all(opinions: pd.DataFrame) -> OpinionScale:
+    """The scale of all instruments; if they differ, a scale of all their points, labelled by numbers."""
+    parts = [part for _, part in opinions.groupby("instrument_id", sort=True)]
+    scales = {scale_of(part) for part in parts or [opinions]}
+    if len(scales) == 1:
+        return scales.pop()
+    points = tuple(sorted({point for scale in scales for point in scale.points}))
+    return OpinionScale(
+        points, tuple(f"{point:+d}".replace("-", "\N{MINUS SIGN}") if point else "0" for point in points)
+    )

@@ -286,40 +286,6 @@ def permutation_test(
     return MeanTest(difference, p_value, exact, counted, len(one), len(two))
 
 
-def paired_effect(first: ArrayLike, second: ArrayLike) -> float:
-    r"""Effect size d_z of a paired comparison.
-
-    :math:`d_z = \bar d / s_d` for the differences d of the pairs and their standard deviation with ddof 1.
-
-    Parameters
-    ----------
-    first, second : array_like (R,)
-        A metric of each run under two conditions, paired by place. Pairs with a NaN are left out.
-
-    Returns
-    -------
-    float
-        Above 0 where the first values are larger. NaN for fewer than two pairs, and where all differences are equal.
-
-    Raises
-    ------
-    MeasurementError
-        If the values are not of one length, or not finite.
-
-    Notes
-    -----
-    Cohen 1988; reported by Ashkinaze et al. 2024, appendix C (B8), beside ``bootstrap_interval(first - second)``.
-    """
-    one, two = _two_conditions(first, second, paired=True)
-    differences = one - two
-    if len(differences) < 2:
-        return float("nan")
-    # Equal differences that are computed with rounding have a tiny deviation of their own.
-    spread = float(differences.std(ddof=1))
-    negligible = spread <= 1e-12 * max(1.0, float(np.abs(differences).max()))
-    return float("nan") if negligible else float(differences.mean()) / spread
-
-
 def _two_conditions(first: ArrayLike, second: ArrayLike, *, paired: bool) -> tuple[np.ndarray, np.ndarray]:
     """Values of two conditions without NaN; pairs with a NaN are left out whole."""
     one, two = np.asarray(first, dtype=float), np.asarray(second, dtype=float)

@@ -2,54 +2,62 @@
 
 from __future__ import annotations
 
-from opinionsim.plots._before_after import (
-    BeforeAfterData as BeforeAfterData,
-    before_after as before_after,
-    before_after_data as before_after_data,
-)
-from opinionsim.plots._consensus import (
-    ConsensusData as ConsensusData,
-    consensus as consensus,
-    consensus_data as consensus_data,
-)
-from opinionsim.plots._density import DensityData as DensityData, density as density, density_data as density_data
-from opinionsim.plots._final import (
-    FinalData as FinalData,
-    final_data as final_data,
-    final_distribution as final_distribution,
-)
-from opinionsim.plots._inputs import Frames as Frames
-from opinionsim.plots._lines import LineData as LineData, line_data as line_data
-from opinionsim.plots._panels import (
-    Panel as Panel,
-    PanelsData as PanelsData,
-    panels as panels,
-    panels_data as panels_data,
-)
-from opinionsim.plots._phase import phase_diagram as phase_diagram
-from opinionsim.plots._phase_data import PhaseData as PhaseData, phase_data as phase_data
-from opinionsim.plots._ribbons import RibbonData as RibbonData, ribbon_data as ribbon_data, ribbons as ribbons
-from opinionsim.plots._save import check_suffix as check_suffix, save as save
-from opinionsim.plots._shares import ShareData as ShareData, share_data as share_data
-from opinionsim.plots._snapshots import (
-    SnapshotData as SnapshotData,
-    network_snapshots as network_snapshots,
-    snapshot_data as snapshot_data,
-)
-from opinionsim.plots._style import (
-    model_colours as model_colours,
-    opinion_colours as opinion_colours,
-    opinion_map as opinion_map,
-    paper as paper,
-)
-from opinionsim.plots._theory import read_theory as read_theory
-from opinionsim.plots._trajectories import (
-    TrajectoryData as TrajectoryData,
-    trajectories as trajectories,
-    trajectory_data as trajectory_data,
-)
-from opinionsim.plots._transitions import (
-    TransitionData as TransitionData,
-    transition_data as transition_data,
-    transition_matrix as transition_matrix,
-)
+from typing import TYPE_CHECKING
+
+from opinionsim.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from opinionsim.plots._before_after import (
+        BeforeAfterData as BeforeAfterData,
+        before_after as before_after,
+        before_after_data as before_after_data,
+    )
+    from opinionsim.plots._consensus import (
+        ConsensusData as ConsensusData,
+        consensus as consensus,
+        consensus_data as consensus_data,
+    )
+    from opinionsim.plots._density import DensityData as DensityData, density as density, density_data as density_data
+    from opinionsim.plots._final import (
+        FinalData as FinalData,
+        final_data as final_data,
+        final_distribution as final_distribution,
+    )
+    from opinionsim.plots._inputs import Frames as Frames
+    from opinionsim.plots._lines import LineData as LineData, line_data as line_data
+    from opinionsim.plots._panels import (
+        Panel as Panel,
+        PanelsData as PanelsData,
+        panels as panels,
+        panels_data as panels_data,
+    )
+    from opinionsim.plots._phase import phase_diagram as phase_diagram
+    from opinionsim.plots._phase_data import PhaseData as PhaseData, phase_data as phase_data
+    from opinionsim.plots._ribbons import RibbonData as RibbonData, ribbon_data as ribbon_data, ribbons as ribbons
+    from opinionsim.plots._save import check_suffix as check_suffix, save as save
+    from opinionsim.plots._shares import ShareData as ShareData, share_data as share_data
+    from opinionsim.plots._snapshots import (
+        SnapshotData as SnapshotData,
+        network_snapshots as network_snapshots,
+        snapshot_data as snapshot_data,
+    )
+    from opinionsim.plots._specification_curve import specification_curve as specification_curve
+    from opinionsim.plots._style import (
+        model_colours as model_colours,
+        opinion_colours as opinion_colours,
+        opinion_map as opinion_map,
+        paper as paper,
+    )
+    from opinionsim.plots._theory import read_theory as read_theory
+    from opinionsim.plots._trajectories import (
+        TrajectoryData as TrajectoryData,
+        trajectories as trajectories,
+        trajectory_data as trajectory_data,
+    )
+    from opinionsim.plots._transitions import (
+        TransitionData as TransitionData,
+        transition_data as transition_data,
+        transition_matrix as transition_matrix,
+    )
+
+__getattr__, __dir__ = on_first_use(__name__)

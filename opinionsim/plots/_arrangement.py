@@ -1,17 +1,26 @@
-"""Choice and places of the runs that a grid of panels shows."""
+"""Places in a grid that follows the factors of the design: of runs, and of conditions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import NOT_SET, condition_axes, order_levels
-from opinionsim.plots._inputs import axis_name, check_columns, describe, having, level_name, matching, topic_titles
+from opinionsim.metrics import (
+    NOT_SET,
+    axis_name,
+    check_columns,
+    condition_axes,
+    describe,
+    level_name,
+    order_levels,
+    topic_titles,
+)
+from opinionsim.plots._inputs import having, matching
 
 #: Panel titles of the interactions in which no agent reads another (Chuang et al. 2023, controls; A12).
 _CONTROLS: Mapping[str, str] = {
@@ -39,22 +48,87 @@ class Arrangement:
 
     Attributes
     ----------
-    places, controls : list of Place
+    places, controls : sequence of Place
         Conditions, and below them controls without interaction.
     n_columns : int
         Columns of panels.
     row_titles, column_titles : tuple of str
         Headings of a grid; empty where each panel has a title of its own.
-    notes : list of str
+    notes : sequence of str
         Conditions held at one value, and cells left out.
     """
 
-    places: list[Place]
-    controls: list[Place]
+    places: Sequence[Place]
     n_columns: int
-    row_titles: tuple[str, ...]
-    column_titles: tuple[str, ...]
-    notes: list[str]
+    row_titles: tuple[str, ...] = ()
+    column_titles: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
+    controls: Sequence[Place] = ()
+
+
+class Facets(NamedTuple):
+    """Places of conditions in a full grid of panels."""
+
+    rows: list[str]
+    """Headings of the rows; one empty where nothing varies down."""
+    columns: list[str]
+    """Headings of the columns, likewise."""
+    places: dict[str, tuple[int, int]]
+    """Row and column of each condition."""
+    within: dict[str, str]
+    """What tells a condition from others of its panel."""
+
+
+def facets(
+    factors: pd.DataFrame, rows: str | None = None, columns: str | None = None, *, lines: bool = False
+) -> Facets | None:
+    """Places of conditions, chosen as for :func:`arrange`.
+
+    Parameters
+    ----------
+    factors : DataFrame
+        One row a condition, whose name is the index, with its level of each factor in words.
+    rows, columns : str, optional
+        Factors that vary down and across.
+    lines : bool
+        Whether conditions may share a panel: all that differ in a factor beyond those named. Where none is named, two
+        factors are one across and one within.
+
+    Returns
+    -------
+    Facets or None
+        None where the conditions do not fill a grid, or nothing asks for one.
+
+    Raises
+    ------
+    SpecError
+        If `rows` or `columns` are no factors that vary, or not two.
+    """
+    axes = [str(axis) for axis in factors if factors[axis].nunique() > 1]
+    given = [axis for axis in (rows, columns) if axis is not None]
+    if not {*given} <= {*axes} or len({*given}) < len(given):
+        raise SpecError(
+            f"rows and columns must be two of {', '.join(axes) or 'the conditions, none of which varies'}; "
+            f"got {' and '.join(given)}"
+        )
+    if len(factors) < prod(factors[axis].nunique() for axis in axes) or (len(axes) < 2 and not given):
+        return None
+    if not given:
+        rows, columns = _layout(axes, None, None)
+        columns = columns or next((axis for axis in axes if axis != rows), None)
+        rows = None if lines and len(axes) == 2 else rows
+    within = [axis for axis in axes if axis not in (rows, columns)]
+    if within and not lines:
+        return None
+    down, across = (list(factors[axis].unique()) if axis else [""] for axis in (rows, columns))
+    levels = factors.to_dict("index")
+    return Facets(
+        down,
+        across,
+        {str(name): (down.index(own[rows]) if rows else 0, across.index(own[columns]) if columns else 0)
+         for name, own in levels.items()},
+        {str(name): ", ".join(own[axis] for axis in within) for name, own in levels.items()},
+    )  # fmt: skip
 
 
 class _Held(NamedTuple):
@@ -62,17 +136,6 @@ class _Held(NamedTuple):
 
     level: Any
     levels: list[Any]
-
-
-@dataclass(frozen=True)
-class _Grid:
-    """Places of the conditions, without controls."""
-
-    places: list[Place]
-    n_rows: int
-    n_columns: int
-    row_titles: tuple[str, ...] = ()
-    column_titles: tuple[str, ...] = ()
 
 
 def arrange(
@@ -87,18 +150,17 @@ def arrange(
     planned = planned[planned["interaction"].isin(set(main["interaction"]))]
     if rows is None and columns is None and not _is_grid(planned):
         held: dict[str, _Held] = {}
-        grid, notes = _by_cell(main)
+        grid = _by_cell(main)
     else:
-        rows, columns = _layout(main, rows, columns)
+        rows, columns = _layout(condition_axes(main), rows, columns)
         main = _all_named(main, rows, columns)
         others = [axis for axis in (*condition_axes(main), "seed") if axis not in (rows, columns)]
         main, held = _hold(main, others)
-        grid, notes = _grid(main, rows, columns), []
+        grid = _grid(main, rows, columns)
     controls = chosen[is_control & ~chosen["run_id"].isin(main["run_id"])]
     titles = topic_titles(chosen)
-    notes = [*(_say_held(axis, one, titles) for axis, one in held.items()), *notes]
-    below = _control_places(controls, main, held, grid)
-    return Arrangement(grid.places, below, grid.n_columns, grid.row_titles, grid.column_titles, notes)
+    notes = [*(_say_held(axis, one, titles) for axis, one in held.items()), *grid.notes]
+    return replace(grid, notes=notes, controls=_control_places(controls, main, held, grid))
 
 
 def _chosen(runs: pd.DataFrame, where: Mapping[str, Any], replicate: int) -> pd.DataFrame:
@@ -123,9 +185,9 @@ def _is_grid(runs: pd.DataFrame) -> bool:
     return cells == crossed or (len(axes) == 2 and 2 * cells > crossed)
 
 
-def _layout(runs: pd.DataFrame, rows: str | None, columns: str | None) -> tuple[str | None, str | None]:
+def _layout(axes: Iterable[str], rows: str | None, columns: str | None) -> tuple[str | None, str | None]:
     """The condition that varies down and the one that varies across, chosen where the caller names none."""
-    varying = [axis for axis in condition_axes(runs) if axis not in (rows, columns)]
+    varying = [axis for axis in axes if axis not in (rows, columns)]
     free = [axis for axis in varying if axis != "topic"]
     if not free and rows is None and columns is None:
         free = varying
@@ -159,7 +221,7 @@ def _say_held(axis: str, held: _Held, titles: Mapping[str, str]) -> str:
     return f"{axis_name(axis)} held at {level} ({which} of {len(held.levels)})"
 
 
-def _by_cell(runs: pd.DataFrame) -> tuple[_Grid, list[str]]:
+def _by_cell(runs: pd.DataFrame) -> Arrangement:
     """One panel a condition, on the topic of most runs; and notes on what is left out."""
     axes = [axis for axis in condition_axes(runs) if axis != "topic"]
     shared = runs["topic"].mode()[0]
@@ -177,10 +239,10 @@ def _by_cell(runs: pd.DataFrame) -> tuple[_Grid, list[str]]:
         notes.append("one seed a condition")
     if len(kept) > _MAX_CELLS:
         notes.append(f"{len(kept) - _MAX_CELLS} of {len(kept)} conditions left out")
-    return _Grid(places, -(-len(places) // n_columns), n_columns), notes
+    return Arrangement(places, n_columns, notes=notes)
 
 
-def _grid(runs: pd.DataFrame, rows: str | None, columns: str | None) -> _Grid:
+def _grid(runs: pd.DataFrame, rows: str | None, columns: str | None) -> Arrangement:
     """Put one run at each crossing of the levels."""
     if rows is not None and columns is None:
         return _wrapped(runs, rows)
@@ -196,10 +258,10 @@ def _grid(runs: pd.DataFrame, rows: str | None, columns: str | None) -> _Grid:
     titles = topic_titles(runs)
     row_titles = tuple(level_name(rows, level, titles) for level in down) if rows else ()
     column_titles = tuple(level_name(columns, level, titles) for level in across) if columns else ()
-    return _Grid(places, len(down), len(across), row_titles, column_titles)
+    return Arrangement(places, len(across), row_titles, column_titles)
 
 
-def _wrapped(runs: pd.DataFrame, axis: str) -> _Grid:
+def _wrapped(runs: pd.DataFrame, axis: str) -> Arrangement:
     """Places of the levels of a single condition: in one column if there are one or three, else in two."""
     levels, titles = order_levels(runs[axis]), topic_titles(runs)
     n_columns = 1 if len(levels) in (1, 3) else 2
@@ -207,10 +269,12 @@ def _wrapped(runs: pd.DataFrame, axis: str) -> _Grid:
         Place(*divmod(position, n_columns), level_name(axis, level, titles), runs[runs[axis] == level].iloc[0])
         for position, level in enumerate(levels)
     ]
-    return _Grid(places, -(-len(levels) // n_columns), n_columns)
+    return Arrangement(places, n_columns)
 
 
-def _control_places(controls: pd.DataFrame, main: pd.DataFrame, held: Mapping[str, _Held], grid: _Grid) -> list[Place]:
+def _control_places(
+    controls: pd.DataFrame, main: pd.DataFrame, held: Mapping[str, _Held], grid: Arrangement
+) -> list[Place]:
     """Controls on the topics drawn above, below the conditions from left to right."""
     own = controls[controls["topic"].isin(main["topic"])]
     for axis, (level, _) in held.items():
@@ -220,9 +284,10 @@ def _control_places(controls: pd.DataFrame, main: pd.DataFrame, held: Mapping[st
     order = {name: position for position, name in enumerate(_CONTROLS)}
     own = own.sort_values("interaction", key=lambda names: names.map(order), kind="stable")
     beyond = ("topic", "memory") if own["confirmation_bias"].nunique() > 1 else ("topic", "memory", "confirmation_bias")
+    lowest = max(place.row for place in grid.places)
     return [
         Place(
-            grid.n_rows + position // grid.n_columns,
+            lowest + 1 + position // grid.n_columns,
             position % grid.n_columns,
             "\n".join(filter(None, [_CONTROLS[run["interaction"]], describe(run, without=beyond)])),
             run,

@@ -14,12 +14,21 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import by_participants
+from opinionsim.metrics import by_participants, run_band, say_band
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._inputs import HasFrames, has_frames
+from opinionsim.plots._inputs import HasFrames, drawn_from, has_frames
 from opinionsim.plots._over_time import Trajectory, trajectories_of
-from opinionsim.plots._ribbons import interval, say_band
-from opinionsim.plots._style import BAR, INK, heading, legend_below, opinion_colours, opinion_ticks, page, pt, tidy
+from opinionsim.plots._style import (
+    BAR,
+    INK,
+    legend_below,
+    new_panels,
+    opinion_colours,
+    opinion_ticks,
+    page,
+    pt,
+    tidy,
+)
 
 #: Kinds of text off the record, in the order in which they are looked for.
 _OFF_RECORD = ("probe", "self-report")
@@ -28,13 +37,13 @@ _ASK = "set measurement.probe: {before: 1, after: 1}, with probe among measureme
 #: Names of the vertical axis of the second view.
 _CHANGES = {"distance": "distance moved", "signed": "change of opinion"}
 #: Millimetres of an inch, of a pair of panels at least, and of its height.
-_INCH, _PAIR, _HEIGHT = 25.4, 78.0, 44.0
+_INCH, _PAIR, _HEIGHT = 25.4, 78.0, 34.0
 #: Horizontal places of the means beside opinions before and after, which are at 0 and 1.
 _MEAN_AT = (-0.16, 1.16)
 #: Points of a line's width, and square points of a dot, for all participants of a panel.
 _WIDTH, _AREA = 14.0, 260.0
-#: Square points of a dot that stands for one participant.
-_DOT = 12.0
+#: Square points of a dot for all participants at a position; most positions apart, and groups of more.
+_DOT, _MOST_POSITIONS, _GROUPS = 48.0, 40, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +61,8 @@ class BeforeAfterData:
         runs of the mean of the ``n_both`` participants with both opinions, each with the ends of its interval as in
         ``before_low``, ``before_high``, NaN for fewer than two runs.
     by_position : DataFrame
-        One row a condition and position: ``cell, position, mean, low, high, n_runs``, the change over runs.
+        One row a condition and position: ``cell, position, mean, low, high, n_runs``, the change over runs. Where there
+        are more than 40, neighbours make at most 20 groups, and ``position`` is the middle of one.
     controls : tuple of str
         Conditions in whose runs no participant reads anything but messages of its own.
     change : {"distance", "signed"}
@@ -136,7 +146,7 @@ def before_after_data(
     return BeforeAfterData(
         pd.concat([by_cell[name] for name in names], ignore_index=True),
         pd.DataFrame([_mean(name, by_cell[name], level) for name in names]),
-        pd.concat([_by_position(name, by_cell[name], level) for name in names], ignore_index=True),
+        pd.concat([_by_position(name, _grouped(by_cell[name]), level) for name in names], ignore_index=True),
         tuple(controls),
         change,
         told if max(map(len, drawn.cells.values())) > 1 else "",
@@ -197,17 +207,24 @@ def _mean(name: str, part: pd.DataFrame, level: float) -> dict[str, Any]:
     counts = {"n_runs": len(by_run), "n_both": len(both), "n_participants": len(part)}
     if by_run.empty:
         return {"cell": name, **counts}
-    mean, low, high, _ = interval(by_run.to_numpy(), "mean", level)
+    mean, low, high, _ = run_band(by_run.to_numpy(), "mean", level)
     ends = {f"{column}_{end}": values[at] for at, column in enumerate(columns) for end, values in
             (("low", low), ("high", high))}  # fmt: skip
     return {"cell": name, **counts, **dict(zip(columns, mean, strict=True)), **ends}
 
 
+def _grouped(part: pd.DataFrame) -> pd.DataFrame:
+    """Participants with the middles of groups of positions where there are many."""
+    most = part["position"].max()
+    width = -(-most // _GROUPS) if most > _MOST_POSITIONS else 1
+    return part.assign(position=(part["position"] - 1) // width * width + (width + 1) / 2)
+
+
 def _by_position(name: str, part: pd.DataFrame, level: float) -> pd.DataFrame:
     """Change at each position of a condition, over its runs."""
-    table = part.dropna(subset="position").pivot(index="run_id", columns="position", values="change")
-    mean, low, high, n = interval(table.to_numpy(float), "mean", level)
-    columns = {"position": table.columns.to_numpy(int), "mean": mean, "low": low, "high": high, "n_runs": n}
+    table = part.dropna(subset="position").pivot_table("change", "run_id", "position", dropna=False)
+    mean, low, high, n = run_band(table.to_numpy(float), "mean", level)
+    columns = {"position": table.columns.to_numpy(), "mean": mean, "low": low, "high": high, "n_runs": n}
     return pd.DataFrame({"cell": name, **columns})
 
 
@@ -244,8 +261,9 @@ _MEAN: Mapping[str, Any] = {"color": "black", "marker": "D", "markersize": 3.5, 
 
 def draw_positions(part: pd.DataFrame, means: pd.DataFrame, control: float, ax: Axes) -> None:
     """Draw the change of one condition's participants by position, the means, and a line at that of the control."""
-    dots = part.dropna(subset=["position", "change"]).groupby(["position", "change"]).size().rename("n").reset_index()
-    ax.scatter(dots["position"], dots["change"], _DOT * dots["n"], INK, alpha=0.35, linewidths=0)
+    dots = _grouped(part.dropna(subset="change")).groupby(["position", "change"]).size().rename("n").reset_index()
+    share = dots["n"] / dots.groupby("position")["n"].transform("sum")
+    ax.scatter(dots["position"], dots["change"], _DOT * share, INK, alpha=0.35, linewidths=0)
     several = means.dropna(subset="mean")
     ends = [several["mean"] - several["low"], several["high"] - several["mean"]]
     ax.errorbar(several["position"], several["mean"], ends, **_MEAN)
@@ -262,15 +280,8 @@ def _finish(ax: Axes) -> None:
     ax.tick_params(labelsize=pt(7.5))
 
 
-def before_after(
-    results: HasFrames,
-    kind: str | None = None,
-    where: Mapping[str, Any] | None = None,
-    by: str | Sequence[str] | None = None,
-    change: Literal["distance", "signed"] = "distance",
-    level: float = 0.95,
-    wording: str | None = None,
-) -> Figure:
+@drawn_from(before_after_data)
+def before_after(data: BeforeAfterData) -> Figure:
     """Draw opinions before and after an interaction, and the change by speaking position, two panels a condition.
 
     Parameters
@@ -292,33 +303,27 @@ def before_after(
     SpecError
         As for :func:`before_after_data`.
     """
-    data = before_after_data(results, kind, where, by, change, level, wording)
     names = data.means["cell"].tolist()
-    inches = page(174.0 / _INCH)
-    n_columns = max(min(int(inches * _INCH // _PAIR), len(names)), 1)
-    n_rows = -(-len(names) // n_columns)
-    title = heading([data.evidence, *data.notes], inches)
-    captions = [heading([_caption(data, name)], inches / n_columns - 0.3) for name in names]
-    deepest = sum(max(text.count("\n") for text in captions[row * n_columns :][:n_columns]) for row in range(n_rows))
-    height = n_rows * _HEIGHT / _INCH + 0.165 * pt(1) * (title.count("\n") + 3 + deepest)
-    figure = Figure(figsize=(inches, height), layout="constrained")
-    grid = figure.add_gridspec(n_rows, 2 * n_columns, width_ratios=[1, 1.3] * n_columns)
+    captions = [_caption(data, name) for name in names]
+    n_columns = max(min(int(page(174.0 / _INCH) * _INCH // _PAIR), len(names)), 1)
+    size = ((174.0 / _INCH - 0.8) / 2, _HEIGHT / _INCH + 0.2)
+    figure, pairs = new_panels(captions, [data.evidence, *data.notes], size, n_columns=n_columns)
     moves = data.frame["change"]
     control = data.means.loc[data.means["cell"].isin(data.controls), "change"].mean()
-    for place, name in enumerate(names):
-        row, column = divmod(place, n_columns)
-        left, right = (figure.add_subplot(grid[row, 2 * column + side]) for side in (0, 1))
+    for place, (name, pair) in enumerate(zip(names, pairs, strict=True)):
+        spec: Any = pair.get_subplotspec()
+        left, right = (figure.add_subplot(spot) for spot in spec.subgridspec(1, 2, width_ratios=[1, 1.3]))
+        left.set_title(pair.get_title(loc="left") or captions[place], fontsize=pt(8.5), loc="left")
+        pair.remove()
         part = data.frame[data.frame["cell"] == name]
         draw_before_after(part, data.means.iloc[place], data.scale, left)
         draw_positions(part, data.by_position[data.by_position["cell"] == name], control, right)
         right.set_ylim(min(moves.min(), 0) - 0.25, moves.max() + 0.25)
-        right.set_ylabel(_CHANGES[change], fontsize=pt(8))
-        left.set_title(captions[place], fontsize=pt(8.5), loc="left")
-        if not column:
+        right.set_ylabel(_CHANGES[data.change], fontsize=pt(8))
+        if not place % n_columns:
             left.set_ylabel("opinion", fontsize=pt(8))
         if place + n_columns >= len(names):
             right.set_xlabel("speaking position", fontsize=pt(8))
-    figure.suptitle(title, fontsize=pt(8.5), x=0.01, ha="left")
     legend_below(figure, _legend(data, control))
     return figure
 
@@ -333,7 +338,7 @@ def _caption(data: BeforeAfterData, name: str) -> str:
 def _legend(data: BeforeAfterData, control: float) -> list[Line2D]:
     """Entries for the marks."""
     said = {
-        "participants by opinion before; width and dots: their number": {"color": BAR, "linewidth": 4},
+        "participants by opinion before; width and dots: their share": {"color": BAR, "linewidth": 4},
         f"mean over runs{data.band.replace('band: ', '; bar: ')}": _MEAN,
     }
     if not np.isnan(control):

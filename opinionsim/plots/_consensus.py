@@ -14,8 +14,9 @@ from matplotlib.patches import Rectangle
 
 from opinionsim.errors import SpecError
 from opinionsim.evidence import evidence_statement
-from opinionsim.plots._inputs import pick_run, provenance
-from opinionsim.plots._style import INK, SHARES, colour_bar, heading, page, pt, tidy
+from opinionsim.metrics import provenance
+from opinionsim.plots._inputs import drawn_from, pick_run
+from opinionsim.plots._style import INK, SHARES, colour_bar, is_narrow, new_figure, pt, tidy, write_numbers
 from opinionsim.schedules import rows_of
 from opinionsim.store import Results
 
@@ -99,7 +100,8 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
     return ConsensusData(frame, rules, opinions[["citizen", "name", "turn", "kind", "value", "scale"]], lines)
 
 
-def consensus(source: Results, run: str | int | None = None) -> Figure:
+@drawn_from(consensus_data)
+def consensus(data: ConsensusData) -> Figure:
     """Draw a session: how every citizen took every candidate, what each rule chooses, and how opinions changed.
 
     Parameters
@@ -119,34 +121,38 @@ def consensus(source: Results, run: str | int | None = None) -> Figure:
     MeasurementError, SpecError
         As for :func:`consensus_data`.
     """
-    data = consensus_data(source, run)
     rounds = sorted(data.frame["round"].unique())
-    citizens = list(dict.fromkeys(data.frame["name"]))
-    rules = list(dict.fromkeys(data.rules["rule"]))
+    citizens, rules = list(dict.fromkeys(data.frame["name"])), list(dict.fromkeys(data.rules["rule"]))
     widths = [0.42 * data.frame.loc[data.frame["round"] == each, "candidate"].nunique() + 0.3 for each in rounds]
-    width = page(max(sum(widths) + 4.6, 7.0))
-    title = heading(data.lines, width - 0.3)
-    height = 0.3 * (len(citizens) + len(rules)) + 1.5 + 0.165 * title.count("\n")
-    figure = Figure(figsize=(width, height), layout="constrained")
-    figure.suptitle(title, fontsize=pt(9.5), x=0.01, ha="left")
-    grid = figure.add_gridspec(
-        2, len(rounds) + 1, width_ratios=[*widths, 2.0], height_ratios=[max(len(rules), 1), len(citizens)]
-    )
+    # On a narrow page rounds stand below each other, and opinions below them.
+    stacked = is_narrow()
+    high = 0.2 * (len(citizens) + len(rules)) * len(rounds) + 0.2 * len(citizens) + 0.8 * len(rounds) + 0.6
+    if not stacked:
+        high = 0.3 * (len(citizens) + len(rules)) + 1.5
+    figure = new_figure(data.lines, max(sum(widths) + 4.6, 7.0), high)
+    ratios = [max(len(rules), 1), len(citizens)]
+    if stacked:
+        grid = figure.add_gridspec(2 * len(rounds) + 1, 1, height_ratios=[*ratios * len(rounds), len(citizens)])
+    else:
+        grid = figure.add_gridspec(2, len(rounds) + 1, width_ratios=[*widths, 2.0], height_ratios=ratios)
     rated = bool(data.frame["agreement"].notna().any())
     panels = []
     for place, number in enumerate(rounds):
         own = data.frame[data.frame["round"] == number]
         mean = own.groupby("candidate")["agreement" if rated else "rank"].mean()
         order = mean.sort_values(ascending=not rated, kind="stable").index.tolist()
-        above, below = figure.add_subplot(grid[0, place]), figure.add_subplot(grid[1, place])
+        spots = (2 * place, 2 * place + 1) if stacked else ((0, place), (1, place))
+        above, below = (figure.add_subplot(grid[spot]) for spot in spots)
         _draw_rules(data.rules[data.rules["round"] == number], order, rules, above)
         above.set_title("opinion round" if number == 0 else f"critique round {number}", fontsize=pt(9), loc="left")
         mesh = _draw_support(own, order, citizens, rated, below)
         for ax, names in ((above, rules), (below, citizens)):
-            ax.set_yticks(np.arange(len(names)) + 0.5, names if place == 0 else [""] * len(names), fontsize=pt(8))
+            shown = names if stacked or place == 0 else [""] * len(names)
+            ax.set_yticks(np.arange(len(names)) + 0.5, shown, fontsize=pt(8))
         panels.append(below)
     if len(data.opinions):
-        _draw_changes(data.opinions, citizens, figure.add_subplot(grid[1, -1]))
+        changes = figure.add_subplot(grid[-1] if stacked else grid[1, -1])
+        _draw_changes(data.opinions, citizens, changes, named=stacked)
     colour_bar(mesh, panels, "agreement, 1 to 7" if rated else "rank, 1 is best", shrink=0.9, pad=0.02, aspect=18)
     return figure
 
@@ -159,16 +165,13 @@ def _draw_support(own: pd.DataFrame, order: list[int], citizens: list[str], rate
     shades = SHARES if rated else SHARES.reversed()
     mesh = ax.pcolormesh(np.ma.masked_invalid(values), cmap=shades, vmin=lowest, vmax=highest, edgecolors="white")
     ax.set_facecolor("#EFEFEF")
-    for row, column in zip(*np.nonzero(~np.isnan(values)), strict=True):
-        share = (values[row, column] - lowest) / (highest - lowest)
-        dark = (share if rated else 1 - share) > 0.45
-        colour = "white" if dark else "#222222"
-        ax.text(column + 0.5, row + 0.5, f"{values[row, column]:g}", ha="center", va="center", color=colour, size=pt(8))
+    places = [np.arange(n) + 0.5 for n in (len(order), len(citizens))]
+    write_numbers(mesh, values, lambda value: f"{value:g}", (places[0], places[1]))
     for winner in own.loc[own["winner"], "candidate"].unique():
         place = order.index(winner), 0
         ax.add_patch(Rectangle(place, 1, len(citizens), fill=False, edgecolor="#D55E00", linewidth=2.2, clip_on=False))
     ax.set_xticks(np.arange(len(order)) + 0.5, [str(each) for each in order], fontsize=pt(8))
-    ax.set_xlabel("candidate (its turn), winner framed", fontsize=pt(9))
+    ax.set_xlabel("candidate (winner framed)", fontsize=pt(9))
     _bare(ax)
     return mesh
 
@@ -189,8 +192,8 @@ def _bare(ax: Axes) -> None:
     ax.spines[:].set_visible(False)
 
 
-def _draw_changes(opinions: pd.DataFrame, citizens: Sequence[str], ax: Axes) -> None:
-    """Draw the first and the last opinion of each citizen."""
+def _draw_changes(opinions: pd.DataFrame, citizens: Sequence[str], ax: Axes, *, named: bool) -> None:
+    """Draw the first and the last opinion of each citizen, `named` at the axis."""
     for place, name in enumerate(citizens):
         own = opinions.loc[opinions["name"] == name, "value"].to_numpy()
         if len(own):
@@ -199,8 +202,7 @@ def _draw_changes(opinions: pd.DataFrame, citizens: Sequence[str], ax: Axes) -> 
             ax.scatter(own[-1], place + 0.5, s=20, color=_AFTER, zorder=3)
     points = [float(point) for point in opinions["scale"].iloc[0].split(",")]
     ax.set(xlim=(points[0] - 0.3, points[-1] + 0.3), ylim=(0, len(citizens)))
-    ax.set_yticks(np.arange(len(citizens)) + 0.5, [""] * len(citizens))
-    ax.set_title("opinion: first (ring), last (dot)", fontsize=pt(9), loc="left")
-    ax.set_xlabel("opinion", fontsize=pt(9))
+    ax.set_yticks(np.arange(len(citizens)) + 0.5, citizens if named else [""] * len(citizens))
+    ax.set_xlabel("first (ring) and \nlast (dot) opinion", fontsize=pt(9))
     ax.grid(axis="both", color="#E4E4E4", linewidth=0.8)
     tidy(ax)

@@ -14,9 +14,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._events import draw_marks
+from opinionsim.plots._arrangement import Facets, facets
+from opinionsim.plots._inputs import drawn_from
 from opinionsim.plots._over_time import Bins, Source, Trajectory, TrajectorySet, bins_of, stacked, trajectories_of
-from opinionsim.plots._style import SHARES, colour_bar, name_outer, new_panels, opinion_ticks, pt
+from opinionsim.plots._style import SHARES, colour_bar, draw_marks, name_outer, new_panels, opinion_ticks, pt
 from opinionsim.store import Mark
 
 
@@ -38,6 +39,8 @@ class DensityData:
         Settings that all runs share, the number of runs, and the validation of the instruments.
     events : dict of str to tuple of Mark
         Steps at which events of each condition begin, and their names.
+    facets : Facets or None
+        Places of the conditions in a grid of two factors; None where they form none.
     """
 
     frame: pd.DataFrame
@@ -45,6 +48,7 @@ class DensityData:
     evidence: str
     notes: tuple[str, ...]
     events: Mapping[str, tuple[Mark, ...]] = field(default_factory=dict)
+    facets: Facets | None = None
 
 
 def density_data(
@@ -83,6 +87,7 @@ def density_data(
         drawn.evidence,
         (*drawn.notes, _counted(drawn)),
         {name: runs[0].events for name, runs in drawn.cells.items()},
+        facets(drawn.factors),
     )
 
 
@@ -141,14 +146,8 @@ def draw_density(part: pd.DataFrame, ax: Axes, most: float) -> Any:
     return mesh
 
 
-def density(
-    source: Source,
-    kind: str | None = None,
-    where: Mapping[str, Any] | None = None,
-    by: str | Sequence[str] | None = None,
-    bins: int = 40,
-    wording: str | None = None,
-) -> Figure:
+@drawn_from(density_data)
+def density(data: DensityData) -> Figure:
     """Draw the distribution of opinions over time, one panel a condition, averaged over its runs.
 
     Parameters
@@ -159,7 +158,8 @@ def density(
     Returns
     -------
     Figure
-        Dark where many agents are. All panels share one colour scale, which is finer at small shares. Moments at
+        Conditions of two factors are rows and columns. Dark where many agents are. All panels share one colour
+        scale, which is finer at small shares. Moments at
         which no agent has an opinion are grey.
 
     Raises
@@ -167,10 +167,9 @@ def density(
     SpecError
         As for :func:`density_data`.
     """
-    data = density_data(source, kind, where, by, bins, wording)
     cells = dict(list(data.frame.groupby("cell", sort=False)))
     size = (5.6, 3.0) if len(cells) == 1 else (3.5, 2.2)
-    figure, axes = new_panels([str(name) for name in cells], [data.evidence, *data.notes], size)
+    figure, axes = new_panels([str(name) for name in cells], [data.evidence, *data.notes], size, data.facets)
     shares = data.frame["share"]
     most = float(shares.max()) if shares.notna().any() else 1.0
     for ax, (name, part) in zip(axes, cells.items(), strict=True):

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from opinionsim import metrics
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import HasFrames
-from opinionsim.plots._style import BAR, new_axes, opinion_ticks, pt, set_heading, signed, tidy
+from opinionsim.plots._style import BAR, is_narrow, new_axes, opinion_ticks, pt, set_heading, signed, tidy
 from opinionsim.plots._trajectories import TrajectoryData, trajectory_data
 
 
@@ -105,8 +105,10 @@ def draw_final(data: FinalData, ax: Axes, *, horizontal: bool) -> None:
     bars(data.scale.values, data.counts, 1.0, color=BAR, edgecolor="white", linewidth=1.2)
     if not np.isnan(data.bias):
         line(data.bias, color="black", linestyle=":", linewidth=1.6)
-    count_axis = ax.xaxis if horizontal else ax.yaxis
-    count_axis.set_major_locator(MaxNLocator(nbins=1 if horizontal else 5, integer=True))
+    if horizontal:
+        ax.set_xticks([data.n_agents])
+    else:
+        ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     (ax.set_xlim if horizontal else ax.set_ylim)(0, data.n_agents)
     tidy(ax)
 
@@ -148,7 +150,7 @@ def final_distribution(
     draw_final(data, ax, horizontal=False)
     ax.set_xticks(
         data.scale.points,
-        [label.replace("  ", " ").replace(" ", "\n") for label in opinion_ticks(data.scale, words=True)],
+        [label.replace("  ", " ").replace(" ", "\n") for label in opinion_ticks(data.scale, words=not is_narrow())],
     )
     ax.set_ylabel("agents", fontsize=pt(9))
     never = f", {data.n_never} of {data.n_agents} agents never measured" if data.n_never else ""

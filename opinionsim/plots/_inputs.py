@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from functools import update_wrapper
+from inspect import signature
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeGuard, TypeVar
 
 import pandas as pd
 
 from opinionsim.errors import SpecError
 from opinionsim.evidence import KINDS, TO_MEASURE
-from opinionsim.metrics import NOT_SET, condition_axes, one_wording, order_levels, stance_rows, wording_statement
+from opinionsim.metrics import one_wording, order_levels, stance_rows, wording_statement
+
+P = ParamSpec("P")
+Counted = TypeVar("Counted")
+Drawn = TypeVar("Drawn")
+
+
+def drawn_from(count: Callable[P, Counted]) -> Callable[[Callable[[Counted], Drawn]], Callable[P, Drawn]]:
+    """Make a draw step a figure: it then takes the arguments of its data step `count`, whose result it draws."""
+
+    def of(draw: Callable[[Counted], Drawn]) -> Callable[P, Drawn]:
+        def figure(*args: P.args, **kwargs: P.kwargs) -> Drawn:
+            return draw(count(*args, **kwargs))
+
+        drawn: Any = update_wrapper(figure, draw)
+        drawn.__annotations__ = {**count.__annotations__, "return": draw.__annotations__["return"]}
+        drawn.__signature__ = signature(count).replace(return_annotation=draw.__annotations__["return"])
+        drawn.__wrapped__ = count  # whose module knows the names in its annotations
+        return figure
+
+    return of
 
 
 class HasFrames(Protocol):
@@ -144,20 +166,6 @@ def of_one_wording(runs: pd.DataFrame, where: Mapping[str, Any], wording: str | 
     return taken, wording_statement(matching(left_out, where)["wording"], wording) if len(left_out) else ""
 
 
-def check_columns(runs: pd.DataFrame, columns: Iterable[str]) -> None:
-    """Refuse columns that the runs do not have.
-
-    Raises
-    ------
-    SpecError
-        If a column does not exist; the message names the conditions that vary.
-    """
-    for column in columns:
-        if column not in runs.columns:
-            valid = ", ".join(condition_axes(runs)) or "none, for no condition varies"
-            raise SpecError(f"the runs have no column {column!r}; conditions that vary: {valid}")
-
-
 def having(runs: pd.DataFrame, where: Mapping[str, Any], of: str = "") -> pd.DataFrame:
     """Those of the given complete runs that have the values in `where`; `of` names their replicate in errors.
 
@@ -191,69 +199,3 @@ def mentioning(left_out: str) -> Iterator[None]:
         if not left_out:
             raise
         raise SpecError(f"{error}; {left_out}") from error
-
-
-def describe(run: pd.Series, without: tuple[str, ...] = (), among: pd.DataFrame | None = None) -> str:
-    """The condition of a run in words, leaving out some columns; with its level of all that varies `among` the runs."""
-    bias, memory = run["confirmation_bias"], run["memory"]
-    if run["evidence"] == "equation" and run["topic"] == "none":
-        # Opinions of an equation need no topic.
-        without = (*without, "topic", "framing")
-    title = run.get("topic_title")
-    words = {
-        "topic": title if isinstance(title, str) and title else run["topic"],
-        "framing": f"{run['framing']} framing",
-        "confirmation_bias": f"{'no' if bias == 'none' else bias} confirmation bias",
-        "memory": f"{'no' if memory == 'none' else memory} memory",
-    }
-    told = [text for column, text in words.items() if column not in without and _is_set(run[column])]
-    if among is not None:
-        varied = [axis for axis in condition_axes(among) if axis not in words and _is_set(run[axis])]
-        told += [level_name(axis, run[axis], {}) for axis in varied]
-    return ", ".join(told)
-
-
-def _is_set(level: Any) -> bool:
-    """Whether a level of a condition is set; controls may have none."""
-    return not pd.isna(level) and level != NOT_SET
-
-
-def outdated(runs: Sequence[pd.Series]) -> str:
-    """Note on how many of the runs drawn answer an earlier wording or could not be coded; empty if none."""
-    n = sum(run["status"] == "complete" and _is_set(run["error"]) and run["error"] != "" for run in runs)
-    if not n:
-        return ""
-    answer = "answers" if n == 1 else "answer"
-    fault = "an earlier wording of the prompts than there is now, or could not be coded"
-    return f"{n} of the runs drawn {answer} {fault}; see runs.error"
-
-
-def name_instrument(kind: str, classifier: str) -> str:
-    """The instrument in words: kind of text and classifier."""
-    return "self-reports" if kind == "self-report" else f"{kind}s coded by {classifier}"
-
-
-def provenance(run: pd.Series, n_replicates: int) -> str:
-    """The replicate of a run in words."""
-    return f"replicate {run['replicate']} (of {n_replicates})" if n_replicates > 1 else "one run"
-
-
-def axis_name(axis: str) -> str:
-    """Name of a condition: the last part of its path, in words."""
-    return axis.rsplit(".", 1)[-1].replace("_", " ")
-
-
-def topic_titles(runs: pd.DataFrame) -> dict[str, str]:
-    """Titles of topics by their names, those left out that have none of their own."""
-    if "topic_title" not in runs.columns:
-        return {}
-    known = runs.loc[runs["topic_title"].notna() & (runs["topic_title"] != ""), ["topic", "topic_title"]]
-    own = known.drop_duplicates("topic").drop_duplicates("topic_title", keep=False)
-    return dict(zip(own["topic"], own["topic_title"], strict=True))
-
-
-def level_name(axis: str | None, level: Any, titles: Mapping[str, str]) -> str:
-    """A level with the name of its condition; the title of a topic, where `titles` has one, stands alone."""
-    if axis == "topic" and level in titles:
-        return titles[level]
-    return f"{level} framing" if axis == "framing" else f"{axis_name(str(axis))}: {level}"

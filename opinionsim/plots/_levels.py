@@ -13,7 +13,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from opinionsim import metrics
 from opinionsim.errors import SpecError
-from opinionsim.plots._inputs import axis_name
 from opinionsim.plots._style import pt
 
 Scale = Literal["linear", "log"]
@@ -29,7 +28,9 @@ _DECADES = 2.5
 def parameter_name(column: str) -> str:
     """Name of a parameter or measure in words: its column, with the network or model it belongs to."""
     name, _, step = column.partition("@")
-    words = _NAMES.get(name) or (name.replace(".", " ").replace("_", " ") if "network" in name else axis_name(name))
+    words = _NAMES.get(name) or (
+        name.replace(".", " ").replace("_", " ") if "network" in name else metrics.axis_name(name)
+    )
     return f"{words} at step {step}" if step else words
 
 

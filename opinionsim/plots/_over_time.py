@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,20 +17,13 @@ from opinionsim.networks import Network
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import (
     HasFrames,
-    check_columns,
-    describe,
     has_frames,
     having,
-    level_name,
     mentioning,
-    name_instrument,
     of_one_wording,
-    outdated,
     pick_kind,
     pick_run,
-    provenance,
     read_for_stance,
-    topic_titles,
 )
 from opinionsim.plots._style import point_name
 from opinionsim.store import Mark, marks_of
@@ -95,6 +88,8 @@ class TrajectorySet:
         Kind of evidence the runs are, in words.
     notes : tuple of str
         Settings that all runs share, and the validation of the instruments.
+    factors : DataFrame
+        One row a condition, whose name is the index, with its level of each factor in words; of classic models empty.
     """
 
     cells: dict[str, list[Trajectory]]
@@ -102,6 +97,7 @@ class TrajectorySet:
     scale: OpinionScale | None
     evidence: str
     notes: tuple[str, ...]
+    factors: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def averaged(self) -> str:
@@ -172,44 +168,6 @@ def select(runs: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
     return having(chosen, where)
 
 
-def conditions(runs: pd.DataFrame, by: str | Sequence[str] | None = None) -> tuple[pd.DataFrame, list[str]]:
-    """Runs with the name of their condition in column ``condition``, and notes on them.
-
-    Parameters and errors as for :func:`trajectories_of`.
-    """
-    axes = [by] if isinstance(by, str) else None if by is None else list(by)
-    check_columns(runs, axes or ())
-    if axes is not None:
-        metrics.check_conditions(runs, axes)
-    shown = list(metrics.condition_axes(runs)) if axes is None else axes
-    runs = metrics.in_order(runs, shown)
-    titles = topic_titles(runs)
-    levels = runs[shown].astype(object).where(runs[shown].notna(), None)
-    names = [
-        ", ".join(level_name(axis, level, titles) for axis, level in zip(shown, row, strict=True) if level is not None)
-        for row in levels.itertuples(index=False)
-    ]
-    named = runs.assign(condition=pd.Series(names, index=runs.index, dtype=object).replace("", "all runs"))
-    if axes is None:
-        # Cells that differ in their instrument alone are named by their labels.
-        alike = named.groupby("condition")["cell"].transform("nunique") > 1
-        named.loc[alike, "condition"] = named.loc[alike, "cell"].astype(object)
-    twice = named.duplicated(["condition", "run_id"])
-    if twice.any():
-        raise SpecError(
-            f"run {named.loc[twice, 'run_id'].iloc[0]!r} counts twice in one condition; add the column that tells its "
-            "instruments apart to by, or pass the runs of one"
-        )
-    notes = []
-    pooled = named.groupby("condition")["topic"].nunique().max()
-    if pooled > 1:
-        notes.append(f"up to {pooled} topics a condition")
-    kept = list(dict.fromkeys(named["condition"]))
-    if len(kept) > _MOST_CELLS:
-        notes.append(f"{len(kept) - _MOST_CELLS} of {len(kept)} conditions left out")
-    return named[named["condition"].isin(kept[:_MOST_CELLS])], notes
-
-
 def _of_store(
     results: HasFrames,
     kind: str | None,
@@ -221,8 +179,8 @@ def _of_store(
     with mentioning(others):
         chosen = select(taken, where)
     read, unread = read_for_stance(chosen, kind)
-    runs, notes = conditions(read, by)
-    return of_runs(results, runs, kind, [*notes, *filter(None, [unread, others])])
+    runs, factors, notes = metrics.named_conditions(read, by, _MOST_CELLS)
+    return replace(of_runs(results, runs, kind, [*notes, *filter(None, [unread, others])]), factors=factors)
 
 
 def of_runs(
@@ -255,7 +213,7 @@ def of_runs(
         held = part["assigned_opinion"].to_numpy(float)[:: len(values)]
         trajectory = replace(trajectory, events=marks_of(run.to_dict()), assigned=held)
         cells.setdefault(name, []).append(trajectory)
-    scale = scale_of_all(opinions)
+    scale = metrics.scale_of_all(opinions)
     return TrajectorySet(
         cells,
         (scale.lowest, scale.highest),
@@ -287,7 +245,7 @@ def one_trajectory(source: Source, run: str | int | None, kind: str | None) -> t
         own = pick_run(source, run)
         row = own.runs.iloc[0]
         replicates = source.runs.loc[source.runs["cell"] == row["cell"], "replicate"].nunique()
-        drawn = of_runs(own, own.runs.assign(condition="run"), kind, [provenance(row, replicates)], source.runs)
+        drawn = of_runs(own, own.runs.assign(condition="run"), kind, [metrics.provenance(row, replicates)], source.runs)
         return drawn.cells["run"][0], drawn
     drawn = trajectories_of(source, kind)
     if len(drawn.cells) > 1:
@@ -300,29 +258,19 @@ def one_trajectory(source: Source, run: str | int | None, kind: str | None) -> t
     return runs[position], replace(drawn, notes=(*drawn.notes, told))
 
 
-def scale_of_all(opinions: pd.DataFrame) -> OpinionScale:
-    """The scale of all instruments; if they differ, a scale of all their points, labelled by numbers."""
-    parts = [part for _, part in opinions.groupby("instrument_id", sort=True)]
-    scales = {metrics.scale_of(part) for part in parts or [opinions]}
-    if len(scales) == 1:
-        return scales.pop()
-    points = tuple(sorted({point for scale in scales for point in scale.points}))
-    return OpinionScale(points, tuple(point_name(point) for point in points))
-
-
 def _told(runs: pd.DataFrame, kinds: Sequence[str], among: pd.DataFrame | None) -> list[str]:
     """Notes on the settings that all runs share, their instruments, and the validation of these."""
     differing = tuple(str(column) for column in runs.columns if runs[column].nunique(dropna=False) > 1)
     instruments = dict.fromkeys(
-        name_instrument(kind, str(name)) for kind, name in zip(kinds, runs["classifier"], strict=True)
+        metrics.name_instrument(kind, str(name)) for kind, name in zip(kinds, runs["classifier"], strict=True)
     )
     said = [validation_statement([text], kind) for text, kind in zip(runs["validation"], kinds, strict=True)]
     told = [
-        describe(runs.iloc[0], without=differing, among=among),
+        metrics.describe(runs.iloc[0], without=differing, among=among),
         ", ".join(instruments),
         played_by(runs["model"].astype(str), runs["evidence"]),
         validation_statement(said),
-        outdated([row for _, row in runs.iterrows()]),
+        metrics.outdated([row for _, row in runs.iterrows()]),
     ]
     return [text for text in told if text]
 

@@ -12,22 +12,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from opinionsim.evidence import evidence_statement, played_by, validation_statement
-from opinionsim.metrics import stance_rows
+from opinionsim.metrics import describe, outdated, scale_of_all, stance_rows
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._arrangement import Place, arrange
 from opinionsim.plots._final import FinalData, draw_final, from_trajectories
 from opinionsim.plots._inputs import (
     Frames,
     HasFrames,
-    describe,
     matching,
     mentioning,
     of_one_wording,
-    outdated,
     read_for_stance,
 )
-from opinionsim.plots._over_time import scale_of_all
-from opinionsim.plots._style import heading, legend_below, page, pt
+from opinionsim.plots._style import heading, is_narrow, legend_below, new_figure, page, pt
 from opinionsim.plots._trajectories import TrajectoryData, colours_of, draw_trajectories, handles_of, trajectory_data
 
 #: Inches of a line of text.
@@ -249,11 +246,10 @@ def panels(
     of_models = colours_of(models, color_by)
     width = max(0.6 + _PANEL_WIDTH * data.n_columns, 7.2)
     scaled = page(width) / width
-    title = heading([data.evidence, data.title, f"B: mean, D: diversity; {data.note}"], page(width) - 0.4)
     deepest = max(_panel_title(panel, scaled).count("\n") for panel in data.panels)
-    text = _LINE * pt(1) * (title.count("\n") + 1 + data.n_rows * max(deepest - 1, 0))
-    height = 0.4 + text + _PANEL_HEIGHT * scaled**0.5 * data.n_rows
-    figure = Figure(figsize=(page(width), height), layout="constrained")
+    more = max(deepest - 1, 0) + 3 * is_narrow()
+    height = 0.4 + data.n_rows * (_LINE * pt(1) * more + _PANEL_HEIGHT * scaled**0.5)
+    figure = new_figure([data.evidence, data.title, f"B: mean, D: diversity; {data.note}"], width, height)
     spec = figure.add_gridspec(data.n_rows, 2 * data.n_columns, width_ratios=[3, 1] * data.n_columns)
     first = figure.add_subplot(spec[data.panels[0].row, _across(data.panels[0])])
     for panel in data.panels:
@@ -269,7 +265,6 @@ def panels(
                 bars.set_xlabel("agents", fontsize=pt(9))
     handles = handles_of([panel.trajectory for panel in data.panels], of_models, words=True)
     legend_below(figure, handles)
-    figure.suptitle(title, fontsize=pt(9), x=0.01, ha="left")
     return figure
 
 
@@ -291,8 +286,9 @@ def _is_lowest(panel: Panel, panels: Sequence[Panel]) -> bool:
 def _caption(ax: Axes, panel: Panel, data: PanelsData, scaled: float) -> None:
     """Write grid headings on the top row and left column, or the panel's own title, and the names of the axes."""
     above = data.column_titles[panel.column] if panel.row == 0 and data.column_titles else ""
-    own = _panel_title(panel, scaled) or heading([above], _LINES_WIDTH * scaled - 0.3)
-    ax.set_title(own, fontsize=pt(9), loc="left")
+    own = _panel_title(panel, scaled) or heading([above], _PANEL_WIDTH * scaled - 0.3)
+    # On a narrow page a heading has no room beside the moments of the histogram, and stands above them.
+    ax.set_title(own + "\n" * 2 * (is_narrow() and panel.final is not None), fontsize=pt(9), loc="left")
     ax.tick_params(labelleft=panel.column == 0)
     if panel.column == 0:
         level = data.row_titles[panel.row] if panel.row < len(data.row_titles) else ""

@@ -8,7 +8,6 @@ from typing import Any, Literal
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from opinionsim.errors import SpecError
 from opinionsim.plots._inputs import HasFrames
@@ -16,13 +15,13 @@ from opinionsim.plots._levels import Scale, check_scale, levels_of, parameter_na
 from opinionsim.plots._phase_data import PhaseData, phase_data
 from opinionsim.plots._phase_lines import MOST_LINES, draw_phase_lines, line_colours
 from opinionsim.plots._phase_map import check_contours, draw_phase_map
-from opinionsim.plots._style import heading, legend_below, page, pt, set_heading
+from opinionsim.plots._style import legend_below, new_figure, page, pt, set_heading
 from opinionsim.plots._theory import Curve, curves
 
 #: Millimetres of an inch, and the least of a figure and of each of several panels side by side.
 _INCH, _PANEL = 25.4, 84.0
-#: Height of a panel as a part of its width, its greatest inches, and inches of a line of text and of the axes' names.
-_SHAPE, _HIGHEST, _LINE, _LEFT = 0.74, 4.3, 0.165, 0.75
+#: Height of a panel as a part of its width, its greatest inches, and inches of the axes' names.
+_SHAPE, _HIGHEST, _LEFT = 0.74, 4.3, 0.75
 _QUANTITIES: Mapping[str, tuple[Literal["mean", "spread"], ...]] = {
     "mean": ("mean",),
     "spread": ("spread",),
@@ -168,20 +167,14 @@ def _new_figure(
     """Draw the panels into a figure of a width in inches, with the legend below; return the first."""
     n_columns = max(min(int(inches * _INCH // _PANEL), len(panels)), 1)
     n_rows = -(-len(panels) // n_columns)
-    room = inches - 0.15 if len(panels) > 1 else inches - _LEFT
-    stated = heading(title, room)
     high = min(_SHAPE * inches / n_columns, _HIGHEST)
     size = (inches / n_columns - _LEFT - (0.85 if drawing.y is not None else 0.1), high - 0.55)
-    figure = Figure(figsize=(inches, high * n_rows + _LINE * pt(1) * (stated.count("\n") + 1)), layout="constrained")
+    figure = new_figure(title, inches, high * n_rows)
     grid = figure.add_gridspec(n_rows, n_columns)
     axes = [figure.add_subplot(grid[divmod(place, n_columns)]) for place in range(len(panels))]
     handles: dict[str, Artist] = {}
     for (measure, quantity), each in zip(panels, axes, strict=True):
         handles |= {str(handle.get_label()): handle for handle in drawing.draw(measure, quantity, each, size)}
-    if len(panels) > 1:
-        figure.suptitle(stated, fontsize=pt(9), x=0.01, ha="left")
-    else:
-        axes[0].set_title(stated, fontsize=pt(9), loc="left")
     if handles:
         legend_below(figure, list(handles.values()), drawing.legend_title)
     return axes[0]

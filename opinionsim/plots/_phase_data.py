@@ -14,18 +14,9 @@ from opinionsim import metrics
 from opinionsim.classic import MODELS
 from opinionsim.errors import SpecError
 from opinionsim.evidence import evidence_statement
-from opinionsim.plots._inputs import (
-    HasFrames,
-    axis_name,
-    check_columns,
-    mentioning,
-    of_one_wording,
-    read_for_stance,
-    topic_titles,
-)
+from opinionsim.plots._inputs import HasFrames, mentioning, of_one_wording, read_for_stance
 from opinionsim.plots._levels import level_text, parameter_name
 from opinionsim.plots._over_time import of_runs, select, setting_text
-from opinionsim.plots._ribbons import interval, say_band
 
 #: Columns of a sweep that hold settings whatever the model is.
 _COMMON = frozenset(("model", "n", "network", "initial", "range", "isolates", "steps", "until"))
@@ -134,7 +125,7 @@ def phase_data(
     MeasurementError
         If there is no such metric, or it cannot be computed.
     """
-    told = say_band(band, level)
+    told = metrics.say_band(band, level)
     axes, values = _asked(x, y, lines, value)
     swept = _sweep_of(source)
     if swept is not None:
@@ -144,7 +135,7 @@ def phase_data(
         labels = {name: parameter_name(name) for name in values}
     else:
         table, notes = _of_store(source, axes, values, where or {}, kind, wording)
-        labels = {name: f"{axis_name(name)}: {metrics.find_metric(name).meaning}" for name in values}
+        labels = {name: f"{metrics.axis_name(name)}: {metrics.find_metric(name).meaning}" for name in values}
     known = table.dropna(subset=axes)
     if known.empty:
         raise SpecError(f"no run has levels of {' and '.join(axes)}")
@@ -172,7 +163,7 @@ def phase_data(
         told if (frame["n_runs"] > 1).any() else "",
         evidence_statement(known["evidence"]),
         (*notes, _counted(frame, "replicates" if of_sweep else "runs")),
-        topic_titles(source if isinstance(source, pd.DataFrame) else source.runs) if "topic" in axes else {},
+        metrics.topic_titles(source if isinstance(source, pd.DataFrame) else source.runs) if "topic" in axes else {},
     )
 
 
@@ -210,7 +201,7 @@ def _crossing(
     """The row of one measure at one crossing of levels, of runs `at_rest` alone where there are any."""
     counted = ~part[_CENSORED] if at_rest and not part[_CENSORED].all() else slice(None)
     values = part.loc[counted, name].to_numpy(float)
-    mean, low, high, n = (float(each[0]) for each in interval(values[:, None], band, level))
+    mean, low, high, n = (float(each[0]) for each in metrics.run_band(values[:, None], band, level))
     return {
         "measure": name,
         **dict(zip(axes, at, strict=True)),
@@ -293,7 +284,7 @@ def _spell(name: str, value: Any) -> str:
     """A setting with its name; the parts of one that has several."""
     if isinstance(value, Mapping):
         kind = value.get("kind")
-        rest = [f"{axis_name(str(key))} {setting_text(each)}" for key, each in value.items() if key != "kind"]
+        rest = [f"{metrics.axis_name(str(key))} {setting_text(each)}" for key, each in value.items() if key != "kind"]
         return " ".join([parameter_name(name), *([] if kind is None else [str(kind)]), *rest])
     return f"{parameter_name(name)} {setting_text(value)}"
 
@@ -363,7 +354,7 @@ def _of_store(
     with mentioning(others):
         chosen = select(taken, where)
     runs, unread = read_for_stance(chosen, kind)
-    check_columns(runs, axes)
+    metrics.check_columns(runs, axes)
     known = runs.dropna(subset=list(axes))
     if known.empty:
         raise SpecError(f"no complete run has levels of {' and '.join(axes)}")

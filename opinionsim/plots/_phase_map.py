@@ -16,7 +16,7 @@ from matplotlib.patheffects import AbstractPathEffect, withStroke
 from opinionsim.errors import SpecError
 from opinionsim.plots._levels import Levels, number_text, set_levels, tick_log
 from opinionsim.plots._phase_data import PhaseData
-from opinionsim.plots._style import LINES, SHARES, colour_bar, heading, opinion_map, pt, signed
+from opinionsim.plots._style import LINES, SHARES, colour_bar, heading, opinion_map, pt, signed, write_numbers
 
 #: Most places of a map with printed numbers, and inches of a character of them and of a line.
 _MOST_PRINTED, _CHARACTER, _LINE = 64, 0.068, 0.16
@@ -70,7 +70,7 @@ def draw_phase_map(
         ax.plot(x.places[columns], y.places[rows], linestyle="none", markersize=3, **_DOT)
         handles.append(Line2D([], [], linestyle="none", markersize=4, **_DOT, label="some runs had not stopped"))
     elif not (contours or theory):
-        _print(table, mesh, x, y, ax, size)
+        _print(table, mesh, x, y, size)
     _draw_contours(table_of(data, measure, "mean", x, y), contours, x, y, ax)
     for place, (label, (at, values)) in enumerate(theory.items(), start=1):
         look: dict[str, Any] = {
@@ -147,24 +147,14 @@ def check_contours(data: PhaseData, contours: Sequence[float], x: Levels, y: Lev
     return levels
 
 
-def _print(table: np.ndarray, mesh: Any, x: Levels, y: Levels, ax: Axes, size: tuple[float, float]) -> None:
+def _print(table: np.ndarray, mesh: Any, x: Levels, y: Levels, size: tuple[float, float]) -> None:
     """Print numbers into the places that have one, light on dark, if all have room for it."""
     decimals = _decimals(table)
-    texts = {
-        (row, column): signed(table[row, column], decimals)
-        for row, column in zip(*np.nonzero(~np.isnan(table)), strict=True)
-    }
     room = [_room(each) * inches for each, inches in zip((x, y), size, strict=True)]
-    longest = max(map(len, texts.values()))
+    longest = max(len(signed(value, decimals)) for value in table[~np.isnan(table)])
     if table.size > _MOST_PRINTED or room[0] < longest * _CHARACTER + 0.06 or room[1] < _LINE:
         return
-    for (row, column), text in texts.items():
-        red, green, blue, _ = mesh.cmap(mesh.norm(table[row, column]))
-        dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
-        ax.text(
-            x.places[column], y.places[row], text, ha="center", va="center", fontsize=pt(8),
-            color="white" if dark else "#222222",
-        )  # fmt: skip
+    write_numbers(mesh, table, lambda value: signed(value, decimals), (x.places, y.places))
 
 
 def _room(levels: Levels) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import fill
 from typing import Any, Literal
 
@@ -12,10 +12,22 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from opinionsim import metrics
-from opinionsim.errors import SpecError
-from opinionsim.plots._events import draw_marks
+from opinionsim.plots._arrangement import Facets, facets
 from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, stacked, trajectories_of
-from opinionsim.plots._style import LINES, legend_beside, model_colours, new_axes, pt, set_heading, time_axis
+from opinionsim.plots._style import (
+    LINES,
+    draw_marks,
+    legend_below,
+    legend_beside,
+    model_colours,
+    name_outer,
+    new_axes,
+    new_panels,
+    pt,
+    set_heading,
+    time_axis,
+    unused,
+)
 from opinionsim.store import Mark
 
 #: Characters a line of the legend may have.
@@ -41,6 +53,8 @@ class RibbonData:
         Settings that all runs share, and the validation of the instruments.
     events : tuple of Mark
         Steps at which events of any condition begin, and their names.
+    facets : Facets or None
+        Places of the conditions in a grid that follows their factors; None where they share one panel.
     """
 
     frame: pd.DataFrame
@@ -49,41 +63,7 @@ class RibbonData:
     evidence: str
     notes: tuple[str, ...]
     events: tuple[Mark, ...] = ()
-
-
-def interval(values: np.ndarray, band: str, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Mean, ends of the band, and number of runs, each (K,), of values (R, K) that are NaN where a run has none."""
-    known = ~np.isnan(values)
-    n = known.sum(axis=0)
-    mean, low, high = np.full((3, values.shape[1]), np.nan)
-    some, several = n > 0, n > 1
-    mean[some] = np.nanmean(values[:, some], axis=0)
-    if several.any() and band == "runs":
-        tails = [(1 - level) / 2, (1 + level) / 2]
-        low[several], high[several] = np.nanquantile(values[:, several], tails, axis=0)
-    elif several.any():
-        found = metrics.bootstrap_interval(values[:, several], level=level)
-        low[several], high[several] = found.low, found.high
-    return mean, low, high, n
-
-
-def say_band(band: str, level: float) -> str:
-    """The meaning of a band in words.
-
-    Raises
-    ------
-    SpecError
-        If there is no such band, or the level is not between 0 and 1.
-    """
-    if band not in ("runs", "mean"):
-        raise SpecError(
-            f"band must be 'runs', the middle of the runs, or 'mean', an interval of their mean; got {band!r}"
-        )
-    if not 0 < level < 1:
-        raise SpecError(f"level must be between 0 and 1; got {level!r}")
-    if band == "runs":
-        return f"band: middle {100 * level:g}% of the runs"
-    return f"band: {100 * level:g}% bootstrap interval of the mean"
+    facets: Facets | None = None
 
 
 def ribbon_data(
@@ -95,6 +75,8 @@ def ribbon_data(
     band: Literal["runs", "mean"] = "runs",
     level: float = 0.9,
     wording: str | None = None,
+    rows: str | None = None,
+    columns: str | None = None,
     **options: Any,
 ) -> RibbonData:
     """The numbers of a figure of ribbons.
@@ -120,6 +102,9 @@ def ribbon_data(
     wording : str, optional
         Wording of the prompts whose runs are drawn, by its hash or a start of it; default that of the run begun last
         (:func:`opinionsim.metrics.one_wording`). Notes say how many runs of other wordings are left out.
+    rows, columns : str, optional
+        Columns of ``runs`` that vary down and across panels. Default: one panel for conditions of a single factor; of
+        two factors one is across, and each level of the other a line; of more, two make a grid.
     **options
         Options of the metric.
 
@@ -137,8 +122,9 @@ def ribbon_data(
     MeasurementError
         If there is no such metric, or it cannot be computed.
     """
-    told = say_band(band, level)
+    told = metrics.say_band(band, level)
     drawn = trajectories_of(source, kind, where, by, wording)
+    grid = facets(drawn.factors, rows, columns, lines=True)
     parts = [_line(name, runs, drawn, metric, band, level, options) for name, runs in drawn.cells.items()]
     frame = pd.concat(parts, ignore_index=True)
     band_told = told if (frame["n_runs"] > 1).any() else ""
@@ -146,7 +132,8 @@ def ribbon_data(
     begin = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
     late = (f"lines begin where most agents of each run have an opinion: {begin}",) if steps[-1] else ()
     events = dict.fromkeys(mark for runs in drawn.cells.values() for run in runs for mark in run.events)
-    return RibbonData(frame, metric, band_told, drawn.evidence, (*drawn.notes, *late), tuple(events))
+    notes = (*drawn.notes, *late, *([drawn.averaged] if grid else ()))
+    return RibbonData(frame, metric, band_told, drawn.evidence, notes, tuple(events), grid)
 
 
 def _begin(runs: Sequence[Trajectory]) -> int:
@@ -165,7 +152,7 @@ def _line(
     options: Mapping[str, Any],
 ) -> pd.DataFrame:
     times, values = stacked(runs, [_measured(run, drawn, metric, options) for run in runs])
-    mean, low, high, n = interval(np.where(times < _begin(runs), np.nan, values), band, level)
+    mean, low, high, n = metrics.run_band(np.where(times < _begin(runs), np.nan, values), band, level)
     columns = {"mean": mean, "low": low, "high": high, "n_runs": n}
     return pd.DataFrame({"cell": name, "step": times, **columns, "evidence": runs[0].evidence})
 
@@ -180,19 +167,16 @@ def _measured(run: Trajectory, drawn: TrajectorySet, metric: str, options: Mappi
     return metrics.compute_metrics(run.values, [metric], **passed)[metric]
 
 
-def draw_ribbons(data: RibbonData, ax: Axes) -> None:
-    """Draw a line for each condition, and a band if it has several runs."""
-    colours = model_colours(data.frame["cell"])
-    for place, (name, part) in enumerate(data.frame.groupby("cell", sort=False)):
-        colour, step = colours[str(name)], part["step"].to_numpy(float)
-        n = part["n_runs"].max()
-        label = f"{fill(str(name), _NAME_WIDTH)} ({n} run{'s' if n > 1 else ''})"
-        if n > 1:
-            ax.fill_between(step, part["low"], part["high"], color=colour, alpha=0.18, linewidth=0)
-        ax.plot(step, part["mean"], color=colour, linestyle=LINES[place % len(LINES)], linewidth=1.7, label=label)
+def draw_ribbons(data: RibbonData, ax: Axes, colours: Mapping[str, str], names: Mapping[str, str]) -> None:
+    """Draw a line for each condition, under its name and in the colour of that, and a band if it has several runs."""
+    for name, part in data.frame.groupby("cell", sort=False):
+        label, step = names[str(name)], part["step"].to_numpy(float)
+        look: dict[str, Any] = {"color": colours[label], "linestyle": LINES[list(colours).index(label) % len(LINES)]}
+        if part["n_runs"].max() > 1:
+            ax.fill_between(step, part["low"], part["high"], color=colours[label], alpha=0.18, linewidth=0)
+        ax.plot(step, part["mean"], linewidth=1.7, label=label, **look)
     draw_marks(ax, data.events)
     ax.set_xlim(data.frame["step"].min(), max(data.frame["step"].max(), 1))
-    ax.set_ylabel(f"{data.metric.replace('_', ' ')}: {metrics.find_metric(data.metric).meaning}", fontsize=pt(9))
     time_axis(ax)
 
 
@@ -207,33 +191,61 @@ def ribbons(
     ax: Axes | None = None,
     legend: bool = True,
     wording: str | None = None,
+    rows: str | None = None,
+    columns: str | None = None,
     **options: Any,
 ) -> Axes:
     """Draw a metric of the opinions against time: the mean over runs, with a band, one line a condition.
 
     Parameters
     ----------
-    source, metric, kind, where, by, band, level, wording, **options
+    source, metric, kind, where, by, band, level, wording, rows, columns, **options
         As for :func:`ribbon_data`.
     ax : Axes, optional
-        Where to draw; default axes on a new figure (``ax.figure``).
+        Where to draw all lines; default a new figure (``ax.figure``), of several panels where the conditions have
+        several factors.
     legend : bool
-        Name the lines and the band to the right of the axes.
+        Name the lines and the band, to the right of a single panel or below several.
 
     Returns
     -------
     Axes
-        The title states the evidence and the settings that all runs share.
+        The first panel; all have the same axes. The title states the evidence and the settings that all runs share.
 
     Raises
     ------
     SpecError, MeasurementError
         As for :func:`ribbon_data`.
     """
-    data = ribbon_data(source, metric, kind, where, by, band, level, wording, **options)
+    data = ribbon_data(source, metric, kind, where, by, band, level, wording, rows, columns, **options)
+    meaning = f"{data.metric.replace('_', ' ')}: {metrics.find_metric(data.metric).meaning}"
+    if data.facets is not None and ax is None:
+        return _in_panels(data, data.facets, meaning, legend=legend)
+    counts = data.frame.groupby("cell", sort=False)["n_runs"].max()
+    names = {str(name): f"{fill(str(name), _NAME_WIDTH)} ({n} run{'s' if n > 1 else ''})" for name, n in counts.items()}
     ax = new_axes(8.4, 4.2) if ax is None else ax
-    draw_ribbons(data, ax)
+    draw_ribbons(data, ax, model_colours(names.values()), names)
+    ax.set_ylabel(meaning, fontsize=pt(9))
     if legend:
         legend_beside(ax, fill(f"mean of runs; {data.band}", _NAME_WIDTH) if data.band else "", handlelength=2.8)
     set_heading(ax, [data.evidence, *data.notes])
     return ax
+
+
+def _in_panels(data: RibbonData, grid: Facets, meaning: str, *, legend: bool) -> Axes:
+    """Draw the conditions in a grid of panels of equal axes, and return the first."""
+    parts = dict(list(data.frame.groupby("cell", sort=False)))
+    lines = [data.evidence, *data.notes, meaning, data.band]
+    figure, axes = new_panels([str(name) for name in parts], lines, (3.4, 2.8), grid)
+    colours = model_colours(grid.within.values())
+    for ax in dict.fromkeys(axes):
+        own = [part for part, panel in zip(parts.values(), axes, strict=True) if panel is ax]
+        draw_ribbons(replace(data, frame=pd.concat(own)), ax, colours, grid.within)
+        name_outer(ax, axes, "step", data.metric.replace("_", " "))
+    low, high = min(ax.get_ylim()[0] for ax in axes), max(ax.get_ylim()[1] for ax in axes)
+    for ax in axes:
+        ax.set(xlim=(data.frame["step"].min(), max(data.frame["step"].max(), 1)), ylim=(low, high))
+        ax.tick_params(labelleft=not unused(ax, axes)[0])
+    if legend and len(colours) > 1:
+        legend_below(figure, axes[0].get_legend_handles_labels()[0])
+    return axes[0]

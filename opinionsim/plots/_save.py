@@ -45,7 +45,7 @@ def _root(figure: Figure | Axes) -> Figure:
 def _metadata(figure: Figure, suffix: str) -> dict[str, Any]:
     """Metadata of the file, under the names of its format; without dates, so that equal figures give equal files."""
     stated = [figure.get_suptitle(), *(ax.get_title(loc="left") for ax in figure.axes)]
-    description = " | ".join(text.replace("\n", "; ") for text in stated if text)
+    description = " | ".join(text.replace(" \n", " ").strip().replace("\n", "; ") for text in stated if text)
     if suffix == ".png":
         return {"Software": "opinionsim", "Description": description}
     if suffix == ".svg":

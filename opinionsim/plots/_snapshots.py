@@ -17,9 +17,9 @@ from matplotlib.lines import Line2D
 
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._inputs import has_frames, pick_run
+from opinionsim.plots._inputs import drawn_from, has_frames, pick_run
 from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, one_trajectory
-from opinionsim.plots._style import INK, colour_bar, legend_below, new_panels, opinion_map, opinion_ticks, pt
+from opinionsim.plots._style import INK, colour_bar, is_narrow, legend_below, new_panels, opinion_map, opinion_ticks, pt
 
 #: Most agents in a figure; and most for which the ties of a complete network are drawn.
 _MOST_AGENTS, _MOST_COMPLETE = 2000, 12
@@ -213,9 +213,10 @@ def _layout(n: int, ties: pd.DataFrame, seed: int, *, circle: bool) -> np.ndarra
     else:
         found = nx.spring_layout(graph, seed=seed, iterations=200 if n <= _MANY else 60, weight=None)
     places = np.array([found[agent] for agent in range(n)], dtype=float)
-    if n > _MANY:  # a few far ones would leave the others no room
+    if n > _MANY:  # a few far ones would leave the others no room: beyond the middle half, distances grow as logarithms
         places -= np.median(places, axis=0)
-        places = np.sign(places) * np.sqrt(np.abs(places) / np.abs(places).max(axis=0))
+        far = np.hypot(*places.T)[:, None] / max(float(np.median(np.hypot(*places.T))), 1e-9)
+        places *= np.arcsinh(far) / np.maximum(far, 1e-9)
     return places / max(float(np.abs(places).max()), 1e-9)
 
 
@@ -269,14 +270,8 @@ def _draw_arrows(ax: Axes, lines: np.ndarray, colours: np.ndarray, width: float,
     )  # fmt: skip
 
 
-def network_snapshots(
-    source: Source,
-    steps: Sequence[int] | None = None,
-    run: str | int | None = None,
-    kind: str | None = None,
-    seed: int = 0,
-    directed: bool | None = None,
-) -> Figure:
+@drawn_from(snapshot_data)
+def network_snapshots(data: SnapshotData) -> Figure:
     """Draw a run's network at several moments, agents coloured by their opinions.
 
     Parameters
@@ -296,12 +291,14 @@ def network_snapshots(
     SpecError
         As for :func:`snapshot_data`.
     """
-    data = snapshot_data(source, steps, run, kind, seed, directed)
     moments = dict(list(data.nodes.groupby("step")))
     names = [f"step {moment}" for moment in data.nodes["step"].unique()]
     columns = len(names) if len(names) <= 4 else -(-len(names) // 2) if len(names) <= 8 else 4
-    side = _SIDE if len(data.nodes) <= _MANY * len(names) else 1.6 * _SIDE
-    figure, axes = new_panels(names, [data.evidence, *data.notes], (side, side), columns)
+    # Many agents have large panels, of which a narrow page holds two.
+    large = len(data.nodes) > _MANY * len(names) and (len(names) <= 2 or not is_narrow())
+    side = 1.6 * _SIDE if large else _SIDE
+    lines = [data.evidence, *data.notes]
+    figure, axes = new_panels(names, lines, (side, side), n_columns=columns, square=True)
     for ax, name, (moment, nodes) in zip(axes, names, moments.items(), strict=True):
         draw_snapshot(nodes, data.ties[data.ties["step"] == moment], ax, data.span, directed=data.directed)
         ax.set_title(name, fontsize=pt(9), loc="left")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from textwrap import fill
+from textwrap import fill, shorten
 from typing import Any
 
 import matplotlib as mpl
@@ -20,6 +20,8 @@ from matplotlib.ticker import MaxNLocator
 
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
+from opinionsim.plots._arrangement import Facets
+from opinionsim.store import Mark
 
 #: Colours of the five published opinions, most negative first (Chuang et al. 2023, figures 4-6; A15).
 _ANCHORS = ("#E60000", "#FF8080", "#999999", "#66C2FF", "#0066FF")
@@ -40,6 +42,8 @@ SHARES = LinearSegmentedColormap.from_list("shares", ("#FFFFFF", "#CFE1EA", "#7F
 _CHARACTER, _LINE = 0.076, 0.165
 #: Inches of a page below which legends do not fit beside axes; and the share of its width that a panel keeps there.
 _COLUMN, _NARROWEST = 5.0, 0.45
+#: Most characters of the label of an event.
+_LABEL = 36
 #: Bars, light enough for a dotted line to show on them.
 BAR = "#AAB6BE"
 
@@ -187,6 +191,11 @@ def page(width: float) -> float:
     return _WIDTH.get() or width
 
 
+def is_narrow() -> bool:
+    """Whether the page of new figures is too narrow for legends beside axes."""
+    return page(_COLUMN) < _COLUMN
+
+
 def new_axes(width: float, height: float) -> Axes:
     """Axes on a new figure of a size in inches, without pyplot's global state; a narrower one is less high."""
     inches = page(width)
@@ -208,20 +217,61 @@ def time_axis(ax: Axes) -> None:
     tidy(ax)
 
 
+def draw_marks(ax: Axes, marks: Iterable[Mark]) -> None:
+    """Draw a thin dashed line at each step with events, and their names along it."""
+    labels: dict[int, dict[str, None]] = {}
+    for step, label in marks:
+        labels.setdefault(step, {})[label] = None
+    for step, names in sorted(labels.items()):
+        ax.axvline(step, color=INK, linewidth=0.8, linestyle=(0, (4, 3)), alpha=0.8, zorder=1)
+        text = shorten(", ".join(names), _LABEL, placeholder=" …")
+        ax.annotate(
+            text,
+            (step, 1),
+            xycoords=ax.get_xaxis_transform(),
+            xytext=(-2, -2),
+            textcoords="offset points",
+            rotation=90,
+            ha="right",
+            va="top",
+            fontsize=pt(6.5),
+            color=INK,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.6},
+            zorder=4,
+            annotation_clip=False,
+        )
+
+
 def name_outer(ax: Axes, others: Sequence[Axes], x: str, y: str) -> None:
-    """Name the axes of a panel where no other panel stands further left, or right below."""
+    """Name the axes of a panel where no other panel stands further left, or right below, after the heading of a row."""
     right, covered = unused(ax, others)
     ax.set_xlabel("" if covered else x, fontsize=pt(9))
-    ax.set_ylabel("" if right else y, fontsize=pt(9))
+    ax.set_ylabel("" if right else "\n".join(filter(None, [ax.get_ylabel(), y])), fontsize=pt(9))
 
 
 def colour_bar(mappable: Any, axes: Axes | Sequence[Axes], label: str, **layout: Any) -> Colorbar:
-    """A colour bar beside axes, with a label."""
-    figure: Any = (axes if isinstance(axes, Axes) else axes[0]).get_figure(root=False)
-    bar: Colorbar = figure.colorbar(mappable, ax=axes, **layout)
+    """A colour bar with a label, beside axes; below those of several panels on a narrow page, whose width they need."""
+    several = [axes] if isinstance(axes, Axes) else axes
+    figure: Any = several[0].get_figure(root=True)
+    if is_narrow() and len(several) > 1:
+        figure.set_figheight(figure.get_figheight() + 0.5)
+        layout |= {"location": "bottom", "shrink": 0.8}
+    bar: Colorbar = figure.colorbar(mappable, ax=several, **layout)
     bar.set_label(label, fontsize=pt(9))
     bar.ax.tick_params(labelsize=pt(8.5))
     return bar
+
+
+def write_numbers(
+    mesh: Any, table: np.ndarray, named: Callable[[float], str], places: tuple[np.ndarray, np.ndarray],
+    size: float = 8,
+) -> None:  # fmt: skip
+    """Write the numbers (rows, columns) of a mesh into its places across and up, light on dark."""
+    for row, column in zip(*np.nonzero(~np.isnan(table)), strict=True):
+        red, green, blue, _ = mesh.cmap(mesh.norm(table[row, column]))
+        ink = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "#222222"
+        at = places[0][column], places[1][row]
+        mesh.axes.text(*at, named(table[row, column]), ha="center", va="center", color=ink, fontsize=pt(size))
 
 
 def legend_beside(ax: Axes, title: str, **options: Any) -> None:
@@ -229,7 +279,7 @@ def legend_beside(ax: Axes, title: str, **options: Any) -> None:
     figure: Any = ax.get_figure(root=True)
     handles = options.get("handles", ax.get_legend_handles_labels()[0])
     lines = sum(str(handle.get_label()).count("\n") + 1 for handle in handles)
-    if page(_COLUMN) < _COLUMN or lines * _LINE * pt(1) > figure.get_figheight():
+    if is_narrow() or lines * _LINE * pt(1) > figure.get_figheight():
         legend_below(figure, handles, title.replace("\n", " "))
         return
     look = {"fontsize": pt(8.5), "title_fontsize": pt(8.5), "frameon": False}
@@ -243,7 +293,7 @@ def legend_below(figure: Any, handles: Sequence[Artist], title: str | None = Non
         handle.set_label(heading([str(handle.get_label())], inches - 0.6))
     texts = [str(handle.get_label()).split("\n") for handle in handles]
     widest = max(len(line) for text in texts for line in text) * _CHARACTER * pt(0.85) + 0.45
-    columns = min(max(int(inches // widest), 1), len(handles))
+    columns = min(max(int((inches + 0.2) // widest), 1), len(handles))
     entries = -(-len(handles) // columns) * max(map(len, texts)) + bool(title)
     figure.set_figheight(figure.get_figheight() + _LINE * pt(1) * entries + 0.1)
     figure.legend(
@@ -256,7 +306,8 @@ def heading(lines: Iterable[str], width: float) -> str:
     """The lines that are not empty, each broken to a width in inches."""
     every = "\n".join(lines).split("\n")
     most = max(int(width / (_CHARACTER * pt(1))), 12)
-    return "\n".join(fill(line, most, break_on_hyphens=False) for line in every if line)
+    # A line that goes on ends with a space, which tells it from one that is whole.
+    return "\n".join(fill(line, most, break_on_hyphens=False).replace("\n", " \n") for line in every if line)
 
 
 def set_heading(ax: Axes, lines: Iterable[str]) -> None:
@@ -270,8 +321,24 @@ def set_heading(ax: Axes, lines: Iterable[str]) -> None:
         figure.set_figheight(figure.get_figheight() + _LINE * pt(1) * title.count("\n"))
 
 
+def new_figure(lines: Iterable[str], width: float, height: float) -> Figure:
+    """A figure of a width in inches, unless :func:`paper` says otherwise, and of a height to which a title adds."""
+    inches = page(width)
+    title = heading(lines, inches - 0.3)
+    height += _LINE * pt(1) * (title.count("\n") + 1)
+    figure = Figure(figsize=(inches, height), layout="constrained")
+    figure.suptitle(title, fontsize=pt(9), x=0.01, ha="left")
+    return figure
+
+
 def new_panels(
-    names: Sequence[str], lines: Sequence[str], size: tuple[float, float], n_columns: int | None = None
+    names: Sequence[str],
+    lines: Sequence[str],
+    size: tuple[float, float],
+    facets: Facets | None = None,
+    n_columns: int | None = None,
+    *,
+    square: bool = False,
 ) -> tuple[Figure, list[Axes]]:
     """A figure with a panel for each name, in rows, under a common title; places left over stay empty.
 
@@ -283,29 +350,37 @@ def new_panels(
         Lines of the common title.
     size : (float, float)
         Inches of a panel.
+    facets : Facets, optional
+        Places of the names, which may share them, in a grid whose rows and columns have headings.
     n_columns : int, optional
-        Default one row for up to three panels, else the number that comes closest to a square.
+        Without facets. Default one row for up to three panels, else the number that comes closest to a square.
+    square : bool
+        Whether panels keep their shape on a narrow page; others become less low than narrow.
     """
     if n_columns is None:
         n_columns = len(names) if len(names) <= 3 else int(np.ceil(np.sqrt(len(names))))
-    width = page(max(size[0] * n_columns + 0.8, 6.4))
-    n_rows = -(-len(names) // max(min(n_columns, int((width - 0.5) / (_NARROWEST * size[0]))), 1))
-    n_columns = -(-len(names) // n_rows) if n_rows > -(-len(names) // n_columns) else n_columns
-    shrunk = min((width - 0.8) / n_columns / size[0], 1)
-    size = (size[0] * shrunk, size[1] * shrunk**0.7)
-    title = heading(lines, width - 0.3)
-    captions = [heading([name], size[0] - 0.3) for name in names]
-    deepest = [max(text.count("\n") for text in captions[row * n_columns :][:n_columns]) for row in range(n_rows)]
-    height = size[1] * n_rows + _LINE * pt(1) * (title.count("\n") + 1 + sum(deepest)) + 0.3
-    figure = Figure(figsize=(width, height), layout="constrained")
+    n_columns = len(facets.columns) if facets else n_columns
+    width, margin = page(max(size[0] * n_columns + 0.8, 6.4)), 0.5 if is_narrow() else 0.8
+    if facets:
+        n_rows, spots = len(facets.rows), [facets.places[name] for name in names]
+        captions = dict(zip(spots, [facets.columns[across] if not down else "" for down, across in spots], strict=True))
+    else:
+        n_rows = -(-len(names) // max(min(n_columns, int((width - margin) / (_NARROWEST * size[0]))), 1))
+        n_columns = -(-len(names) // n_rows) if n_rows > -(-len(names) // n_columns) else n_columns
+        spots = [divmod(place, n_columns) for place in range(len(names))]
+        captions = dict(zip(spots, names if len(names) > 1 else [""], strict=True))
+    shrunk = min((width - margin) / n_columns / size[0], 1)
+    size = (size[0] * shrunk, size[1] * (shrunk if square else shrunk**0.7))
+    captions = {spot: heading([text], size[0] - 0.3) for spot, text in captions.items()}
+    deepest = [max(captions[spot].count("\n") for spot in captions if spot[0] == row) for row in range(n_rows)]
+    figure = new_figure(lines, width, size[1] * n_rows + _LINE * pt(1) * sum(deepest) + 0.3)
     grid = figure.add_gridspec(n_rows, n_columns)
-    panels: list[Axes] = []
-    for place, caption in enumerate(captions):
-        ax = figure.add_subplot(grid[divmod(place, n_columns)])
-        ax.set_title(caption if len(names) > 1 else "", fontsize=pt(9), loc="left")
-        panels.append(ax)
-    figure.suptitle(title, fontsize=pt(9.5), x=0.01, ha="left")
-    return figure, panels
+    panels = {spot: figure.add_subplot(grid[spot]) for spot in captions}
+    for spot, ax in panels.items():
+        ax.set_title(captions[spot], fontsize=pt(9), loc="left")
+        if facets and not spot[1]:
+            ax.set_ylabel(heading([facets.rows[spot[0]]], size[1]))
+    return figure, [panels[spot] for spot in spots]
 
 
 def unused(ax: Axes, others: Sequence[Axes]) -> tuple[bool, bool]:

@@ -18,22 +18,19 @@ from opinionsim.classic import Trajectories
 from opinionsim.errors import SpecError
 from opinionsim.evidence import evidence_statement, played_by, validation_statement
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._events import draw_marks
 from opinionsim.plots._inputs import (
     Frames,
     HasFrames,
-    describe,
     has_frames,
-    name_instrument,
-    outdated,
     pick_kind,
     pick_run,
-    provenance,
 )
-from opinionsim.plots._lines import draw_lines, line_data
-from opinionsim.plots._shares import draw_shares, has_discrete_opinions, share_data
+from opinionsim.plots._lines import LineData, draw_lines, line_data
+from opinionsim.plots._shares import ShareData, draw_shares, has_discrete_opinions, share_data
 from opinionsim.plots._style import (
     UNASSIGNED,
+    draw_marks,
+    is_narrow,
     legend_beside,
     legend_handles,
     model_colours,
@@ -41,7 +38,6 @@ from opinionsim.plots._style import (
     new_axes,
     opinion_colours,
     opinion_ticks,
-    page,
     set_heading,
     time_axis,
 )
@@ -166,15 +162,15 @@ def trajectory_data(
     n_agents = int(row["n_agents"])
     by_agent = (n_agents, len(frame) // n_agents)
     replicates = results.runs.loc[results.runs["cell"] == row["cell"], "replicate"].nunique()
-    instrument = name_instrument(chosen, str(row["classifier"]))
+    instrument = metrics.name_instrument(chosen, str(row["classifier"]))
     models = own.agents.drop_duplicates("agent").set_index("agent")["model"].reindex(range(n_agents))
     validation = validation_statement([row["validation"]], chosen)
     told = [
-        describe(row, among=results.runs),
-        f"{provenance(row, replicates)}, {instrument}",
+        metrics.describe(row, among=results.runs),
+        f"{metrics.provenance(row, replicates)}, {instrument}",
         played_by([str(row["model"])], [str(row["evidence"])]),
         validation,
-        outdated([row]),
+        metrics.outdated([row]),
     ]
     values = frame["value"].to_numpy(float).reshape(by_agent)
     assigned = frame["assigned_opinion"].to_numpy(float).reshape(by_agent)[:, 0]
@@ -333,39 +329,26 @@ def trajectories(
     Colours and jitter of Chuang et al. 2023, figures 4-6 (A15).
     """
     if not has_frames(results):
-        return _of_model(results, run, kind, ax, color_by, legend=legend)
+        if kind is not None or color_by != "opinion":
+            raise SpecError(
+                "kind and color_by choose texts and chat models of a store; agents of a classic model have none"
+            )
+        ax = new_axes(7.2, 3.9) if ax is None else ax
+        found: ShareData | LineData
+        if has_discrete_opinions(results):
+            found = share_data(results, run)
+            draw_shares(found, ax, legend=legend)
+        else:
+            found = line_data(results, run)
+            draw_lines(found, ax)
+        set_heading(ax, [found.evidence, *found.notes])
+        return ax
     data = trajectory_data(results, run, kind)
     of_models = colours_of(data.models, color_by)
     ax = new_axes(8.4, 3.9) if ax is None else ax
-    draw_trajectories(data, ax, words=page(9.0) > 5, of_models=of_models)
+    draw_trajectories(data, ax, words=not is_narrow(), of_models=of_models)
     if legend:
         handles = handles_of([data], of_models, words=False)
         legend_beside(ax, "assigned opinion" if of_models is None else "model", handles=handles)
     set_heading(ax, [data.evidence, data.title])
-    return ax
-
-
-def _of_model(
-    source: HasFrames | Trajectories | Sequence[Trajectories] | Mapping[str, Trajectories],
-    run: str | int | None,
-    kind: str | None,
-    ax: Axes | None,
-    color_by: str,
-    *,
-    legend: bool,
-) -> Axes:
-    """Lines or shares of a classic model, which has neither texts nor chat models."""
-    if kind is not None or color_by != "opinion":
-        raise SpecError(
-            "kind and color_by choose texts and chat models of a store; agents of a classic model have none"
-        )
-    ax = new_axes(7.2, 3.9) if ax is None else ax
-    if has_discrete_opinions(source):
-        shares = share_data(source, run)
-        draw_shares(shares, ax, legend=legend)
-        set_heading(ax, [shares.evidence, *shares.notes])
-        return ax
-    found = line_data(source, run)
-    draw_lines(found, ax)
-    set_heading(ax, [found.evidence, *found.notes])
     return ax

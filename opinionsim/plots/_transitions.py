@@ -12,8 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from opinionsim.errors import SpecError
+from opinionsim.plots._arrangement import Facets, facets
+from opinionsim.plots._inputs import drawn_from
 from opinionsim.plots._over_time import Bins, Source, Trajectory, TrajectorySet, bins_of, trajectories_of
-from opinionsim.plots._style import SHARES, colour_bar, name_outer, new_panels, pt
+from opinionsim.plots._style import SHARES, colour_bar, is_narrow, name_outer, new_panels, pt, write_numbers
 
 #: Most opinions for which shares are printed into the matrix.
 _MOST_PRINTED = 12
@@ -35,12 +37,15 @@ class TransitionData:
         Kind of evidence the runs are, in words.
     notes : tuple of str
         Settings that all runs share, the meaning of a transition, and the validation of the instruments.
+    facets : Facets or None
+        Places of the conditions in a grid of two factors; None where they form none.
     """
 
     frame: pd.DataFrame
     names: dict[str, list[str]]
     evidence: str
     notes: tuple[str, ...]
+    facets: Facets | None = None
 
 
 def transition_data(
@@ -78,7 +83,7 @@ def transition_data(
     if not frame["count"].any():
         raise SpecError("no agent has two opinions one after the other, so there is no transition to draw")
     names = {name: own.names for name, (_, own) in cells.items()}
-    return TransitionData(frame, names, drawn.evidence, (*drawn.notes, _what(drawn)))
+    return TransitionData(frame, names, drawn.evidence, (*drawn.notes, _what(drawn)), facets(drawn.factors))
 
 
 def _what(drawn: TrajectorySet) -> str:
@@ -125,29 +130,21 @@ def draw_transitions(part: pd.DataFrame, names: Sequence[str], ax: Axes) -> Any:
     ax.set_facecolor("#EFEFEF")
     ax.set_aspect("equal")
     ticks = np.arange(k) + 0.5
-    small = pt(8 if k <= 7 else 6.5)
-    counted = [f"{own}  (n = {count:,})" for own, count in zip(names, n, strict=True)]
-    ax.set_xticks(ticks, names, fontsize=small, rotation=0 if max(map(len, names)) <= 4 else 60)
-    ax.set_yticks(ticks, counted, fontsize=small)
+    size = 6.5 if k > 7 or is_narrow() else 8
+    counted = [f"{own} ({count:,})" for own, count in zip(names, n, strict=True)]
+    ax.set_xticks(ticks, names, fontsize=pt(size), rotation=0 if max(map(len, names)) <= 4 else 60)
+    ax.set_yticks(ticks, counted, fontsize=pt(size))
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     if k <= _MOST_PRINTED:
-        for row, column in zip(*np.nonzero(~np.isnan(share)), strict=True):
-            value = share[row, column]
-            colour = "white" if value > 0.45 else "#222222"
-            text = f"{value:.2f}".removeprefix("0") if value else "0"
-            ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=colour, fontsize=small)
+        write_numbers(
+            mesh, share, lambda value: f"{value:.2f}".removeprefix("0") if value else "0", (ticks, ticks), size
+        )
     return mesh
 
 
-def transition_matrix(
-    source: Source,
-    kind: str | None = None,
-    where: Mapping[str, Any] | None = None,
-    by: str | Sequence[str] | None = None,
-    bins: int = 8,
-    wording: str | None = None,
-) -> Figure:
+@drawn_from(transition_data)
+def transition_matrix(data: TransitionData) -> Figure:
     """Draw the share of each next opinion given the opinion before, one panel a condition.
 
     Parameters
@@ -158,20 +155,21 @@ def transition_matrix(
     Returns
     -------
     Figure
-        Each row of a matrix sums to 1 and has its number of transitions beside it; rows without any are grey.
+        Conditions of two factors are rows and columns. Each row of a matrix sums to 1 and has its number of transitions
+        beside it; rows without any are grey.
 
     Raises
     ------
     SpecError
         As for :func:`transition_data`.
     """
-    data = transition_data(source, kind, where, by, bins, wording)
     cells = dict(list(data.frame.groupby("cell", sort=False)))
     widest = max(len(names) for names in data.names.values())
     side = max(2.3, 0.38 * widest)
-    figure, axes = new_panels([str(name) for name in cells], [data.evidence, *data.notes], (side + 1.3, side + 0.95))
+    lines, size = [data.evidence, *data.notes], (side + 1.3, side + 1.1)
+    figure, axes = new_panels([str(name) for name in cells], lines, size, data.facets, square=True)
     for ax, (name, part) in zip(axes, cells.items(), strict=True):
         mesh = draw_transitions(part, data.names[str(name)], ax)
-        name_outer(ax, axes, "next opinion", "opinion before")
+        name_outer(ax, axes, "next opinion", "opinion before (n)")
     colour_bar(mesh, axes, "share of transitions", shrink=0.85, pad=0.02, aspect=26)
     return figure

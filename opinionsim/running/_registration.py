@@ -91,6 +91,7 @@ class Registration:
                 planned.spec.counts_cut_off,
                 topics[id(planned.cell)].title,
                 planned.spec.interaction.chooses,
+                planned.redraw,
             )
             for planned in experiment.runs
         )

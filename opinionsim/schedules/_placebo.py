@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from opinionsim.registry import part
 from opinionsim.schedules._dyadic import Dyads
 from opinionsim.schedules._external import OutsideInteraction
 from opinionsim.schedules._interaction import Setting
-from opinionsim.schedules._turns import Turn
-
-#: Posts of strangers about nothing that anybody disputes.
-_OFF_TOPIC = (
-    "The bakery at the corner opens at seven now. Their rye bread is gone by nine most days.",
-    "I repotted my tomatoes this morning and one of them already has a flower on it.",
-    "Our train was twelve minutes late today, so I finished the crossword on the platform.",
-    "My neighbour has painted the garden shed blue. It goes well with the old fence.",
-    "I found my grandmother's recipe for plum cake in a book I had not opened for years.",
-    "The library has moved its reading room to the second floor, and there are new lamps on the tables.",
-    "It took me an hour to fix the bicycle bell, and then it turned out that only a screw was loose.",
-    "We counted eleven ducks on the pond on our walk, three more than last week.",
-)
+from opinionsim.schedules._turns import External, Turn
 
 
 @part("interaction", name="placebo")
@@ -39,11 +28,18 @@ class Placebo(OutsideInteraction, Dyads):
     @property
     def given(self) -> str | tuple[str, ...]:
         """The posts, or the path of their file."""
-        return _OFF_TOPIC if self.messages is None else self.messages
+        if self.messages is not None:
+            return self.messages
+        return tuple(Path(__file__).with_name("off_topic.txt").read_text(encoding="utf-8").splitlines())
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
-        """A ``write`` and a ``review`` a step."""
+        """A ``write`` and a ``review`` a step; nobody is shown a post twice before it has been shown all of them."""
         # A stream of their own, so that the pairs stay those of dyads.
-        shown = self.shown(setting, setting.stream("placebo"))
+        rng, names = setting.stream("placebo"), list(self.externals(setting))
+        unread: dict[int, list[str]] = {}
         for turn in super().turns(setting):
-            yield replace(turn, reads=(shown[turn.step - 1],)) if turn.act == "review" else turn
+            name = names[(turn.step - 1) % len(names)]
+            if turn.act == "review" and self.order == "random":
+                left = unread.get(turn.agent) or rng.permutation(names).tolist()
+                name, *unread[turn.agent] = left
+            yield replace(turn, reads=(External(name),)) if turn.act == "review" else turn

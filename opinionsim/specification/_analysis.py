@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.contrasts import FRAMING, OF_FRAMINGS, AnalysisSpec
+from opinionsim.contrasts import FRAMING, NOT_SET, OF_FRAMINGS, AnalysisSpec
 from opinionsim.documents import KeyPath
 from opinionsim.errors import meant
 from opinionsim.measurement import STANCE
@@ -38,8 +38,11 @@ def analysis_problems(
     """
     valid = ["bias", "diversity", *OF_FRAMINGS, *metrics]
     axes: dict[str, dict[str, Any]] = {}
+    swept = dict.fromkeys(path for cell in cells for path in cell.axes)
     for cell in cells:
-        for path, label in {FRAMING: cell.fields.get("topic", {}).get("framing"), **cell.axes}.items():
+        # A cell of another grid may not have the axis, as the source of a fork has none of its changes.
+        own = {FRAMING: cell.fields.get("topic", {}).get("framing"), **dict.fromkeys(swept, NOT_SET), **cell.axes}
+        for path, label in own.items():
             axes.setdefault(path, {})[str(label)] = label
     axes = {path: levels for path, levels in axes.items() if path not in _UNITS and len(levels) > 1}
     apart = {path for cell in cells for path in cell.spec.independent_over}

@@ -92,7 +92,7 @@ def stored(connection: Connection, run_ids: Iterable[str] | None = None) -> dict
 def missing(
     connection: Connection, run_ids: Iterable[str] | None = None, tables: Iterable[Table] = _schema.PRODUCED
 ) -> dict[str, str]:
-    """What is missing of runs in tables, or too much, in words, by run id; of all that is stored for None."""
+    """What is missing of runs in tables, or too much, in words, by run id; of all by default. Whole ones are absent."""
     found: dict[str, str] = {}
     for some in [None] if run_ids is None else _schema.chunks(run_ids):
         found |= _missing(connection, some, tables)
@@ -119,7 +119,7 @@ def _missing(connection: Connection, run_ids: list[str] | None, tables: Iterable
 
 
 def require_whole(connection: Connection, run_ids: Iterable[str], tables: Iterable[Table] = _schema.PRODUCED) -> None:
-    """Make sure that no row of runs is missing from tables.
+    """Make sure that no row of runs is missing from tables, by their sealed counts.
 
     Raises
     ------

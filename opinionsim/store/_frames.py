@@ -96,7 +96,8 @@ def runs(rows: _Rows) -> pd.DataFrame:
     """One row a cell and replicate."""
     records = [tuple(row.values()) for row in cells(rows.connection, rows.design)]
     axes = _spread([cell.axes for cell in rows.design.runs], COLUMNS["runs"], "sweep.")
-    return _frame("runs", [*zip(*records, strict=True)], axes, ["cell", "replicate", "run_id", "instrument_id"])
+    key = ["cell", "replicate", "redraw", "run_id", "instrument_id"]
+    return _frame("runs", [*zip(*records, strict=True)], axes, key)
 
 
 def agents(rows: _Rows) -> pd.DataFrame:

@@ -46,7 +46,7 @@ def texts_of(row: Any) -> tuple[str, str]:
 
 
 def stored_entries(connection: Connection, run_id: str, turn: int | None = None) -> list[Entry]:
-    """Entries of a run, or of one of its turns, sorted by key, without prompts.
+    """The entries of a run's journal, or of one turn, sorted by key, without prompts: what a replay needs.
 
     Raises
     ------

@@ -58,14 +58,32 @@ def _instrument(row: Any) -> InstrumentRow:
 
 
 def uncoded(
-    connection: Connection, run_ids: Iterable[str], instrument_id: str, kinds: Collection[str], about: str
+    connection: Connection, run_ids: Iterable[str], instrument_id: str, kinds: Collection[str], *, about: str = ""
 ) -> dict[str, list[_Key]]:
-    """Keys that an instrument has not coded, sorted, by run id; see :meth:`opinionsim.store.Store.uncoded`.
+    """The texts among the stored turns of runs that an instrument has not coded yet.
+
+    Parameters
+    ----------
+    run_ids : iterable of str
+        The runs.
+    instrument_id : str
+        The instrument, which need not be on record.
+    kinds : collection of str
+        Kinds of text it reads. Turns that were skipped have no text.
+    about : str
+        ``reads`` where each text is judged together with each message of another turn that its author was
+        shown; empty where it is judged by itself.
+
+    Returns
+    -------
+    dict of str to list of (int, int or None)
+        By run id, sorted, the keys without an opinion, sorted: index of the turn, and of the other turn or None.
+        Runs with nothing left are absent.
 
     Raises
     ------
     StoreError
-        If `about` is neither empty nor ``reads``.
+        If `about` is neither of these.
     """
     if about not in ("", "reads"):
         raise StoreError(f"instrument {instrument_id!r}: about must be empty or 'reads'; got {about!r}")
@@ -154,7 +172,7 @@ def save_audit(connection: Connection, audit: AuditRow, labels: Sequence[LabelRo
 
 
 def audits(connection: Connection) -> list[AuditRow]:
-    """All audits, the one made last at the end."""
+    """All audits of instruments, the one made last at the end."""
     table = _schema.audits
     found = _schema.sealed(connection, table, select(table).order_by(table.c.made_at, table.c.audit_id))
     return [_schema.made(AuditRow, table, row) for row in found]

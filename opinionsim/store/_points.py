@@ -88,7 +88,7 @@ def runs(connection: Connection, point_ids: Iterable[str], *where: ColumnElement
 
 
 def keys(connection: Connection, point_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """All that determines the numbers of each point that has runs."""
+    """All that determines the numbers of each point that has runs, of which its identity is the hash."""
     table, found = _schema.point_keys, dict[str, dict[str, Any]]()
     for some in _schema.chunks(point_ids):
         for row in _schema.sealed(connection, table, select(table).where(table.c.point_id.in_(some))):
@@ -97,12 +97,12 @@ def keys(connection: Connection, point_ids: Iterable[str]) -> dict[str, dict[str
 
 
 def failed(connection: Connection, point_ids: Iterable[str]) -> list[PointRow]:
-    """The stored runs of points that failed."""
+    """The stored runs of points that failed, sorted by identity and replicate."""
     return list(runs(connection, point_ids, _schema.points.c.error != ""))
 
 
 def counts(connection: Connection, point_ids: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Numbers of runs that are done, and that failed, of each point that has any."""
+    """Numbers of runs that are done, and of runs that failed, of each point that has any."""
     table, found = _schema.points, dict[str, tuple[int, int]]()
     errors = func.coalesce(func.sum(case((table.c.error != "", 1), else_=0)), 0)
     for some in _schema.chunks(point_ids):

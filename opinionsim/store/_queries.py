@@ -57,8 +57,19 @@ def designs(connection: Connection, experiment_id: str | None = None) -> list[De
     return found
 
 
-def states(connection: Connection, run_ids: Sequence[str] | None) -> dict[str, RunState]:
-    """States of runs by run id; of all runs for None."""
+def states(connection: Connection, run_ids: Sequence[str] | None = None) -> dict[str, RunState]:
+    """States of runs.
+
+    Parameters
+    ----------
+    run_ids : sequence of str, optional
+        Default: all runs. Runs that are not registered are absent from the answer.
+
+    Returns
+    -------
+    dict of str to RunState
+        By run id, sorted.
+    """
     table = _schema.runs
     rows = _schema.sealed(connection, table, select(table))
     found = {}
@@ -70,28 +81,34 @@ def states(connection: Connection, run_ids: Sequence[str] | None) -> dict[str, R
 
 
 def registered(connection: Connection, run_ids: Iterable[str]) -> dict[str, Any]:
-    """The rows of runs by run id, with the columns of their table."""
+    """The rows of runs by run id, with the columns of their table; runs that are not registered are absent."""
     return {row.run_id: row for row in _schema.of_runs(connection, _schema.runs, run_ids)}
 
 
-def waits(connection: Connection, run_id: str | None) -> list[WaitRow]:
-    """Open questions to persons, of a run or of all, by key."""
+def waits(connection: Connection, run_id: str | None = None) -> list[WaitRow]:
+    """Questions to persons that have no answer yet, in a run or by default in all, by key."""
     found = [_schema.made(WaitRow, _schema.waits, row) for row in _of_run(connection, _schema.waits, run_id)]
     return sorted(found, key=lambda row: (row.run_id, row.turn, row.part, row.attempt))
 
 
-def seats(connection: Connection, run_id: str | None) -> list[SeatRow]:
-    """Who sits where, in a run or in all, by key."""
+def seats(connection: Connection, run_id: str | None = None) -> list[SeatRow]:
+    """Who sits where, in a run or by default in all, by run and agent."""
     rows = _of_run(connection, _schema.seats, run_id, "run_id", "agent")
     return [_schema.made(SeatRow, _schema.seats, row, trial=bool(row.trial)) for row in rows]
 
 
 def cells(connection: Connection, design: DesignRow) -> list[dict[str, Any]]:
-    """One row a cell and replicate, in the order of the design; columns by name, in the order of the frame."""
+    """The rows of :attr:`Results.runs` as they are now, in the order of the design, without its swept axes.
+
+    Raises
+    ------
+    StoreError
+        If a run, or its instrument of stance, is missing or damaged.
+    """
     run_ids = [run.run_id for run in design.runs]
     stored = registered(connection, run_ids)
     known = {row.instrument_id: row for row in instruments(connection)}
-    tried = {row.run_id for row in seats(connection, None) if row.trial}
+    tried = {row.run_id for row in seats(connection) if row.trial}
     audited = audit_findings(connection)
     found = []
     for cell in design.runs:
@@ -114,6 +131,7 @@ def _row(experiment: str, cell: ExperimentRun, run: Any, stance: InstrumentRow |
         "experiment": experiment,
         "cell": cell.cell,
         "replicate": cell.replicate,
+        "redraw": cell.redraw,
         "block": cell.block,
         "status": run.status,
         "evidence": run.evidence,
@@ -133,7 +151,7 @@ def _row(experiment: str, cell: ExperimentRun, run: Any, stance: InstrumentRow |
 def turns(
     connection: Connection, run_id: str, agent: int | None = None, only: Iterable[int] | None = None
 ) -> list[TurnRow]:
-    """The stored turns of a run, of one of its agents, or some by their indices, by index."""
+    """The stored turns of a run, of one of its agents, or `only` some by their indices, by index."""
     table = _schema.turns
     statement = _schema.with_text(table).where(table.c.run_id == run_id).order_by(table.c.turn)
     if agent is not None:
@@ -183,7 +201,7 @@ def casts(connection: Connection, run_ids: Iterable[str]) -> dict[str, list[Agen
 
 
 def opinions(connection: Connection, run_id: str, only: Iterable[int] | None = None) -> list[OpinionRow]:
-    """The opinions of instruments on all or some turns of a run, in the order they became known."""
+    """The opinions of instruments on the turns of a run, or `only` some, in the order they became known."""
     table = _schema.opinions
     statement = select(table).where(table.c.run_id == run_id).order_by(table.c.seq)
     some = [statement] if only is None else [statement.where(table.c.turn.in_(each)) for each in _schema.chunks(only)]
@@ -199,7 +217,14 @@ def opinion_of(row: Any) -> OpinionRow:
 
 
 def models(connection: Connection, run_ids: Iterable[str]) -> dict[str, set[tuple[str, str]]]:
-    """Models and fingerprints that came with replies to runs, by the name of the model that was asked."""
+    """The models that providers returned with replies to these runs, each with the provider's fingerprint.
+
+    Returns
+    -------
+    dict of str to set of (str, str)
+        By the name of the model that was asked: that of the agent, or ``judge.ID`` for a model that an instrument
+        asks. What a provider did not tell is empty.
+    """
     found: dict[str, set[tuple[str, str]]] = {}
     for counts in _counts.stored(connection, run_ids).values():
         for name, *returned in counts.models:
@@ -208,7 +233,7 @@ def models(connection: Connection, run_ids: Iterable[str]) -> dict[str, set[tupl
 
 
 def progress(connection: Connection, run_ids: Iterable[str]) -> dict[str, Progress]:
-    """How far runs are on record, by run id."""
+    """How far each of some runs is on record, by run id."""
     wanted = list(run_ids)
     known, nothing = _counts.stored(connection, wanted), _counts.Counts()
     found = {run_id: known.get(run_id, nothing) for run_id in wanted}
@@ -219,7 +244,7 @@ def progress(connection: Connection, run_ids: Iterable[str]) -> dict[str, Progre
 
 
 def spending(connection: Connection) -> dict[str, Paid]:
-    """What each experiment has paid for the calls of all its designs, including calls since forgotten."""
+    """What each experiment, by id, has paid for the calls of all its designs, including calls since forgotten."""
     ledger = _schema.ledger
     found: dict[str, Paid] = {}
     #: Generations of runs that are in the ledger.
@@ -280,8 +305,19 @@ def texts(connection: Connection, text_ids: Iterable[str]) -> dict[str, str]:
     }
 
 
-def prompt(connection: Connection, run_id: str, turn: int, part: str, attempt: int) -> list[ChatMessage]:
-    """The literal prompt of a journal entry; a StoreError where there is no such entry, or it answers no prompt."""
+def prompt(connection: Connection, run_id: str, turn: int, part: str = "reply", attempt: int = 0) -> list[ChatMessage]:
+    """The literal prompt of a journal entry.
+
+    Parameters
+    ----------
+    run_id, turn, part, attempt
+        The entry's key.
+
+    Raises
+    ------
+    StoreError
+        If there is no such entry, or it answers no prompt.
+    """
     table = _schema.journal
     statement = select(table).filter_by(run_id=run_id, turn=turn, part=part, attempt=attempt)
     for row in _schema.sealed(connection, table, statement):
@@ -290,8 +326,14 @@ def prompt(connection: Connection, run_id: str, turn: int, part: str, attempt: i
     raise StoreError(f"the store has no prompt for run {run_id}, turn {turn}, part {part!r}, attempt {attempt}")
 
 
-def prompts(connection: Connection, run_id: str, part: str) -> dict[int, list[ChatMessage]]:
-    """The literal prompt of a part of each turn that has it, by turn, at the first attempt."""
+def prompts(connection: Connection, run_id: str, part: str = "reply") -> dict[int, list[ChatMessage]]:
+    """The literal prompts of a part of each turn that has it, by turn, at the first attempt.
+
+    Raises
+    ------
+    StoreError
+        If one is damaged or missing.
+    """
     table = _schema.journal
     statement = select(table).filter_by(run_id=run_id, part=part, attempt=0).where(table.c.source != "instrument")
     asked = {row.turn: row.prompt_hash for row in _schema.sealed(connection, table, statement)}

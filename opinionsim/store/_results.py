@@ -106,7 +106,7 @@ class Results:
 
     Notes
     -----
-    Types: identities, names and texts are strings (NaN where missing); ``replicate, seed, n_agents, steps,
+    Types: identities, names and texts are strings (NaN where missing); ``replicate, redraw, seed, n_agents, steps,
     turn, step, agent, source, target, attempt, dropped`` int64; ``opinions.about``, ``calls.seed`` and token counts
     nullable Int64; scale values, probabilities, seconds, ``cost`` and ``arrived_at`` (Unix time) float64; ``reads`` a
     tuple of turn numbers (int) and names of external messages (str).
@@ -146,7 +146,7 @@ class Results:
 
     @property
     def runs(self) -> pd.DataFrame:
-        """One row a cell and replicate; key ``cell, replicate, run_id, instrument_id``."""
+        """One row a cell and replicate; key ``cell, replicate, redraw, run_id, instrument_id``."""
         return self._frame("runs")
 
     @property

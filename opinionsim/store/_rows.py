@@ -53,6 +53,8 @@ class ExperimentRun:
         What figures call the topic; a change of it changes no run.
     chooses : dict of JSON values
         How its runs choose among statements: the fields of an interaction that does; else empty.
+    redraw : int
+        From 0: which of the runs of one replicate, whose calls alone have other seeds.
     """
 
     run_id: str
@@ -66,6 +68,7 @@ class ExperimentRun:
     counts_cut_off: bool = False
     topic_title: str = ""
     chooses: Mapping[str, Any] = field(default_factory=dict)
+    redraw: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,7 @@ class DesignRow:
     @property
     def rows(self) -> list[ExperimentRun]:
         """The runs in the order of the rows of ``Results.runs``, whose numbers name runs."""
-        return sorted(self.runs, key=lambda each: (each.cell, each.replicate, each.run_id, each.instrument_id or ""))
+        return sorted(self.runs, key=lambda x: (x.cell, x.replicate, x.redraw, x.run_id, x.instrument_id or ""))
 
 
 class PointRow(NamedTuple):

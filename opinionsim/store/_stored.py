@@ -49,11 +49,14 @@ def save_design(connection: Connection, row: DesignRow) -> int:
     before = next((each for each in own if each.design_id == row.design_id), None)
     number = max((each.design for each in own), default=0) + 1 if before is None else before.design
     cells = {_key(run): run for run in row.runs}
-    left = [run for run in before.runs if _key(run) not in cells] if before is not None else []
+    earlier = () if before is None else before.runs
+    left = [run for run in earlier if _key(run) not in cells]
     begun = set[str]()
     for some in _schema.chunks(run.run_id for run in left):
         begun.update(connection.scalars(select(runs.c.run_id).where(runs.c.run_id.in_(some), runs.c.begun_at > 0)))
-    kept = [run for run in left if run.run_id in begun]
+    # A further replicate gives the last yoked one other counterparts: a new run in the place of the earlier.
+    new = {key[1:3] for key in cells.keys() - set(map(_key, earlier))}
+    kept = [run for run in left if run.run_id in begun and (run.cell, run.replicate) not in new]
     last = connection.scalar(select(func.max(table.c.saved_at))) or 0.0
     # A coarse or set-back clock must not hide which design was saved last.
     saved_at = max(time.time(), last + 1e-6)

@@ -101,7 +101,7 @@ def lives(connection: Connection, owner: str) -> bool:
 
 
 def doing(connection: Connection) -> list[str]:
-    """Lines of the live owners on what they are doing, sorted."""
+    """The last line of each live worker on what it is doing."""
     doing = _schema.workers.c.doing
     return sorted(connection.scalars(live(connection).with_only_columns(doing).where(doing != "")))
 
@@ -198,6 +198,9 @@ def settle(connection: Connection, entries: Sequence[tuple[str, str, Entry]]) ->
 
 
 def left_behind(connection: Connection) -> dict[str, int]:
-    """Numbers of calls by experiment that were in flight when their worker ended, and have not been asked again."""
+    """Calls in flight, by id of experiment, when a worker with a budget ended that shared the store.
+
+    They may have been paid for, and are asked again when their runs go on, after which they do not count here.
+    """
     gone = select(_HELD.c.experiment_id, func.count()).where(_HELD.c.owner.not_in(live(connection)))
     return {row[0]: row[1] for row in connection.execute(gone.group_by(_HELD.c.experiment_id))}

@@ -28,10 +28,8 @@ def deliberation(reader: StoreReader, run: str) -> dict[str, Any]:
 
     Parameters
     ----------
-    reader : StoreReader
-        An open store.
-    run : str
-        The run.
+    reader, run
+        As for :func:`run_record`.
 
     Returns
     -------

@@ -37,10 +37,8 @@ def run_turns(
 
     Parameters
     ----------
-    reader : StoreReader
-        An open store.
-    run : str
-        The run.
+    reader, run
+        As for :func:`run_record`.
     start : int
         Place of the first turn in the list, from 0.
     count : int or None

@@ -130,10 +130,8 @@ def run_metric(
 
     Parameters
     ----------
-    reader : StoreReader
-        An open store.
-    run : str
-        The run.
+    reader, run
+        As for :func:`run_record`.
     name : str
         The metric; empty for the names of those that can be computed alone.
     instrument, kind : str, optional
@@ -170,14 +168,10 @@ def colours(
 
     Parameters
     ----------
-    reader : StoreReader
-        An open store.
-    experiment : str
-        Identity or name of the experiment.
+    reader, experiment, design
+        As for :func:`experiment`.
     metric : str
         Name of the metric.
-    design : int, optional
-        Number of the design; default the one run last.
     known : mutable mapping, optional
         Values that earlier answers have computed.
 

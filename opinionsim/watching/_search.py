@@ -34,12 +34,8 @@ def search(
 
     Parameters
     ----------
-    reader : StoreReader
-        An open store.
-    experiment : str
-        Identity or name of the experiment.
-    design : int, optional
-        Number of the design; default the one run last.
+    reader, experiment, design
+        As for :func:`experiment`.
     text : str
         What turns say, in any case; empty for all turns.
     cell, agent, act, condition : str

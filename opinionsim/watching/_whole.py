@@ -20,15 +20,11 @@ def whole_run(reader: StoreReader, run_id: str, most: int, row: int | None = Non
 
     Parameters
     ----------
-    reader : StoreReader
-        An open store.
-    run_id : str
-        The run.
+    reader, run_id, row
+        Store, run and row as for :func:`run_record`.
     most : int
         Most bytes of the JSON. Of a larger run prompts are left out, and calls where that is not enough; what was said
         is always there.
-    row : int, optional
-        Row of the design, where cells share the run; default the first.
 
     Returns
     -------

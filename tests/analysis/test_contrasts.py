@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+import opinionsim as osim
 from opinionsim.analysis import contrast_tables, differences, effect, unit_frame
 from opinionsim.contrasts import AnalysisSpec, ContrastSpec
 from opinionsim.errors import SpecError
 from opinionsim.metrics import permutation_test
+from opinionsim.specification import load_experiment
 from tests.support.units import measured_runs
 
 TOPICS, BLOCKS = ("a", "b", "c", "d", "e"), ("0", "1", "2")
@@ -213,3 +216,36 @@ def test_of_a_sweep_under_way_a_declared_contrast_says_why_it_has_no_value() -> 
     assert made.rows == (("D rises", "secondary", "undefined"),)
     assert any("no complete run has confirmation_bias = strong" in note for note in made.notes)
     assert contrast_tables(runs, metrics) == []
+
+
+def test_a_fork_is_compared_with_its_source_and_a_control_beside_it(tmp_path: Path) -> None:
+    """Cells of several grids lack one another's axes; of a field that is swept as a whole, labels are levels."""
+    dyadic, cell = {"kind": "dyadic", "steps": 6}, "interaction=dyadic"
+    event = {"label": "news", "value": [{"kind": "message", "step": 4, "text": "Theory XYZ is false."}]}
+    contrasts: dict[str, Any] = {
+        "news less source": {"of": {"events": "news"}, "less": {"interaction": "dyadic"}},
+        "news less not set": {"of": {"events": "news"}, "less": {"events": "not set", "interaction": "dyadic"}},
+        "long less source": {"of": {"interaction": "long"}, "less": {"interaction": "dyadic"}},
+    }
+    spec = {
+        **{"name": "forks", "replicates": 3, "population": {"size": 4}, "interaction": dyadic},
+        **{"topic": {"name": "t-rex"}, "measurement": {"classifier": "lexicon"}},
+        "sweep": [
+            {"interaction": [dyadic, {"label": "long", "value": {"kind": "dyadic", "steps": 9}}]},
+            {"fork": [{"cell": cell, "step": 4}], "events": [event]},
+            {"fork": [{"cell": cell, "step": 4}], "cognition.confirmation_bias": ["strong"]},
+        ],
+        "analysis": {"contrasts": contrasts},
+    }
+    results = osim.run(load_experiment(spec), str(tmp_path / "forks.sqlite"))
+    means = results.metrics.merge(
+        results.runs[["run_id", "cell", "sweep.interaction", "events"]], on=["run_id", "cell"]
+    )
+    means = means[means["kind"] == "report"]
+    by_label = means.groupby("sweep.interaction")["bias"].mean()
+    of_news = means.loc[means["events"] == "news", "bias"].mean()
+    (made,) = contrast_tables(results.runs, results.metrics, AnalysisSpec(**spec["analysis"]))
+    found = made.frame.set_index("contrast")["difference"]
+    assert found["news less source"] == pytest.approx(of_news - by_label["dyadic"])
+    assert found["news less not set"] == found["news less source"]
+    assert found["long less source"] == pytest.approx(by_label["long"] - by_label["dyadic"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,11 @@ from opinionsim.analysis import (
     verdicts,
 )
 from opinionsim.contrasts import ContrastSpec
+from opinionsim.errors import SpecError
 from opinionsim.running import under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results
+from tests.support.running import ended
 
 SPEC: dict[str, Any] = {
     "name": "study",
@@ -63,6 +66,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return osim.run(experiment, store=url)
 
 
+@pytest.mark.long
 def test_choices_are_crossed_in_full_and_the_usual_one_equals_the_table_of_contrasts(study: Results) -> None:
     frame = robustness_frame(study)
     choices = frame[frame["of"] == "analysis"]
@@ -91,6 +95,23 @@ def test_variants_are_compared_by_block_and_scripted_ones_have_no_finding(study:
     assert "Not varied: model, memory, temperature, order, network, classifiers, sparse." in notes
 
 
+def test_a_wording_that_is_asked_for_is_that_of_choices_and_variants_without_it_keep_their_own(
+    study: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = np.where(study.runs["replicate"] == 0, "default@0123", "default@4567")
+    monkeypatch.setitem(study._frames, "runs", study.runs.assign(wording=words, begun_at=study.runs["replicate"] * 1.0))
+    first, last = (robustness_frame(study, wording=name).set_index("label") for name in ("default@0123", None))
+    reports = study.metrics[(study.metrics["kind"] == "report") & (study.metrics["replicate"] == 0)]
+    means = reports.merge(study.runs, on=["run_id", "cell"]).groupby("confirmation_bias")["diversity"].mean()
+    usual = "texts: report, last: 1, truncated: missing"
+    assert first.loc[usual, "difference"] == pytest.approx(means["strong"] - means["none"])
+    assert last.loc[usual, "difference"] != first.loc[usual, "difference"]
+    variants = first[first["of"] == "agent"]
+    np.testing.assert_array_equal(variants["difference"], last.loc[variants.index, "difference"])
+    with pytest.raises(SpecError, match="no wording of the prompts begins with 'quack'"):
+        robustness_table(study, wording="quack")
+
+
 def test_a_variant_has_runs_of_the_same_experiment_and_tables_show_the_specification(study: Results) -> None:
     assert len(study.designs) == 5
     assert set(study.runs["wording"].str.partition("@")[0]) == {"default"}
@@ -103,6 +124,23 @@ def test_a_variant_that_was_not_carried_out_is_left_out(study: Results, tmp_path
         pass
     frame = robustness_frame(osim.load(f"sqlite:///{tmp_path}/s.sqlite"))
     assert set(frame["of"]) == {"analysis"}
+    assert "Declared, and not carried out: second, third, fourth, fifth." in frame.attrs["notes"]
+
+
+def test_a_part_of_the_variants_is_compared_at_the_level_of_all_and_about_the_same(tmp_path: Path) -> None:
+    """One of four variants, and of it two of three topics."""
+    experiment, url = load_experiment(SPEC), f"sqlite:///{tmp_path}/s.sqlite"
+    second = experiment.variants["second"]
+    only = {run.run_id for run in second.runs if run.spec.topic and run.spec.topic.name != "moon-landing"}
+    ended(second, url, only=only)
+    frame = robustness_frame(osim.run(experiment, store=url))
+    assert frame.attrs["level"] == pytest.approx(1 - 0.05 / 4)
+    (row,) = frame[frame["of"] != "analysis"].to_dict("records")
+    assert row["shift_no_interval"] == "2 topics: too few independent units, at least 3 are needed"
+    assert row["difference_no_interval"] == row["shift_no_interval"]
+    said = " ".join(frame.attrs["notes"])
+    assert f"No interval of second: {row['shift_no_interval']}." in said
+    assert "Declared, and not carried out: third, fourth, fifth." in said
 
 
 def _effect(values: pd.DataFrame) -> Effect:
@@ -139,3 +177,9 @@ def test_a_share_of_variance_equals_the_worked_example_of_shrout_and_fleiss() ->
     share, low, high = variance_share(ratings)
     assert share == pytest.approx(0.29, abs=0.005)
     assert (low, high) == (pytest.approx(0.02, abs=0.005), pytest.approx(0.76, abs=0.005))
+
+
+@pytest.mark.parametrize("of_levels", [0.0, 1.0])
+def test_without_a_rest_no_share_of_variance_is_defined(of_levels: float) -> None:
+    grid = of_levels * np.arange(5.0)[:, None] + np.arange(3.0)
+    assert np.isnan(variance_share(grid)).all()

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from opinionsim.analysis import study_sizes
+from opinionsim.analysis import differences, study_sizes, unit_frame
 from opinionsim.contrasts import AnalysisSpec, ContrastSpec
 from opinionsim.errors import SpecError
 from tests.support.units import measured_runs
@@ -98,3 +98,30 @@ def test_a_half_width_is_of_a_contrast_and_of_a_pilot_with_enough_units() -> Non
         study_sizes(runs, metrics, AnalysisSpec(), 0.1, (1, 2))
     with pytest.raises(SpecError, match="positive"):
         study_sizes(runs, metrics, ANALYSIS, 0.0, (1, 2))
+
+
+def test_sizes_are_of_the_design_of_the_study_whatever_that_of_the_pilot() -> None:
+    pilot = _pilot("abcde", 6, nested=False)
+    _, own, crossed = study_sizes(*pilot, ANALYSIS, 0.2, (5, 6))
+    assert own.spread is not None
+    assert own.spread.components is not None
+    _, _, nested = study_sizes(*pilot, ANALYSIS, 0.2, (5, 6), design="nested")
+    topics, blocks, rest = own.spread.components
+    error = math.sqrt((topics + (blocks + rest) / 6) / 5)
+    assert nested["half_width"].iloc[0] == pytest.approx(float(stats.t.ppf(0.975, 4)) * error)
+    assert nested["half_width"].iloc[0] != pytest.approx(crossed["half_width"].iloc[0])
+    these = ANALYSIS.model_copy(update={"estimand": "these-topics"})
+    _, _, pooled = study_sizes(*pilot, these, 0.2, (5, 6), design="nested")
+    wide = differences(unit_frame(*pilot), ["confirmation_bias"], RISES).pivot(index="topic", columns="block")["value"]
+    error = math.sqrt(float(wide.var(axis=1, ddof=1).mean()) / 30)
+    assert pooled["half_width"].iloc[0] == pytest.approx(float(stats.t.ppf(0.975, 25)) * error)
+    with pytest.raises(SpecError, match=r"list topic\.name in independent_over"):
+        study_sizes(*_pilot("abcde", 6, nested=True), ANALYSIS, 0.2, (5, 6), design="crossed")
+
+
+def test_sizes_are_about_what_the_study_is_about() -> None:
+    """A pilot of two topics does not tell how the topics of a study differ; one of three may be about its own alone."""
+    with pytest.raises(SpecError, match=r"no interval of 'D rises': 2 topics"):
+        study_sizes(*_pilot("ab", 6, nested=False), ANALYSIS, 0.2, (5, 6))
+    _, own, _ = study_sizes(*_pilot("abc", 6, nested=False), ANALYSIS, 0.2, (1, 6))
+    assert own.estimand == "these-topics"

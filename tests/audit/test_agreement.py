@@ -40,9 +40,10 @@ def test_kappa_of_the_published_example() -> None:
 def test_quadratic_weights_in_closed_form() -> None:
     # Two of four texts differ by one point: 1 - (2/4) / (2 x variance + squared difference of means).
     matrix = confusion([0, 0, 1, 1], [0, 1, 1, 2], [0, 1, 2])
-    assert cohen_kappa(matrix, quadratic=True).value == pytest.approx(1 - 0.5 / (0.25 + 0.5 + 0.5**2))
+    assert cohen_kappa(matrix, cost="quadratic").value == pytest.approx(1 - 0.5 / (0.25 + 0.5 + 0.5**2))
 
 
+@pytest.mark.long
 def test_kappa_and_alpha_are_about_0_for_independent_labels() -> None:
     drawn = np.random.default_rng(20261125).choice(SCALE, size=(2, 50_000)).astype(float)
     assert all(abs(each.value) < 0.02 for each in coefficients(drawn, SCALE).values())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from opinionsim.analysis import estimate
 from opinionsim.audit import bias_frames, correct_diversity, half_width, plan
 from opinionsim.errors import MeasurementError, SpecError
 
@@ -13,20 +16,19 @@ SCALE = [-2, -1, 0, 1, 2]
 
 
 def texts(*runs: tuple[str, int, list[float]]) -> pd.DataFrame:
-    """Texts of runs, each given by condition, replicate and readings."""
+    """Texts of runs, each given by condition, block and readings."""
     rows = [
         {
             "run_id": f"{condition}{replicate}",
             "turn": turn,
             "value": value,
             "memory": condition,
-            "replicate": replicate,
             "block": f"b{replicate}",
         }
         for condition, replicate, values in runs
         for turn, value in enumerate(values)
     ]
-    return pd.DataFrame(rows).assign(topic="t", seed=0)
+    return pd.DataFrame(rows).assign(topic="t", evidence="model")
 
 
 def labelled(all_texts: pd.DataFrame, every: int, error: float) -> pd.DataFrame:
@@ -35,38 +37,42 @@ def labelled(all_texts: pd.DataFrame, every: int, error: float) -> pd.DataFrame:
     return chosen.assign(probability=1 / every, label=chosen["value"] - error)
 
 
-RUNS = texts(("a", 0, [1, 1, 0, 2]), ("a", 1, [0, 0, 1, 1]), ("b", 0, [2, 2, 1, 1]), ("b", 1, [1, 2, 1, 0]))
+RUNS = texts(
+    *(("a", 0, [1, 1, 0, 2]), ("a", 1, [0, 0, 1, 1]), ("a", 2, [1, 0, 0, 0])),
+    *(("b", 0, [2, 2, 1, 1]), ("b", 1, [1, 2, 1, 0]), ("b", 2, [0, 2, 0, 0])),
+)
 
 
 def test_a_constant_error_is_taken_away_whatever_the_share_of_labels() -> None:
     for every in (1, 2, 4):
-        found, contrasts = bias_frames(RUNS, labelled(RUNS, every, 0.5), ["memory"])
-        assert found["raw"].tolist() == [0.75, 1.25]
-        assert found["corrected"].tolist() == pytest.approx([0.25, 0.75])
+        found, contrasts, _ = bias_frames(RUNS, labelled(RUNS, every, 0.5), ["memory"])
+        assert found["raw"].tolist() == pytest.approx([7 / 12, 1])
+        assert found["corrected"].tolist() == pytest.approx([1 / 12, 0.5])
         assert found["error"].tolist() == pytest.approx([0.5, 0.5])
         # A constant error leaves the spread of runs as it was.
-        raw, corrected = (found[f"{name}_high"] - found[f"{name}_low"] for name in ("raw", "corrected"))
+        raw, corrected = (found[f"{name}_ci_high"] - found[f"{name}_ci_low"] for name in ("raw", "corrected"))
         assert corrected.tolist() == pytest.approx(raw.tolist())
-        assert contrasts["corrected"].tolist() == pytest.approx([0.5])
+        assert raw.notna().all()
+        assert contrasts["corrected"].tolist() == pytest.approx([5 / 12])
 
 
 def test_an_error_of_one_condition_makes_a_raw_contrast_and_no_corrected_one() -> None:
     same = texts(*((condition, n, [0.0, 1.0, -1.0, 0.0]) for condition in "ab" for n in range(3)))
     read = same.assign(value=same["value"] + (same["memory"] == "b"))
     labels = read.assign(probability=1.0, label=same["value"])
-    _, contrasts = bias_frames(read, labels, ["memory"])
+    _, contrasts, _ = bias_frames(read, labels, ["memory"])
     assert (contrasts["raw"].iloc[0], contrasts["corrected"].iloc[0]) == (1, 0)
 
 
 def test_with_every_text_labelled_the_corrected_mean_is_that_of_the_labels() -> None:
     rng = np.random.default_rng(5)
     labels = RUNS.assign(probability=1.0, label=rng.integers(-2, 3, len(RUNS)).astype(float))
-    found, _ = bias_frames(RUNS, labels, ["memory"])
+    found, _, _ = bias_frames(RUNS, labels, ["memory"])
     runs = labels.groupby(["memory", "run_id"])["label"].mean()
     assert found["corrected"].tolist() == pytest.approx(runs.groupby("memory").mean().tolist())
     one = runs["a"]
-    half = 12.706 * one.std(ddof=1) / np.sqrt(2)
-    assert found["corrected_high"].iloc[0] - found["corrected"].iloc[0] == pytest.approx(half, rel=1e-3)
+    half = 4.3027 * one.std(ddof=1) / np.sqrt(3)
+    assert found["corrected_ci_high"].iloc[0] - found["corrected"].iloc[0] == pytest.approx(half, rel=1e-3)
 
 
 def test_texts_in_which_coders_find_no_opinion_have_no_part() -> None:
@@ -75,6 +81,41 @@ def test_texts_in_which_coders_find_no_opinion_have_no_part() -> None:
     assert bias_frames(RUNS, labels, ["memory"])[0]["error"].tolist() == pytest.approx([0.5, 0.5])
     none = labels.assign(label=np.nan)
     assert bias_frames(RUNS, none, [])[0]["corrected"].isna().all()
+
+
+@pytest.mark.parametrize("crossed", [True, False])
+@pytest.mark.parametrize("estimand", ["topics-like-these", "these-topics"])
+def test_corrected_means_have_the_intervals_of_any_mean_about_either_estimand(estimand: Any, crossed: bool) -> None:
+    rng, parts = np.random.default_rng(3), []
+    for topic in range(4):
+        own = texts(*(("a", block, rng.integers(-2, 3, 6).tolist()) for block in range(5)))
+        own["block"] += "" if crossed else f" of {topic}"
+        parts.append(own.assign(run_id=own["run_id"] + str(topic), topic=f"t{topic}"))
+    read = pd.concat(parts, ignore_index=True)
+    labels = read.assign(probability=1.0, label=rng.integers(-2, 3, len(read)).astype(float))
+    found, _, (_, (corrected,), _) = bias_frames(read, labels, [], estimand)
+    runs = labels.groupby(["topic", "block"])["label"].mean().reset_index()
+    wanted = estimate(runs["topic"], runs["block"], runs["label"], estimand)
+    row = found.iloc[0]
+    assert [row["corrected"], row["corrected_ci_low"], row["corrected_ci_high"]] == pytest.approx(
+        [wanted.mean, wanted.low, wanted.high]
+    )
+    assert (corrected.method, corrected.units, corrected.estimand) == (wanted.method, wanted.units, estimand)
+
+
+def test_runs_of_more_agents_and_topics_of_more_blocks_count_no_more() -> None:
+    read = pd.concat([texts(("a", 0, [1, 1, 1, 1, 1, 1]), ("a", 1, [0, 0])), texts(("a", 2, [2, 2])).assign(topic="u")])
+    labels = read.assign(probability=1.0, label=read["value"] - [1, 1, 1, 1, 1, 1, 0, 0, 2, 2])
+    row = bias_frames(read, labels, [])[0].iloc[0]
+    assert (row["raw"], row["error"], row["corrected"]) == pytest.approx((1.25, 1.25, 0))
+
+
+def test_conditions_without_a_block_in_common_have_no_contrast_and_the_reason() -> None:
+    read = RUNS.assign(block=RUNS["memory"] + RUNS["block"])
+    found, contrasts, _ = bias_frames(read, labelled(read, 1, 0.5), ["memory"])
+    assert contrasts[["raw", "corrected"]].isna().all(axis=None)
+    assert "share no block" in contrasts["no_interval"].iloc[0]
+    assert found["corrected_ci_low"].notna().all()
 
 
 @pytest.mark.parametrize(("labels", "half"), [(17, 0.75), (100, 0.31), (400, 0.15)])
@@ -112,6 +153,24 @@ def test_without_noise_nothing_is_taken_away() -> None:
     found = correct_diversity(labels, runs, labels, SCALE, "free", simulations=0)
     assert found.raw == true
     assert found.corrected == pytest.approx(true, abs=0.05)
+
+
+def test_with_every_text_labelled_diversity_is_that_of_the_labels() -> None:
+    read, runs, labels, true = _study("two camps", 7)
+    for family in ("free", "camps"):
+        found = correct_diversity(read, runs, labels, SCALE, family, simulations=0)  # type: ignore[arg-type]
+        assert found.corrected == pytest.approx(true)
+
+
+def test_intervals_of_diversity_need_fifty_simulated_studies_whose_mean_error_is_taken_away() -> None:
+    read, runs, labels, true = _study("consensus", 7)
+    some = np.where(np.arange(len(read)) % 3 == 0, labels, np.nan)[:100]
+    fitted, few, enough = (
+        correct_diversity(read[:100], runs[:100], some, SCALE, "free", simulations=n) for n in (0, 10, 50)
+    )
+    assert np.isnan([fitted.low, few.high]).all()
+    assert few.corrected == pytest.approx(max(fitted.corrected - few.removed, 0))
+    assert enough.low <= true <= enough.high < enough.raw
 
 
 def test_labels_alone_say_how_the_instrument_errs() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -26,10 +28,13 @@ from opinionsim.audit import (
     score_tables,
     write_files,
 )
-from opinionsim.classifiers import ChatClassifier
+from opinionsim.classifiers import ChatClassifier, Item, LexiconClassifier
 from opinionsim.errors import SpecError, StoreError
+from opinionsim.opinions import OpinionEstimates
+from opinionsim.running import under_way
+from opinionsim.specification import load_experiment
 from opinionsim.store import Results, open_store
-from tests.audit.conftest import Rule, fill, rows_of, save
+from tests.audit.conftest import SPEC, Rule, fill, rows_of, save
 from tests.support.judge import Bench, judge_model
 
 
@@ -115,6 +120,27 @@ def test_samples_that_cannot_be_drawn_are_refused(results: Results, options: dic
         assert store.audits() == []
 
 
+def test_conditions_are_by_default_those_of_the_primary_contrast(results: Results) -> None:
+    spec = {**SPEC, "name": "declared", "sweep": {**SPEC["sweep"], "cognition.confirmation_bias": ["none", "strong"]}}
+    sides = {"of": {"cognition.confirmation_bias": "strong"}, "less": {"cognition.confirmation_bias": "none"}}
+    spec |= {"replicates": 1, "analysis": {"contrasts": {"bias": sides}}}
+    assert draw(osim.run(load_experiment(spec), results.url), 3).audit.sample["by"] == ["cognition.confirmation_bias"]
+
+
+def test_where_no_run_is_complete_there_is_no_text(tmp_path: Path) -> None:
+    with under_way(load_experiment(SPEC), str(tmp_path / "none.sqlite"), only=()):
+        pass
+    with pytest.raises(SpecError, match=r"^no run is complete, so there is no text to label"):
+        draw(osim.load(str(tmp_path / "none.sqlite")), 5)
+
+
+def test_of_another_design_a_sample_is_looked_for_where_it_was_drawn(results: Results) -> None:
+    draw(results, 5)
+    other = osim.run(load_experiment({**SPEC, "seed": 99}), results.url)
+    with pytest.raises(StoreError, match=r"in design 2; it is of design 1: name that with --design"):
+        sample_of(other)
+
+
 def test_files_with_labels_are_never_replaced(results: Results, tmp_path: Path) -> None:
     sample = draw(results, 5)
     write_files(sample, ["ann"], tmp_path)
@@ -179,6 +205,22 @@ def test_labels_that_do_not_fit_are_one_error_that_names_file_and_row(
         read_files([good, good], sample)
     with pytest.raises(SpecError, match="has no labels yet"):
         labels_of(results, sample)
+
+
+def test_a_coder_whose_name_is_written_in_two_ways_is_one(results: Results, tmp_path: Path) -> None:
+    sample = labelled(results, tmp_path / "files", same)
+    (path, _) = write_files(sample, ["Coder-0"], tmp_path)
+    fill(path, sample, same)
+    with pytest.raises(SpecError, match="'Coder-0' is 'coder-0' elsewhere; write the name in one way"):
+        read_files([path], sample)
+
+
+def test_empty_rows_of_a_spreadsheet_are_none(results: Results, tmp_path: Path) -> None:
+    sample = draw(results, 5)
+    (path, _) = write_files(sample, ["ann"], tmp_path)
+    fill(path, sample, same)
+    path.write_text(path.read_text(encoding="utf-8") + ",,,,,\n" * 2, encoding="utf-8")
+    assert len(read_files([path], sample)["ann"]) == 10
 
 
 @pytest.mark.parametrize("written", ["1", "+1", "1.0", " 1 "])
@@ -253,14 +295,23 @@ def test_corrected_numbers_stand_beside_raw_ones(results: Results, tmp_path: Pat
     assert diversity.frame["free"].tolist() == pytest.approx(diversity.frame["raw"].tolist(), abs=0.1)
 
 
-def test_mirrored_claims_need_texts_that_name_their_claim(results: Results, tmp_path: Path) -> None:
+def test_mirrored_claims_stand_for_the_names_of_masked_ones(results: Results, tmp_path: Path) -> None:
+    """Scripted agents call every claim Theory XYZ, of which the rules of the lexicon read the same for either side."""
     sample = labelled(results, tmp_path / "files", same)
-    texts = sample.texts.assign(text="I am sure that the Earth is flat.")
-    table = score_tables(results, replace(sample, texts=texts), mirror=True)[-1]
-    assert table.frame["n"].iloc[0] == 20
-    assert 0 <= table.frame["opposite"].iloc[0] <= 1
-    with pytest.raises(SpecError, match="nothing to mirror"):
-        score_tables(results, replace(sample, texts=texts.assign(text="Theory XYZ is true.")), mirror=True)
+    asked_for: list[tuple[str, str]] = []
+
+    def classify(self: LexiconClassifier, items: Sequence[Item]) -> OpinionEstimates:
+        asked_for.extend((item.text, item.claim.framing) for item in items if item.claim)
+        told = [2.0 if item.claim and item.claim.text in item.text else -2.0 for item in items]
+        return OpinionEstimates.from_probabilities(self.scale, np.eye(5)[[self.scale.index(value) for value in told]])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LexiconClassifier, "classify", classify)
+        table = score_tables(results, sample, mirror=True)[-1]
+    assert table.frame[["n", "opposite"]].iloc[0].tolist() == [20, 1.0]
+    assert not any("XYZ" in text for text, _ in asked_for)
+    assert Counter(framing for _, framing in asked_for) == {"truth": 20, "falsehood": 20}
+    assert "In 20 texts the claim stands for what they call it" in table.notes[1]
 
 
 # -- what becomes of them --------------------------------------------------------------------------------------

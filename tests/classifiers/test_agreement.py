@@ -53,6 +53,7 @@ def test_figures_by_hand(benchmark):
     assert found["no-answer recall"] == pytest.approx(1 / 2)
 
 
+@pytest.mark.long
 def test_report_reads_a_folder_and_says_the_texts_are_synthetic(benchmark, tmp_path, capsys, monkeypatch):
     row = {"topic": "fire", "framing": "truth", "claim": "fire is hot", "tags": ["plain"], "label": 2}
     lines = [json.dumps({**row, "text": "Fire is hot."}), json.dumps({**row, "text": "", "label": None})]

@@ -125,7 +125,7 @@ def test_loaded_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         "max_tokens": 16,
         "options": {},
         "reask": 2,
-        "wording": 2,
+        "wording": 3,
     }
     assert (classifier.endpoint.networked, classifier.endpoint.max_tokens) == (True, 16)
     assert (classifier.needs_claim, classifier.reads_context, classifier.reads_about) == (True, True, True)

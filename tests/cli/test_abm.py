@@ -135,11 +135,11 @@ def test_a_sweep_of_more_than_a_day_is_asked_for(invoke: Invoke, monkeypatch: py
         "--steps",
         100_000_000,
         "--replicates",
-        1_000_000,
+        100_000,
     )
     refused = invoke(*arguments[:2], *arguments[4:], "--store", "long.sqlite")
     assert refused.exit_code == 2
-    assert "the 1,000,000 runs take up to" in refused.stderr
+    assert "the 100,000 runs take up to" in refused.stderr
     assert "give --yes to start them all the same" in refused.stderr
     assert not Path("long.sqlite").exists()
     begun: list[object] = []
@@ -279,6 +279,7 @@ def test_a_sweep_in_a_file_goes_to_a_store_of_its_name(
     assert (refused.exit_code, "--set interaction.steps=50" in refused.stderr) == (2, True)
 
 
+@pytest.mark.long
 def test_points_that_fail_are_named_and_the_others_kept(invoke: Invoke, tmp_path: Path) -> None:
     arguments = ("activity-driven", "--over", "K=[1,1e308]", "--set", "activity=1", "--agents", 8, "--steps", 50)
     result = invoke("abm", *arguments, "--store", tmp_path / "a.sqlite")

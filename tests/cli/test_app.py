@@ -68,6 +68,19 @@ def test_every_command_has_help(invoke: Invoke) -> None:
             assert line == " ".join((_app._built(name).help or "").split())
 
 
+def test_every_argument_and_option_says_what_it_is_for() -> None:
+    for commands in _app._COMMANDS.values():
+        for name in commands:
+            built = _app._built(name)
+            for command in getattr(built, "commands", {"": built}).values():
+                assert [each.name for each in command.params if not each.help] == []
+
+
+def test_a_switch_that_is_off_has_no_form_that_turns_it_off(invoke: Invoke) -> None:
+    assert invoke("run", "quickstart", "--no-fresh").exit_code == 2
+    assert "--no-diversity" in invoke("audit", "correct", "--help").stdout
+
+
 def test_module_runs_as_the_command(checkout: Path) -> None:
     done = _python(checkout, "-m", "opinionsim", "--version")
     assert (done.returncode, done.stdout) == (0, f"opinionsim {opinionsim.__version__}\n")

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import opinionsim as osim
+from opinionsim.analysis import robustness_frame
 from tests.cli.conftest import Invoke
 
 
@@ -65,6 +66,10 @@ def test_bad_labels_are_one_message_and_nothing_is_kept(copied: Path, invoke: In
     assert copied.read_bytes() == before
     assert invoke("audit", "correct", copied).exit_code == 2
     assert invoke("audit", "score", copied, "--coder", "scripted").exit_code == 2
+    alone = invoke("audit", "score", copied, "--set", "temperature=1")
+    assert (alone.exit_code, "which is not given" in alone.stderr) == (2, True)
+    wrong = invoke("audit", "score", copied, "--coder", "openai:m", "--set", "reask=-1")
+    assert (wrong.exit_code, "reask" in wrong.stderr) == (2, True)
 
 
 def test_measure_adds_an_instrument_and_simulates_nothing(copied: Path, invoke: Invoke) -> None:
@@ -80,6 +85,28 @@ def test_measure_adds_an_instrument_and_simulates_nothing(copied: Path, invoke: 
     again = invoke("measure", copied, "--classifier", "lexicon", "--variable", "tone", "--texts", "quack")
     assert again.exit_code == 2
     assert "unknown value 'quack'" in again.stderr.replace("\n", " ")
+
+
+def test_measure_codes_the_variants_too_so_that_they_stay_beside_the_specification(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("study.yaml").write_text(
+        "name: study\nreplicates: 2\npopulation: {size: 4}\ntopic: {name: t-rex}\n"
+        "interaction: {kind: dyadic, steps: 4}\nmeasurement: {classifier: lexicon, texts: [report, post]}\n"
+        "sweep: {cognition.confirmation_bias: [none, strong]}\n"
+        "analysis: {contrasts: {c: {of: {cognition.confirmation_bias: strong}, "
+        "less: {cognition.confirmation_bias: none}}}}\n"
+        "robustness: [{label: warmer, change: {model.temperature: 1.0}}, {label: ring, "
+        "change: {interaction.network: {kind: ring, k: 2}}}]\n"
+    )
+    assert invoke("run", "study.yaml", "--store", "s.sqlite", "--robustness").exit_code == 0
+    before = robustness_frame(osim.load("s.sqlite"))
+    assert invoke("measure", "s.sqlite", "--classifier", "role-break", "--variable", "role-break").exit_code == 0
+    after = osim.load("s.sqlite")
+    assert set(after.opinions["variable"]) == {"stance", "role-break"}
+    pd.testing.assert_frame_equal(robustness_frame(after), before)
+    assert before["label"].tolist()[-2:] == ["warmer", "ring"]
 
 
 def test_tables_show_the_share_of_texts_that_have_a_measured_variable(copied: Path, invoke: Invoke) -> None:

@@ -18,7 +18,13 @@ from tests.cli.conftest import Invoke
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (*_doctor._SECRET, "OPINIONSIM_TRACING", "DO_NOT_TRACK", "HF_HUB_DISABLE_TELEMETRY", "HF_HUB_OFFLINE"):
+    for name in (
+        *_doctor._KNOWN["secret"],
+        "OPINIONSIM_TRACING",
+        "DO_NOT_TRACK",
+        "HF_HUB_DISABLE_TELEMETRY",
+        "HF_HUB_OFFLINE",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -29,11 +35,11 @@ def lines(invoke: Invoke, *arguments: str) -> dict[str, str]:
 
 
 def test_no_key_is_ever_shown(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in _doctor._SECRET:
+    for name in _doctor._KNOWN["secret"]:
         monkeypatch.setenv(name, f"value-of-{name}")
     printed = invoke("doctor").stdout + invoke("doctor", "--json").stdout
     assert "value-of" not in printed
-    assert lines(invoke)["keys"].count(" set") == len(_doctor._SECRET)
+    assert lines(invoke)["keys"].count(" set") == len(_doctor._KNOWN["secret"])
     assert "not set" not in lines(invoke)["keys"]
 
 

@@ -91,6 +91,7 @@ def test_missing_values_keep_their_cause(talk: str) -> None:
             assert getattr(row, f"n_{cause}") == (own["condition"] == cause).sum()
 
 
+@pytest.mark.long
 def test_tables_figures_and_files_say_that_nobody_has_validated_the_instrument(
     invoke: Invoke, talk: str, tmp_path: Path
 ) -> None:

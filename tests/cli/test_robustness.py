@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.analysis.test_robustness import SPEC
 from tests.cli.conftest import Invoke
 
@@ -14,6 +16,7 @@ VARIANTS = [
 ]
 
 
+@pytest.mark.long
 def test_variants_are_priced_carried_out_and_compared(invoke: Invoke, tmp_path: Path) -> None:
     file, store = tmp_path / "study.json", tmp_path / "s.sqlite"
     file.write_text(json.dumps({**SPEC, "replicates": 1, "robustness": VARIANTS}), encoding="utf-8")
@@ -28,6 +31,7 @@ def test_variants_are_priced_carried_out_and_compared(invoke: Invoke, tmp_path: 
     assert again.stderr.count("were complete already; no call was made") == 3
 
 
+@pytest.mark.long
 def test_a_budget_holds_over_all_variants(invoke: Invoke, tmp_path: Path) -> None:
     file, store = tmp_path / "study.json", tmp_path / "s.sqlite"
     file.write_text(json.dumps({**SPEC, "replicates": 1, "robustness": VARIANTS}), encoding="utf-8")

@@ -83,6 +83,14 @@ def test_many_reasons_are_counted_and_not_listed(capsys: pytest.CaptureFixture[s
     assert "  and 3 more (see: opinionsim status s.sqlite)\n" in said
 
 
+@pytest.mark.parametrize(("made", "said"), [(0, "no call was made"), (8, "8 calls made to code texts")])
+def test_runs_that_were_complete_say_whether_judges_were_asked(
+    made: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report("sqlite:///s.sqlite", Summary(4, 4, 4, {}, False, "", made, 0, 0, Paid(made, 0, 0, 0.0), 1.0))
+    assert capsys.readouterr().err == f"all 4 runs were complete already; {said}\n"
+
+
 def test_a_sweep_in_which_every_run_fails_can_still_be_read(invoke: Invoke, spec: Path) -> None:
     network = "interaction.network={kind: erdos-renyi, p: 1.0e-9}"
     result = invoke("run", spec, "--set", network, "--set", "replicates=4")

@@ -52,6 +52,7 @@ def study(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.long
 def test_contrasts_that_were_declared_stand_behind_the_table_of_conditions(invoke: Invoke, pilot: Path) -> None:
     printed = invoke("table", pilot).stdout
     assert "end [95 % CI]" in printed

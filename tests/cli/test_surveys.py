@@ -20,6 +20,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.long
 def test_a_validation_is_printed_and_saved_and_not_asked_again(invoke: Invoke) -> None:
     first = invoke(*ASKED, "--items", "climate, taxes", "--cutoff", "2020-01-01", "--csv", "out/found.csv")
     assert first.exit_code == 0, first.stderr
@@ -67,6 +68,7 @@ def test_a_budget_stops_it_and_nothing_is_compared(invoke: Invoke) -> None:
     assert "budget" in result.stderr
 
 
+@pytest.mark.long
 def test_items_whose_runs_are_not_complete_are_left_out(invoke: Invoke) -> None:
     assert invoke(*ASKED, "--items", "climate").exit_code == 0
     result = invoke(*ASKED, "--items", "climate,taxes", "--set", "execution.budget.calls=85")

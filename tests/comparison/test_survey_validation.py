@@ -29,6 +29,7 @@ from opinionsim.errors import SpecError, SurveyError
 from opinionsim.messages import ChatMessage
 from opinionsim.streams import stream
 from opinionsim.surveys import Subgroups, SurveyItem, items_of, load_survey, subgroups_of
+from tests.support.examples import examples
 
 pytestmark = pytest.mark.long
 
@@ -434,7 +435,7 @@ def test_a_narrower_spread_by_a_factor_has_its_square_as_ratio(factor: int, seed
     st.lists(st.sampled_from([0, 1, 2, 3]), min_size=12, max_size=40),
     st.lists(st.sampled_from([0, 1, 2, 3]), min_size=3, max_size=12),
 )
-@settings(max_examples=50)
+@examples(50)
 def test_distances_are_ordered_and_blind_to_the_order_of_respondents(survey: list[int], said: list[int]) -> None:
     drawn = list(range(len(said) - 1))
     said = said[: len(drawn)]

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from opinionsim.consensus import EXCLUSIONS, read_curation, write_curation
 from opinionsim.errors import SpecError
+from tests.support.examples import examples
 
 ASKED = ["Should bells ring at night?", "=Should(1) it run?", "'-Should it, too?"]
 
@@ -63,7 +64,7 @@ def test_what_a_person_decided_is_read_back(tmp_path: Path) -> None:
     assert set(found["decided_by"]) == {"Ann"}
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(
     asked=st.lists(
         st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1).filter(str.strip),

@@ -12,11 +12,12 @@ import pandas as pd
 import pytest
 import torch
 import transformers
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, given, strategies as st
 from sklearn.metrics import silhouette_score
 
 from opinionsim.consensus import BRITISH_GOVERNMENT, check_split, cluster_questions, split_questions
 from opinionsim.errors import MeasurementError, SpecError
+from tests.support.examples import examples
 from tests.support.tiny import save_tiny
 
 #: Three groups of questions that share no word with another group.
@@ -148,7 +149,7 @@ def test_the_topics_held_out_lie_as_far_apart_as_the_others() -> None:
     assert abs(distances[chosen] - distances[rest]) == best == 2
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     sizes=st.lists(st.integers(1, 6), min_size=5, max_size=9),
     test=st.floats(0, 0.9),

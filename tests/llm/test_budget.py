@@ -9,13 +9,14 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from opinionsim.errors import BudgetExceeded, SpecError
 from opinionsim.llm import Budget, Call, Limits, SharedBudget, Usage
 from opinionsim.llm._budget import Reservation, bound_tokens
 from opinionsim.messages import ChatMessage
 from opinionsim.testing import run_virtual
+from tests.support.examples import examples
 
 Story = Callable[[], Coroutine[Any, Any, None]]
 
@@ -193,7 +194,7 @@ jobs = st.lists(
 )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(limits_of, amounts, jobs)
 def test_no_limit_is_exceeded_and_nobody_waits_for_ever(limits: Limits, paid: Usage, work) -> None:
     async def story() -> None:

@@ -652,6 +652,7 @@ def test_a_batch_holds_the_oldest_and_those_most_like_it(lengths: list[int], siz
 # A simulation
 
 
+@pytest.mark.long
 def test_a_simulation_is_the_same_one_call_at_a_time_and_in_batches(folder: Path, batches: list[int]) -> None:
     spec = changed(
         SMALL,

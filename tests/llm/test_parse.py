@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage
 
 from opinionsim.errors import JournalMismatch, ModelCallError, Rejected, ScheduleError
@@ -14,6 +14,7 @@ from opinionsim.messages import Message, Reading, Reply, take_as_is
 from opinionsim.streams import call_seed
 from opinionsim.testing import run_virtual
 from tests.support.desk import AT_ONCE, MISSING, PICKY, PROMPT, Client, Desk, fails, short
+from tests.support.examples import examples
 
 LONG = "far too long"
 LAST = PICKY._replace(after="none")
@@ -184,7 +185,7 @@ def _told(kind: str, place: int) -> AIMessage:
     return {"good": AIMessage(f"y{place}"), "bad": AIMessage(f"{LONG} {place}"), "refused": MISSING["refused"]}[kind]
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     st.lists(st.sampled_from(["good", "bad", "refused"]), max_size=9),
     st.integers(1, 3),

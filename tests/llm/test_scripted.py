@@ -337,6 +337,7 @@ def test_a_missing_seed_is_zero() -> None:
     assert speaker.invoke(prompt(), seed=None).content == expected
 
 
+@pytest.mark.long
 def test_replies_are_the_same_in_a_process_with_other_hash_values() -> None:
     source = """
 from opinionsim.llm import ScriptedChatModel

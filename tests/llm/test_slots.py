@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from langchain_core.messages import AIMessage
 
@@ -17,6 +17,7 @@ from opinionsim.llm import Endpoint, Lane, MemoryJournal, RetryPolicy, RunCalls,
 from opinionsim.messages import ChatMessage
 from opinionsim.schedules import Turn
 from opinionsim.testing import VirtualClockLoop, run_virtual
+from tests.support.examples import examples
 
 
 @pytest.mark.parametrize("limit", [0, -1])
@@ -426,7 +427,7 @@ class SlotStory(RuleBasedStateMachine):
             assert self.pool.in_flight == self.pool.limit
 
 
-SlotStory.TestCase.settings = settings(max_examples=100, stateful_step_count=40)
+SlotStory.TestCase.settings = examples(100, stateful_step_count=40)
 TestSlotStory = SlotStory.TestCase
 
 
@@ -469,7 +470,7 @@ async def _at(moment: tuple[float, int], action: Callable[[], object]) -> None:
     action()
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(workers, st.integers(1, 3), st.booleans(), st.none() | moments, st.none() | moments)
 def test_no_slot_is_lost_whoever_is_cancelled_fails_is_stopped_or_refused(
     work, limit, networked, stop_at, refuse_at

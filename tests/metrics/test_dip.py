@@ -8,11 +8,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from scipy.optimize import linprog
 
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import dip, dip_p_value
+from tests.support.examples import examples
 
 
 def _dip_by_programme(sample: list[float]) -> float:
@@ -63,7 +64,7 @@ samples = st.one_of(
 )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(samples)
 def test_dip_is_the_distance_from_unimodality(sample: list[float]) -> None:
     assert dip(sample) == pytest.approx(_dip_by_programme(sample), abs=1e-7)

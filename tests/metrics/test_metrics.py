@@ -14,6 +14,7 @@ from scipy import stats
 from opinionsim import metrics
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import METRICS, compute_metrics
+from tests.support.examples import examples
 
 UNIT = (0.0, 1.0)
 RING = (np.arange(12), np.roll(np.arange(12), 1))
@@ -367,7 +368,7 @@ def test_clusters_are_components_of_agents_that_are_close(values: np.ndarray, de
 @given(
     st.integers(0, 2**32), st.sampled_from([0.0, 1e-9, 1e-4, 0.005, 0.01, 0.25, 3.0]), st.sampled_from([0, 3, 9, None])
 )
-@settings(max_examples=60)
+@examples(60)
 def test_clusters_of_many_agents_are_those_between_wide_gaps(seed: int, delta: float, decimals: int | None) -> None:
     rng = np.random.default_rng(seed)
     values = rng.normal(rng.integers(0, 4, (3, 1500)) * 0.3, rng.choice([0.0, 1e-3, 0.1]))

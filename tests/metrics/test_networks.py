@@ -15,6 +15,7 @@ from hypothesis import given, settings, strategies as st
 from opinionsim import metrics
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import METRICS
+from tests.support.examples import examples
 
 RANGE = (-1.0, 1.0)
 NAMES = [name for name, metric in METRICS.items() if "network" in metric.needs]
@@ -145,7 +146,7 @@ cultures = st.lists(
 )
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(cultures, min_size=1, max_size=3), st.lists(tie, max_size=25), st.booleans())
 def test_regions_of_cultures(rows: list[list[list[float]]], ties: list[tuple[int, int, float]], complete: bool) -> None:
     if complete:

@@ -12,7 +12,6 @@ from opinionsim.errors import MeasurementError
 from opinionsim.metrics import (
     bootstrap_interval,
     neighbour_correlation,
-    paired_effect,
     permutation_null,
     permutation_test,
 )
@@ -152,6 +151,7 @@ def test_a_sample_of_arrangements_comes_close_to_all() -> None:
     assert abs(drawn.p_value - p) < 4 * 2 * math.sqrt(p / 2 * (1 - p / 2) / 3431)
 
 
+@pytest.mark.long
 def test_permutation_tests_hold_their_level() -> None:
     """Of 400 comparisons of equals, 10 % give or take four standard errors are below 0.1."""
     draw = np.random.default_rng(8)
@@ -165,13 +165,6 @@ def test_pairs_without_a_value_are_left_out_whole() -> None:
     found = permutation_test(one, two, paired=True)
     assert (found.difference, found.n_first, found.n_second) == ((1 + 3) / 2, 2, 2)
     assert permutation_test(one, two).n_first == 3
-    # Differences 1 and 3: mean 2, deviation sqrt(2).
-    assert paired_effect(one, two) == pytest.approx(math.sqrt(2))
-
-
-def test_the_effect_size_of_equal_differences_is_not_defined() -> None:
-    assert math.isnan(paired_effect([0.3, 0.4, 0.5], [0.1, 0.2, 0.3]))
-    assert math.isnan(paired_effect([1.0], [0.0]))
 
 
 @pytest.mark.parametrize(

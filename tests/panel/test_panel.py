@@ -6,11 +6,12 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from opinionsim.llm import MemoryJournal, ReplayOnly
 from opinionsim.testing import ScheduleContract, run_virtual
 from tests.panel._panel import NAMES, TIMEOUT_S, Guest, Panel, Voice, carried_out, session
+from tests.support.examples import examples
 from tests.support.people import Nobody
 
 
@@ -140,7 +141,7 @@ def test_sources_of_the_journal_tell_models_persons_and_instruments_apart() -> N
 waits = st.lists(st.floats(0.0, 3.0, allow_nan=False), min_size=1, max_size=5)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(waits, st.integers(1, 6), st.one_of(st.none(), st.integers(0, 2)), st.integers(0, 7), st.data())
 def test_any_order_a_kill_at_any_entry_a_resume_and_a_replay_give_the_same_panel(
     latencies: list[float], slots: int, lookahead: int | None, refuses: int, data: st.DataObject
@@ -181,7 +182,7 @@ def test_any_order_a_kill_at_any_entry_a_resume_and_a_replay_give_the_same_panel
     run_virtual(story())
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(waits, st.integers(1, 4), st.floats(0.0, 40.0), st.integers(0, 2))
 def test_a_kill_at_any_moment_of_a_bounded_run_is_made_good(
     latencies: list[float], slots: int, kill_at: float, lookahead: int

@@ -200,7 +200,10 @@ def test_panels_name_conditions_and_show_the_control_beside() -> None:
     assert figure.get_suptitle().startswith(EVIDENCE["scripted"])
     panels = panels_of(figure)
     titles = [left.get_title(loc="left") for left, _ in panels]
-    assert titles == ["interaction: chain (2 runs)", "interaction: ensemble (1 run, control)"]
+    assert [" ".join(title.split()) for title in titles] == [
+        "interaction: chain (2 runs)",
+        "interaction: ensemble (1 run, control)",
+    ]
     assert len({left.get_ylim() for left, _ in panels}) == len({right.get_ylim() for _, right in panels}) == 1
     for _, right in panels:
         dashed = [line for line in right.lines if line.get_linestyle() == "--"]
@@ -211,6 +214,7 @@ def test_panels_name_conditions_and_show_the_control_beside() -> None:
     assert len(without.legends[0].get_texts()) == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "columns"), [(84, 1), (174, 2)])
 def test_structures_of_a_store_are_compared_at_the_width_of_a_column_and_of_a_page(
     results: Results, width: float, columns: int
@@ -223,7 +227,7 @@ def test_structures_of_a_store_are_compared_at_the_width_of_a_column_and_of_a_pa
     figure.draw_without_rendering()
     assert figure.get_figwidth() == pytest.approx(width / 25.4)
     assert len(figure.axes) == 8
-    assert figure.axes[0].get_subplotspec().get_gridspec().ncols == 2 * columns
+    assert figure.axes[0].get_subplotspec().get_topmost_subplotspec().get_gridspec().ncols == columns
     # Nothing is cut off, and no panel is squeezed to nothing.
     edge = figure.bbox
     for box in [*(ax.get_tightbbox() for ax in figure.axes), figure.legends[0].get_window_extent()]:

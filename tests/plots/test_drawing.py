@@ -118,7 +118,7 @@ def test_long_titles_stay_within_the_figure() -> None:
         assert min(box.x0 for box in boxes) >= 0
         assert max(box.x1 for box in boxes) <= drawn.bbox.width
         assert max(box.y1 for box in boxes) <= drawn.bbox.height
-    titles = {ax.get_title(loc="left").replace("\n", " ") for ax in figure.axes}
+    titles = {" ".join(ax.get_title(loc="left").split()) for ax in figure.axes}
     assert f"{label} x 0" in titles
 
 

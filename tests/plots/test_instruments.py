@@ -155,4 +155,4 @@ def test_titles_say_that_authors_of_several_kinds_took_part() -> None:
     data = plots.ribbon_data(mixed)
     assert data.evidence == EVIDENCE["mixed"]
     assert "agents played by scripted + a" in data.notes
-    assert plots.trajectories(mixed).get_title(loc="left").replace("\n", " ").startswith(EVIDENCE["mixed"])
+    assert " ".join(plots.trajectories(mixed).get_title(loc="left").split()).startswith(EVIDENCE["mixed"])

@@ -82,7 +82,7 @@ def test_transitions_print_shares_and_counts() -> None:
     figure = plots.transition_matrix(classic([[[0.1, 0.9], [0.4, 0.6], [0.5, 0.5]]]), bins=2)
     (ax,) = panels_of(figure)
     assert [text.get_text() for text in ax.texts] == [".50", ".50", "0", "1.00"]
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["0 to 0.5  (n = 2)", "0.5 to 1  (n = 2)"]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["0 to 0.5 (2)", "0.5 to 1 (2)"]
     assert len(panels_of(plots.transition_matrix(STUDY))) == 2
 
 
@@ -125,7 +125,7 @@ def test_phase_diagrams_are_maps_of_two_parameters_and_lines_of_one() -> None:
     np.testing.assert_allclose(np.ma.filled(mesh.get_array(), NAN), [[NAN, 7], [5, 3]])
     assert sorted(text.get_text() for text in ax.texts) == ["3.00", "5.00", "7.00"]
     assert [label.get_text() for label in ax.get_xticklabels()] == ["0.1", "0.2"]
-    assert stated(ax).startswith(EVIDENCE["equation"])
+    assert ax.figure.get_suptitle().startswith(EVIDENCE["equation"])
     line = plots.phase_diagram(SWEEP, "epsilon", value="clusters", where={"mu": 0.5})
     np.testing.assert_allclose(line.lines[0].get_xydata(), [[0.1, 5], [0.2, 3]])
     words = plots.phase_diagram(STUDY, "framing", value="bias")

@@ -73,7 +73,7 @@ def entries(ax: Axes) -> list[str]:
 
 
 def said(ax: Axes) -> str:
-    return f"{ax.figure.get_suptitle()} {ax.get_title(loc='left')}".replace("\n", " ")
+    return " ".join(f"{ax.figure.get_suptitle()} {ax.get_title(loc='left')}".split())
 
 
 def bands_of(ax: Axes) -> list[Any]:

@@ -502,7 +502,7 @@ def test_without_a_claim_tasks_are_plain_sentences(agent: Agent) -> None:
     told = bare.task(ACTS["write"], (), _NONE).content.split("\n\n")
     assert told == [
         "Write a post for social media.",
-        "The post should say what you honestly believe.",
+        "Your post should say what you honestly believe.",
         "Your post:",
     ]
     assert bare.event(ACTS["report"], (), Reply("Mine."), Past("report", 0, 0, 0, 1)).content.splitlines()[1] == (

@@ -54,16 +54,19 @@ class TestSecond(PromptPackContract):
         return load_pack("default::second")
 
 
+@pytest.mark.long
 class TestThird(PromptPackContract):
     def pack(self) -> PromptPack:
         return load_pack("default::third")
 
 
+@pytest.mark.long
 class TestFourth(PromptPackContract):
     def pack(self) -> PromptPack:
         return load_pack("default::fourth")
 
 
+@pytest.mark.long
 class TestFifth(PromptPackContract):
     def pack(self) -> PromptPack:
         return load_pack("default::fifth")

@@ -164,6 +164,22 @@ def test_a_killed_workers_runs_finish_elsewhere_and_nothing_stored_is_asked_agai
     assert_same(loaded(url), loaded("local.sqlite"))
 
 
+@pytest.mark.parametrize("budget", [{}, {"calls": 40}], ids=["at once", "after a budget"])
+def test_yoked_runs_forks_and_redraws_on_workers_equal_those_in_one_process(
+    budget: dict[str, int], url: str, address: str
+) -> None:
+    cells = [{"kind": "yoked", "steps": 6, "source": {"cell": "interaction=dyadic"}}, {"kind": "self-echo", "steps": 6}]
+    fork = {"fork": [{"cell": "interaction=dyadic", "step": 4}]}
+    sweep = [{"interaction": [SMALL["interaction"], *cells]}, fork]
+    spec = changed(SMALL, replicates=3, redraws=2, measurement={"probe": {"before": 1, "after": 1}}, sweep=sweep)
+    if budget:
+        assert ended(changed(spec, execution={"budget": budget}), url, cluster=address).exceeded
+    summary = ended(spec, url, cluster=address)
+    assert (summary.complete, summary.errors) == (summary.total, {})
+    ended(spec, "local.sqlite")
+    assert_same(loaded(url), loaded("local.sqlite"), but_for=("store",))
+
+
 def test_a_chunk_that_is_given_up_leaves_its_runs_incomplete(
     stub: StubProvider, gate: Gate, url: str, threads: LocalCluster, ask: Ask
 ) -> None:

@@ -20,7 +20,9 @@ from tests.support.running import SMALL, Watch, WatchedModel, assert_same, carry
 SWEEP = changed(SMALL, replicates=3, sweep={"cognition.confirmation_bias": ["none", "strong"]})
 
 
-@pytest.mark.parametrize("slots", [1, 7, 64])
+@pytest.mark.parametrize(
+    "slots", [pytest.param(1, marks=pytest.mark.long), 7, pytest.param(64, marks=pytest.mark.long)]
+)
 def test_a_budget_is_kept_and_what_is_missing_is_done_when_it_is_raised(slots: int) -> None:
     whole = ended(SWEEP, "whole.sqlite")
     limited = changed(SWEEP, execution={"budget": {"calls": 31}, "max_concurrency": slots})

@@ -193,6 +193,7 @@ def _command(*arguments: str, **environment: str) -> subprocess.CompletedProcess
     )
 
 
+@pytest.mark.long
 def test_a_real_interrupt_during_an_import_ends_with_130_whatever_the_part_makes_of_it(
     parts: Path, checkout: Path
 ) -> None:
@@ -208,6 +209,7 @@ def test_a_real_interrupt_during_an_import_ends_with_130_whatever_the_part_makes
     assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
 
 
+@pytest.mark.long
 def test_a_command_ends_beside_a_thread_that_a_part_leaves_and_names_it(parts: Path, checkout: Path) -> None:
     path = parts / "parts" / "ending.py"
     added = "\nimport threading\n\ndef poll():\n    threading.Event().wait()\n\nthreading.Thread(target=poll).start()\n"

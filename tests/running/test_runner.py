@@ -80,7 +80,15 @@ def test_cycles_are_sought_seldom_while_runs_go_on_and_no_run_leaves_any(tmp_pat
     assert min(during)[0] > usual[0]
 
 
-@pytest.mark.parametrize(("slots", "lookahead"), [(1, 2), (3, None), (3, 0), (64, None), (64, 0), (64, 2)])
+@pytest.mark.parametrize(
+    ("slots", "lookahead"),
+    [
+        (1, 2),
+        (3, None),
+        (64, 0),
+        *(pytest.param(*each, marks=pytest.mark.long) for each in ((3, 0), (64, None), (64, 2))),
+    ],
+)
 def test_slots_and_lookahead_change_nothing(sequential: Results, slots: int, lookahead: int | None) -> None:
     model, watch = watched()
     spec = changed(MIXED, execution__lookahead=lookahead)
@@ -188,7 +196,9 @@ def test_a_store_that_is_cut_while_it_is_written_ends_the_sweep() -> None:
 
 
 @pytest.mark.parametrize("lookahead", [None, 0, 3])
-@pytest.mark.parametrize("number", [1, 7, 30])
+@pytest.mark.parametrize(
+    "number", [pytest.param(1, marks=pytest.mark.long), 7, pytest.param(30, marks=pytest.mark.long)]
+)
 def test_a_failed_call_stops_its_run_and_the_next_run_asks_what_is_missing(number: int, lookahead: int | None) -> None:
     spec = changed(SMALL, population={"size": 8}, interaction__steps=20, execution__lookahead=lookahead)
     model, watch = watched(fails=lambda n: n == number, latency=lambda seed: 0.001 + seed % 5 * 2e-3)
@@ -701,7 +711,9 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_impatient")
-@pytest.mark.parametrize("number", [1, 20, 70])
+@pytest.mark.parametrize(
+    "number", [pytest.param(1, marks=pytest.mark.long), 20, pytest.param(70, marks=pytest.mark.long)]
+)
 def test_a_run_that_is_taken_over_stops_no_other_and_is_finished_in_the_end(number: int) -> None:
     """A file is claimed by one process alone, so that another claim stands for what a shared database lets happen."""
     experiment = load_experiment(changed(SMALL, replicates=6))

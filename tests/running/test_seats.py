@@ -165,6 +165,7 @@ def test_a_run_that_is_stopped_while_it_waits_goes_on_with_the_same_question() -
         assert reader.waits() == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("turn", [1, 4])
 def test_a_process_that_is_killed_while_a_person_is_asked_leaves_the_wait_on_record(turn: int) -> None:
     expected = finished(CHAIN, "whole.sqlite", people=Double())

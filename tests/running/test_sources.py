@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -16,7 +17,8 @@ from opinionsim.running import replay
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results, open_store
 from tests.support.judge import Bench, BenchClassifier
-from tests.support.running import SMALL, assert_same, carry_out, changed, ended, finished, watched
+from tests.support.postgres import Server
+from tests.support.running import SMALL, assert_same, carry_out, changed, ended, finished, loaded, watched
 
 DYADIC = "interaction=dyadic"
 STORE = "sqlite:///s.sqlite"
@@ -161,12 +163,22 @@ def test_the_source_may_have_another_kind_of_interaction(kind: str) -> None:
     assert all(each.difference == "" for each in replay(results))
 
 
-@pytest.mark.parametrize("calls", [0, 30, 61, 90, 115, 131])
+@pytest.mark.parametrize("calls", [30, 115, *(pytest.param(each, marks=pytest.mark.long) for each in (0, 61, 90, 131))])
 def test_yoked_runs_and_forks_go_on_where_they_were_interrupted(calls: int) -> None:
     expected = finished(BOTH, "whole.sqlite")
     stopped = ended(changed(BOTH, execution={"budget": {"calls": calls}}), "s.sqlite", slots=3)
     assert stopped.exceeded
     assert_same(finished(BOTH, slots=2), expected, but_for=("store",))
+
+
+def test_controls_on_postgresql_go_on_where_they_were_interrupted_and_equal_those_in_a_file(
+    postgres: Server, tmp_path: Path
+) -> None:
+    url = postgres.database(str(tmp_path))
+    assert ended(changed(BOTH, execution={"budget": {"calls": 90}}), url, slots=3).exceeded
+    assert ended(BOTH, url, slots=2).made == osim.plan(load_experiment(BOTH)).calls - 90
+    assert_same(loaded(url), finished(BOTH, "whole.sqlite"), but_for=("store",))
+    assert all(each.difference == "" for each in replay(loaded(url)))
 
 
 def test_a_fork_that_was_interrupted_while_it_took_over_takes_over_the_rest() -> None:
@@ -251,7 +263,7 @@ def test_redraws_have_the_same_pairs_and_other_seeds() -> None:
     spec = changed(SPEC, replicates=2, redraws=3)
     results = finished(spec)
     runs = results.runs
-    assert runs.groupby("block").size().tolist() == [3, 3]
+    assert runs.groupby("block")["redraw"].apply(list).tolist() == [[0, 1, 2], [0, 1, 2]]
     turns = said(results, "small")
     pairs = [part[["turn", "step", "agent", "act"]].to_numpy().tolist() for _, part in turns.groupby("replicate")]
     third = len(pairs[0]) // 3
@@ -417,3 +429,16 @@ def test_what_judges_said_of_a_history_is_paid_for_once(monkeypatch: pytest.Monk
     fork_id = str(results.runs.query("cell != @DYADIC")["run_id"].iloc[0])
     source_id = str(results.runs.query("cell == @DYADIC")["run_id"].iloc[0])
     assert results.prompt(fork_id, 3) == results.prompt(source_id, 3)
+
+
+def test_further_replicates_put_a_new_run_in_the_place_of_the_yoked_one_whose_counterparts_changed() -> None:
+    """Its counterparts were in the first replicate, after the last; redraws that are no longer named stay."""
+    yoked = {"kind": "yoked", "steps": STEPS, "source": {"cell": DYADIC}}
+    spec = {**SPEC, "sweep": {"interaction": [SPEC["interaction"], yoked]}}
+    finished(changed(spec, replicates=2, redraws=2))
+    results = finished(changed(spec, replicates=3))
+    runs = results.runs.groupby("cell")["replicate"].value_counts().sort_index()
+    assert runs.loc[DYADIC].to_dict() == {0: 2, 1: 2, 2: 1}
+    assert runs.loc["interaction=yoked"].to_dict() == {0: 2, 1: 1, 2: 1}
+    with open_store(results.url, write=False) as store:
+        assert not list(store.damage())

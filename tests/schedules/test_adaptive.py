@@ -11,7 +11,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from pydantic import ValidationError
 from scipy.stats import chisquare
 
@@ -37,6 +37,7 @@ from opinionsim.schedules import (
     tie_changes,
     with_probes,
 )
+from tests.support.examples import examples
 
 NAN = float("nan")
 SCALE = (-2.0, -1.0, 0.0, 1.0, 2.0)
@@ -190,7 +191,7 @@ def test_who_has_no_opinion_is_as_far_away_as_others_are_on_average(choose: str)
     assert len(nobody) == 60
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.sampled_from([5, nx.path_graph(5), nx.star_graph(4), nx.DiGraph([(0, 1), (1, 2), (2, 0), (3, 0), (4, 3)])]),
     st.lists(st.sampled_from(SCALE), min_size=5, max_size=5),
@@ -264,7 +265,7 @@ def _ties(graph: nx.Graph) -> set[tuple[int, int]]:
     return ties if graph.is_directed() else ties | {(v, u) for u, v in ties}
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     st.sampled_from(GRAPHS),
     st.lists(st.sampled_from([*SCALE, NAN]), min_size=7, max_size=7),
@@ -427,7 +428,7 @@ def _shown(schedule: Any, rate: Callable[[Turn], float] = lambda turn: NAN) -> l
     return shown
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.sampled_from([5, nx.path_graph(5), nx.star_graph(4), nx.DiGraph([(0, 1), (1, 2), (2, 0), (3, 0), (4, 3)])]),
     st.sampled_from(["similarity", "recency", "random"]),

@@ -38,6 +38,7 @@ from opinionsim.schedules import (
     IndependentReports,
     Interaction,
     Outcomes,
+    Placebo,
     RememberedReports,
     Schedule,
     Setting,
@@ -123,6 +124,23 @@ def test_exposure_at_random_is_uniform_over_agents_and_messages() -> None:
     # Chi-square over 12 cells, 11 degrees of freedom: 99.9 % quantile 31.3.
     assert len(counts) == 12
     assert sum((count - 1_000) ** 2 / 1_000 for count in counts.values()) < 31.3
+
+
+@pytest.mark.parametrize("messages", [None, NEWS])
+def test_nobody_is_shown_an_off_topic_post_again_before_all_of_them(messages: tuple[str, ...] | None) -> None:
+    schedule = _static(Placebo(steps=400, messages=messages), 4)
+    posts = list(schedule.externals)
+    read = {
+        agent: [turn.reads[0] for turn in schedule.turns() if (turn.agent, turn.act) == (agent, "review")]
+        for agent in range(4)
+    }
+    for shown in read.values():
+        rounds = [shown[start : start + len(posts)] for start in range(0, len(shown), len(posts))]
+        assert len(rounds) > 2
+        assert all(len(set(each)) == len(each) for each in rounds)
+        assert rounds[0] != rounds[1]
+    pairs = [(turn.step, turn.agent, turn.act) for turn in _dyads(4, 400).turns()]
+    assert [(turn.step, turn.agent, turn.act) for turn in schedule.turns()] == pairs
 
 
 def test_who_is_exposed_does_not_depend_on_the_order_of_messages() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import PrivateAttr
@@ -20,6 +20,7 @@ from opinionsim.llm import ScriptedChatModel
 from opinionsim.messages import Message
 from opinionsim.schedules import AnySchedule, Interaction, Setting, Turn, outline, read_question, same_question
 from opinionsim.testing import ScheduleContract
+from tests.support.examples import examples
 from tests.support.running import assert_same, carry_out
 
 EXAMPLES = tuple(f"Should the town build {thing}?" for thing in "abcdefghijkl")
@@ -114,7 +115,7 @@ def test_each_turn_shows_ten_different_examples_in_an_order_of_its_own() -> None
     assert turns != list(outline(_schedule(seed=2, count=200)))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     decisions=st.lists(st.sampled_from([None, "A?", "a?", "B?", "C?", "D?"]), min_size=12, max_size=12),
     count=st.integers(1, 5),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from opinionsim.dialogue import (
     ENDINGS,
@@ -24,6 +24,7 @@ from opinionsim.dialogue import (
 from opinionsim.errors import Rejected, SpecError
 from opinionsim.messages import Message
 from opinionsim.schedules import ANALYZER, MODERATOR, AnySchedule, RoomInteraction, Setting, Turn, outline
+from tests.support.examples import examples
 
 # -- who speaks next -----------------------------------------------------------------------------------------
 
@@ -42,7 +43,7 @@ def floors(draw: st.DrawFn) -> Floor:
     return Floor(tuple(range(size)), seats, every, unheard)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(floors(), st.data())
 def test_the_rules_hold_whatever_is_proposed_or_timed_out(floor: Floor, data: st.DataObject) -> None:
     assert not Floor.problem(len(floor.speakers), len(floor.seats), floor.every)
@@ -361,7 +362,7 @@ ANYTHING = st.tuples(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(ANYTHING, st.randoms(use_true_random=False))
 def test_the_outline_holds_the_most_turns_of_each_act_whatever_is_said(made: tuple[Any, ...], random: Any) -> None:
     size, people, steps, analyze, led = made

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
 from opinionsim.engine import Engine
@@ -17,6 +17,7 @@ from opinionsim.errors import SpecError
 from opinionsim.messages import Message, Reply
 from opinionsim.schedules import AdaptiveSchedule, Setting, SimilarityDyads, Turn
 from opinionsim.testing import run_virtual
+from tests.support.examples import examples
 
 NAN = float("nan")
 
@@ -127,7 +128,7 @@ def test_measured_opinions_are_acted_on() -> None:
     assert converted == {0, 1, 2, 3}
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.sampled_from([5, nx.path_graph(5), nx.star_graph(4), nx.DiGraph([(0, 1), (1, 2), (2, 0), (3, 0), (4, 3)])]),
     st.lists(st.sampled_from([-2.0, -1.0, 0.0, 1.0, 2.0]), min_size=5, max_size=5),

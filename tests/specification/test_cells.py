@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from opinionsim.data import data_folder
 from opinionsim.errors import SpecError
 from opinionsim.planning import plan, preview
 from opinionsim.specification import Experiment, ExperimentSpec, load_experiment
+from tests.support.examples import examples
 
 BASE: dict[str, Any] = {
     "name": "small",
@@ -379,7 +380,7 @@ def _flat(spec: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(spec=_SPECS, rnd=st.randoms(use_true_random=False))
 def test_identity_does_not_depend_on_the_spelling(
     tmp_path_factory: pytest.TempPathFactory, spec: dict[str, Any], rnd: Any

@@ -99,7 +99,7 @@ _CLUSTERS = ["clusters", "effective_clusters", "largest_cluster"]
 
 
 @pytest.mark.parametrize("network", ["complete", {"kind": "watts-strogatz", "k": 6, "p": 0.1}])
-@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, [0.4] * 30 + [1.0] * 30])
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, pytest.param([0.4] * 30 + [1.0] * 30, marks=pytest.mark.long)])
 def test_clusters_at_rest_are_those_of_longer_runs(network: Any, epsilon: Any) -> None:
     common = {"network": network, "n": 60, "seed": 2, "replicates": 4, "epsilon": epsilon, "record_every": 20_000}
     # On a network clusters that no tie joins may lie as near as a cluster may be wide, so that narrow ones are asked.
@@ -260,8 +260,10 @@ def _panels(n: int, q: int, independence: float) -> np.ndarray:
     ("model", "n", "high", "settings", "chain", "each"),
     [
         ("voter", 50, 0.2, {}, _voters(50), 50),
-        ("majority", 31, 0.5, {"r": 5}, _majorities(31, 5), 7),
-        ("q-voter", 100, 0.5, {"q": 3, "independence": 0.02}, _panels(100, 3, 0.02), 100),
+        pytest.param("majority", 31, 0.5, {"r": 5}, _majorities(31, 5), 7, marks=pytest.mark.long),
+        pytest.param(
+            "q-voter", 100, 0.5, {"q": 3, "independence": 0.02}, _panels(100, 3, 0.02), 100, marks=pytest.mark.long
+        ),
     ],
 )
 def test_times_are_those_of_the_chain(

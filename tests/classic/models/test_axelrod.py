@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, given, strategies as st
 
 from opinionsim.classic import ClassicOpinionModel, simulate, sweep, transition
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
+from tests.support.examples import examples
 
 pytestmark = pytest.mark.long
 
@@ -113,7 +114,7 @@ edges = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda e
 cultures = st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=6, max_size=6)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(cultures, st.none() | edges, st.booleans())
 def test_rest_is_that_of_the_definition(given_cultures: list[list[int]], ties: Any, weighted: bool) -> None:
     network = Network.of(6)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from opinionsim.classic import Process, find_model, set_up, simulate, transition
 from opinionsim.networks import Network
+from tests.support.examples import examples
 
 MODEL = find_model("hegselmann-krause")
 
@@ -40,7 +41,7 @@ def test_ranks_are_pairs(n, epsilon) -> None:
         np.testing.assert_allclose(process.advance(1)[0], expected, rtol=0, atol=1e-14)
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(
     values=st.lists(st.integers(0, 40), min_size=2, max_size=25),
     epsilon=st.integers(0, 41),

@@ -53,6 +53,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.long
 def test_a_seed_is_enough() -> None:
     """NDlib 6.0.1: several models take no seed, or take it and choose partners by another generator."""
     here = [hashlib.sha256(simulate(name, 12, steps=3, seed=5, replicates=2).opinions.tobytes()).hexdigest()

@@ -157,6 +157,7 @@ def test_a_run_depends_on_its_point_and_replicate_and_on_nothing_else(network: A
         np.testing.assert_array_equal(joined[name], joined[f"{name}_other"])
 
 
+@pytest.mark.long
 def test_measures_of_many_runs_are_to_the_bit_those_of_each() -> None:
     names = [name for name in METRICS if name != "dip"]
     for network in (None, SMALL_WORLD, {"kind": "ring", "k": 4}):
@@ -168,6 +169,7 @@ def test_measures_of_many_runs_are_to_the_bit_those_of_each() -> None:
             assert not any(run.error for run in together)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("model", "network"), [("deffuant", None), ("voter", SMALL_WORLD), ("holme-newman", SMALL_WORLD)]
 )
