@@ -26,7 +26,6 @@ from opinionsim.schedules._consensus_selections import (
     rows_of as rows_of,
     selections as selections,
 )
-from opinionsim.schedules._critical_path import CriticalPath as CriticalPath, critical_path as critical_path
 from opinionsim.schedules._dyadic import Dyads as Dyads, GivenDyads as GivenDyads
 from opinionsim.schedules._events import (
     Event as Event,
