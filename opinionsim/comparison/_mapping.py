@@ -41,7 +41,7 @@ class PanelMapping(DocumentModel):
     topic: str | None = None
     """Column of the topic that opinions are about; null for a single one."""
     claims: dict[str, dict[Literal["for", "against"], str]] = Field(default_factory=dict)
-    """By topic, or by the name of the panel, the statement that people rated, and the one worded the other way round."""
+    """By topic, or by the name of the panel, the statement that people rated, and that worded the other way round."""
     wave: str | None = None
     """Column of the wave, a number that grows; null where one row has all of a person."""
     order: str | None = None

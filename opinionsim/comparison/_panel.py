@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -214,7 +214,8 @@ def _specification(
     if len(set(slugs.values())) < len(slugs):
         slugs = {topic: f"topic-{place}" for place, topic in enumerate(slugs)}
 
-    def axes(topic: str, size: int, conditions: Iterable[tuple[str, str]], units: list[int]) -> dict[str, list[Any]]:
+    def axes(cell: Any, own: list[int]) -> dict[str, list[Any]]:
+        topic, size, conditions = cell
         claims = mapping.claims.get(topic) or {"for": topic}
         definition = {"name": slugs[topic], "title": topic, "claims": claims, "masked": False}
         factors = dict(conditions)
@@ -222,7 +223,7 @@ def _specification(
             "topic": [{"label": slugs[topic], "definition": definition, "framing": "for"}],
             **{f"interaction.conditions.{factor}": [value] for factor, value in factors.items()},
             **({"population.size": [size]} if len(sizes) > 1 else {}),
-            "interaction": [{**record, "units": units, "conditions": factors}],
+            "interaction": [{**record, "units": sorted(own), "conditions": factors}],
         }
 
     return {
@@ -232,7 +233,7 @@ def _specification(
         "population": {"size": max(sizes), "initial_opinions": "none"},
         "scale": {"points": list(mapping.scale.points), "labels": list(mapping.scale.labels)},
         "measurement": {"instruments": list(instruments)},
-        "sweep": [axes(*cell, sorted(found)) for cell, found in cells.items()],
+        "sweep": [axes(*each) for each in cells.items()],
     }
 
 
@@ -341,7 +342,7 @@ class _Rows:
         if text or rating is not None:
             ofs = {} if rating is None else {STANCE: rating, **others, RETEST: again}
             kind = row[mapping.kind] if mapping.kind else ""
-            kind = mapping.kinds.get(kind, kind)  # type: ignore[assignment, arg-type]
+            kind = mapping.kinds.get(kind, kind)
             if kind and kind not in RECORDED_KINDS:
                 raise SpecError(
                     f"row {place}: {mapping.kind!r} is {kind!r}; valid: {', '.join(RECORDED_KINDS)}, or give kinds"
@@ -367,7 +368,7 @@ def _records(rows: Sequence[Mapping[str, str]], mapping: PanelMapping) -> list[_
     """The records of all units and topics; waves become steps, from 0."""
     reader, records = _Rows(mapping), dict[tuple[str, str], _Record]()
     rated: set[tuple[str, ...]] = set()
-    latest: dict[tuple[str, str, str], tuple[float, float]] = {}
+    latest: dict[tuple[str, ...], tuple[float, float]] = {}
     ordered: dict[tuple[str, str], list[tuple[float, float, int, _Said]]] = defaultdict(list)
     for place, row in enumerate(rows, 1):
         for column in filter(None, (mapping.person, mapping.group, mapping.topic)):
@@ -381,8 +382,8 @@ def _records(rows: Sequence[Mapping[str, str]], mapping: PanelMapping) -> list[_
         if record.conditions != factors:
             odd = next(name for name, value in factors.items() if record.conditions[name] != value)
             raise SpecError(
-                f"row {place}: the condition {odd!r} is {factors[odd]!r}, and {record.conditions[odd]!r} in another row "
-                f"of unit {unit!r}; a condition is one of the unit and topic, so name it as an attribute or leave it out"
+                f"row {place}: the condition {odd!r} is {factors[odd]!r}, and {record.conditions[odd]!r} in another "
+                f"row of unit {unit!r}; name it as an attribute, for a condition holds for a unit and topic"
             )
         told = {column: row[column] for column in mapping.attributes if row[column]}
         record.people.setdefault(person, {}).update(told)
@@ -406,9 +407,9 @@ def _records(rows: Sequence[Mapping[str, str]], mapping: PanelMapping) -> list[_
                 rated.add(key)
             ordered[unit, topic].append((said.step, order, place, said))
     waves = {step: number for number, step in enumerate(sorted({each[0] for own in ordered.values() for each in own}))}
-    for key, own in ordered.items():
+    for which, own in ordered.items():
         own.sort(key=lambda each: each[:3])
-        records[key[0], key[1]].said = [said._replace(step=waves[step]) for step, _, _, said in own]
+        records[which].said = [said._replace(step=waves[step]) for step, _, _, said in own]
     found = [record for record in records.values() if any(STANCE in said.ratings for said in record.said)]
     if not found:
         raise SpecError(f"the table has no rating in {', '.join(mapping.ratings)}; a panel needs at least one")

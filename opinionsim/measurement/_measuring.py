@@ -185,7 +185,9 @@ class Measuring:
         if instrument.classifier.name != RECORDED:
             return _told(instrument, text, about)
         entry = self._calls.journal.lookup(imported_rating(text.site.index, instrument.variable))
-        return _estimate(instrument.scale, math.nan if entry is None else float(entry.text))
+        if entry is None:
+            return Estimate(math.nan, (math.nan,) * len(instrument.scale), math.nan)
+        return _estimate(instrument.scale, float(entry.text))
 
     async def _settle(
         self, instrument: Instrument, text_of: Callable[[int], Text], urgent: bool, priority: float, key: OpinionKey

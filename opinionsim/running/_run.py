@@ -48,8 +48,8 @@ def under_way(
     """Carry out an experiment while the block lasts; parameters and errors are those of :func:`run`.
 
     `loaded` gives models, seats and classifiers that are loaded already, instead of `chat_model` and `people`; a run
-    with seats stays pending until ``await ready(run_id)`` returns. `records` has the entries of records of people, by run
-    id, :data:`SOURCE` last.
+    with seats stays pending until ``await ready(run_id)`` returns. `records` has the entries of records of people,
+    :data:`SOURCE` last, by run id.
 
     Yields
     ------
