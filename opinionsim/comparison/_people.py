@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 _RESAMPLES, _NORMAL, _DRAWS = 400, 1.959964, 10
 #: Reliabilities of one rating between which its slope is corrected where nobody was asked again.
 _RELIABILITIES = (0.7, 0.8, 0.9)
+#: People who were asked again, as a column, and what is said where there are some, and where there are none.
+_AGAIN = "people, asked again"
+_CEILING = f"`{_AGAIN}` had read nothing in between: nobody who predicts people can be expected to do better."
+_NO_CEILING = (
+    "Nobody was asked again without having read anything, so no ceiling is known; the slope of people is corrected for a "
+    "range of reliabilities of the first rating."
+)
 _KEYS = ("topic", "unit", "agent", "step")
 
 
@@ -52,7 +59,7 @@ def updates(results: Results) -> pd.DataFrame:
     """
     runs = results.runs.drop_duplicates("run_id")
     people = runs[runs["interaction"] == "recorded"]
-    factors = [name for name in runs if name.startswith("sweep.interaction.conditions.")]
+    factors = [name for name in map(str, runs) if name.startswith("sweep.interaction.conditions.")]
     told = people[["run_id", "replicate", "n_agents", "framing", *factors]].rename(columns={"replicate": "unit"})
     own = results.opinions[["run_id", "variable", "turn", "agent", "step", "value"]].merge(
         told.assign(topic=people["topic"]), on="run_id"
@@ -132,7 +139,7 @@ def people_table(results: Results, *, cutoffs: Mapping[str, date] | None = None)
     Returns
     -------
     Table
-        Its frame has one row a ``measure`` and ``of`` with ``value``, ``low``, ``high``, the number of updates ``n`` and
+        Its frame has one row a ``measure`` and ``of`` with ``value``, ``low``, ``high``, the number ``n`` of updates and
         ``evidence``. Intervals are 1.96 bootstrap standard errors to either side, units resampled with all their
         updates; the fits are not repeated.
 
@@ -197,7 +204,7 @@ class _Measuring:
         of_people = {"log score": known, "log score, with topic": topics, "log score of shares alone": alone}
         yield "people", _Column(self._last[:, None], "human", of_people)
         if RETEST in self._table:
-            yield "people, asked again", _Column(self._places(RETEST)[:, None], "human", {})
+            yield _AGAIN, _Column(self._places(RETEST)[:, None], "human", {})
         listed = set(self._table.columns) - {*_KEYS, "run_id", "turn", "first", "last", "group", RETEST, "twins"}
         models = [name for name in sorted(listed) if self._table[name].dtype.kind == "f"]
         for name in [*models, *(["twins"] if "twins" in self._table else [])]:
@@ -237,17 +244,22 @@ class _Measuring:
         group = (np.repeat(self._group, d) * d + np.tile(np.arange(d), n))[there]
         x, y = self._points[first], self._points[place]
         change, total = y - x, w.sum()
-        centred = x - w @ x / total
+
+        def mean(values: np.ndarray) -> float:
+            # Not by a product of vectors, whose last digits depend on the number of threads.
+            return float((w * values).sum() / total)
+
+        centred = x - mean(x)
         found = {
-            "share that changed": float(w @ (place != first) / total),
-            "mean |change|": float(w @ np.abs(change) / total),
-            "mean change": float(w @ change / total),
-            "slope of change on first opinion": float((w * centred) @ change / ((w * centred) @ centred)),
+            "share that changed": mean(place != first),
+            "mean |change|": mean(np.abs(change)),
+            "mean change": mean(change),
+            "slope of change on first opinion": mean(centred * change) / mean(centred**2),
             "variance ratio within groups": _variance(y, w, group) / _variance(x, w, group),
         }
         for position, point in enumerate(self._points):
-            at = w * (first == position)
-            found[f"change from {point:g}"] = float(at @ change / at.sum()) if at.sum() else np.nan
+            share = mean(at := first == position)
+            found[f"change from {point:g}"] = mean(at * change) / share if share else np.nan
         if self._groups:
             found["share of groups that converged"] = _converged(x, y, w, group)
         if column.last is not self._last and not np.array_equal(place, people):
@@ -257,21 +269,21 @@ class _Measuring:
             found["distance of transitions from people's"] = float(np.abs(joint).sum() / 2)
             found["Wasserstein distance of last opinions"] = self._moved(topic, place, people, w)
             guess = place if column.guess is None else np.repeat(column.guess, d)[there]
-            found["share of guesses that are right"] = float(w @ (guess == people) / total)
-            found["mean error of a guess"] = float(w @ np.abs(self._points[guess] - self._points[people]) / total)
+            found["share of guesses that are right"] = mean(guess == people)
+            found["mean error of a guess"] = mean(np.abs(self._points[guess] - self._points[people]))
         for measure, scores in column.scores.items():
-            found[measure] = float(weights @ scores / weights.sum())
+            found[measure] = float((weights * scores).sum() / weights.sum())
         return found
 
     def _shares(self, values: np.ndarray, w: np.ndarray, size: int) -> np.ndarray:
-        return np.bincount(values, weights=w, minlength=size) / w.sum()
+        return np.asarray(np.bincount(values, weights=w, minlength=size) / w.sum())
 
     def _moved(self, topic: np.ndarray, place: np.ndarray, people: np.ndarray, w: np.ndarray) -> float:
-        """Wasserstein-1 distance of last opinions within topics, in points of the scale, by their numbers of updates."""
+        """Wasserstein-1 distance of last opinions within topics, in points of the scale; topics count by updates."""
         k, size = self._k, (int(self._topic.max()) + 1) * self._k
         gap = self._shares(topic * k + place, w, size) - self._shares(topic * k + people, w, size)
         below = np.abs(gap.reshape(-1, k).cumsum(axis=1))[:, :-1]
-        return float((below @ np.diff(self._points)).sum())
+        return float((below * np.diff(self._points)).sum())
 
 
 def _variance(values: np.ndarray, w: np.ndarray, group: np.ndarray) -> float:
@@ -295,7 +307,7 @@ def _converged(x: np.ndarray, y: np.ndarray, w: np.ndarray, group: np.ndarray) -
     apart = before > 1e-9
     n = np.bincount(group)
     counts = np.where(apart, size / np.maximum(n, 1), 0.0)
-    return float(counts @ (after < before - 1e-9) / counts.sum()) if counts.sum() else np.nan
+    return float((counts * (after < before - 1e-9)).sum() / counts.sum()) if counts.sum() else np.nan
 
 
 def _corrected(frame: pd.DataFrame) -> pd.DataFrame:
@@ -315,7 +327,7 @@ def _corrected(frame: pd.DataFrame) -> pd.DataFrame:
 def _printed(results: Results, frame: pd.DataFrame, n_units: int, cutoffs: Mapping[str, date]) -> Table:
     """The table, measures in rows."""
     ofs, measures = list(dict.fromkeys(frame["of"])), list(dict.fromkeys(frame["measure"]))
-    cells = {(row.measure, row.of): _cell(row.value, row.low, row.high) for row in frame.itertuples()}
+    cells = {(measure, of): _cell(*numbers) for measure, of, *numbers in frame.iloc[:, :5].itertuples(index=False)}
     models = [of for of in ofs if of in cutoffs or (frame.loc[frame["of"] == of, "evidence"] == "model").any()]
     collected = results.manifest["spec"]["sweep"][0]["interaction"][0].get("collected")
     dates = {of: str(cutoffs.get(of, "no cutoff given")) for of in models}
@@ -328,10 +340,7 @@ def _printed(results: Results, frame: pd.DataFrame, n_units: int, cutoffs: Mappi
         "Log scores are in nats an update, of people's next opinions, for units that were not fitted to: of people by "
         "shares of each next opinion for each first one, of a model by shares for each of its answers. Answers of "
         "equations are drawn from their distributions, but for persistence, which stays put.",
-        "Where nobody was asked again without having read anything, no ceiling is known: the slope is shown for a range "
-        "of reliabilities of a rating."
-        if not any(of == "people, asked again" for of in ofs)
-        else "`people, asked again` had read nothing in between: nobody who predicts them can be expected to do better.",
+        _CEILING if _AGAIN in ofs else _NO_CEILING,
         _known(collected, cutoffs, models),
     )
     statement = evidence_statement(frame["evidence"])

@@ -94,7 +94,7 @@ def equations(
         weights = np.exp(logits - logits.max())
         weights /= weights.sum()
         found = weights[0] * stays + weights[1] / k
-        return found if moved is None else found + weights[2] * _rounded(points, moved, width)
+        return np.asarray(found if moved is None else found + weights[2] * _rounded(points, moved, width))
 
     kinds: dict[str, tuple[list[float], Callable[[np.ndarray], Predicted]]] = {
         "persistence": ([1.0], lambda p: blended(np.array([p[0], 0.0]), None, 0.0)),
