@@ -15,7 +15,6 @@ from opinionsim.opinions import OpinionScale
 
 _PANELS = Path(__file__).parent / "panels"
 
-Kind = Literal["post", "report", "response", "speech", "opinion", "probe", "self-report"]
 _Columns = Annotated[tuple[str, ...], Field(strict=False)]
 
 
@@ -49,7 +48,7 @@ class PanelMapping(DocumentModel):
     kind: str | None = None
     """Column of the kind of text; null takes `post` for a text without a rating, `report` for one with a rating, and
     `self-report` for a rating alone."""
-    kinds: dict[str, Kind] = Field(default_factory=dict)
+    kinds: dict[str, str] = Field(default_factory=dict)
     """Kind of text for each value of `kind` that is none itself."""
     text: str | None = None
     """Column of what was said."""

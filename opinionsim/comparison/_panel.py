@@ -5,26 +5,26 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opinionsim.background import call_soon
 from opinionsim.comparison._mapping import PanelMapping, load_panel_mapping
 from opinionsim.errors import SpecError
 from opinionsim.llm import Entry, EntryKey
 from opinionsim.measurement import SELF_REPORT, STANCE, imported_rating
 from opinionsim.messages import printable
-from opinionsim.running import SOURCE, default_store, under_way
-from opinionsim.schedules import RECORDED_KINDS
-from opinionsim.specification import Experiment, load_experiment
-from opinionsim.store import Results, load
+from opinionsim.running import SOURCE, run
+from opinionsim.schedules import RecordedPeople
+from opinionsim.specification import load_experiment
 from opinionsim.streams import canonical_json, digest
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from opinionsim.store import Results
 
 #: Variable of the first rating asked again.
 RETEST = "retest"
@@ -55,11 +55,6 @@ class _Record:
     people: dict[str, dict[str, str]] = field(default_factory=dict)
     said: list[_Said] = field(default_factory=list)
 
-    @property
-    def cell(self) -> tuple[str, int, tuple[tuple[str, str], ...]]:
-        """What tells its cell of the design from others: topic, number of people, and conditions."""
-        return self.topic, len(self.people), tuple(self.conditions.items())
-
     def content(self) -> tuple[list[list[Any]], dict[str, str], list[_Said]]:
         """Turns as step, agent, kind and reads; messages from outside by name; and what was said in each turn.
 
@@ -67,7 +62,7 @@ class _Record:
         """
         agents = {person: agent for agent, person in enumerate(self.people)}
         reached: dict[str, list[int | str]] = defaultdict(list)
-        rated, heard = dict.fromkeys(agents, 0), dict.fromkeys(agents, 0)
+        rated, heard = Counter[str](), Counter[str]()
         turns: list[list[Any]] = []
         outside: dict[str, str] = {}
         published: list[_Said] = []
@@ -96,16 +91,17 @@ class _Record:
             published.append(each)
         return turns, outside, published
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> list[Entry]:
         """The entries of its journal, the one that says which turns there are last."""
         turns, outside, published = self.content()
+        entries = []
         for turn, ((step, agent, kind, _), said) in enumerate(zip(turns, published, strict=True)):
             found = {EntryKey(turn, "reply", 0): said.text}
             found |= {imported_rating(turn, variable): repr(rating) for variable, rating in said.ratings.items()}
-            for key, text in found.items():
-                yield Entry(key, step, agent, kind, "", text, source="import")
-        people = [[person, told, None] for person, told in self.people.items()]
-        yield Entry(SOURCE, 0, 0, "", "", json.dumps([people, turns, outside], ensure_ascii=False), source="import")
+            entries += [Entry(key, step, agent, kind, "", text, source="import") for key, text in found.items()]
+        taken = [[[person, told, None] for person, told in self.people.items()], turns, outside]
+        last = json.dumps(taken, ensure_ascii=False)
+        return [*entries, Entry(SOURCE, 0, 0, "", "", last, source="import")]
 
 
 def import_panel(
@@ -151,25 +147,10 @@ def import_panel(
     """
     chosen = mapping if isinstance(mapping, PanelMapping) else load_panel_mapping(mapping)
     records = _records(_rows(table, chosen), chosen)
-    experiment = load_experiment(_specification(records, chosen, name or chosen.name, instruments))
     units = {unit: number for number, unit in enumerate(dict.fromkeys(each.unit for each in records))}
-    planned = {(_cell_of(run.spec), run.replicate): run.run_id for run in experiment.runs}
-    taken = {planned[_key(each), units[each.unit]]: list(each.entries()) for each in records}
-    return _carried_out(experiment, store, taken)
-
-
-def _carried_out(experiment: Experiment, store: str | Path | None, records: dict[str, list[Entry]]) -> Results:
-    with under_way(experiment, store, records=records) as (runner, future):
-        try:
-            future.result()
-        except KeyboardInterrupt:
-            call_soon(runner.stop)
-            future.result()
-            raise
-    return load(str(store or default_store(experiment)), experiment.spec.name)
-
-
-# -- the specification -------------------------------------------------------------------------------------
+    experiment = load_experiment(_specification(records, units, chosen, name or chosen.name, instruments))
+    planned = {(each.cell.axes["topic"], each.replicate): each.run_id for each in experiment.runs}
+    return run(experiment, store, records={planned[each.topic, units[each.unit]]: each.entries() for each in records})
 
 
 def _slug(text: str) -> str:
@@ -177,68 +158,47 @@ def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "panel"
 
 
-def _key(record: _Record) -> tuple[str, int, str]:
-    topic, size, conditions = record.cell
-    return topic, size, canonical_json(dict(conditions))
-
-
-def _cell_of(spec: Any) -> tuple[str, int, str]:
-    return spec.topic.definition["title"], spec.size, canonical_json(spec.interaction.conditions)
-
-
 def _specification(
-    records: Sequence[_Record], mapping: PanelMapping, name: str, instruments: Sequence[Mapping[str, Any]]
+    records: Sequence[_Record],
+    units: Mapping[str, int],
+    mapping: PanelMapping,
+    name: str,
+    instruments: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """The specification of the experiment that the records make."""
-    units = {unit: number for number, unit in enumerate(dict.fromkeys(each.unit for each in records))}
-    cells: dict[Any, list[int]] = defaultdict(list)
-    steps = sorted({said.step for each in records for said in each.said if STANCE in said.ratings})
-    kinds: dict[str, set[str]] = defaultdict(set)
+    cells: dict[tuple[str, int, tuple[tuple[str, str], ...]], list[int]] = defaultdict(list)
     for each in records:
-        cells[each.cell].append(units[each.unit])
-        for said in each.said:
-            for variable in said.ratings:
-                kinds[variable].add(said.kind)
+        cells[each.topic, len(each.people), tuple(each.conditions.items())].append(units[each.unit])
+    rated = {(variable, said.kind, said.step) for each in records for said in each.said for variable in said.ratings}
+    variables = [STANCE, *sorted({variable for variable, _, _ in rated} - {STANCE})]
     content = [mapping.model_dump(mode="json"), [[each.unit, each.topic, *each.content()] for each in records]]
     record = {
         "label": "people",
         "kind": "recorded",
         "content": digest(canonical_json(content)),
-        "steps": max((said.step for each in records for said in each.said), default=0),
-        "rated": steps,
-        "ratings": {variable: sorted(found) for variable, found in sorted(kinds.items(), key=_stance_first)},
+        "steps": max(said.step for each in records for said in each.said),
+        "rated": sorted({step for variable, _, step in rated if variable == STANCE}),
+        "ratings": {name: sorted({kind for variable, kind, _ in rated if variable == name}) for name in variables},
         "collected": mapping.collected,
     }
     sizes = {size for _, size, _ in cells}
-    slugs = {topic: _slug(topic) for topic, _, _ in cells}
-    if len(set(slugs.values())) < len(slugs):
-        slugs = {topic: f"topic-{place}" for place, topic in enumerate(slugs)}
-
-    def axes(cell: Any, own: list[int]) -> dict[str, list[Any]]:
-        topic, size, conditions = cell
+    grids = []
+    for (topic, size, conditions), own in cells.items():
         claims = mapping.claims.get(topic) or {"for": topic}
-        definition = {"name": slugs[topic], "title": topic, "claims": claims, "masked": False}
-        factors = dict(conditions)
-        return {
-            "topic": [{"label": slugs[topic], "definition": definition, "framing": "for"}],
-            **{f"interaction.conditions.{factor}": [value] for factor, value in factors.items()},
-            **({"population.size": [size]} if len(sizes) > 1 else {}),
-            "interaction": [{**record, "units": sorted(own), "conditions": factors}],
-        }
-
+        definition = {"name": _slug(topic), "title": topic, "claims": claims, "masked": False}
+        grid: dict[str, list[Any]] = {"topic": [{"label": topic, "definition": definition, "framing": "for"}]}
+        grid |= {f"interaction.conditions.{factor}": [value] for factor, value in conditions}
+        grid |= {"population.size": [size]} if len(sizes) > 1 else {}
+        grids.append({**grid, "interaction": [{**record, "units": sorted(own), "conditions": dict(conditions)}]})
     return {
         "name": name,
         "description": "; ".join(filter(None, (mapping.source, mapping.licence))),
         "replicates": len(units),
         "population": {"size": max(sizes), "initial_opinions": "none"},
-        "scale": {"points": list(mapping.scale.points), "labels": list(mapping.scale.labels)},
+        "scale": {"points": mapping.scale.points, "labels": mapping.scale.labels},
         "measurement": {"instruments": list(instruments)},
-        "sweep": [axes(*each) for each in cells.items()],
+        "sweep": grids,
     }
-
-
-def _stance_first(item: tuple[str, Any]) -> tuple[bool, str]:
-    return item[0] != STANCE, item[0]
 
 
 # -- the table ---------------------------------------------------------------------------------------------
@@ -249,16 +209,12 @@ def _rows(table: pd.DataFrame | str | Path, mapping: PanelMapping) -> list[dict[
     import pandas as pd
 
     frame = table if isinstance(table, pd.DataFrame) else _read(Path(table))
-    if absent := [column for column in mapping.columns if column not in frame.columns]:
+    present, columns = list(map(str, frame.columns)), list(mapping.columns)
+    if absent := [column for column in columns if present.count(column) != 1]:
         raise SpecError(
-            f"the mapping {mapping.name!r} names {', '.join(map(repr, absent))}, which the table lacks; it has "
-            f"{', '.join(map(str, frame.columns))}"
+            f"the mapping {mapping.name!r} names {', '.join(map(repr, absent))}, which the table must have once; it "
+            f"has {', '.join(present)}"
         )
-    if twice := sorted({str(column) for column in frame.columns[frame.columns.duplicated()]}):
-        raise SpecError(f"the table has the column {twice[0]!r} twice; give columns names of their own")
-    if frame.empty:
-        raise SpecError("the table has no rows; a panel needs at least one person with a rating")
-    columns = list(mapping.columns)
     return [dict(zip(columns, map(_spelled, row), strict=True)) for row in frame[columns].itertuples(index=False)]
 
 
@@ -280,137 +236,114 @@ def _spelled(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else printable(str(value)).strip()
 
 
-class _Rows:
-    """Reads rows of a table by a mapping; errors name row and column, rows from 1."""
+class _Row:
+    """One row of a table, read by a mapping; errors name row and column, rows from 1."""
 
-    def __init__(self, mapping: PanelMapping) -> None:
-        self._mapping, self._scale = mapping, mapping.scale
-        self._ends = self._scale.highest + self._scale.lowest
+    def __init__(self, cells: Mapping[str, str], place: int, mapping: PanelMapping) -> None:
+        self._cells, self._place, self._mapping = cells, place, mapping
+        self.turned = any(cells[column] in values for column, values in mapping.reversed.items())
+        self._ends = mapping.points[0] + mapping.points[-1]
 
-    def number(self, row: Mapping[str, str], place: int, column: str) -> float:
-        """A number; NaN for an empty cell."""
-        try:
-            found = float(row[column] or "nan")
-        except ValueError:
-            found = math.inf
-        if math.isinf(found):
-            raise SpecError(f"row {place}: {column!r} is {row[column]!r}; it must be a number or empty")
+    def error(self, problem: str) -> SpecError:
+        """An error about the row."""
+        return SpecError(f"row {self._place}: {problem}")
+
+    def cell(self, column: str | None, *, needed: bool = False) -> str:
+        """The text of a column; empty without one."""
+        found = self._cells[column] if column else ""
+        if needed and column and not found:
+            raise self.error(f"{column!r} is empty; every row needs one")
         return found
 
-    def rating(self, row: Mapping[str, str], place: int, column: str) -> float | None:
-        """A rating, turned round where the statement was worded against the topic; None for an empty cell."""
-        found = self.number(row, place, column)
-        if math.isnan(found):
-            return None
-        if found not in self._scale.points:
-            raise SpecError(
-                f"row {place}: {column!r} is {row[column]}, which is not on the scale; valid: "
-                f"{', '.join(map(str, self._scale.points))}, or give the mapping other points"
-            )
-        return self._ends - found if self.turned(row) else found
+    def number(self, column: str) -> float:
+        """The number in a column."""
+        try:
+            found = float(self.cell(column, needed=True))
+        except ValueError:
+            found = math.nan
+        if not math.isfinite(found):
+            raise self.error(f"{column!r} is {self.cell(column)!r}, which is no number")
+        return found
 
-    def turned(self, row: Mapping[str, str]) -> bool:
-        """Whether the statement was worded against the topic."""
-        return any(row[column] in values for column, values in self._mapping.reversed.items())
+    def ratings(self, columns: Mapping[str, str]) -> dict[str, float]:
+        """Ratings by variable, turned round where the statement was worded against the topic; without empty ones."""
+        found = {variable: self.number(column) for variable, column in columns.items() if self.cell(column)}
+        for variable, rating in found.items():
+            if rating not in self._mapping.points:
+                valid = f"valid: {', '.join(map(str, self._mapping.points))}, or give the mapping other points"
+                raise self.error(f"{columns[variable]!r} is {rating:g}, which is not on the scale; {valid}")
+        return {variable: self._ends - rating if self.turned else rating for variable, rating in found.items()}
 
-    def words(self, rating: float, row: Mapping[str, str]) -> str:
-        """What a person was shown for its rating."""
-        point = int(self._ends - rating if self.turned(row) else rating)
-        return self._scale.labels[self._scale.points.index(point)]
-
-    def said(self, row: Mapping[str, str], place: int) -> Iterator[_Said]:
-        """What a row says of its person, in order of time."""
+    def said(self) -> Iterator[tuple[float, _Said]]:
+        """What the row says of its person, each with its wave."""
         mapping = self._mapping
-        text = row[mapping.text] if mapping.text else ""
-        others = {variable: self.rating(row, place, column) for variable, column in mapping.answers.items()}
-        again = self.rating(row, place, mapping.retest) if mapping.retest else None
-        if mapping.wave is None:
-            ratings = [self.rating(row, place, column) for column in mapping.ratings]
-            for step, rating in enumerate(ratings):
-                last = step == len(ratings) - 1
-                ofs = {STANCE: rating, **(others if last else {}), **({} if step else {RETEST: again})}
-                shown = tuple(mapping.messages.get(row[column], row[column]) for column in mapping.read if row[column])
-                if rating is not None:
-                    spoken = text if last else ""
-                    yield self._item(row, step, "", spoken, ofs, read=shown if last else ())
-            return
-        wave = self.number(row, place, mapping.wave)
-        if math.isnan(wave):
-            raise SpecError(f"row {place}: {mapping.wave!r} is empty; every row needs its wave")
-        rating = self.rating(row, place, mapping.ratings[0])
-        sender, recipient = (row[column] if column else "" for column in (mapping.sender, mapping.recipient))
-        if text or rating is not None:
-            ofs = {} if rating is None else {STANCE: rating, **others, RETEST: again}
-            kind = row[mapping.kind] if mapping.kind else ""
-            kind = mapping.kinds.get(kind, kind)
-            if kind and kind not in RECORDED_KINDS:
-                raise SpecError(
-                    f"row {place}: {mapping.kind!r} is {kind!r}; valid: {', '.join(RECORDED_KINDS)}, or give kinds"
-                )
-            yield self._item(row, wave, kind, text, ofs, sender=sender, recipient=recipient)
+        again = {RETEST: mapping.retest} if mapping.retest else {}
+        for wave, column in enumerate(mapping.ratings):
+            last = wave == len(mapping.ratings) - 1
+            answers = {**(mapping.answers if last else {}), **({} if wave else again)}
+            if not (ratings := self.ratings({STANCE: column})) and mapping.wave is None:
+                continue
+            if ratings:
+                ratings |= self.ratings(answers)
+            read = [self.cell(each) for each in mapping.read if last and self.cell(each)]
+            text = self.cell(mapping.text) if last else ""
+            if text or ratings:
+                kind = self.cell(mapping.kind) or ("post" if not ratings else "report" if text else SELF_REPORT)
+                kind = mapping.kinds.get(kind, kind)
+                if kind not in RecordedPeople.acts:
+                    raise self.error(
+                        f"{mapping.kind!r} is {kind!r}; valid: {', '.join(RecordedPeople.acts)}, or give kinds"
+                    )
+                given = self.cell(mapping.person), kind, text or self._words(ratings[STANCE]), ratings
+                sent = self.cell(mapping.sender), self.cell(mapping.recipient)
+                said = _Said(0, *given, *sent, tuple(mapping.messages.get(each, each) for each in read))
+                yield (wave if mapping.wave is None else self.number(mapping.wave)), said
 
-    def _item(
-        self,
-        row: Mapping[str, str],
-        step: float,
-        kind: str,
-        text: str,
-        ratings: Mapping[str, float | None],
-        **more: Any,
-    ) -> _Said:
-        known = {variable: rating for variable, rating in ratings.items() if rating is not None}
-        usual = "post" if STANCE not in known else "report" if text else SELF_REPORT
-        spoken = text or self.words(known[STANCE], row)
-        return _Said(step, row[self._mapping.person], kind or usual, spoken, known, **more)  # type: ignore[arg-type]
+    def _words(self, rating: float) -> str:
+        """What the person was shown for its rating."""
+        own = self._ends - rating if self.turned else rating
+        return self._mapping.scale.labels[self._mapping.points.index(int(own))]
 
 
 def _records(rows: Sequence[Mapping[str, str]], mapping: PanelMapping) -> list[_Record]:
     """The records of all units and topics; waves become steps, from 0."""
-    reader, records = _Rows(mapping), dict[tuple[str, str], _Record]()
-    rated: set[tuple[str, ...]] = set()
-    latest: dict[tuple[str, ...], tuple[float, float]] = {}
+    records: dict[tuple[str, str], _Record] = {}
     ordered: dict[tuple[str, str], list[tuple[float, float, int, _Said]]] = defaultdict(list)
-    for place, row in enumerate(rows, 1):
-        for column in filter(None, (mapping.person, mapping.group, mapping.topic)):
-            if not row[column]:
-                raise SpecError(f"row {place}: {column!r} is empty; every row needs one")
-        person, unit = row[mapping.person], row[mapping.group or mapping.person]
-        topic = row[mapping.topic] if mapping.topic else mapping.name
-        factors = {column: row[column] for column in mapping.conditions}
-        factors |= {"wording": "against" if reader.turned(row) else "for"} if mapping.reversed else {}
+    rated: set[tuple[Any, ...]] = set()
+    latest: dict[tuple[str, ...], float] = {}
+    for place, cells in enumerate(rows, 1):
+        row = _Row(cells, place, mapping)
+        person, unit = row.cell(mapping.person, needed=True), row.cell(mapping.group or mapping.person, needed=True)
+        topic = row.cell(mapping.topic, needed=True) or mapping.name
+        factors = {column: cells[column] for column in mapping.conditions}
+        factors |= {"wording": "against" if row.turned else "for"} if mapping.reversed else {}
         record = records.setdefault((unit, topic), _Record(unit, topic, factors))
-        if record.conditions != factors:
-            odd = next(name for name, value in factors.items() if record.conditions[name] != value)
-            raise SpecError(
-                f"row {place}: the condition {odd!r} is {factors[odd]!r}, and {record.conditions[odd]!r} in another "
-                f"row of unit {unit!r}; name it as an attribute, for a condition holds for a unit and topic"
-            )
-        told = {column: row[column] for column in mapping.attributes if row[column]}
-        record.people.setdefault(person, {}).update(told)
-        for said in reader.said(row, place):
-            order = float(place) if mapping.order is None else reader.number(row, place, mapping.order)
-            mark = (unit, topic, person)
-            if mapping.order is None and (said.step, order) < latest.get(mark, (-math.inf, 0.0)):
-                raise SpecError(
-                    f"row {place}: {mapping.wave or 'the row'!r} {said.step:g} of person {person!r} comes after "
-                    f"{latest[mark][0]:g}; sort the table by wave, or name a column of the order"
-                )
-            latest[mark] = (said.step, order)
-            key = (*mark, f"{said.step}", "" if mapping.order is None else f"{order}")
-            if said.ratings and not said.sender.replace(person, ""):
-                if key in rated:
-                    where = f"wave {said.step:g}" if mapping.wave else "the table"
-                    raise SpecError(
-                        f"row {place}: person {person!r} has two ratings in {where}"
-                        f"{f' on {topic!r}' if mapping.topic else ''}; give one row a person and wave"
-                    )
-                rated.add(key)
-            ordered[unit, topic].append((said.step, order, place, said))
-    waves = {step: number for number, step in enumerate(sorted({each[0] for own in ordered.values() for each in own}))}
+        for name, value in factors.items():
+            if (before := record.conditions[name]) != value:
+                problem = f"{name!r} is {value!r}, and {before!r} in another row of {unit!r} on {topic!r}"
+                raise row.error(f"the condition {problem}; a condition holds for a unit and topic")
+        record.people.setdefault(person, {}).update({name: cells[name] for name in mapping.attributes if cells[name]})
+        for wave, said in row.said():
+            order = math.nan if mapping.order is None else row.number(mapping.order)
+            of = (unit, topic, person)
+            if mapping.order is None and wave < latest.get(of, wave):
+                problem = f"wave {wave:g} of {person!r} comes after wave {latest[of]:g}"
+                raise row.error(f"{problem}; sort the table by wave, or name a column of the order")
+            latest[of] = wave
+            mark = (*of, wave, str(order))
+            if mark in rated and said.ratings and said.sender in ("", person):
+                problem = f"person {person!r} has two ratings of {topic!r} at the same time"
+                raise row.error(f"{problem} (wave {wave:g}); give one row a person and wave")
+            rated |= {mark} if said.ratings else set()
+            ordered[unit, topic].append((wave, 0.0 if mapping.order is None else order, place, said))
+    steps = {wave: step for step, wave in enumerate(sorted({each[0] for own in ordered.values() for each in own}))}
     for which, own in ordered.items():
-        own.sort(key=lambda each: each[:3])
-        records[which].said = [said._replace(step=waves[step]) for step, _, _, said in own]
+        records[which].said = [said._replace(step=steps[wave]) for wave, _, _, said in sorted(own, key=_by_time)]
     found = [record for record in records.values() if any(STANCE in said.ratings for said in record.said)]
     if not found:
         raise SpecError(f"the table has no rating in {', '.join(mapping.ratings)}; a panel needs at least one")
     return found
+
+
+def _by_time(each: tuple[float, float, int, _Said]) -> tuple[float, float, int]:
+    return each[:3]

@@ -30,8 +30,8 @@ _RELIABILITIES = (0.7, 0.8, 0.9)
 _AGAIN = "people, asked again"
 _CEILING = f"`{_AGAIN}` had read nothing in between: nobody who predicts people can be expected to do better."
 _NO_CEILING = (
-    "Nobody was asked again without having read anything, so no ceiling is known; the slope of people is corrected for a "
-    "range of reliabilities of the first rating."
+    "Nobody was asked again without having read anything, so no ceiling is known; the slope of people is corrected for "
+    "a range of reliabilities of the first rating."
 )
 _KEYS = ("topic", "unit", "agent", "step")
 
@@ -139,8 +139,8 @@ def people_table(results: Results, *, cutoffs: Mapping[str, date] | None = None)
     Returns
     -------
     Table
-        Its frame has one row a ``measure`` and ``of`` with ``value``, ``low``, ``high``, the number ``n`` of updates and
-        ``evidence``. Intervals are 1.96 bootstrap standard errors to either side, units resampled with all their
+        Its frame has one row a ``measure`` and ``of`` with ``value``, ``low``, ``high``, the number ``n`` of updates,
+        and ``evidence``. Intervals are 1.96 bootstrap standard errors to either side, units resampled with all their
         updates; the fits are not repeated.
 
     Raises

@@ -28,7 +28,7 @@ def folds(units: np.ndarray, number: int = 10) -> np.ndarray:
         Most folds; there is at least one unit in each.
     """
     n_units = int(units.max()) + 1
-    return (stream(0, "people folds").permutation(n_units) % min(number, n_units))[units]
+    return np.asarray((stream(0, "people folds").permutation(n_units) % min(number, n_units))[units])
 
 
 def _cross_fitted(fold: np.ndarray, fit: Callable[[np.ndarray], Predicted]) -> Predicted:

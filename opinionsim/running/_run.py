@@ -109,6 +109,7 @@ def run(
     people: Person | None = None,
     only: Collection[str] | None = None,
     cluster: str | None = None,
+    records: Mapping[str, Sequence[Entry]] | None = None,
 ) -> Results:
     """Carry out an experiment and read its results; running again finishes what is missing.
 
@@ -134,6 +135,8 @@ def run(
     cluster : str, optional
         Address of a Dask scheduler, ``tcp://HOST:PORT``, whose workers carry the runs out; needs a store in
         PostgreSQL and the extra ``cluster``. Default this process.
+    records : mapping of str to sequence of Entry, optional
+        Entries of records of people by run id, as :func:`opinionsim.import_panel` gives them.
 
     Returns
     -------
@@ -162,6 +165,7 @@ def run(
         only=only,
         cluster=cluster,
         loaded=LoadedParts(experiment, chat_model, seats=seats, people=people),
+        records=records,
     ) as (runner, future):
         try:
             future.result()

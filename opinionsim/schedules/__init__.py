@@ -61,11 +61,7 @@ from opinionsim.schedules._placebo import Placebo as Placebo
 from opinionsim.schedules._posts import PostsInteraction as PostsInteraction, without_turns as without_turns
 from opinionsim.schedules._probes import stated_on as stated_on, with_probes as with_probes
 from opinionsim.schedules._questions import read_question as read_question, same_question as same_question
-from opinionsim.schedules._recorded import (
-    RECORDED_KINDS as RECORDED_KINDS,
-    RecordedPeople as RecordedPeople,
-    Twins as Twins,
-)
+from opinionsim.schedules._recorded import RecordedPeople as RecordedPeople, Twins as Twins
 from opinionsim.schedules._remembered import RememberedReports as RememberedReports
 from opinionsim.schedules._rewiring import RewiringDyads as RewiringDyads
 from opinionsim.schedules._room import RoomInteraction as RoomInteraction

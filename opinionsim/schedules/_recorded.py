@@ -15,7 +15,7 @@ from opinionsim.schedules._turns import ActSpec, External, Turn, named
 from opinionsim.schedules._yoked import Yoked
 
 #: Kinds of text that a record of people can hold.
-RECORDED_KINDS = ("post", "report", "response", "speech", "opinion", "probe", "self-report")
+_KINDS = ("post", "report", "response", "speech", "opinion", "probe", "self-report")
 
 
 @part("interaction", name="recorded")
@@ -26,7 +26,7 @@ class RecordedPeople(Interaction):
     topic; the number of its replicate is that of the unit, so that all runs of a unit are one block.
     """
 
-    acts = named(*(ActSpec(kind, "recorded", kind, memory="none") for kind in RECORDED_KINDS))
+    acts = named(*(ActSpec(kind, "recorded", kind, memory="none") for kind in _KINDS))
     played_by = ("people",)
     needs_task = False
     role_play = False
