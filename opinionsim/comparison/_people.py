@@ -59,7 +59,7 @@ def updates(results: Results) -> pd.DataFrame:
     """
     runs = results.runs.drop_duplicates("run_id")
     people = runs[runs["interaction"] == "recorded"]
-    factors = [name for name in map(str, runs) if name.startswith("sweep.interaction.conditions.")]
+    factors = [name for name in map(str, runs) if name.startswith("interaction.conditions.")]
     told = people[["run_id", "replicate", "n_agents", "framing", *factors]].rename(columns={"replicate": "unit"})
     own = results.opinions[["run_id", "variable", "turn", "agent", "step", "value"]].merge(
         told.assign(topic=people["topic"]), on="run_id"
@@ -254,12 +254,12 @@ class _Measuring:
             "share that changed": mean(place != first),
             "mean |change|": mean(np.abs(change)),
             "mean change": mean(change),
-            "slope of change on first opinion": mean(centred * change) / mean(centred**2),
-            "variance ratio within groups": _variance(y, w, group) / _variance(x, w, group),
+            "slope of change on first opinion": _ratio(mean(centred * change), mean(centred**2)),
+            "variance ratio within groups": _ratio(_variance(y, w, group), _variance(x, w, group)),
         }
         for position, point in enumerate(self._points):
-            share = mean(at := first == position)
-            found[f"change from {point:g}"] = mean(at * change) / share if share else np.nan
+            at = first == position
+            found[f"change from {point:g}"] = _ratio(mean(at * change), mean(at))
         if self._groups:
             found["share of groups that converged"] = _converged(x, y, w, group)
         if column.last is not self._last and not np.array_equal(place, people):
@@ -286,10 +286,15 @@ class _Measuring:
         return float((below * np.diff(self._points)).sum())
 
 
+def _ratio(above: float, below: float) -> float:
+    """Their ratio; NaN where there is nothing to compare with."""
+    return above / below if below > 0 else np.nan
+
+
 def _variance(values: np.ndarray, w: np.ndarray, group: np.ndarray) -> float:
     """The pooled variance within groups."""
     spread, size = _spreads(values, w, group)
-    return float(spread.sum() / max(size.sum(), 1e-12))
+    return _ratio(float(spread.sum()), float(size.sum()))
 
 
 def _spreads(values: np.ndarray, w: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -307,7 +312,7 @@ def _converged(x: np.ndarray, y: np.ndarray, w: np.ndarray, group: np.ndarray) -
     apart = before > 1e-9
     n = np.bincount(group)
     counts = np.where(apart, size / np.maximum(n, 1), 0.0)
-    return float((counts * (after < before - 1e-9)).sum() / counts.sum()) if counts.sum() else np.nan
+    return _ratio(float((counts * (after < before - 1e-9)).sum()), float(counts.sum()))
 
 
 def _corrected(frame: pd.DataFrame) -> pd.DataFrame:
