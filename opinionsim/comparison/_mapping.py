@@ -46,8 +46,8 @@ class PanelMapping(DocumentModel):
     order: str | None = None
     """Column of the order within a wave, a number; null takes that of the rows."""
     kind: str | None = None
-    """Column of the kind of text; null takes `post` for a text without a rating, `report` for one with a rating, and
-    `self-report` for a rating alone."""
+    """Column of the kind of text; null takes `post` for a text without a rating, `self-report` for ratings of a table
+    without texts, and `report` for those of one with texts."""
     kinds: dict[str, str] = Field(default_factory=dict)
     """Kind of text for each value of `kind` that is none itself."""
     text: str | None = None

@@ -288,7 +288,7 @@ class _Row:
             read = [self.cell(each) for each in mapping.read if last and self.cell(each)]
             text = self.cell(mapping.text) if last else ""
             if text or ratings:
-                kind = self.cell(mapping.kind) or ("post" if not ratings else "report" if text else SELF_REPORT)
+                kind = self.cell(mapping.kind) or ("post" if not ratings else "report" if mapping.text else SELF_REPORT)
                 kind = mapping.kinds.get(kind, kind)
                 if kind not in RecordedPeople.acts:
                     raise self.error(

@@ -46,8 +46,8 @@ def test_a_table_of_waves_becomes_runs_of_people() -> None:
     found = results.turns.merge(results.agents[["run_id", "name"]], on="run_id").sort_values(["name", "turn"])
     said = found[["name", "step", "kind", "message"]].to_numpy().tolist()
     assert said == [
-        ["A", 0, "self-report", "strongly positive"],
-        ["A", 1, "self-report", "slightly positive"],
+        ["A", 0, "report", "strongly positive"],
+        ["A", 1, "report", "slightly positive"],
         ["B", 0, "report", "I doubt it."],
     ]
     values = results.opinions.merge(results.agents[["run_id", "name"]], on="run_id").sort_values(["name", "turn"])
@@ -125,7 +125,7 @@ def test_instruments_code_texts_beside_the_ratings() -> None:
     listed = [{"variable": "stance", "classifier": {"name": "lexicon"}, "texts": ["report"]}]
     results = _imported(ROWS, instruments=listed, name="coded")
     coded = results.opinions[results.opinions["classifier"] == "lexicon"]
-    assert coded["kind"].tolist() == ["report"]
+    assert coded["kind"].tolist() == ["report"] * 3
     assert results.name == "coded"
 
 
@@ -156,6 +156,26 @@ def test_twins_have_the_attributes_opinion_wording_and_messages_of_their_persons
         assert prompts[-1].content.index("I disagree with it.") < prompts[-1].content.index("Trains save energy.")
     assert [each.difference for each in replay(results)] == [""] * 12
     assert "twins" in set(people_table(results).frame["of"])
+
+
+def test_a_twin_answers_after_each_wave_and_remembers_those_before() -> None:
+    rows = [
+        {"who": who, "wave": wave, "rating": (wave + place) % 3} for wave in (5, 6, 9) for place, who in enumerate("AB")
+    ]
+    mapping = PanelMapping(
+        name="waves", person="who", wave="wave", rating="rating", claims={"waves": {"for": "the sea is rough"}}
+    )
+    people = _imported(rows, mapping)
+    results = osim.run(twins_experiment(people, {"model": {"name": "scripted"}}), people.url)
+    twins = results.runs.loc[results.runs["interaction"] == "twins", "run_id"]
+    turns = results.turns[results.turns["run_id"] == twins.iloc[0]]
+    assert turns[["step", "act"]].to_numpy().tolist() == [
+        [1, "report"], [1, "self-report"], [2, "report"], [2, "self-report"]
+    ]  # fmt: skip
+    assert "<memory>" in "".join(each.content for each in results.prompt(twins.iloc[0], 2))
+    found = updates(results)
+    assert found["twins"].notna().all()
+    assert found["step"].tolist() == [1, 2, 1, 2]
 
 
 @pytest.mark.parametrize(
