@@ -478,3 +478,16 @@ def other_actors(
         blank = new_memory(kept, prompts, start=_start(prompts, direction.invitation))
         actors.append(PersonaActor(agent, prompts, blank, direction.acts(schedule.acts), role))
     return actors
+
+
+class OnRecord:
+    """A person whose texts are on record: what it said is read from the journal, and nobody is asked."""
+
+    async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
+        """Publish what is on record."""
+        said = await ask("reply", EMPTY_PROMPT)
+        publish(Message(said.text, "", turn.agent, said.condition, PARTICIPANT, turn.act))
+
+    def fork(self) -> OnRecord:
+        """The person itself: it does not change."""
+        return self

@@ -9,20 +9,18 @@ import networkx as nx
 import pytest
 from hypothesis import given, strategies as st
 
-from opinionsim.engine import Engine
+from opinionsim.engine import CriticalPath, Engine, critical_path
 from opinionsim.errors import OpinionSimError, ScheduleError
 from opinionsim.llm import SlotPool
 from opinionsim.messages import Message, Reply
 from opinionsim.schedules import (
     AnySchedule,
     Broadcast,
-    CriticalPath,
     External,
     GivenDyads,
     IndependentReports,
     Setting,
     Turn,
-    critical_path,
     with_probes,
 )
 from opinionsim.testing import run_virtual

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from opinionsim.engine import Engine
+from opinionsim.engine import CriticalPath, Engine, critical_path
 from opinionsim.errors import ModelCallError, OpinionSimError
 from opinionsim.llm import Question, Seat
 from opinionsim.messages import ChatMessage, Message
-from opinionsim.schedules import REPORT_ONCE, REVIEW, WRITE, ActSpec, CriticalPath, Turn, critical_path, named
+from opinionsim.schedules import REPORT_ONCE, REVIEW, WRITE, ActSpec, Turn, named
 from opinionsim.testing import run_virtual
 from tests.support.engines import Clerk, Client, Decided, Listed, Run
 

@@ -17,7 +17,8 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from opinionsim.schedules import Dyads, Setting, Turn, critical_path
+from opinionsim.engine import critical_path
+from opinionsim.schedules import Dyads, Setting, Turn
 
 INK, SOFT, LINE = "#22313a", "#5f717c", "#c9d3d9"
 WRITE, REVIEW = "#f3c969", "#7fb2d6"

@@ -27,10 +27,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import opinionsim as osim
+from opinionsim.engine import CriticalPath
 from opinionsim.llm import MemoryJournal
 from opinionsim.memory import estimated_tokens, find_memory
 from opinionsim.networks import Neighbours, build_network
-from opinionsim.schedules import CriticalPath
 from opinionsim.streams import stream
 
 SIZES = (10, 100, 1000, 10_000, 100_000, 1_000_000)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from opinionsim.actors import Cognition, Direction, Member, PersonaActor, other_actors, persona_actors
+from opinionsim.actors import Cognition, Direction, Member, OnRecord, PersonaActor, other_actors, persona_actors
 from opinionsim.assembly._sources import Seeds, read_there, seeds_of_fork
 from opinionsim.classic import draw_opinions
 from opinionsim.errors import SpecError
@@ -26,6 +26,7 @@ from opinionsim.schedules import (
     Event,
     Phase,
     Setting,
+    Twins,
     Yoked,
     automatic_instructions,
     named,
@@ -106,6 +107,8 @@ class RunParts:
         The equation that agents follow; None where chat models play personas.
     events : tuple of Event
         What happens from outside, which the schedule contains.
+    recorded : bool
+        Whether its texts are those of people, taken in from a table.
     seed_of : callable
         Seed of a call by turn, part and attempt.
     begins : int
@@ -132,6 +135,7 @@ class RunParts:
     begins: int = 0
     equation: Equation | None = None
     events: tuple[Event, ...] = ()
+    recorded: bool = False
 
     @property
     def calls_per_event(self) -> int:
@@ -140,9 +144,12 @@ class RunParts:
 
     def cast(self) -> tuple[Member, ...]:
         """The cast of the run, before its first turn, with endpoints that make no call."""
+        actors: list[Any]
+        others: list[Any] = []
         if self.equation is not None:
             actors, kind, unnamed = list(self.equation.actors()), "equation", "(equation)"
-            others = []
+        elif self.recorded:
+            actors, kind, unnamed = [OnRecord()] * len(self.population), "human", "(person)"
         else:
             actors, kind, unnamed = list(self._personas()), "scripted", "(no role)"
             others = self._others()
@@ -228,7 +235,7 @@ def assemble(planned: PlannedRun, resources: Resources, taken: Sequence[Any] | N
 def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] | None) -> RunParts:
     spec, source = planned.spec, planned.source
     scale = spec.scale.scale()
-    population = _population(planned, resources, scale)
+    population = _population(planned, resources, scale, taken)
     network = _network(planned, resources)
     opinions = _opinions(planned, population, scale)
     claim = resources.claim(spec)
@@ -243,6 +250,7 @@ def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] |
         replicate=planned.replicate,
         block=planned.block,
         read=_read(planned, resources, taken),
+        record=taken[1:] if taken and spec.interaction.recorded else (),
     )
     schedule = None if spec.interaction.native else _schedule(spec, setting)
     equation: Equation | None = None
@@ -250,6 +258,8 @@ def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] |
     cast = Cast(population, participant_names(spec, population.personas), (), {}, ())
     if spec.model.equation is not None or schedule is None:
         equation, schedule = equation_of(spec, _seed(planned), planned.replicate, network, opinions, schedule)
+    elif spec.interaction.recorded:
+        labels = ("",) * len(population)
     else:
         cast = cast_of(spec, population, lambda: spec.model.assign(population.personas, _drawing(planned, "models")))
         models = spec.chat_models
@@ -259,7 +269,7 @@ def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] |
         schedule = _moderated(spec, schedule, resources)
     probe, asked = spec.measurement.probe, spec.measurement.self_report
     probed = schedule
-    if not spec.interaction.places_questions:
+    if not (spec.interaction.places_questions or spec.interaction.recorded):
         probed = with_probes(schedule, probe.before, probe.after, every=probe.every)
         probed = with_probes(probed, asked.before, asked.after, "self-report", asked.every)
     probed = stated_on(probed, scale.labels)
@@ -292,6 +302,7 @@ def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] |
         begins=0 if spec.fork is None else spec.fork.step,
         equation=equation,
         events=events,
+        recorded=spec.interaction.recorded,
     )
 
 
@@ -299,8 +310,12 @@ def _read(planned: PlannedRun, resources: Resources, taken: Sequence[Any] | None
     """What the counterparts of agents read in another run; before it is carried out, in placeholders."""
     if not isinstance(planned.spec.interaction, Yoked) or planned.source is None:
         return ()
+    twins = isinstance(planned.spec.interaction, Twins)
     if taken is not None:
-        return taken
+        return taken[1] if twins else taken
+    if twins:
+        rated = getattr(planned.source.spec.interaction, "rated", ())
+        return [(step, agent, (_READ,)) for step in rated[1:] for agent in range(planned.spec.size)]
     schedule = assemble(planned.source, resources).schedule
     texts = {
         turn.index: Text(turn, schedule.acts[turn.act].kind, "", "answered", received=(_READ,) * len(turn.reads))
@@ -350,8 +365,15 @@ def _seed(planned: PlannedRun) -> int:
     return int(_drawing(planned, "classic").integers(2**32)) if planned.cell.stream_key else planned.spec.seed
 
 
-def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) -> Population:
+def _population(
+    planned: PlannedRun, resources: Resources, scale: OpinionScale, taken: Sequence[Any] | None
+) -> Population:
     spec = planned.spec.population
+    if planned.spec.interaction.recorded or isinstance(planned.spec.interaction, Twins):
+        if taken is None:
+            return Population.bare(planned.spec.size)
+        personas = tuple(Persona(name, attributes=attributes) for name, attributes, _ in taken[0])
+        return Population(personas, tuple(opinion for _, _, opinion in taken[0]))
     if planned.spec.cast:
         personas = _cast_personas(planned, resources)
         return Population(personas, (None,) * len(personas))

@@ -239,8 +239,8 @@ class LoadedParts:
 
     def evidence(self, spec: ExperimentSpec, pack: PromptPack) -> str:
         """Kind of evidence of a run: the one kind of all its authors, or ``mixed``."""
-        if spec.model.equation is not None:
-            return "equation"
+        if spec.model.equation is not None or spec.interaction.recorded:
+            return "human" if spec.interaction.recorded else "equation"
         kinds = {self.client(model, spec, pack).evidence for model in spec.chat_models}
         kinds |= {_evidence(self._seat(*each)) for each in spec.seats.items()} | ({"human"} if spec.given else set())
         return kinds.pop() if len(kinds) == 1 else "mixed"

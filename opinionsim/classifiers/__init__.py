@@ -17,7 +17,7 @@ from opinionsim.classifiers._base import (
 )
 from opinionsim.classifiers._closed import is_abstention as is_abstention, parse_closed as parse_closed
 from opinionsim.classifiers._conduct import CONDUCT as CONDUCT, NO_YES as NO_YES
-from opinionsim.classifiers._decided import DECIDED as DECIDED
+from opinionsim.classifiers._decided import DECIDED as DECIDED, RECORDED as RECORDED
 from opinionsim.classifiers._registry import load_classifier as load_classifier
 from opinionsim.lazy import on_first_use
 

@@ -9,8 +9,8 @@ from opinionsim.errors import MeasurementError
 from opinionsim.opinions import OpinionEstimates
 from opinionsim.registry import part
 
-#: Name of the classifier.
-DECIDED = "decided"
+#: Names of the classifiers.
+DECIDED, RECORDED = "decided", "recorded"
 
 
 @part("classifier", name=DECIDED)
@@ -37,4 +37,17 @@ class DecidedClassifier(PlainClassifier):
         MeasurementError
             Always.
         """
-        raise MeasurementError("classifier 'decided' reads numbers from the turns of a run, and codes no other text")
+        raise MeasurementError(
+            f"classifier {self.name!r} reads numbers from the turns of a run, and codes no other text"
+        )
+
+
+@part("classifier", name=RECORDED)
+class RecordedClassifier(DecidedClassifier):
+    """Stands for ratings that people gave with their texts, and classifies nothing.
+
+    An instrument that names it has the rating of its variable that came with a text from a table, NaN where none came.
+    """
+
+    name = RECORDED
+    reads_about = False

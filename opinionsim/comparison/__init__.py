@@ -9,7 +9,12 @@ from opinionsim.comparison._agreement import (
     linear_coefficients as linear_coefficients,
 )
 from opinionsim.comparison._comparison import Comparison as Comparison, compare as compare
+from opinionsim.comparison._debate import read_debate as read_debate
 from opinionsim.comparison._events import events as events
+from opinionsim.comparison._mapping import PanelMapping as PanelMapping, load_panel_mapping as load_panel_mapping
+from opinionsim.comparison._panel import import_panel as import_panel
+from opinionsim.comparison._people import people_table as people_table, updates as updates
+from opinionsim.comparison._people_figure import people_figure as people_figure
 from opinionsim.comparison._regression import (
     fit_multinomial as fit_multinomial,
     predict_multinomial as predict_multinomial,
@@ -20,3 +25,4 @@ from opinionsim.comparison._survey_validation import (
     validate_survey as validate_survey,
     validation_experiment as validation_experiment,
 )
+from opinionsim.comparison._twins import twins_experiment as twins_experiment

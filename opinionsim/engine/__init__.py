@@ -13,5 +13,6 @@ from opinionsim.engine._contracts import (
     Witness as Witness,
     calls_per_event as calls_per_event,
 )
+from opinionsim.engine._critical_path import CriticalPath as CriticalPath, critical_path as critical_path
 from opinionsim.engine._engine import Engine as Engine, relayed as relayed
 from opinionsim.engine._graph import TurnGraph as TurnGraph

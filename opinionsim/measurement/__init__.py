@@ -19,5 +19,9 @@ from opinionsim.measurement._instruments import (
     instrument_id as instrument_id,
 )
 from opinionsim.measurement._live import Coded as Coded, LiveCoding as LiveCoding
-from opinionsim.measurement._measuring import Measuring as Measuring, recorded_rating as recorded_rating
+from opinionsim.measurement._measuring import (
+    Measuring as Measuring,
+    imported_rating as imported_rating,
+    recorded_rating as recorded_rating,
+)
 from opinionsim.measurement._queues import Queues as Queues

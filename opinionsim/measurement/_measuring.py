@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
 
-from opinionsim.classifiers import DECIDED, AskingClassifier, Context, Item, asks, parse_closed
+from opinionsim.classifiers import DECIDED, RECORDED, AskingClassifier, Context, Item, asks, parse_closed
 from opinionsim.errors import MeasurementError, ModelCallError, OpinionSimError, StoreError
 from opinionsim.llm import Entry, EntryKey, Journal, RunCalls
 from opinionsim.measurement._instruments import (
@@ -25,6 +25,7 @@ from opinionsim.measurement._instruments import (
 )
 from opinionsim.measurement._queues import Queues, estimates_of, failed
 from opinionsim.messages import ChatMessage, Parse, Reading, Reply, numbers_in, text_id
+from opinionsim.opinions import OpinionScale
 from opinionsim.registry import RAISED
 from opinionsim.topics import Claim
 
@@ -164,7 +165,10 @@ class Measuring:
         """
         wanted = [OpinionKey(instrument.instrument_id, *key) for key in keys]
         for key in wanted:
-            if key not in self.estimates and (known := _told(instrument, text_of(key.turn), key.about)) is not None:
+            if (
+                key not in self.estimates
+                and (known := self._told(instrument, text_of(key.turn), key.about)) is not None
+            ):
                 self.estimates[key] = known
         left = [key for key in wanted if key not in self.estimates]
         if asks(instrument.classifier):
@@ -175,6 +179,15 @@ class Measuring:
         for key in left:
             await self._settle(instrument, text_of, urgent, priority, key)
         return [(key.turn, key.about, self.estimates[key]) for key in wanted]
+
+    def _told(self, instrument: Instrument, text: Text, about: int | None) -> Estimate | None:
+        """Estimate of a text that came with a rating, is no answer, or a closed one; None where it must be read."""
+        if instrument.classifier.name != RECORDED:
+            return _told(instrument, text, about)
+        entry = self._calls.journal.lookup(imported_rating(text.site.index, instrument.variable))
+        if entry is None:
+            return Estimate(math.nan, (math.nan,) * len(instrument.scale), math.nan)
+        return _estimate(instrument.scale, float(entry.text))
 
     async def _settle(
         self, instrument: Instrument, text_of: Callable[[int], Text], urgent: bool, priority: float, key: OpinionKey
@@ -307,7 +320,7 @@ def _told(instrument: Instrument, text: Text, about: int | None) -> Estimate | N
     scale = instrument.scale
     if text.condition in ("answered", "truncated") and instrument.classifier.name == DECIDED:
         said = numbers_in(text.text).get(-1 if about is None else about, {}).get(instrument.variable, math.nan)
-        return Estimate(said, tuple(float(each == said) for each in scale.points), 0.0)
+        return _estimate(scale, said)
     if text.condition not in ("answered", "truncated"):
         return Estimate(math.nan, (math.nan,) * len(scale), math.nan)
     if text.kind != SELF_REPORT:
@@ -315,7 +328,17 @@ def _told(instrument: Instrument, text: Text, about: int | None) -> Estimate | N
     point = parse_closed(text.text, scale)
     if point is None:
         return Estimate(math.nan, (math.nan,) * len(scale), 1.0)
-    return Estimate(float(point), tuple(float(each == point) for each in scale.points), 0.0)
+    return _estimate(scale, float(point))
+
+
+def _estimate(scale: OpinionScale, number: float) -> Estimate:
+    """The estimate of a text of which a number is known; NaN where it has none."""
+    return Estimate(number, tuple(float(each == number) for each in scale.points), 0.0)
+
+
+def imported_rating(turn: int, variable: str) -> EntryKey:
+    """Key of the journal entry that holds a person's own rating of a variable, which came with the text of a turn."""
+    return EntryKey(turn, f"rating.{variable}", 0)
 
 
 def _rating_key(turn: int, identity: str, about: int | None) -> EntryKey:

@@ -13,7 +13,7 @@ import numpy as np
 
 from opinionsim.assembly import RunParts
 from opinionsim.classifiers import Context, Item, asks
-from opinionsim.engine import relayed
+from opinionsim.engine import critical_path, relayed
 from opinionsim.errors import SpecError
 from opinionsim.measurement import SELF_REPORT, Instrument
 from opinionsim.messages import ChatMessage, Message, Parse, Prompt, Reply, as_message
@@ -23,7 +23,6 @@ from opinionsim.schedules import (
     StaticSchedule,
     Turn,
     check_turn,
-    critical_path,
     dropped_turns,
     outline,
     without_turns,

@@ -8,3 +8,4 @@ from opinionsim.running._executors import LocalExecutor as LocalExecutor
 from opinionsim.running._replay import Replayed as Replayed, replay as replay
 from opinionsim.running._run import default_store as default_store, run as run, under_way as under_way
 from opinionsim.running._runner import Runner as Runner
+from opinionsim.running._sources import SOURCE as SOURCE

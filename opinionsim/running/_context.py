@@ -7,7 +7,7 @@ import math
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import astuple, dataclass, field
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from opinionsim.assembly import LoadedParts, instruments_by_run
 from opinionsim.errors import BudgetExceeded, DamagedError, OpinionSimError
-from opinionsim.llm import Endpoint, RetryPolicy, RunCalls, Seat, SlotPool
+from opinionsim.llm import Endpoint, Entry, RetryPolicy, RunCalls, Seat, SlotPool
 from opinionsim.measurement import Queues
 from opinionsim.running._spending import Spending
 from opinionsim.schedules import Structure
@@ -127,6 +127,8 @@ class Context:
         pending. Default at once.
     registers : bool
         Whether the runner puts the experiment on record; otherwise another one has, and this one only carries runs out.
+    records : mapping of str to sequence of Entry, optional
+        What records of people begin with, by run id; default nothing.
 
     Attributes
     ----------
@@ -163,6 +165,7 @@ class Context:
         only: Collection[str] | None = None,
         ready: Callable[[str], Awaitable[None]] | None = None,
         registers: bool = True,
+        records: Mapping[str, Sequence[Entry]] | None = None,
     ) -> None:
         self.experiment, self.store, self.loaded, self.fresh = experiment, store, loaded, fresh
         self.experiment_id = digest(f"experiment:{experiment.spec.name}")
@@ -171,7 +174,7 @@ class Context:
         self.planned = [run for run in self.distinct if only is None or run.run_id in only]
         self.instruments = instruments_by_run(experiment.runs, loaded)
         self.slots = SlotPool(max_concurrency or experiment.spec.execution.max_concurrency)
-        self.registers, self._ready = registers, ready
+        self.registers, self._ready, self.records = registers, ready, records or {}
         self.spending = Spending(store, self.experiment_id, loaded.limits, self.owner, self._pause_call)
         self.complete: set[str] = set()
         self.errors: dict[str, str] = {}

@@ -98,7 +98,8 @@ async def _checked(context: Context, pending: Pending, record: RunRecord) -> Run
     """The parts of a run, once its record is checked: models and prompts must be those it was made with."""
     planned, resources = pending.planned, context.experiment.resources
     inputs = pending.source_inputs
-    for entry in await context.in_opening(missing_entries, planned, resources, context.store, record, inputs):
+    given = context.records.get(planned.run_id, ())
+    for entry in await context.in_opening(missing_entries, planned, resources, context.store, record, inputs, given):
         record.append(entry)
     parts = parts_of(planned, resources, record.entries)
     if parts.equation is not None:

@@ -111,10 +111,11 @@ class Registration:
             own = {act.name: act.text for act in unworded if act.text is not None}
             asked = (act for act in spec.acts_of_persons if act.draws and act.template not in pack.tasks)
             own |= {act.template: act.text for act in asked if act.text is not None}
-            content = digest(canonical_json([dict(pack.contents), own]))
+            # People on record are shown no prompt, whatever pack words those of their twins.
+            content = digest(canonical_json([{} if spec.interaction.recorded else dict(pack.contents), own]))
             # A wording is named by the folder of the pack and by the texts that acts bring along.
             name = "+".join([PurePath(spec.pack).name, *sorted(own)])
-            wording = None if _is_equation(planned) else f"{name}@{content[:_SHOWN]}"
+            wording = None if _is_unasked(planned) else f"{name}@{content[:_SHOWN]}"
             parts = own_parts_code(spec)
             self._inputs[key] = Inputs(digest(canonical_json([opinionsim.__version__, content, parts])), wording, parts)
         return self._inputs[key]
@@ -124,7 +125,7 @@ class Registration:
         topic, claim = resources.topic(spec.topic), resources.claim(spec)
         size = spec.size
         network = getattr(spec.interaction, "network", None)
-        equation = _is_equation(planned)
+        equation = _is_unasked(planned)
         bare = equation or not spec.interaction.role_play
         summary = {
             "seed": spec.seed,
@@ -137,7 +138,7 @@ class Registration:
             "confirmation_bias": None if bare else spec.cognition.confirmation_bias,
             "memory": None if equation else _memory(spec),
             "world": None if bare else spec.world,
-            "model": "" if spec.seats and not spec.chat_models else spec.model.label,
+            "model": "" if spec.interaction.recorded or (spec.seats and not spec.chat_models) else spec.model.label,
             "interaction": spec.interaction.kind,
             "network": None if network is None else network.kind,
             "n_agents": size,
@@ -156,6 +157,6 @@ def _memory(spec: ExperimentSpec) -> str:
     return "none" if forgets else spec.cognition.memory.name
 
 
-def _is_equation(planned: PlannedRun) -> bool:
-    """Whether the agents of a run follow an equation, so that there are no prompts."""
-    return planned.spec.model.equation is not None
+def _is_unasked(planned: PlannedRun) -> bool:
+    """Whether there are no prompts, because agents follow an equation or are people on record."""
+    return planned.spec.model.equation is not None or planned.spec.interaction.recorded

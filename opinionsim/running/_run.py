@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,7 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from opinionsim import background
 from opinionsim.assembly import LoadedParts
 from opinionsim.errors import SpecError, whole_number
-from opinionsim.llm import Person, Seat
+from opinionsim.llm import Entry, Person, Seat
 from opinionsim.running._cluster import Cluster, ClusterExecutor, check_cluster
 from opinionsim.running._context import Context, Summary
 from opinionsim.running._executors import LocalExecutor
@@ -43,11 +43,13 @@ def under_way(
     loaded: LoadedParts | None = None,
     people: Person | None = None,
     ready: Callable[[str], Awaitable[None]] | None = None,
+    records: Mapping[str, Sequence[Entry]] | None = None,
 ) -> Iterator[tuple[Runner, Future[Summary]]]:
     """Carry out an experiment while the block lasts; parameters and errors are those of :func:`run`.
 
     `loaded` gives models, seats and classifiers that are loaded already, instead of `chat_model` and `people`; a run
-    with seats stays pending until ``await ready(run_id)`` returns.
+    with seats stays pending until ``await ready(run_id)`` returns. `records` has the entries of records of people,
+    :data:`SOURCE` last, by run id.
 
     Yields
     ------
@@ -76,7 +78,14 @@ def under_way(
         workers = None if cluster is None else closing.enter_context(Cluster(cluster))
         opened = closing.enter_context(open_store(url))
         context = Context(
-            experiment, opened, loaded, max_concurrency=max_concurrency, fresh=fresh, only=only, ready=ready
+            experiment,
+            opened,
+            loaded,
+            max_concurrency=max_concurrency,
+            fresh=fresh,
+            only=only,
+            ready=ready,
+            records=records,
         )
         runner = Runner(context, LocalExecutor(context) if workers is None else ClusterExecutor(context, workers))
         future = background.submit(execute(runner))
@@ -100,6 +109,7 @@ def run(
     people: Person | None = None,
     only: Collection[str] | None = None,
     cluster: str | None = None,
+    records: Mapping[str, Sequence[Entry]] | None = None,
 ) -> Results:
     """Carry out an experiment and read its results; running again finishes what is missing.
 
@@ -125,6 +135,8 @@ def run(
     cluster : str, optional
         Address of a Dask scheduler, ``tcp://HOST:PORT``, whose workers carry the runs out; needs a store in
         PostgreSQL and the extra ``cluster``. Default this process.
+    records : mapping of str to sequence of Entry, optional
+        Entries of records of people by run id, as :func:`opinionsim.import_panel` gives them.
 
     Returns
     -------
@@ -153,6 +165,7 @@ def run(
         only=only,
         cluster=cluster,
         loaded=LoadedParts(experiment, chat_model, seats=seats, people=people),
+        records=records,
     ) as (runner, future):
         try:
             future.result()

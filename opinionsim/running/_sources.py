@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.assembly import RunParts, assemble, read_there, stored_texts
 from opinionsim.errors import DamagedError, JournalMismatch, SpecError
 from opinionsim.llm import Entry, EntryKey
+from opinionsim.measurement import STANCE, Text, imported_rating
 from opinionsim.streams import canonical_json, digest
 
 if TYPE_CHECKING:
@@ -47,9 +48,14 @@ def parts_of(planned: PlannedRun, resources: Resources, entries: Iterable[Entry]
 
 
 def missing_entries(
-    planned: PlannedRun, resources: Resources, store: Store, record: RunRecord, inputs: str
+    planned: PlannedRun,
+    resources: Resources,
+    store: Store,
+    record: RunRecord,
+    inputs: str,
+    given: Sequence[Entry] = (),
 ) -> list[Entry]:
-    """The entries that a run takes over from its source and that its record lacks; none without a source.
+    """The entries that a run takes over from its source, or a table, and that its record lacks; none without either.
 
     Parameters
     ----------
@@ -63,6 +69,8 @@ def missing_entries(
         The record of the run, which is only read.
     inputs : str
         Digest of the inputs that the source would have now.
+    given : sequence of Entry
+        Those of a record of people, :data:`SOURCE` last.
 
     Raises
     ------
@@ -72,8 +80,10 @@ def missing_entries(
         If the source holds something else than what was taken over, since it was carried out anew.
     """
     source = planned.source
+    if planned.spec.interaction.recorded and record.lookup(SOURCE) is None and not given:
+        raise SpecError("it is a record of people, which only osim.import_panel takes in; import the table again")
     if source is None:
-        return []
+        return [entry for entry in given if record.lookup(entry.key) is None]
     if other := other_source(planned, resources, store, record.entries):
         raise JournalMismatch(other, "Start these runs anew with --fresh")
     if record.lookup(SOURCE) is not None:
@@ -121,10 +131,32 @@ def _entries(planned: PlannedRun, source: PlannedRun, resources: Resources, stor
     elif (rows := store.turns(source.run_id)) and getattr(planned.spec.interaction, "skips", None) is not None:
         taken = sorted(_skipped(rows))
     else:
+        known = store.entries(source.run_id) if source.spec.interaction.recorded else []
         reads = any(isinstance(ref, str) for row in rows for ref in row.reads)
-        externals = assemble(source, resources).schedule.externals if reads else {}
-        taken = list(read_there(planned, stored_texts(rows, externals)))
+        externals = parts_of(source, resources, known).schedule.externals if reads else {}
+        texts = stored_texts(rows, externals)
+        taken = _of_people(planned, known, texts) if known else list(read_there(planned, texts))
     yield Entry(SOURCE, 0, 0, "", "", json.dumps(taken, ensure_ascii=False), source="import")
+
+
+def _of_people(planned: PlannedRun, entries: Sequence[Entry], texts: Mapping[int, Text]) -> list[Any]:
+    """People with their first opinions, then step, agent and texts read of each later rating.
+
+    Statements that are worded the other way round have opinions of the other sign.
+    """
+    people, *_ = taken_from(entries) or [[]]
+    rated = {
+        entry.key.turn: float(entry.text) for entry in entries if entry.key == imported_rating(entry.key.turn, STANCE)
+    }
+    first, read, scale = dict[int, float](), list[Any](), planned.spec.scale.scale()
+    turned = planned.source is not None and planned.spec.topic.framing != planned.source.spec.topic.framing
+    for turn, rating in sorted(rated.items()):
+        site = texts[turn].site
+        if site.agent in first:
+            read.append([site.step, site.agent, texts[turn].received])
+        else:
+            first[site.agent] = scale.highest + scale.lowest - rating if turned else rating
+    return [[[name, told, first.get(agent)] for agent, (name, told, _) in enumerate(people)], read]
 
 
 def _content(entry: Entry) -> list[Any]:

@@ -26,7 +26,6 @@ from opinionsim.schedules._consensus_selections import (
     rows_of as rows_of,
     selections as selections,
 )
-from opinionsim.schedules._critical_path import CriticalPath as CriticalPath, critical_path as critical_path
 from opinionsim.schedules._dyadic import Dyads as Dyads, GivenDyads as GivenDyads
 from opinionsim.schedules._events import (
     Event as Event,
@@ -62,6 +61,7 @@ from opinionsim.schedules._placebo import Placebo as Placebo
 from opinionsim.schedules._posts import PostsInteraction as PostsInteraction, without_turns as without_turns
 from opinionsim.schedules._probes import stated_on as stated_on, with_probes as with_probes
 from opinionsim.schedules._questions import read_question as read_question, same_question as same_question
+from opinionsim.schedules._recorded import RecordedPeople as RecordedPeople, Twins as Twins
 from opinionsim.schedules._remembered import RememberedReports as RememberedReports
 from opinionsim.schedules._rewiring import RewiringDyads as RewiringDyads
 from opinionsim.schedules._room import RoomInteraction as RoomInteraction

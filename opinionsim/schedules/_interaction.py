@@ -93,6 +93,9 @@ class Setting:
     read : sequence of (int, int, sequence of str)
         Step, agent and texts of each turn in which the counterparts of participants read something in another run; by
         default none.
+    record : sequence
+        Of a record of people: step, agent, kind and reads of each turn, then messages from outside by name; by default
+        nothing.
 
     Raises
     ------
@@ -115,6 +118,7 @@ class Setting:
     questions: Sequence[tuple[str, int, int]] = ()
     seats: frozenset[int] = frozenset()
     read: Sequence[tuple[int, int, Sequence[str]]] = ()
+    record: Sequence[Any] = ()
 
     def __post_init__(self) -> None:
         if len(self.opinions) not in (0, self.size):
@@ -202,6 +206,8 @@ class Interaction(KindModel):
     """Kinds of agents that can carry it out."""
     every_report: ClassVar[bool] = False
     """Whether all reports of an agent count in tables, because none depends on another; otherwise its last."""
+    recorded: ClassVar[bool] = False
+    """Whether its turns are those of a record of people, who are asked nothing."""
     native: ClassVar[bool] = False
     """Whether agents meet as a classic model defines, without a schedule of turns."""
     member_name: ClassVar[str] = "Agent {index}"

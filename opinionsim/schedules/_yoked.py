@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 from opinionsim.messages import Message
 from opinionsim.registry import part
@@ -21,6 +22,8 @@ class Yoked(SteppedInteraction):
 
     acts = named(REVIEW)
     played_by = ("chat models",)
+    ahead: ClassVar[int] = 1
+    """How many replicates further on the counterparts are."""
 
     source: SourceCell
     """The other cell, as in `{cell: "interaction=dyadic"}`. It has as many agents, and at least as many steps."""

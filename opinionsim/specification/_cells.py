@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -26,7 +26,7 @@ from opinionsim.errors import SpecError
 from opinionsim.measurement import STANCE
 from opinionsim.redaction import kept
 from opinionsim.registry import known
-from opinionsim.schedules import Yoked
+from opinionsim.schedules import RecordedPeople, Yoked
 from opinionsim.specification import _identity
 from opinionsim.specification._analysis import analysis_problems
 from opinionsim.specification._checks import Checks
@@ -87,6 +87,12 @@ class Cell:
         return next((each.instrument_id for each in found), None)
 
     @property
+    def replicates(self) -> Sequence[int]:
+        """Numbers of its replicates; of a record of people, and of agents in their places, those that there are."""
+        interaction = (self.source or self).spec.interaction
+        return interaction.units if isinstance(interaction, RecordedPeople) else range(self.spec.replicates)
+
+    @property
     def stream_key(self) -> tuple[Any, ...]:
         """Values of the fields in `independent_over`, which enter the key of its random streams."""
         return tuple(self.fields.get("independent", {}).values())
@@ -139,12 +145,12 @@ class PlannedRun:
         if source is None:
             return None
         yoked = isinstance(self.spec.interaction, Yoked)
-        return PlannedRun.of(source, _counterparts(source, self.replicate) if yoked else self.replicate, self.redraw)
+        return PlannedRun.of(source, _counterparts(self.cell, self.replicate) if yoked else self.replicate, self.redraw)
 
 
 def _counterparts(cell: Cell, replicate: int) -> int:
-    """The replicate in which the counterparts of agents are: the next one, and after the last the first."""
-    return (replicate + 1) % cell.spec.replicates
+    """The replicate in which the counterparts of a yoked cell's agents are; after the last comes the first."""
+    return (replicate + getattr(cell.spec.interaction, "ahead", 1)) % cell.spec.replicates
 
 
 @dataclass(frozen=True)
@@ -173,11 +179,11 @@ class Experiment:
 
     @cached_property
     def runs(self) -> tuple[PlannedRun, ...]:
-        """Every replicate of every cell with its redraws, cell by cell."""
+        """Every replicate of every cell with its redraws, cell by cell; of records of people, those that there are."""
         return tuple(
             PlannedRun.of(cell, replicate, redraw)
             for cell in self.cells
-            for replicate in range(cell.spec.replicates)
+            for replicate in cell.replicates
             for redraw in range(cell.spec.redraws)
         )
 

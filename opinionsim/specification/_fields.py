@@ -24,18 +24,21 @@ from opinionsim.schedules import (
     SELF_REPORT,
     ActSpec,
     InteractionField,
+    RecordedPeople,
     ReportsInteraction,
     acts_with,
 )
 from opinionsim.specification._ethics import EthicsSpec
 from opinionsim.specification._events import EventSpec, event_conflicts
 from opinionsim.specification._measurement import (
+    VERDICT,
     ClassifierSpec,
     MeasurementSpec,
     ProbeSpec,
     ResolvedInstrument,
     ScaleSpec,
     question_conflicts,
+    recorded_instruments,
 )
 from opinionsim.specification._members import MemberSpec, RoleSpec, SeatSpec
 from opinionsim.specification._model import AnyModelSpec, ModelSpec
@@ -221,15 +224,6 @@ def _no_topic() -> InlineTopicSpec:
     )
 
 
-#: What is coded of a moderator that decides by values, unless an instrument of that variable is listed.
-_VERDICT = ResolvedInstrument(
-    "verdict",
-    ClassifierSpec(name="stated", options={"after": "Verdict"}),
-    OpinionScale((-1, 0, 1), ("rejected", "undecided", "accepted")),
-    frozenset({"moderation"}),
-)
-
-
 class ExperimentSpec(DocumentModel):
     """An experiment: one run, or a sweep of them, each repeated `replicates` times."""
 
@@ -331,7 +325,8 @@ class ExperimentSpec(DocumentModel):
         """All chat models that may play a member of the cast; none where agents follow an equation."""
         asked = [each.model for each in self.cast if each.text is None and each.seat is None]
         own = [*asked, *(each.model for each in self.roles.values() if each.seat is None)]
-        shared = () if self.cast and None not in own else self.model.chat_models
+        unplayed = self.interaction.recorded or (self.cast and None not in own)
+        shared = () if unplayed else self.model.chat_models
         found: list[ModelSpec] = []
         for each in (*shared, *own):
             # Not by slices of all: a cast of thousands has few models.
@@ -344,10 +339,12 @@ class ExperimentSpec(DocumentModel):
         """The instruments of a run, that of `classifier` first; for a classic model one that reads its numbers."""
         if self.model.equation is not None:
             return (self.measurement.stance(ClassifierSpec(name="exact"), self.scale.scale()),)
+        if isinstance(self.interaction, RecordedPeople):
+            return recorded_instruments(self.interaction.ratings, self.measurement.instruments, self.scale.scale())
         found = list(self.measurement.wanted(self.scale.scale(), unasked=self.has_topic))
         decides = self.moderator is not None and self.moderator.values is not None
-        if decides and not any(each.variable == _VERDICT.variable for each in found):
-            found.insert(len(found) - len(self.measurement.instruments), _VERDICT)
+        if decides and not any(each.variable == VERDICT.variable for each in found):
+            found.insert(len(found) - len(self.measurement.instruments), VERDICT)
         return (*found, *self._decided(found))
 
     def _decided(self, found: Sequence[ResolvedInstrument]) -> Iterator[ResolvedInstrument]:
@@ -379,7 +376,7 @@ class ExperimentSpec(DocumentModel):
     @property
     def acts(self) -> list[ActSpec]:
         """The acts of a run's turns; none where agents follow an equation."""
-        if self.model.equation is not None:
+        if self.model.equation is not None or self.interaction.recorded:
             return []
         moderating = () if self.moderator is None else (MODERATE, *((INSTRUCT,) if self.moderator.automatic else ()))
         questions = (act for each, act in self.asked if each.asks)
@@ -502,7 +499,7 @@ def _agent_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         own = [each.task for each in spec.cast]
         if not own or None in own:
             yield ("topic",), "is required and missing; give a topic, or a task"
-    if "chat models" not in interaction.played_by:
+    if "chat models" not in interaction.played_by and not interaction.recorded:
         problem = f"{interaction.kind!r} is for classic models: give model: {{classic: NAME}}, or another kind"
         yield ("interaction", "kind"), problem
     counted = {model.replies.truncated.then for model in spec.chat_models} - {"fail"}

@@ -197,6 +197,9 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
         fields["versions"] = versions
     if spec.independent_over:
         fields["independent"] = {path: value_at(fields, spec, path) for path in spec.independent_over}
+    if spec.interaction.recorded:
+        # People stay the same people whoever is to play them.
+        fields = {"size": spec.size, **{name: fields.get(name, {}) for name in ("topic", "interaction", "scale")}}
     found = canonical(fields)
     return {key: value for key, value in found.items() if value not in ({}, {"probe": {}})}
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from opinionsim.classifiers import CONDUCT, NO_YES
+from opinionsim.classifiers import CONDUCT, NO_YES, RECORDED
 from opinionsim.contrasts import distinct
 from opinionsim.documents import DocumentModel, KeyPath
 from opinionsim.measurement import SELF_REPORT, STANCE, instrument_id
@@ -202,6 +202,26 @@ class MeasurementSpec(DocumentModel):
         """Kinds of text whose stance is coded: those named, and the answers to off-record questions."""
         asked = {"probe": self.probe, SELF_REPORT: self.self_report}
         return frozenset({*texts, *(kind for kind, each in asked.items() if each.asks)})
+
+
+#: What is coded of a moderator that decides by values, unless an instrument of that variable is listed.
+VERDICT = ResolvedInstrument(
+    "verdict",
+    ClassifierSpec(name="stated", options={"after": "Verdict"}),
+    OpinionScale((-1, 0, 1), ("rejected", "undecided", "accepted")),
+    frozenset({"moderation"}),
+)
+
+
+def recorded_instruments(
+    ratings: Mapping[str, Iterable[str]], listed: Iterable[InstrumentSpec], scale: OpinionScale
+) -> tuple[ResolvedInstrument, ...]:
+    """The instruments of a record of people: their own ratings, by variable and kinds of text, then those listed."""
+    own = ClassifierSpec(name=RECORDED)
+    return (
+        *(ResolvedInstrument(variable, own, scale, frozenset(kinds)) for variable, kinds in ratings.items()),
+        *(each.resolved(scale, frozenset(each.texts)) for each in listed),
+    )
 
 
 def question_conflicts(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from opinionsim.errors import SpecError
-from opinionsim.schedules import MAX_STEPS, SourceCell
+from opinionsim.schedules import MAX_STEPS, SourceCell, Twins
 from opinionsim.streams import canonical_json, digest
 
 if TYPE_CHECKING:
@@ -97,13 +97,22 @@ def _skips(cell: Cell, source: Cell) -> str:
 
 def _copied(source: Cell) -> str:
     """Why nothing that was said in the runs of a cell can be copied."""
-    if source.spec.seats:
+    if source.spec.seats or source.spec.interaction.recorded:
         return f"people take part in the cell {source.label!r}, and what they write is copied into no other run"
     equation = source.spec.model.equation
     return "" if equation is None else f"the agents of {source.label!r} follow {equation.classic!r}, and say nothing"
 
 
+def _twins(cell: Cell, source: Cell) -> str:
+    if not source.spec.interaction.recorded:
+        return f"the cell {source.label!r} is no record of people, and its agents have no twins"
+    problem = _differ(cell, source, lambda each: {"size": each.spec.size, "scale": each.spec.scale.scale()})
+    return problem and f"{problem}, and twins are as many as the people, on their scale"
+
+
 def _yoked(cell: Cell, source: Cell) -> str:
+    if isinstance(cell.spec.interaction, Twins):
+        return _twins(cell, source)
     steps, there = (each.spec.interaction.steps_for(each.spec.size) for each in (cell, source))
     if cell.spec.size != source.spec.size:
         return f"the cell {source.label!r} has {source.spec.size} agents, and this one {cell.spec.size}: give as many"

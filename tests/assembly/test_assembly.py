@@ -49,6 +49,7 @@ INTERACTIONS = [
     {"kind": "placebo", "steps": 2},
     {"kind": "self-echo", "steps": 2},
     {"kind": "yoked", "steps": 2, "source": {"cell": "interaction=dyadic"}},
+    {"kind": "twins", "steps": 2, "source": {"cell": "interaction=recorded"}},
     {"kind": "external", "steps": 2, "messages": ["Hello."]},
     {"kind": "chain", "cycles": 2},
     {"kind": "ensemble", "own": True, "cycles": 2},
@@ -61,6 +62,16 @@ INTERACTIONS = [
     {"kind": "questions", "messages": ["Should it rain?"], "count": 2, "shown": 1},
     {"kind": "room", "steps": 2},
 ]
+#: The cell that a kind takes over from, where it is no dyadic one.
+RECORD = {
+    "kind": "recorded",
+    "content": "c",
+    "units": [0, 1],
+    "steps": 2,
+    "rated": [0, 2],
+    "ratings": {"stance": ["report"]},
+}
+SOURCES = {"twins": RECORD}
 #: Roles that each kind needs.
 ROLES = {"consensus": ("mediator",), "room": ("moderator", "analyzer")}
 
@@ -71,6 +82,7 @@ def test_what_is_known_of_a_schedule_beforehand_is_what_it_declares(
     interaction: dict[str, Any], asked: dict[str, Any]
 ) -> None:
     """Identity and the check of prompts rest on the specification, for no schedule is drawn by then."""
+    source = SOURCES.get(interaction["kind"], {"kind": "dyadic", "steps": 2})
     experiment = load_experiment(
         {
             "name": "known",
@@ -80,7 +92,7 @@ def test_what_is_known_of_a_schedule_beforehand_is_what_it_declares(
             "measurement": asked,
             "roles": {key: {} for key in ROLES.get(interaction["kind"], ())},
             "replicates": 2,
-            "sweep": {"interaction": [{"kind": "dyadic", "steps": 2}, interaction]} if "source" in interaction else {},
+            "sweep": {"interaction": [source, interaction]} if "source" in interaction else {},
         }
     )
     run = experiment.runs[-1]
@@ -91,10 +103,11 @@ def test_what_is_known_of_a_schedule_beforehand_is_what_it_declares(
 
 def test_every_interaction_is_among_them() -> None:
     kinds = {each["kind"] for each in INTERACTIONS}
-    assert kinds == set(built_in("interaction")) - {"native"}
+    unasked = {"native", "recorded"}
+    assert kinds == set(built_in("interaction")) - unasked
     defined = json_schema()["$defs"]
     forms = [defined.get(form.get("$ref", "").rpartition("/")[2], form) for form in defined["Interaction"]["anyOf"]]
-    assert {form["properties"]["kind"].get("const") for form in forms} == kinds | {"native", None}
+    assert {form["properties"]["kind"].get("const") for form in forms} == kinds | unasked | {None}
 
 
 def _drawn(spec: dict[str, Any]) -> list[list[Any]]:

@@ -13,10 +13,10 @@ from pydantic import PrivateAttr
 
 import opinionsim as osim
 from opinionsim.assembly import LoadedParts, assemble
+from opinionsim.engine import critical_path
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.planning import calls_by_run, preview
-from opinionsim.schedules import critical_path
 from opinionsim.specification import load_experiment
 from tests.support.judge import Bench, judge_model
 from tests.support.running import SMALL, carry_out, changed, ended

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from opinionsim.actors import Direction
-from opinionsim.engine import relayed
+from opinionsim.engine import critical_path, relayed
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import ChatMessage, Message, Numbers, Said
 from opinionsim.schedules import (
@@ -25,7 +25,6 @@ from opinionsim.schedules import (
     Schedule,
     Setting,
     Turn,
-    critical_path,
     named,
     with_probes,
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opinionsim.schedules._turns import ActSpec, StaticSchedule
+from opinionsim.schedules import ActSpec, StaticSchedule
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,349 @@
+"""Records of people from tables: before and after, waves of a panel, or conversations."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from opinionsim.comparison._mapping import PanelMapping, load_panel_mapping
+from opinionsim.errors import SpecError
+from opinionsim.llm import Entry, EntryKey
+from opinionsim.measurement import SELF_REPORT, STANCE, imported_rating
+from opinionsim.messages import printable
+from opinionsim.running import SOURCE, run
+from opinionsim.schedules import RecordedPeople
+from opinionsim.specification import load_experiment
+from opinionsim.streams import canonical_json, digest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from opinionsim.store import Results
+
+#: Variable of the first rating asked again.
+RETEST = "retest"
+#: Kinds of text that the others of a group read.
+_SHOWN = frozenset({"post", "speech", "response"})
+
+
+class _Said(NamedTuple):
+    """One thing that a person said or rated, or received from outside."""
+
+    step: int
+    person: str
+    kind: str
+    text: str
+    ratings: dict[str, float]
+    sender: str = ""
+    recipient: str = ""
+    read: tuple[str, ...] = ()
+
+
+@dataclass
+class _Record:
+    """The record of one unit on one topic."""
+
+    unit: str
+    topic: str
+    conditions: dict[str, str]
+    people: dict[str, dict[str, str]] = field(default_factory=dict)
+    said: list[_Said] = field(default_factory=list)
+
+    def content(self) -> tuple[list[list[Any]], dict[str, str], list[_Said]]:
+        """Turns as step, agent, kind and reads; messages from outside by name; and what was said in each turn.
+
+        A turn with a rating reads all that reached its author since the last rating, another all since the last turn.
+        """
+        agents = {person: agent for agent, person in enumerate(self.people)}
+        reached: dict[str, list[int | str]] = defaultdict(list)
+        rated, heard = Counter[str](), Counter[str]()
+        turns: list[list[Any]] = []
+        outside: dict[str, str] = {}
+        published: list[_Said] = []
+        last: dict[tuple[str, str], int] = {}
+        for each in self.said:
+            for text in each.read:
+                outside[name := f"read-{len(outside)}"] = text
+                reached[each.person].append(name)
+            if each.sender and each.sender != each.person:
+                ref: int | str | None = last.get((each.sender, each.text))
+                if ref is None:
+                    outside[ref := f"read-{len(outside)}"] = each.text
+                reached[each.person].append(ref)
+                continue
+            since = rated if each.ratings else heard
+            reads = reached[each.person][since[each.person] :]
+            heard[each.person] = len(reached[each.person])
+            if each.ratings:
+                rated[each.person] = len(reached[each.person])
+            last[each.person, each.text] = len(turns)
+            if each.kind in _SHOWN and not each.sender:
+                for other in agents:
+                    if other != each.person and each.recipient in ("", other):
+                        reached[other].append(len(turns))
+            turns.append([each.step, agents[each.person], each.kind, reads])
+            published.append(each)
+        return turns, outside, published
+
+    def entries(self) -> list[Entry]:
+        """The entries of its journal, the one that says which turns there are last."""
+        turns, outside, published = self.content()
+        entries = []
+        for turn, ((step, agent, kind, _), said) in enumerate(zip(turns, published, strict=True)):
+            found = {EntryKey(turn, "reply", 0): said.text}
+            found |= {imported_rating(turn, variable): repr(rating) for variable, rating in said.ratings.items()}
+            entries += [Entry(key, step, agent, kind, "", text, source="import") for key, text in found.items()]
+        taken = [[[person, told, None] for person, told in self.people.items()], turns, outside]
+        last = json.dumps(taken, ensure_ascii=False)
+        return [*entries, Entry(SOURCE, 0, 0, "", "", last, source="import")]
+
+
+def import_panel(
+    table: pd.DataFrame | str | Path,
+    mapping: PanelMapping | str | Path,
+    *,
+    name: str | None = None,
+    store: str | Path | None = None,
+    instruments: Sequence[Mapping[str, Any]] = (),
+) -> Results:
+    """Take a table of people's opinions into a store, as an experiment of evidence ``human``.
+
+    A run is a unit, a group or a person, on one topic. What people said and rated are entries of its journal of source
+    ``import``: they count in no budget, and replay needs no model. Runs of one unit are one block.
+
+    Parameters
+    ----------
+    table : DataFrame, str or Path
+        The table, or the path of a .csv or .parquet file.
+    mapping : PanelMapping, str or Path
+        What its columns mean, as for :func:`load_panel_mapping`.
+    name : str, optional
+        Name of the experiment; default that of the panel.
+    store : str or Path, optional
+        Address of the store; default ``sqlite:///results/NAME.sqlite``.
+    instruments : sequence of mapping, optional
+        Instruments that code texts, as `measurement.instruments` of a specification lists them; default none, for
+        people's own ratings are their opinions.
+
+    Returns
+    -------
+    Results
+        Ratings are opinions of the instrument `recorded`; the answers of models in people's places are further
+        variables, of the person's last rating.
+
+    Raises
+    ------
+    SpecError
+        If the table lacks a column, two ratings are of one person and wave, waves do not grow, a rating is off the
+        scale, or a condition varies within a unit. Nothing has been written then.
+    StoreError
+        If the store cannot be written.
+    """
+    chosen = mapping if isinstance(mapping, PanelMapping) else load_panel_mapping(mapping)
+    records = _records(_rows(table, chosen), chosen)
+    units = {unit: number for number, unit in enumerate(dict.fromkeys(each.unit for each in records))}
+    experiment = load_experiment(_specification(records, units, chosen, name or chosen.name, instruments))
+    planned = {(each.cell.axes["topic"], each.replicate): each.run_id for each in experiment.runs}
+    return run(experiment, store, records={planned[each.topic, units[each.unit]]: each.entries() for each in records})
+
+
+def _slug(text: str) -> str:
+    """A name for a specification made of any text."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "panel"
+
+
+def _specification(
+    records: Sequence[_Record],
+    units: Mapping[str, int],
+    mapping: PanelMapping,
+    name: str,
+    instruments: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """The specification of the experiment that the records make."""
+    cells: dict[tuple[str, int, tuple[tuple[str, str], ...]], list[int]] = defaultdict(list)
+    for each in records:
+        cells[each.topic, len(each.people), tuple(each.conditions.items())].append(units[each.unit])
+    rated = {(variable, said.kind, said.step) for each in records for said in each.said for variable in said.ratings}
+    variables = [STANCE, *sorted({variable for variable, _, _ in rated} - {STANCE})]
+    content = [mapping.model_dump(mode="json"), [[each.unit, each.topic, *each.content()] for each in records]]
+    record = {
+        "label": "people",
+        "kind": "recorded",
+        "content": digest(canonical_json(content)),
+        "steps": max(said.step for each in records for said in each.said),
+        "rated": sorted({step for variable, _, step in rated if variable == STANCE}),
+        "ratings": {name: sorted({kind for variable, kind, _ in rated if variable == name}) for name in variables},
+        "collected": mapping.collected,
+    }
+    sizes = {size for _, size, _ in cells}
+    grids = []
+    for (topic, size, conditions), own in cells.items():
+        claims = mapping.claims.get(topic) or {"for": topic}
+        definition = {"name": _slug(topic), "title": topic, "claims": claims, "masked": False}
+        grid: dict[str, list[Any]] = {"topic": [{"label": topic, "definition": definition, "framing": "for"}]}
+        grid |= {f"interaction.conditions.{factor}": [value] for factor, value in conditions}
+        grid |= {"population.size": [size]} if len(sizes) > 1 else {}
+        grids.append({**grid, "interaction": [{**record, "units": sorted(own), "conditions": dict(conditions)}]})
+    return {
+        "name": name,
+        "description": "; ".join(filter(None, (mapping.source, mapping.licence))),
+        "replicates": len(units),
+        "population": {"size": max(sizes), "initial_opinions": "none"},
+        "scale": {"points": mapping.scale.points, "labels": mapping.scale.labels},
+        "measurement": {"instruments": list(instruments)},
+        "sweep": grids,
+    }
+
+
+# -- the table ---------------------------------------------------------------------------------------------
+
+
+def _rows(table: pd.DataFrame | str | Path, mapping: PanelMapping) -> list[dict[str, str]]:
+    """The rows of a table, each with its columns as texts; empty for what is missing."""
+    import pandas as pd
+
+    frame = table if isinstance(table, pd.DataFrame) else _read(Path(table))
+    present, columns = list(map(str, frame.columns)), list(mapping.columns)
+    if absent := [column for column in columns if present.count(column) != 1]:
+        raise SpecError(
+            f"the mapping {mapping.name!r} names {', '.join(map(repr, absent))}, which the table must have once; it "
+            f"has {', '.join(present)}"
+        )
+    return [dict(zip(columns, map(_spelled, row), strict=True)) for row in frame[columns].itertuples(index=False)]
+
+
+def _read(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        if path.suffix == ".parquet":
+            return pd.read_parquet(path)
+        return pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise SpecError(f"{path}: cannot be read as a table, .csv or .parquet: {error}") from None
+
+
+def _spelled(value: Any) -> str:
+    """A cell as text, whole numbers without a point; empty where it is missing."""
+    if value is None or value != value:  # NaN
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else printable(str(value)).strip()
+
+
+class _Row:
+    """One row of a table, read by a mapping; errors name row and column, rows from 1."""
+
+    def __init__(self, cells: Mapping[str, str], place: int, mapping: PanelMapping) -> None:
+        self._cells, self._place, self._mapping = cells, place, mapping
+        self.turned = any(cells[column] in values for column, values in mapping.reversed.items())
+        self._ends = mapping.points[0] + mapping.points[-1]
+
+    def error(self, problem: str) -> SpecError:
+        """An error about the row."""
+        return SpecError(f"row {self._place}: {problem}")
+
+    def cell(self, column: str | None, *, needed: bool = False) -> str:
+        """The text of a column; empty without one."""
+        found = self._cells[column] if column else ""
+        if needed and column and not found:
+            raise self.error(f"{column!r} is empty; every row needs one")
+        return found
+
+    def number(self, column: str) -> float:
+        """The number in a column."""
+        try:
+            found = float(self.cell(column, needed=True))
+        except ValueError:
+            found = math.nan
+        if not math.isfinite(found):
+            raise self.error(f"{column!r} is {self.cell(column)!r}, which is no number")
+        return found
+
+    def ratings(self, columns: Mapping[str, str]) -> dict[str, float]:
+        """Ratings by variable, turned round where the statement was worded against the topic; without empty ones."""
+        found = {variable: self.number(column) for variable, column in columns.items() if self.cell(column)}
+        for variable, rating in found.items():
+            if rating not in self._mapping.points:
+                valid = f"valid: {', '.join(map(str, self._mapping.points))}, or give the mapping other points"
+                raise self.error(f"{columns[variable]!r} is {rating:g}, which is not on the scale; {valid}")
+        return {variable: self._ends - rating if self.turned else rating for variable, rating in found.items()}
+
+    def said(self) -> Iterator[tuple[float, _Said]]:
+        """What the row says of its person, each with its wave."""
+        mapping = self._mapping
+        again = {RETEST: mapping.retest} if mapping.retest else {}
+        for wave, column in enumerate(mapping.ratings):
+            last = wave == len(mapping.ratings) - 1
+            answers = {**(mapping.answers if last else {}), **({} if wave else again)}
+            if not (ratings := self.ratings({STANCE: column})) and mapping.wave is None:
+                continue
+            if ratings:
+                ratings |= self.ratings(answers)
+            read = [self.cell(each) for each in mapping.read if last and self.cell(each)]
+            text = self.cell(mapping.text) if last else ""
+            if text or ratings:
+                kind = self.cell(mapping.kind) or ("post" if not ratings else "report" if mapping.text else SELF_REPORT)
+                kind = mapping.kinds.get(kind, kind)
+                if kind not in RecordedPeople.acts:
+                    raise self.error(
+                        f"{mapping.kind!r} is {kind!r}; valid: {', '.join(RecordedPeople.acts)}, or give kinds"
+                    )
+                given = self.cell(mapping.person), kind, text or self._words(ratings[STANCE]), ratings
+                sent = self.cell(mapping.sender), self.cell(mapping.recipient)
+                said = _Said(0, *given, *sent, tuple(mapping.messages.get(each, each) for each in read))
+                yield (wave if mapping.wave is None else self.number(mapping.wave)), said
+
+    def _words(self, rating: float) -> str:
+        """What the person was shown for its rating."""
+        own = self._ends - rating if self.turned else rating
+        return self._mapping.scale.labels[self._mapping.points.index(int(own))]
+
+
+def _records(rows: Sequence[Mapping[str, str]], mapping: PanelMapping) -> list[_Record]:
+    """The records of all units and topics; waves become steps, from 0."""
+    records: dict[tuple[str, str], _Record] = {}
+    ordered: dict[tuple[str, str], list[tuple[float, float, int, _Said]]] = defaultdict(list)
+    rated: set[tuple[Any, ...]] = set()
+    latest: dict[tuple[str, ...], float] = {}
+    for place, cells in enumerate(rows, 1):
+        row = _Row(cells, place, mapping)
+        person, unit = row.cell(mapping.person, needed=True), row.cell(mapping.group or mapping.person, needed=True)
+        topic = row.cell(mapping.topic, needed=True) or mapping.name
+        factors = {column: cells[column] for column in mapping.conditions}
+        factors |= {"wording": "against" if row.turned else "for"} if mapping.reversed else {}
+        record = records.setdefault((unit, topic), _Record(unit, topic, factors))
+        for name, value in factors.items():
+            if (before := record.conditions[name]) != value:
+                problem = f"{name!r} is {value!r}, and {before!r} in another row of {unit!r} on {topic!r}"
+                raise row.error(f"the condition {problem}; a condition holds for a unit and topic")
+        record.people.setdefault(person, {}).update({name: cells[name] for name in mapping.attributes if cells[name]})
+        for wave, said in row.said():
+            order = math.nan if mapping.order is None else row.number(mapping.order)
+            of = (unit, topic, person)
+            if mapping.order is None and wave < latest.get(of, wave):
+                problem = f"wave {wave:g} of {person!r} comes after wave {latest[of]:g}"
+                raise row.error(f"{problem}; sort the table by wave, or name a column of the order")
+            latest[of] = wave
+            mark = (*of, wave, str(order))
+            if mark in rated and said.ratings and said.sender in ("", person):
+                problem = f"person {person!r} has two ratings of {topic!r} at the same time"
+                raise row.error(f"{problem} (wave {wave:g}); give one row a person and wave")
+            rated |= {mark} if said.ratings else set()
+            ordered[unit, topic].append((wave, 0.0 if mapping.order is None else order, place, said))
+    steps = {wave: step for step, wave in enumerate(sorted({each[0] for own in ordered.values() for each in own}))}
+    for which, own in ordered.items():
+        records[which].said = [said._replace(step=steps[wave]) for wave, _, _, said in sorted(own, key=_by_time)]
+    found = [record for record in records.values() if any(STANCE in said.ratings for said in record.said)]
+    if not found:
+        raise SpecError(f"the table has no rating in {', '.join(mapping.ratings)}; a panel needs at least one")
+    return found
+
+
+def _by_time(each: tuple[float, float, int, _Said]) -> tuple[float, float, int]:
+    return each[:3]

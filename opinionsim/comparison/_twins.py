@@ -1,0 +1,87 @@
+"""Twins: the experiment in which each person of a record is played by an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from opinionsim.documents import read_document
+from opinionsim.errors import SpecError
+from opinionsim.specification import Experiment, load_experiment
+from opinionsim.store import Results
+
+#: Fields of a specification that say who plays the twins, in which words, and how they are measured.
+_FIELDS = ("name", "description", "model", "cognition", "prompts", "measurement", "execution")
+
+
+def twins_experiment(people: Results, spec: Mapping[str, Any] | str | Path) -> Experiment:
+    """The experiment in which each person of a record is played by an agent, beside the record itself.
+
+    A twin has the attributes and the first opinion of its person, is told the statement in the same wording, and reads
+    what the person read in the same order. It then says what it believes, and off the record states it as a point of
+    the scale. Run it in the store of the record: ``osim.run(experiment, people.url)``.
+
+    Parameters
+    ----------
+    people : Results
+        From :func:`opinionsim.import_panel`, which was given the claims of every topic.
+    spec : mapping, str or Path
+        Who plays the twins: the fields `model`, `cognition`, `prompts`, `measurement` and `execution` of a
+        specification, or a YAML file of them, and `name`, by default that of the record with ``-twins``.
+
+    Returns
+    -------
+    Experiment
+        Two cells for each one of the record, ``interaction=people`` and ``interaction=twins``, with blocks in common.
+        Opinions of a twin are about the statement as it was worded, and not turned round.
+
+    Raises
+    ------
+    SpecError
+        If the results are no record of people, a topic has no claim, or another field is given.
+    """
+    given = dict(spec if isinstance(spec, Mapping) else read_document(spec).value)
+    if unknown := sorted(given.keys() - set(_FIELDS)):
+        raise SpecError(f"{unknown[0]!r} of twins is that of the record of people; valid: {', '.join(_FIELDS)}")
+    base = dict(people.manifest.get("spec", {}))
+    grids = list(base.get("sweep") or ())
+    if not grids or any(grid.get("interaction", [{}])[0].get("kind") != "recorded" for grid in grids):
+        raise SpecError(f"{people.name!r} is no record of people, of which there could be twins; import a table first")
+    rated = grids[0]["interaction"][0]["rated"]
+    listed = {"instruments": base.get("measurement", {}).get("instruments", [])}
+    asked = {"after": 1} if len(rated) <= 2 else {"after": 1, "every": 1}
+    measurement = {**listed, "self_report": asked, **given.get("measurement", {})}
+    kept = {name: base[name] for name in ("seed", "replicates", "population", "scale") if name in base}
+    return load_experiment(
+        {
+            "name": f"{people.name}-twins",
+            **kept,
+            **given,
+            "measurement": measurement,
+            "sweep": [*grids, *(_of_twins(grid) for grid in grids)],
+        }
+    )
+
+
+def _of_twins(grid: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """The cell of the twins of a cell of people."""
+    (record,), (topic,) = grid["interaction"], grid["topic"]
+    against = record["conditions"].get("wording") == "against"
+    claims, title = topic["definition"]["claims"], topic["definition"]["title"]
+    side = "against" if against else "for"
+    if claims.get(side, title) == title:
+        raise SpecError(f"twins are told the statement that people rated; give the mapping claims.{title}.{side}")
+    source = ", ".join(f"{path}={_label(value)}" for path, (value,) in grid.items())
+    interaction = {
+        "label": "twins",
+        "kind": "twins",
+        "source": {"cell": source},
+        "steps": record["steps"],
+        "conditions": record["conditions"],
+    }
+    return {**grid, "topic": [{**topic, "framing": side}], "interaction": [interaction]}
+
+
+def _label(value: Any) -> str:
+    return str(value["label"] if isinstance(value, Mapping) else value)

@@ -1,0 +1,85 @@
+"""Records of people: what they said and rated, and agents in their places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from opinionsim.messages import Message
+from opinionsim.registry import part
+from opinionsim.schedules._acts import REPORT, REVIEW
+from opinionsim.schedules._interaction import MAX_STEPS, Interaction, Setting
+from opinionsim.schedules._turns import ActSpec, External, Turn, named
+from opinionsim.schedules._yoked import Yoked
+
+#: Kinds of text that a record of people can hold.
+_KINDS = ("post", "report", "response", "speech", "opinion", "probe", "self-report")
+
+
+@part("interaction", name="recorded")
+class RecordedPeople(Interaction):
+    """What people said and rated, taken in from a table; nobody is asked anything.
+
+    :func:`opinionsim.import_panel` writes its fields. A run is one unit of the table, a person or a group, on one
+    topic; the number of its replicate is that of the unit, so that all runs of a unit are one block.
+    """
+
+    acts = named(*(ActSpec(kind, "recorded", kind, memory="none") for kind in _KINDS))
+    played_by = ("people",)
+    needs_task = False
+    role_play = False
+    recorded = True
+
+    content: str
+    """Digest of the table and its mapping."""
+    units: tuple[int, ...] = Field(min_length=1, strict=False)
+    """Numbers of the units that there is a record of under these conditions, from 0."""
+    steps: int = Field(ge=0, le=MAX_STEPS)
+    """Last step of the record."""
+    rated: tuple[int, ...] = Field(strict=False)
+    """Steps at which people rated, in order; 0 is before anything was read."""
+    ratings: dict[str, tuple[str, ...]] = Field(strict=False)
+    """Variables of which there are ratings, each with the kinds of text that have one."""
+    conditions: dict[str, str] = Field(default_factory=dict)
+    """Values of the factors of the design, such as the wording of the statement."""
+    collected: str | None = None
+    """Day on which the last of it was collected, as YYYY-MM-DD."""
+
+    def steps_for(self, size: int) -> int:
+        """The last step of the record."""
+        return self.steps
+
+    def identity(self, setting: Setting) -> dict[str, Any]:
+        """Part of a run's identity: the record by its content, and the conditions."""
+        return {"kind": self.kind, "content": self.content, "conditions": self.conditions}
+
+    def externals(self, setting: Setting) -> Mapping[str, Message | str]:
+        """What people read that no participant wrote."""
+        return setting.record[1] if setting.record else {}
+
+    def turns(self, setting: Setting) -> Iterator[Turn]:
+        """The turns on record; none before the record is there."""
+        for index, (step, agent, kind, reads) in enumerate(setting.record[0] if setting.record else ()):
+            yield Turn(index, step, agent, kind, tuple(External(ref) if isinstance(ref, str) else ref for ref in reads))
+
+
+@part("interaction", name="twins")
+class Twins(Yoked):
+    """Each person of a record is played by an agent, which reads what the person read and then says what it believes.
+
+    The agent has the attributes and the first opinion of its person. It reads all that the person read between two
+    ratings at once, in the same order; where that is nothing, it is only asked.
+    """
+
+    acts = named(REVIEW, REPORT)
+    ahead: ClassVar[int] = 0
+
+    conditions: dict[str, str] = Field(default_factory=dict)
+    """Those of the record."""
+
+    def turns(self, setting: Setting) -> Iterator[Turn]:
+        """A ``review``, or a ``report`` where nothing was read, for each rating but the first of a person."""
+        for turn in super().turns(setting):
+            yield turn if turn.reads else Turn(turn.index, turn.step, turn.agent, REPORT.name)
