@@ -161,7 +161,8 @@ def plot(
             "--what",
             help="All conditions side by side (panels), one run over time (trajectories, network) or at its end "
             "(distribution), conditions over time (ribbons, density), changes between opinions (transitions), final "
-            "values over swept fields (phase), or opinions before and after (before-after).",
+            "values over swept fields (phase), opinions before and after (before-after), or a contrast under choices "
+            "and variants (specification-curve).",
         ),
     ] = Figures.PANELS,
     run: Annotated[
@@ -222,7 +223,7 @@ def plot(
         typer.Option(
             "--csv",
             metavar="FILE",
-            help="Also save the numbers drawn; not for panels, trajectories, distribution.",
+            help="Also save the numbers drawn; not for panels, trajectories, distribution, specification-curve.",
         ),
     ] = None,
     out: Annotated[

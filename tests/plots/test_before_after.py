@@ -199,8 +199,11 @@ def test_panels_name_conditions_and_show_the_control_beside() -> None:
     figure = plots.before_after(WRITTEN, by="interaction")
     assert figure.get_suptitle().startswith(EVIDENCE["scripted"])
     panels = panels_of(figure)
-    titles = [left.get_title(loc="left") for left, _ in panels]
-    assert [" ".join(title.split()) for title in titles] == ["interaction: chain (2 runs)", "interaction: ensemble (1 run, control)"]
+    titles = [" ".join(left.get_title(loc="left").split()) for left, _ in panels]
+    assert titles == [
+        "interaction: chain (2 runs)",
+        "interaction: ensemble (1 run, control)",
+    ]
     assert len({left.get_ylim() for left, _ in panels}) == len({right.get_ylim() for _, right in panels}) == 1
     for _, right in panels:
         dashed = [line for line in right.lines if line.get_linestyle() == "--"]
