@@ -96,8 +96,9 @@ def step_kernel(
         ``step(opinions, before, start, contacts, timing, p, queue, state, spare, space)`` changes `opinions` in
         place. `before` are those that updates start from: a copy, where all update at once, else `opinions`
         themselves; `start` those at the start of the run. `queue` holds the agents in the order in which they update,
-        where it is not random with replacement, and where pairs are given that of the step, speaker first. ``room(opinions, contacts, p, spare)`` makes the arrays that the steps
-        of a run are handed as their `space`; :func:`no_room` makes none.
+        where it is not random with replacement, and where pairs are given that of the step, speaker first.
+        ``room(opinions, contacts, p, spare)`` makes the arrays that the steps of a run are handed as their `space`;
+        :func:`no_room` makes none.
     on_pairs : callable, optional
         The kernels of variants whose pairs are given, where they are others.
 
