@@ -5,10 +5,9 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
@@ -22,25 +21,15 @@ if TYPE_CHECKING:
 _MANY_VALUES = 12
 
 
-class Kind(StrEnum):
-    """Kinds of things that are listed."""
-
-    TOPICS = "topics"
-    PERSONAS = "personas"
-    MODELS = "models"
-    CLASSIFIERS = "classifiers"
-    TEMPLATES = "templates"
-    EXPERIMENTS = "experiments"
-    INTERACTIONS = "interactions"
-    ABM = "abm"
-    NETWORKS = "networks"
-    MEMORIES = "memories"
-    SELECTORS = "selectors"
-    METRICS = "metrics"
+#: What can be listed.
+Kind = Literal[
+    "topics", "personas", "models", "classifiers", "templates", "experiments", "interactions", "abm", "networks",
+    "memories", "selectors", "metrics",
+]  # fmt: skip
 
 
 def list_names(
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="One of: " + ", ".join(Kind))],
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="One of: " + ", ".join(get_args(Kind)))],
     name: Annotated[str | None, typer.Argument()] = None,
     survey: str | None = None,
     mapping: str | None = None,
@@ -61,8 +50,8 @@ def list_names(
     if name is not None and (survey or kind not in _SHOWN):
         shown = ", ".join(_SHOWN)
         raise typer.BadParameter(f"only {shown} are shown by name; list {kind} takes none", param_hint="NAME")
-    if kind != Kind.PERSONAS and (survey or mapping):
-        raise SpecError(f"--survey and --mapping go with personas, not with {kind.value}")
+    if kind != "personas" and (survey or mapping):
+        raise SpecError(f"--survey and --mapping go with personas, not with {kind}")
     if mapping and not survey:
         raise SpecError("--mapping needs --survey FILE, the data that it maps")
     if survey is not None:
@@ -71,9 +60,9 @@ def list_names(
         rows = _LISTS[kind]() if name is None else _SHOWN[kind](name)
     if as_json:
         say_json(rows)
-    elif name is not None and kind == Kind.TEMPLATES:
+    elif name is not None and kind == "templates":
         say("\n\n".join(f"# {row['section']}.{row['name']}, pack {row['pack']}\n\n{row['text']}" for row in rows))
-    elif name is not None and kind == Kind.TOPICS:
+    elif name is not None and kind == "topics":
         say("\n\n".join(aligned(list(zip(row, map(_spell, row.values()), strict=True))) for row in rows))
     else:
         rows = [row | row.get("attributes", {}) for row in rows]
@@ -284,21 +273,21 @@ def _abm() -> list[dict[str, Any]]:
 
 #: What is shown by name.
 _SHOWN: Mapping[Kind, Callable[[str], list[dict[str, Any]]]] = {
-    Kind.TOPICS: _topics_shown,
-    Kind.PERSONAS: _personas_shown,
-    Kind.TEMPLATES: _template_texts,
+    "topics": _topics_shown,
+    "personas": _personas_shown,
+    "templates": _template_texts,
 }
 _LISTS: Mapping[Kind, Callable[[], list[dict[str, Any]]]] = {
-    Kind.TOPICS: _topics,
-    Kind.PERSONAS: _personas,
-    Kind.MODELS: _models,
-    Kind.CLASSIFIERS: partial(_parts, "classifier"),
-    Kind.TEMPLATES: _templates,
-    Kind.EXPERIMENTS: _experiments,
-    Kind.INTERACTIONS: partial(_parts, "interaction"),
-    Kind.ABM: _abm,
-    Kind.NETWORKS: partial(_parts, "network"),
-    Kind.MEMORIES: partial(_parts, "memory"),
-    Kind.SELECTORS: partial(_parts, "selector"),
-    Kind.METRICS: partial(_parts, "metric"),
+    "topics": _topics,
+    "personas": _personas,
+    "models": _models,
+    "classifiers": partial(_parts, "classifier"),
+    "templates": _templates,
+    "experiments": _experiments,
+    "interactions": partial(_parts, "interaction"),
+    "abm": _abm,
+    "networks": partial(_parts, "network"),
+    "memories": partial(_parts, "memory"),
+    "selectors": partial(_parts, "selector"),
+    "metrics": partial(_parts, "metric"),
 }

@@ -185,7 +185,8 @@ def plot(
     what
         All conditions side by side (panels), one run over time (trajectories, network) or at its end (distribution),
         conditions over time (ribbons, density), changes between opinions (transitions), final values over swept fields
-        (phase), or opinions before and after (before-after).
+        (phase), opinions before and after (before-after), or a contrast under choices and variants
+        (specification-curve).
     run : N|ID
         Which run, where one is drawn. Default: the first complete run.
     where : COLUMN=VALUE
@@ -203,7 +204,7 @@ def plot(
         Another argument of the figure's function in Python, as in --set color_by=model or --set steps=[0,5]; a name
         that it does not take is answered with those that it takes. May be repeated.
     csv : FILE
-        Also save the numbers drawn; not for panels, trajectories, distribution.
+        Also save the numbers drawn; not for panels, trajectories, distribution, specification-curve.
     out : DIR|FILE
         Folder to write to, or a file that ends in .png, .svg or .pdf. Default: figures, beside the store.
     width : MM

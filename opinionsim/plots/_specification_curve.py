@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -13,10 +13,7 @@ from matplotlib.figure import Figure
 from opinionsim.contrasts import ChoicesSpec, analysis_of
 from opinionsim.evidence import evidence_statement
 from opinionsim.plots._style import INK, heading, new_figure, page, pt, tidy
-
-if TYPE_CHECKING:
-    from opinionsim.analysis import Estimand
-    from opinionsim.store import Results
+from opinionsim.store import Results
 
 #: Choices of analysis in few words.
 _WAYS: Mapping[str, str] = {"texts": "text", "classifiers": "instrument", "last": "last steps", "truncated": "cut off"}
@@ -73,7 +70,9 @@ def draw_variants(variants: pd.DataFrame, names: Sequence[str], smallest: float 
     ax.child_axes[-1].spines[:].set_visible(False)
 
 
-def specification_curve(results: Results, kind: str | None = None, estimand: Estimand | None = None) -> Figure:
+def specification_curve(
+    results: Results, kind: str | None = None, estimand: Literal["topics-like-these", "these-topics"] | None = None
+) -> Figure:
     """Draw a contrast under all choices of analysis, and below it the changes that variants make.
 
     Parameters

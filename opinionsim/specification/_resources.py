@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from opinionsim.data import data_folder
 from opinionsim.documents import Document, DocumentModel, read_document, read_text, validate
 from opinionsim.errors import SpecError, meant
 from opinionsim.networks import Network, build_network
-from opinionsim.personas import Persona, PersonaSet, load_personas, parse_personas
+from opinionsim.personas import PersonaSet, load_personas, parse_personas
 from opinionsim.prompts import BUILT_IN_PACKS, PromptPack, load_pack, pack_name
 from opinionsim.specification._cast import participant_names
 from opinionsim.specification._fields import ExperimentSpec, PopulationSpec, TopicSpec
@@ -400,36 +400,14 @@ def _names(folder: Path) -> list[str]:
 
 
 def _personas_content(found: PersonaSet) -> dict[str, Any]:
-    return {
-        "name": found.name,
-        "source": found.source,
-        "licence": found.licence,
-        "card": found.card,
-        "personas": [_persona_content(persona) for persona in found.personas],
-    }
-
-
-def _persona_content(persona: Persona) -> dict[str, Any]:
-    return {
-        "name": persona.name,
-        "opinion": persona.opinion,
-        "attributes": dict(persona.attributes),
-        "background": persona.background,
-    }
+    told = asdict(found)
+    personas = told.pop("personas")
+    # The record is that of respondents, whom the survey holds.
+    return {**told, "personas": [{name: each[name] for name in each if name != "record"} for each in personas]}
 
 
 def _topic_content(topic: Topic) -> dict[str, Any]:
-    return {
-        "name": topic.name,
-        "title": topic.title,
-        "category": topic.category,
-        "claims": dict(topic.claims),
-        "accepted": topic.accepted,
-        "sensitive": topic.sensitive,
-        "source": topic.source,
-        "masked": topic.masked,
-        **({"question": topic.question} if topic.question else {}),
-    }
+    return {name: value for name, value in asdict(topic).items() if value or name != "question"}
 
 
 def _network_content(network: Network) -> dict[str, Any]:

@@ -199,8 +199,8 @@ def test_panels_name_conditions_and_show_the_control_beside() -> None:
     figure = plots.before_after(WRITTEN, by="interaction")
     assert figure.get_suptitle().startswith(EVIDENCE["scripted"])
     panels = panels_of(figure)
-    titles = [left.get_title(loc="left") for left, _ in panels]
-    assert [" ".join(title.split()) for title in titles] == [
+    titles = [" ".join(left.get_title(loc="left").split()) for left, _ in panels]
+    assert titles == [
         "interaction: chain (2 runs)",
         "interaction: ensemble (1 run, control)",
     ]

@@ -60,7 +60,7 @@ CLASSIC = {"line_data", "share_data"}
 
 def test_every_function_that_takes_frames_is_checked() -> None:
     takers = set()
-    for name in vars(plots):
+    for name in dir(plots):
         function = getattr(plots, name)
         if inspect.isfunction(function):
             taken = [str(each.annotation) for each in inspect.signature(function).parameters.values()]

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from opinionsim.classic.kernels._contacts import Variant, pair_drawer
-from opinionsim.classic.kernels._influences import MEETS, heeding, meeting, turns
+from opinionsim.classic.kernels._influences import MEETS, meeting, turns
 from opinionsim.classic.kernels._random import fill, uniform
-from opinionsim.classic.kernels._stepping import Machine, Maker, Stop, copy, copy_rows, step_kernel
+from opinionsim.classic.kernels._stepping import Maker, step_kernel
 from opinionsim.compilation import inlined
 
 #: Events drawn ahead of their updates.
@@ -43,11 +43,21 @@ def draw_in_turn(contacts, queue, done, words, listeners, speakers, chances):
         chances[event] = drawn - other
 
 
+@inlined
+def _take_given(contacts, timing, queue, done, state, words, listeners, speakers):
+    """Take the pair of the step in the place of drawn ones."""
+    speakers[0], listeners[0] = queue[0], queue[1]
+    return 1
+
+
 def block_drawer(variant: Variant) -> Callable[..., int]:
     """``draw(contacts, timing, queue, done, state, words, listeners, speakers)``: draws the next pairs of a step.
 
-    It returns how many there are: as many as there is room for, or as are left of the step.
+    It returns how many there are: as many as there is room for, or as are left of the step. Where pairs are given, the
+    one of the step is taken, and no random word.
     """
+    if variant.given:
+        return _take_given
     draw_pairs = pair_drawer(variant)
 
     def draw(contacts, timing, queue, done, state, words, listeners, speakers):
@@ -107,38 +117,7 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False, discre
 
         return inlined(step), pair_buffers
 
-    free = step_kernel(make)
-
-    def maker(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
-        if variant.given:
-            return machine(_on_given_pairs(heeding(update, variant, discrete=discrete), draws))
-        return free(variant, stop, machine)
-
-    return maker
-
-
-def _on_given_pairs(update: Callable[..., float], draws: bool) -> Callable[..., None]:
-    """The kernel of steps that are one given pair each."""
-
-    def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended, halt):
-        words = np.zeros(1, np.uint64)
-        for row in range(rows.shape[0]):
-            opinions, start, noted = rows[row], starts[row], 0
-            if moments.size > 0 and moments[0] == 0:
-                copy(opinions, record[row, 0])
-                noted = 1
-            for number in range(timing.steps):
-                if halt[0]:
-                    break
-                j, i = np.int64(pairs[number, 0]), np.int64(pairs[number, 1])
-                if draws:
-                    fill(states[row], words)
-                opinions[i] = update(i, j, opinions[i], opinions[j], start[i], p, words[0], spares[row])
-                if noted < moments.size and moments[noted] == number + 1:
-                    copy(opinions, record[row, noted])
-                    noted += 1
-
-    return kernel
+    return step_kernel(make)
 
 
 def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _unconfined) -> Maker:
@@ -157,14 +136,7 @@ def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _
     callable
         As :func:`pairwise_kernel` returns it, for opinions (R, N, D) and records (R, K, N, D). Media are none.
     """
-    free = step_kernel(lambda variant: _vector_step(variant, _vector_meeting(variant, weight, settle)))
-
-    def maker(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
-        if variant.given:
-            return machine(_vectors_on_given_pairs(_vector_meeting(variant, weight, settle)))
-        return free(variant, stop, machine)
-
-    return maker
+    return step_kernel(lambda variant: _vector_step(variant, _vector_meeting(variant, weight, settle)))
 
 
 def _vector_meeting(
@@ -207,24 +179,3 @@ def _vector_step(variant: Variant, meet: Callable[..., None]) -> tuple[Callable[
             done += count
 
     return inlined(step), pair_buffers
-
-
-def _vectors_on_given_pairs(meet: Callable[..., None]) -> Callable[..., None]:
-    """The kernel of steps that are one given pair each, for vectors."""
-
-    def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended, halt):
-        for row in range(rows.shape[0]):
-            opinions, noted = rows[row], 0
-            if moments.size > 0 and moments[0] == 0:
-                copy_rows(opinions, record[row, 0])
-                noted = 1
-            for number in range(timing.steps):
-                if halt[0]:
-                    break
-                j, i = np.int64(pairs[number, 0]), np.int64(pairs[number, 1])
-                meet(opinions, opinions, i, j, False, p, spares[row])
-                if noted < moments.size and moments[noted] == number + 1:
-                    copy_rows(opinions, record[row, noted])
-                    noted += 1
-
-    return kernel

@@ -84,7 +84,9 @@ def _untouched(*given: Any) -> Any:
     raise AssertionError(given)
 
 
-def step_kernel(make: Callable[[Variant], tuple[Callable[..., None], Callable[..., Any]]]) -> Maker:
+def step_kernel(
+    make: Callable[[Variant], tuple[Callable[..., None], Callable[..., Any]]], *, on_pairs: Maker | None = None
+) -> Maker:
     """The kernels of a model that is written as one step.
 
     Parameters
@@ -94,8 +96,11 @@ def step_kernel(make: Callable[[Variant], tuple[Callable[..., None], Callable[..
         ``step(opinions, before, start, contacts, timing, p, queue, state, spare, space)`` changes `opinions` in
         place. `before` are those that updates start from: a copy, where all update at once, else `opinions`
         themselves; `start` those at the start of the run. `queue` holds the agents in the order in which they update,
-        where it is not random with replacement. ``room(opinions, contacts, p, spare)`` makes the arrays that the steps
-        of a run are handed as their `space`; :func:`no_room` makes none.
+        where it is not random with replacement, and where pairs are given that of the step, speaker first.
+        ``room(opinions, contacts, p, spare)`` makes the arrays that the steps of a run are handed as their `space`;
+        :func:`no_room` makes none.
+    on_pairs : callable, optional
+        The kernels of variants whose pairs are given, where they are others.
 
     Returns
     -------
@@ -107,6 +112,8 @@ def step_kernel(make: Callable[[Variant], tuple[Callable[..., None], Callable[..
     """
 
     def maker(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
+        if variant.given and on_pairs is not None:
+            return on_pairs(variant, stop, machine)
         return machine(_loop(variant, stop, *make(variant)))
 
     return maker
@@ -120,6 +127,7 @@ def _loop(
     check, memory_of, compares = Stop(_untouched, _untouched) if stop is None else stop
     at_once, checks_start = variant.order == SYNCHRONOUS, stops and not compares
     keeps, copied = at_once or compares, copy_rows if variant.vectors else copy
+    given = variant.given
 
     def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended, halt):
         queue = np.empty(contacts.firsts.size, np.uint32)
@@ -142,7 +150,8 @@ def _loop(
                     copied(opinions, previous)
                 if shuffles:
                     shuffle(contacts, state, queue)
-                step(opinions, before, start, contacts, timing, p, queue, state, spare, space)
+                taking_part = pairs[number] if given else queue
+                step(opinions, before, start, contacts, timing, p, taking_part, state, spare, space)
                 number += 1
                 if records and noted < moments.size and moments[noted] == number:
                     copied(opinions, record[row, noted])

@@ -10,7 +10,7 @@ from opinionsim.classic.kernels._closeness import meetings_in_tree, meetings_on_
 from opinionsim.classic.kernels._contacts import Variant
 from opinionsim.classic.kernels._influences import MEDIA, MEDIA_OPINIONS, NOISE, ZEALOT
 from opinionsim.classic.kernels._pairwise import block_drawer, pair_buffers, pairwise_kernel
-from opinionsim.classic.kernels._stepping import Machine, Stop, step_kernel
+from opinionsim.classic.kernels._stepping import step_kernel
 from opinionsim.classic.models import _deffuant as deffuant
 from opinionsim.compilation import inlined
 
@@ -70,18 +70,11 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
     return inlined(step), inlined(room)
 
 
-_free, _on_given_pairs = step_kernel(_make), pairwise_kernel(deffuant.update)
-
-
-def _kernel(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
-    return (_on_given_pairs if variant.given else _free)(variant, stop, machine)
-
-
 MODEL = ClassicModel(
     name="algorithmic-bias",
     family="similarity-biased",
     parameters=Parameters,
-    kernel=_kernel,
+    kernel=step_kernel(_make, on_pairs=pairwise_kernel(deffuant.update)),
     update=deffuant.update,
     transition=deffuant.MODEL.transition,
     frozen=deffuant.MODEL.frozen,

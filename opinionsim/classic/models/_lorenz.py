@@ -12,7 +12,7 @@ from opinionsim.classic._transition import Received, Transition
 from opinionsim.classic.kernels._contacts import RANDOM, Variant
 from opinionsim.classic.kernels._pairwise import BLOCK, block_drawer, draw_in_turn, pairwise_kernel
 from opinionsim.classic.kernels._random import fill, normal, uniform
-from opinionsim.classic.kernels._stepping import Machine, Stop, confined, step_kernel
+from opinionsim.classic.kernels._stepping import confined, step_kernel
 from opinionsim.compilation import at, inlined
 from opinionsim.errors import SpecError
 
@@ -175,13 +175,6 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
     return inlined(step), _buffers
 
 
-_free, _on_given_pairs = step_kernel(_make), pairwise_kernel(_update, draws=True)
-
-
-def _kernel(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
-    return (_on_given_pairs if variant.given else _free)(variant, stop, machine)
-
-
 def _prepare(p: Parameters) -> Parameters:
     half = (p.limits[1] - p.limits[0]) / 2
     return p._replace(latitude=1.0 / p.latitude, limits=(-half, half))
@@ -214,7 +207,7 @@ MODEL = ClassicModel(
     family="reinforcing",
     parameters=Parameters,
     range=(-3.5, 3.5),
-    kernel=_kernel,
+    kernel=step_kernel(_make, on_pairs=pairwise_kernel(_update, draws=True)),
     update=_update,
     transition=_transition,
     prepare=_prepare,
