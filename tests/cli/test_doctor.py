@@ -18,7 +18,13 @@ from tests.cli.conftest import Invoke
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (*_doctor._KNOWN["secret"], "OPINIONSIM_TRACING", "DO_NOT_TRACK", "HF_HUB_DISABLE_TELEMETRY", "HF_HUB_OFFLINE"):
+    for name in (
+        *_doctor._KNOWN["secret"],
+        "OPINIONSIM_TRACING",
+        "DO_NOT_TRACK",
+        "HF_HUB_DISABLE_TELEMETRY",
+        "HF_HUB_OFFLINE",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 
