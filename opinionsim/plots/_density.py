@@ -17,7 +17,7 @@ from opinionsim.opinions import OpinionScale
 from opinionsim.plots._arrangement import Facets, facets
 from opinionsim.plots._inputs import drawn_from
 from opinionsim.plots._over_time import Bins, Source, Trajectory, TrajectorySet, bins_of, stacked, trajectories_of
-from opinionsim.plots._style import SHARES, colour_bar, draw_marks, name_outer, new_panels, opinion_ticks, pt
+from opinionsim.plots._style import SHARES, colour_bar, draw_marks, is_narrow, name_outer, new_panels, opinion_ticks, pt
 from opinionsim.store import Mark
 
 
@@ -141,7 +141,7 @@ def draw_density(part: pd.DataFrame, ax: Axes, most: float) -> Any:
     mesh = ax.pcolormesh(np.append(times, last), edges, np.ma.masked_invalid(shares), cmap=SHARES, norm=norm)
     mesh.set_rasterized(True)
     ax.set_facecolor("#EFEFEF")
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=3 if is_narrow() else 6, integer=True))
     ax.tick_params(labelsize=pt(8.5), length=3, color="#888888")
     return mesh
 
@@ -179,6 +179,6 @@ def density(data: DensityData) -> Figure:
         if data.scale is not None:
             ax.set_yticks(data.scale.points, opinion_ticks(data.scale, words=len(cells) == 1))
     bar = colour_bar(mesh, axes, "share of agents", shrink=0.9, pad=0.015, aspect=26)
-    bar.locator = MaxNLocator(nbins=5)
+    bar.locator = MaxNLocator(nbins=3 if is_narrow() else 5)
     bar.update_ticks()
     return figure
