@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         plots as plots,
     )
     from opinionsim.classifiers import load_classifier as load_classifier
-    from opinionsim.comparison import import_panel as import_panel
+    from opinionsim.comparison import compare as compare, import_panel as import_panel
     from opinionsim.errors import (
         BudgetExceeded as BudgetExceeded,
         MeasurementError as MeasurementError,

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         finished as finished,
         mean_text as mean_text,
         number_text as number_text,
+        p_text as p_text,
     )
     from opinionsim.analysis._tables import (
         further_table as further_table,

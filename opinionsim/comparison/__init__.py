@@ -10,11 +10,12 @@ from opinionsim.comparison._agreement import (
 )
 from opinionsim.comparison._comparison import Comparison as Comparison, compare as compare
 from opinionsim.comparison._debate import read_debate as read_debate
+from opinionsim.comparison._decompose import decompose as decompose
 from opinionsim.comparison._events import events as events
+from opinionsim.comparison._figures import people_figure as people_figure
 from opinionsim.comparison._mapping import PanelMapping as PanelMapping, load_panel_mapping as load_panel_mapping
 from opinionsim.comparison._panel import import_panel as import_panel
 from opinionsim.comparison._people import people_table as people_table, updates as updates
-from opinionsim.comparison._people_figure import people_figure as people_figure
 from opinionsim.comparison._regression import (
     fit_multinomial as fit_multinomial,
     predict_multinomial as predict_multinomial,

@@ -24,6 +24,7 @@ from opinionsim.streams import stream
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from opinionsim.store import Results
 
@@ -35,6 +36,8 @@ MARGIN = 0.05
 _SHUFFLED = "shuffled-partners"
 #: Model whose parameter is the strength of influence.
 _LINEAR = "degroot"
+#: What is done of a condition when a stage begins, in percent of the time that all take.
+_STAGES = {"fits": 0, "blocks held out": 45, "studies of known truth": 70, "intervals": 85}
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +155,7 @@ def compare(
     threads : int, optional
         Fits that are made side by side; default as many as there are processors.
     progress : callable, optional
-        Called with what is done, of how much, and a text.
+        Called with what is done, of how much, and a text, at every stage of every condition.
 
     Returns
     -------
@@ -178,16 +181,25 @@ def compare(
     workers = threads or os.cpu_count() or 1
     explained = {}
     for place, (cell, study) in enumerate(chosen.items()):
-        told(place, len(chosen), cell)
-        explained[cell] = _explained(study, candidates, noise, margin, seed, workers)
-    told(len(chosen), len(chosen), "")
+
+        def begun(stage: str, done: int = 100 * place, cell: str = cell) -> None:
+            told(done + _STAGES[stage], 100 * len(chosen), f"{cell}: {stage}")
+
+        explained[cell] = _explained(study, candidates, noise, margin, seed, workers, begun)
+    told(100 * len(chosen), 100 * len(chosen), "")
     return Comparison(results, explained, events(results, wording), margin)
 
 
 def _explained(
-    study: Study, candidates: Sequence[Candidate], noise: Any, margin: float, seed: int, threads: int
+    study: Study,
+    candidates: Sequence[Candidate],
+    noise: Any,
+    margin: float,
+    seed: int,
+    threads: int,
+    begun: Callable[[str], object],
 ) -> Explained:
-    """Everything that is asked of one condition."""
+    """Everything that is asked of one condition; each of its stages is told when it has `begun`."""
     if len(set(study.blocks)) < 2:
         raise MeasurementError(
             f"{study.cell} has one block, and scores are those of blocks that were held out; raise replicates"
@@ -195,7 +207,9 @@ def _explained(
     matrix, ends = _noise(noise, len(study.points))
     problem = ExactProblem(study) if study.exact else Problem(study, matrix)
     unfit = {each.name: reason for each in candidates if (reason := each.unfit(study))}
+    begun("fits")
     fits = _fits(problem, [each for each in candidates if each.name not in unfit], seed, threads)
+    begun("blocks held out")
     scores = held_out(problem, fits, threads)
     mixed = _shuffled(problem, fits, seed)
     if mixed is not None:
@@ -203,7 +217,9 @@ def _explained(
         fits, scores = [*fits, swapped], np.hstack([scores, held_out(elsewhere, [swapped], threads)])
     pair = _pair(problem, fits, scores)
     claims = _claims(pair, fits, scores)
+    begun("studies of known truth")
     found = trust(pair, pair.influence if claims else pair.none, seed, threads)
+    begun("intervals")
     ends = ends if ends or study.exact else _ends(pair, found)
     linear = next((each for each in fits if each.candidate.name == _LINEAR and not each.candidate.fixed), None)
     best = fits[int(scores.mean(axis=0).argmax())]
@@ -351,6 +367,20 @@ class Comparison:
 
     def __repr__(self) -> str:
         return f"Comparison({self.results.name!r}, {len(self._explained)} conditions)"
+
+    def plot(self) -> Figure:
+        """Draw a row a condition: response curve, scores, and free runs beside the record.
+
+        Returns
+        -------
+        Figure
+            The response curve of the record with its 95 % band by run, and those of studies drawn from the best
+            candidates with and without influence; scores with standard errors, filled where they tie with the best;
+            mean opinion and diversity over time on record, and the 95 % bands of these candidates let loose.
+        """
+        from opinionsim.comparison._figures import comparison_figure
+
+        return comparison_figure(self._explained)
 
     @cached_property
     def fits(self) -> pd.DataFrame:

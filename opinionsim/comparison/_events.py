@@ -81,7 +81,8 @@ def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFr
     heard = own[~own["condition"].isin(_UNHEARD)]
     place = {key: at for at, key in zip(heard.index, zip(heard["run_id"], heard["turn"], strict=True), strict=True)}
     pairs = readings(own)
-    pairs = pairs[[(run_id, turn) in place for run_id, turn in zip(pairs["run_id"], pairs["turn"], strict=True)]]
+    known = [(run_id, turn) in place for run_id, turn in zip(pairs["run_id"], pairs["turn"], strict=True)]
+    pairs = pairs[np.array(known, dtype=bool)]
     reader = {key: at for at, key in enumerate(zip(own["run_id"], own["turn"], strict=True))}
     reading = np.array([reader[key] for key in zip(pairs["run_id"], pairs["reader"], strict=True)], dtype=np.int64)
     reads = np.array([place[key] for key in zip(pairs["run_id"], pairs["turn"], strict=True)], dtype=np.int64)
@@ -135,11 +136,12 @@ def events(results: Results, wording: str | None = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    frames = [_updates(study) for study in studies(results, wording).values()]
+    frames = [updates_of(study) for study in studies(results, wording).values()]
     return pd.concat(frames, ignore_index=True)
 
 
-def _updates(study: Study) -> pd.DataFrame:
+def updates_of(study: Study) -> pd.DataFrame:
+    """The updates of a study as rows of :func:`events`."""
     import pandas as pd
 
     run = np.repeat(np.arange(len(study)), np.diff(study.first))

@@ -1,0 +1,160 @@
+"""The command that compares runs with classic models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import isnan
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from opinionsim.cli._console import note
+from opinionsim.cli._export import write_frame
+from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath
+from opinionsim.cli._outputs import Wording, print_tables
+from opinionsim.cli._stores import read_results
+from opinionsim.errors import SpecError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from opinionsim.analysis import Table
+    from opinionsim.comparison import Comparison
+
+#: How verdicts and scores are read, and what every comparison must say of noise.
+_VERDICTS = (
+    "Influence adds: to the log score of an update, over the best candidate without it. Recovered: the share of 20 "
+    "studies of this size, drawn from the best fit, in which the analysis finds what they were drawn from. Gap: by how "
+    "much a table of shares by own rating and message predicts better; by chance, the most in these studies.",
+    "Noise is what differs between readings of one opinion. An error that persists for an agent is not noise: no "
+    "repeated question reveals it, and it is fitted as an opinion.",
+)
+_SCORES = (
+    "Score: log score of an update in a run that was held out, mean and standard error over runs. Behind: the best "
+    "less this one, paired by run. Tie: within one standard error; not worse than the best. Reached: of the way from "
+    "persistence to the table of shares."
+)
+
+
+def compare(
+    store: StorePath,
+    models: str | None = None,
+    noise: str | None = None,
+    margin: Annotated[float | None, typer.Option()] = None,
+    cell: list[str] | None = None,
+    experiment: ExperimentName = None,
+    design: DesignNumber = None,
+    wording: Wording = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    threads: Annotated[int | None, typer.Option(min=1)] = None,
+    csv: Path | None = None,
+    plot: Path | None = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask whether classic models explain the runs, and whether influence is needed at all.
+
+    Parameters
+    ----------
+    models : A,B
+        Names of classic models (see: opinionsim list abm). Default: voter, degroot, friedkin-johnsen, deffuant,
+        jager-amblard and lorenz.
+    noise : RATE
+        Share of ratings that are wrong, or RATE,LOW,HIGH with the ends of its interval. Default: it is fitted.
+    margin : X
+        Scale points moved for each point of discrepancy below which influence counts as absent. Default: 0.05.
+    cell : LABEL
+        Only this condition; may be repeated.
+    seed
+        Seed of all draws.
+    threads : N
+        Fits made side by side. Default: as many as there are processors.
+    csv : DIR
+        Also save the unrounded numbers, each frame in a file of this folder.
+    plot : FILE
+        Also draw the figure into a file that ends in .png, .svg or .pdf.
+    """
+    from opinionsim.comparison import compare as compared, decompose
+    from opinionsim.plots import check_suffix, save
+    from opinionsim.progress import shown
+
+    if plot is not None:
+        check_suffix(plot)
+    if csv is not None and csv.is_file():
+        raise SpecError(f"--csv {csv} is a file; give a folder to write to")
+    options: dict[str, Any] = {"noise": _rates(noise), "cells": cell, "wording": wording, "threads": threads}
+    options |= {} if margin is None else {"margin": margin}
+    named = None if models is None else [name.strip() for name in models.split(",") if name.strip()]
+    results = read_results(store, experiment, design)
+    with shown() as progress:
+        found = compared(results, named, seed=seed, progress=progress, **options)
+    components = decompose(results, wording=wording)
+    print_tables([*_tables(found), components], None, as_json=as_json)
+    if csv is not None:
+        for name in ("events", "fits", "scores", "verdict", "trust", "free_runs"):
+            write_frame(getattr(found, name), csv / f"{name}.csv")
+        write_frame(components.frame, csv / "decomposition.csv")
+    if plot is not None:
+        note(f"wrote {save(found.plot(), plot)}")
+
+
+def _rates(text: str | None) -> float | tuple[float, ...] | None:
+    """The rate of errors, or that rate and the ends of its interval."""
+    if text is None:
+        return None
+    try:
+        rates = tuple(map(float, text.split(",")))
+    except ValueError:
+        raise SpecError(f"--noise must be RATE or RATE,LOW,HIGH, shares such as 0.1,0.05,0.2; got {text!r}") from None
+    return rates[0] if len(rates) == 1 else rates
+
+
+def _tables(found: Comparison) -> list[Table]:
+    """Verdicts with their trust, scores, and parameters of the best candidates, as tables."""
+    from opinionsim.analysis import finished, number_text
+    from opinionsim.metrics import spell_mean
+
+    trust = found.trust.drop_duplicates("cell")[["cell", "recovered", "gap", "worst_gap"]]
+    verdict, fits = found.verdict.merge(trust, on="cell"), found.fits
+    best = fits["cell"].map(dict(zip(verdict["cell"], verdict["best"], strict=True)))
+    own = fits[(fits["candidate"] == best) & (fits["reason"] == "")]
+    own = own.rename(columns={"low": "value_ci_low", "high": "value_ci_high"})
+    said = [f"{cell}: {statement}" for cell, statement in zip(verdict["cell"], verdict["statement"], strict=True)]
+    reasons = fits[fits["reason"] != ""].groupby(["candidate", "reason"], sort=False)["cell"].apply(", ".join)
+    lacking = [f"Not applicable: {row['candidate']} ({row['reason']}) to {row['cell']}." for row in
+               reasons.reset_index().to_dict("records")]  # fmt: skip
+
+    def made(heading: str, frame: pd.DataFrame, n_labels: int, columns: Mapping[str, Callable[[Any], str]],
+             notes: Sequence[str]) -> Table:  # fmt: skip
+        """A table with a cell of each column from a row of the frame."""
+        rows = [tuple(cell(row) for cell in columns.values()) for row in frame.to_dict("records")]
+        return finished(heading, frame, (tuple(columns),), rows, n_labels, notes)
+
+    condition, candidate = {"condition": itemgetter("cell")}, {"candidate": itemgetter("candidate")}
+    return [
+        made("Verdicts", verdict, 2, {
+            **condition,
+            "verdict": itemgetter("verdict"),
+            "influence adds": lambda row: spell_mean(row["gain"], row["gain_error"]),
+            "recovered": lambda row: f"{row['recovered']:.0%}",
+            "gap": lambda row: spell_mean(row["gap"], alone=".3f"),
+            "by chance": lambda row: spell_mean(row["worst_gap"], alone=".3f"),
+            "runs": lambda row: f"{row['n_runs']:,}",
+            "updates": lambda row: f"{row['n_updates']:,}",
+        }, [*said, *_VERDICTS]),
+        made("Scores of runs held out", found.scores, 2, {
+            **condition,
+            **candidate,
+            "score": lambda row: spell_mean(row["score"], row["standard_error"]),
+            "behind": lambda row: spell_mean(row["behind"], row["behind_error"]) if row["behind"] else "-",
+            "": lambda row: "tie" if row["tie"] else "",
+            "reached": lambda row: "-" if isnan(row["reached"]) else f"{row['reached']:.0%}",
+        }, [_SCORES, *lacking]),
+        made("Parameters of the best candidate", own, 3, {
+            **condition,
+            **candidate,
+            "parameter": itemgetter("parameter"),
+            "value [95 %]": lambda row: number_text(row, "value"),
+        }, ["Intervals, of the parameters of the model itself, are profiles of the likelihood."]),
+    ]  # fmt: skip
