@@ -70,7 +70,7 @@ class Transition:
         """Mass on the nodes of an even grid, (T, G), which sums to 1.
 
         A point mass goes to the two nodes around it in such shares that their mean is its place; one beyond the ends
-        goes to the end. The continuous part goes to each node by its density there.
+        goes to the end. The continuous part goes to each node by its density there, half of it at the two ends.
         """
         size, last = len(self.values), len(nodes) - 1
         places = np.clip((self.values - nodes[0]) / (nodes[1] - nodes[0]), 0, last)
@@ -82,6 +82,7 @@ class Transition:
         mass = np.bincount(cells.ravel(), shares.ravel(), size * (last + 1)).reshape(size, last + 1)
         if self.density is not None:
             heights = np.stack([self.density(np.full(size, node)) for node in nodes], axis=1)
+            heights[:, [0, -1]] /= 2
             total = heights.sum(axis=1, keepdims=True)
             mass += self.rest[:, None] * np.divide(heights, total, out=np.zeros_like(heights), where=total > 0)
         return mass

@@ -34,6 +34,8 @@ FEWEST_BLOCKS = 8
 MARGIN = 0.05
 #: The candidate in which agents read others' messages than they did.
 _SHUFFLED = "shuffled-partners"
+#: Least rate of errors of ratings, and share of errors that fall on neighbours where a rate is given.
+_LEAST, _NEAR = 1e-3, 0.8
 #: Model whose parameter is the strength of influence.
 _LINEAR = "degroot"
 #: What is done of a condition when a stage begins, in percent of the time that all take.
@@ -105,6 +107,15 @@ class Explained:
         first, second = (np.flatnonzero(which)[means[which].argmax()] for which in (reading, ~reading))
         return paired(self.scores[:, first], self.scores[:, second])
 
+    @cached_property
+    def alone(self) -> str:
+        """What agents do by themselves: persistence, unless the best baseline beats it by two standard errors."""
+        places = {each.candidate.name: place for place, each in enumerate(self.fits) if each.candidate.model is None}
+        means = self.scores.mean(axis=0)
+        best = max(places, key=lambda name: means[places[name]])
+        mean, error = paired(self.scores[:, places[best]], self.scores[:, places["persistence"]])
+        return best if mean > CLAIMED * error else "persistence"
+
     @property
     def verdict(self) -> str:
         """What can be said, as :attr:`Comparison.verdict` lists it."""
@@ -116,7 +127,7 @@ class Explained:
             return "influence"
         if not self.absent:
             return "undecided"
-        return "persistence" if "persistence" in self.ties else "no interaction needed"
+        return "persistence" if self.alone == "persistence" else "no interaction needed"
 
 
 def compare(
@@ -141,9 +152,10 @@ def compare(
         Names of classic models, or names with parameters that are given. Default: voter, degroot, friedkin-johnsen,
         deffuant, jager-amblard and lorenz.
     noise : float, (float, float, float) or array_like (k, k), optional
-        How ratings err: a rate of errors, that rate with the ends of its interval, or a matrix of misclassification,
-        true by read, as an audit gives it. Default: rate and share of neighbours are fitted with everything else, with
-        densities of the beta family before (rate: 2 and 10, share: 4 and 2).
+        How ratings err: a rate of errors, four in five of which fall on a neighbouring point, that rate with the ends
+        of its interval, or a matrix of misclassification, true by read, as an audit gives it. Default: rate and share
+        of neighbours are fitted with everything else, with densities of the beta family before (rate: 2 and 10, share:
+        4 and 2).
     margin : float
         Scale points moved for each point of discrepancy below which influence counts as absent, > 0.
     cells : sequence of str, optional
@@ -179,6 +191,8 @@ def compare(
     told = progress or (lambda done, total, text: None)
     chosen = {cell: study for cell, study in found.items() if cells is None or cell in cells}
     workers = threads or os.cpu_count() or 1
+    for study in chosen.values():
+        _check(study, noise)
     explained = {}
     for place, (cell, study) in enumerate(chosen.items()):
 
@@ -188,6 +202,15 @@ def compare(
         explained[cell] = _explained(study, candidates, noise, margin, seed, workers, begun)
     told(100 * len(chosen), 100 * len(chosen), "")
     return Comparison(results, explained, events(results, wording), margin)
+
+
+def _check(study: Study, noise: Any) -> None:
+    """Refuse what cannot be explained, before any time is spent."""
+    _noise(noise, len(study.points))
+    if len(set(study.blocks)) < 2:
+        raise MeasurementError(
+            f"{study.cell} has one block, and scores are those of blocks that were held out; raise replicates"
+        )
 
 
 def _explained(
@@ -200,11 +223,7 @@ def _explained(
     begun: Callable[[str], object],
 ) -> Explained:
     """Everything that is asked of one condition; each of its stages is told when it has `begun`."""
-    if len(set(study.blocks)) < 2:
-        raise MeasurementError(
-            f"{study.cell} has one block, and scores are those of blocks that were held out; raise replicates"
-        )
-    matrix, ends = _noise(noise, len(study.points))
+    matrix, ends = _noise(None if study.exact else noise, len(study.points))
     problem = ExactProblem(study) if study.exact else Problem(study, matrix)
     unfit = {each.name: reason for each in candidates if (reason := each.unfit(study))}
     begun("fits")
@@ -221,7 +240,6 @@ def _explained(
     found = trust(pair, pair.influence if claims else pair.none, seed, threads)
     begun("intervals")
     ends = ends if ends or study.exact else _ends(pair, found)
-    linear = next((each for each in fits if each.candidate.name == _LINEAR and not each.candidate.fixed), None)
     best = fits[int(scores.mean(axis=0).argmax())]
     return Explained(
         study=study,
@@ -233,9 +251,16 @@ def _explained(
         trust=found,
         intervals={} if best.candidate.shuffled else _intervals(problem, best, found, threads),
         withheld=tuple(_doubts(pair, found, ends)),
-        absent=not claims and linear is not None and no_more_than(problem, linear, margin),
+        absent=not claims and no_more_than(problem, _linear(problem, fits, seed), margin),
         free=_free(pair, found, seed),
     )
+
+
+def _linear(problem: Problem, fits: Sequence[Fit], seed: int) -> Fit:
+    """The fit of the model whose parameter is the strength of influence, whether or not it is a candidate."""
+    among = [each for each in fits if each.candidate.name == _LINEAR and not each.candidate.fixed]
+    linear = named(_LINEAR)[0]
+    return among[0] if among else fit(problem, linear, special_cases(linear, fits), seed)
 
 
 def _free(pair: Pair, found: Trust, seed: int) -> pd.DataFrame:
@@ -260,6 +285,8 @@ def _noise(noise: Any, k: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
             raise SpecError(
                 "each row of a matrix of misclassification, one a true point, must hold shares that sum to 1"
             )
+        # What a matrix rules out would rule out a candidate for good.
+        given = (1.0 - _LEAST) * given + _LEAST / k
         return given, [given]
     rates = np.atleast_1d(given)
     if given.shape not in ((), (3,)) or not ((rates >= 0) & (rates < 1)).all():
@@ -267,7 +294,7 @@ def _noise(noise: Any, k: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
             f"noise must be a rate of errors from 0 to below 1, that rate with the ends of its interval, or a matrix "
             f"of {k} by {k} shares, true by read; got {noise!r:.60}"
         )
-    matrices = [misreading(k, float(rate), 0.8) for rate in rates]
+    matrices = [misreading(k, max(float(rate), _LEAST), _NEAR) for rate in rates]
     return matrices[0], matrices[1:] or matrices
 
 
@@ -284,12 +311,13 @@ def _fits(problem: Problem, candidates: Sequence[Candidate], seed: int, threads:
 
 
 def _shuffled(problem: Problem, fits: Sequence[Fit], seed: int) -> tuple[Problem, Fit] | None:
-    """The best candidate with influence on exchanged messages, with what they are; None without such a candidate."""
+    """The best candidate with influence on exchanged messages, with what they are; None where there is none."""
     reading = [each for each in fits if each.candidate.influence]
-    if not reading:
+    exchanged = shuffled(problem.study, stream(seed, "shuffled partners"))
+    if not reading or np.array_equal(exchanged.reads, problem.study.reads):
         return None
     best = max(reading, key=lambda each: each.objective)
-    elsewhere = problem.over(shuffled(problem.study, stream(seed, "shuffled partners")))
+    elsewhere = problem.over(exchanged)
     swapped = Candidate(_SHUFFLED, best.candidate.model, best.candidate.fixed, shuffled=True)
     return elsewhere, refit(elsewhere, swapped, best.values)
 
@@ -414,7 +442,7 @@ class Comparison:
         Columns: cell, candidate, influence (whether it says that agents change by what they read), score (mean log
         score of an update in a held-out run, averaged over runs), standard_error, behind (difference to the best,
         paired by run) with behind_error, tie (within one standard error of the best), reached (share of the way from
-        persistence to a table of shares by own rating and message), n_runs, evidence.
+        persistence to a table of shares by own rating and message; missing where opinions are exact), n_runs, evidence.
         """
         import pandas as pd
 
@@ -422,7 +450,7 @@ class Comparison:
         for cell, each in self._explained.items():
             names = [one.candidate.name for one in each.fits]
             floor = each.scores[:, names.index("persistence")].mean()
-            room = each.reachable.mean() - floor
+            room = np.nan if each.study.exact else each.reachable.mean() - floor
             for place in np.argsort(-each.scores.mean(axis=0), kind="stable"):
                 own = each.scores[:, place]
                 behind, error = paired(each.scores[:, each.best], own)
@@ -494,8 +522,8 @@ class Comparison:
 
         Columns: cell, candidate (that fit), parameter, truth, mean and sd (of its estimates in these studies), claimed
         (share of them in which influence was claimed), recovered (share in which that was right), gap (to the table of
-        shares, in the mean log score of an update) and worst_gap (the largest in the drawn studies), n_studies,
-        evidence.
+        shares, in the mean log score of an update) and worst_gap (the largest in the drawn studies), drift (distance of
+        the mean opinion from its course in the drawn studies, scale points) and worst_drift, n_studies, evidence.
         """
         import pandas as pd
 
@@ -514,8 +542,10 @@ class Comparison:
                         "sd": drawn.std(ddof=1),
                         "claimed": found.claimed,
                         "recovered": found.recovered,
-                        "gap": found.gap,
-                        "worst_gap": found.worst_gap,
+                        "gap": found.gaps[0],
+                        "worst_gap": found.gaps[1:].max(),
+                        "drift": found.drifts[0],
+                        "worst_drift": found.drifts[1:].max(),
                         "n_studies": len(found.pairs),
                         "evidence": each.study.evidence,
                     }
@@ -531,7 +561,7 @@ _STATEMENTS = {
     "influence": "Agents change by what they read ({gain:+.3f} ± {error:.3f} in the log score of an update), and "
     "{ties} {say} how.",
     "persistence": "Agents keep their opinions; they move less than {margin:g} points for each point of discrepancy.",
-    "no interaction needed": "No interaction is needed: {best} says as much, and agents move less than {margin:g} "
+    "no interaction needed": "No interaction is needed: {alone} says as much, and agents move less than {margin:g} "
     "points for each point of discrepancy.",
     "undecided": "Undecided: influence is not shown ({gain:+.3f} ± {error:.3f} in the log score of an update), nor "
     "that agents move less than {margin:g} points for each point of discrepancy.",
@@ -548,7 +578,7 @@ def _statement(each: Explained, margin: float) -> str:
         error=error,
         ties=" or ".join(ties),
         say="says" if len(ties) == 1 else "say",
-        best=each.ties[0],
+        alone=each.alone,
         margin=margin,
     )
     return f"{said} This is about the script." if each.study.evidence == "scripted" else said

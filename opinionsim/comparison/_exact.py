@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -89,7 +90,7 @@ class ExactProblem(Problem):
 
     def objective(self, candidate: Candidate, values: Mapping[str, float]) -> float:
         """Log likelihood."""
-        return float(self.by_turn(candidate, values).sum())
+        return math.fsum(self.by_turn(candidate, values).tolist())
 
     def redrawn(
         self, candidate: Candidate, values: Mapping[str, float], rng: np.random.Generator, *, begun: bool = False

@@ -84,7 +84,8 @@ class Problem:
 
     def objective(self, candidate: Candidate, values: Mapping[str, float]) -> float:
         """Log likelihood and logarithm of the prior of the parameters of misreading."""
-        total = float(self.by_turn(candidate, values).sum())
+        # This sum is the same in whatever order runs are.
+        total = math.fsum(self.by_turn(candidate, values).tolist())
         for name, (first, second) in NOISE_PRIOR.items():
             if self.noise is None:
                 total += first * math.log(values[name]) + second * math.log1p(-values[name])

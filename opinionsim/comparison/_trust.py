@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.optimize import brentq
 
 from opinionsim.comparison._fit import Fit, Problem, refit
 from opinionsim.comparison._scores import by_run, paired, reachable, side_by_side
@@ -17,10 +16,14 @@ from opinionsim.streams import stream
 STUDIES, RECOVERED = 20, 0.8
 #: Standard errors from which influence is claimed.
 CLAIMED = 2.0
+#: Standard deviations of what drawn studies show within which a candidate is adequate.
+_ADEQUATE = 3.0
 #: Twice the fall of the log likelihood at the ends of an interval of 95 %, and of a one-sided one.
 _TWO_SIDED, _ONE_SIDED = 3.841, 2.706
-#: Precision of the ends of intervals, in parts of the bounds.
-_PRECISION = 0.01
+#: Mixtures of staying and moving that are looked at where the strength of influence is held.
+_MIXTURES = 5
+#: First step to the end of an interval, in parts of the way to the bound, and precision, in parts of its distance.
+_FIRST, _PRECISION = 1e-3, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,23 +85,25 @@ class Trust:
         Share in which influence was claimed.
     recovered : float
         Share in which that was right.
-    gap : float
-        Gap to the table of shares in the study itself.
-    worst_gap : float
-        Largest gap in the drawn ones, in which the candidate is adequate by construction.
+    gaps : ndarray (1 + STUDIES,)
+        Gap to the table of shares: in the study itself, then in the drawn ones, in which the truth is adequate.
+    drifts : ndarray (1 + STUDIES,)
+        How far the mean opinion runs from its course in the drawn studies, the study itself first; see :func:`_drifts`.
     """
 
     truth: Fit
     pairs: tuple[Pair, ...]
     claimed: float
     recovered: float
-    gap: float
-    worst_gap: float
+    gaps: np.ndarray
+    drifts: np.ndarray
 
     @property
     def adequate(self) -> bool:
-        """Whether the gap is one that chance alone makes."""
-        return self.gap <= max(self.worst_gap, 0.0)
+        """Whether gap and drift are such as chance alone makes."""
+        found = np.stack([self.gaps, self.drifts])
+        drawn = found[:, 1:]
+        return bool((found[:, 0] <= drawn.mean(axis=1) + _ADEQUATE * drawn.std(axis=1, ddof=1)).all())
 
     @property
     def values(self) -> list[dict[str, float]]:
@@ -117,8 +122,20 @@ def trust(pair: Pair, truth: Fit, seed: int, threads: int) -> Trust:
     pairs = tuple(side_by_side([partial(one, number) for number in range(STUDIES)], threads))
     claims = np.array([each.claims for each in pairs])
     right = claims == truth.candidate.influence
-    gaps = [each.gap for each in pairs]
-    return Trust(truth, pairs, float(claims.mean()), float(right.mean()), pair.gap, max(gaps))
+    every = (pair, *pairs)
+    gaps = np.array([each.gap for each in every])
+    return Trust(truth, pairs, float(claims.mean()), float(right.mean()), gaps, _drifts(every))
+
+
+def _drifts(pairs: Sequence[Pair]) -> np.ndarray:
+    """How far the mean opinion of all agents is from its course in the drawn studies, in the mean over steps.
+
+    The first pair is the study itself. Each of the others is compared with those beside it.
+    """
+    courses = np.array([np.nanmean(each.problem.study.paths()[:, 1:], axis=(0, 2)) for each in pairs])
+    drawn = courses[1:]
+    others = (drawn.sum(axis=0) - drawn) / (len(drawn) - 1)
+    return np.asarray(np.abs(courses - np.vstack([drawn.mean(axis=0), others])).mean(axis=1))
 
 
 def profile(problem: Problem, best: Fit, name: str, value: float) -> Fit:
@@ -144,17 +161,26 @@ def cutoff(found: Trust, name: str, threads: int) -> float:
 def interval(problem: Problem, best: Fit, name: str, fall: float = _TWO_SIDED) -> tuple[float, float]:
     """The values of a parameter at which twice the log likelihood has fallen by `fall`; bounds where it never has."""
     bounds = next(each for each in problem.bounds(best.candidate) if each.name == name)
-    tolerance = _PRECISION * (bounds.high - bounds.low)
+    return _end(problem, best, name, bounds.low, fall), _end(problem, best, name, bounds.high, fall)
 
-    def above(value: float) -> float:
-        return 2.0 * (best.objective - profile(problem, best, name, value).objective) - fall
 
-    ends = []
-    for far in (bounds.low, bounds.high):
-        at = best.values[name]
-        outside = abs(far - at) < tolerance or above(far) < 0
-        ends.append(far if outside else float(brentq(above, far, at, xtol=tolerance)))
-    return ends[0], ends[1]
+def _end(problem: Problem, best: Fit, name: str, far: float, fall: float) -> float:
+    """The end of an interval towards a bound: steps that double from the optimum on, and then halves.
+
+    Each fit starts at the last one inside. Of the two values between which the end is found, it is the one outside.
+    """
+    at, values = best.values[name], best.values
+    inside, outside, trial = 0.0, 2.0, _FIRST if far != at else 1.0
+    while outside - inside > _PRECISION * outside:
+        held = refit(problem, best.candidate, values, {name: at + trial * (far - at)})
+        if 2.0 * (best.objective - held.objective) > fall:
+            outside = trial
+        elif trial == 1.0:
+            return far
+        else:
+            inside, values = trial, held.values
+        trial = min(2.0 * trial, 1.0) if outside > 1.0 else (inside + outside) / 2.0
+    return float(at + outside * (far - at))
 
 
 def no_more_than(problem: Problem, linear: Fit, margin: float) -> bool:
@@ -165,12 +191,17 @@ def no_more_than(problem: Problem, linear: Fit, margin: float) -> bool:
     linear : Fit
         Fit of DeGroot's model, in which an agent moves a constant share of the way.
     """
-    moves = strength(linear.values)
-    if moves >= margin:
+    if strength(linear.values) >= margin:
         return False
-    held = {"stay": 0.0, "self_weight": 1.0 / margin - 1.0}
-    at_margin = refit(problem, linear.candidate, linear.values, held)
-    return 2.0 * (linear.objective - at_margin.objective) > _ONE_SIDED
+    moved = 1.0 - linear.values["jump"]
+    most = max(1.0 - margin / moved, 0.0)
+
+    # Few large moves are as strong as many small ones, and the likelihood tells them apart.
+    def at_margin(stay: float) -> float:
+        held = {"stay": stay, "self_weight": max((1.0 - stay) * moved / margin - 1.0, 0.0), "jump": 1.0 - moved}
+        return refit(problem, linear.candidate, linear.values, held).objective
+
+    return 2.0 * (linear.objective - max(map(at_margin, np.linspace(0.0, most, _MIXTURES)))) > _ONE_SIDED
 
 
 def strength(values: Mapping[str, float]) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opinionsim.classic import ClassicModel, Process, set_up, simulate
+from opinionsim.classic import ClassicModel, Process, Transition, set_up, simulate, transition
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 
@@ -224,6 +224,33 @@ class ClassicModelContract(ABC):
         moved[order] = initial
         again = simulate(self.model, _N, moved, pairs=order[pairs], seed=7, **settings).opinions[0]
         np.testing.assert_array_equal(again[:, order], found)
+
+    def test_its_transition_on_a_grid_is_what_the_kernel_does(self) -> None:
+        """One step of many listeners, binned, is the mass that the transition puts on the nodes of a grid."""
+        model, (low, high), size = self.model, self.span, 2000
+        if model.states == "traits":
+            return
+        nodes = np.linspace(low, high, 21)
+        settings = {name: value for name, value in self.settings.items() if name not in model.schemes}
+        parts = (0.0, 1.0) if model.kind == "discrete" else (0.37, 0.52)
+        own, said = (low + part * (high - low) for part in parts)
+        if model.update is not None:
+            opinions = np.repeat([own, said], size)
+            pairs = np.arange(2 * size).reshape(2, size)[::-1].T
+            found = simulate(model, 2 * size, opinions, pairs=pairs, seed=7, machine=False, **settings).final[0, :size]
+        elif "synchronous" in model.orders and not model.carried:
+            options = {"order": "synchronous"} if len(model.orders) > 1 else {}
+            joined, both = Network.from_edges([(0, 1)]), np.array([own, said])
+            many = {"replicates": size, "steps": 1, "seed": 7, "machine": False}
+            found = simulate(model, joined, both, **many, **options, **settings).final[:, 0]
+        else:
+            return
+        given = {"start": [own]} if "start" in model.needs else {}
+        expected = transition(model, [own], [said], **given, **settings).on_grid(nodes)[0]
+        binned = Transition(found[:, None], np.ones((size, 1))).on_grid(nodes)
+        assert expected.sum() == pytest.approx(1.0)
+        error = _TOLERATED * binned.std(axis=0) / np.sqrt(size) + 1e-9
+        assert (np.abs(binned.mean(axis=0) - expected) <= error + 0.005).all()
 
     def test_who_has_no_partner_is_an_error_or_keeps_its_opinion(self) -> None:
         """An agent without partner is an error, or keeps its opinion under ``isolates='keep'``."""
