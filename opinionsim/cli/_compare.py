@@ -90,7 +90,9 @@ def compare(
     with shown() as progress:
         found = compared(results, named, seed=seed, progress=progress, **options)
     components = decompose(results, wording=wording)
-    print_tables([*_tables(found), components], None, as_json=as_json)
+    print_tables([*_tables(found), *([components] if components.rows else [])], None, as_json=as_json)
+    for text in () if components.rows else components.notes:
+        note(text)
     if csv is not None:
         for name in ("events", "fits", "scores", "verdict", "trust", "free_runs"):
             write_frame(getattr(found, name), csv / f"{name}.csv")

@@ -556,8 +556,8 @@ class Comparison:
 #: Verdicts in words, by name: of the candidates that tie, the margin, the gain and its standard error, and reasons.
 _STATEMENTS = {
     "withheld": "No verdict: {why}.",
-    "none adequate": "No candidate is adequate: a table of shares by own rating and message predicts better than any "
-    "that fits by chance alone.",
+    "none adequate": "No candidate is adequate: a table of shares by own rating and message predicts updates better, "
+    "by more than chance explains.",
     "influence": "Agents change by what they read ({gain:+.3f} ± {error:.3f} in the log score of an update), and "
     "{ties} {say} how.",
     "persistence": "Agents keep their opinions; they move less than {margin:g} points for each point of discrepancy.",

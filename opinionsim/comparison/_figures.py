@@ -72,7 +72,10 @@ def _colour(found: Explained, name: str) -> str:
 def _draw_response(ax: Axes, found: Explained, colours: Mapping[str, str]) -> None:
     """Mean change by distance of what was read, on record and in studies drawn from candidates."""
     record = _rounded([updates_of(found.study)], found)
-    ax.fill_between(record["discrepancy"], record["low"], record["high"], color=_RECORD, alpha=0.15, lw=0)
+    # No change is larger than the scale, however wide a band of few runs is.
+    span = float(np.ptp(found.study.points))
+    low, high = record["low"].clip(-span, span), record["high"].clip(-span, span)
+    ax.fill_between(record["discrepancy"], low, high, color=_RECORD, alpha=0.15, lw=0)
     ax.plot(record["discrepancy"], record["change"], "o", color=_RECORD, ms=3.5, label="record")
     fits = {one.candidate.name: one for one in found.fits}
     for name, colour in colours.items():

@@ -239,13 +239,13 @@ class ClassicModelContract(ABC):
             pairs = np.arange(2 * size).reshape(2, size)[::-1].T
             found = simulate(model, 2 * size, opinions, pairs=pairs, seed=7, machine=False, **settings).final[0, :size]
         elif "synchronous" in model.orders and not model.carried:
-            options = {"order": "synchronous"} if len(model.orders) > 1 else {}
+            options: dict[str, Any] = {"order": "synchronous"} if len(model.orders) > 1 else {}
             joined, both = Network.from_edges([(0, 1)]), np.array([own, said])
-            many = {"replicates": size, "steps": 1, "seed": 7, "machine": False}
+            many: dict[str, Any] = {"replicates": size, "steps": 1, "seed": 7, "machine": False}
             found = simulate(model, joined, both, **many, **options, **settings).final[:, 0]
         else:
             return
-        given = {"start": [own]} if "start" in model.needs else {}
+        given: dict[str, Any] = {"start": [own]} if "start" in model.needs else {}
         expected = transition(model, [own], [said], **given, **settings).on_grid(nodes)[0]
         binned = Transition(found[:, None], np.ones((size, 1))).on_grid(nodes)
         assert expected.sum() == pytest.approx(1.0)
