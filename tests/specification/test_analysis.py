@@ -37,6 +37,19 @@ def test_the_analysis_enters_no_identity() -> None:
     assert analysis_of({}) == plain.spec.analysis
 
 
+def test_conditions_that_differ_in_more_than_is_named_are_refused_before_the_runs() -> None:
+    grids = [
+        {"cognition.confirmation_bias": ["none", "strong"], "population.size": [4]},
+        {**STRONG, "population.size": [6]},
+    ]
+    lists = [{path: value if isinstance(value, list) else [value] for path, value in grid.items()} for grid in grids]
+    analysis = {"contrasts": {"x": {"of": STRONG, "less": NONE}}}
+    with pytest.raises(SpecError, match=r"differ in population\.size too; name there what they share"):
+        load_experiment({**SPEC, "sweep": lists, "analysis": analysis})
+    analysis["contrasts"]["x"] = {side: {**of, "population.size": 4} for side, of in (("of", STRONG), ("less", NONE))}
+    assert load_experiment({**SPEC, "sweep": lists, "analysis": analysis}).spec.analysis.contrasts
+
+
 def test_terms_of_contrasts() -> None:
     several = _loaded(measure="polarization", of=STRONG, less={"population.size": [4, 6], **NONE}).spec.analysis
     assert several.contrasts["x"].terms == (
