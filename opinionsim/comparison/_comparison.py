@@ -223,7 +223,7 @@ def _explained(
     pair = _pair(problem, fits, scores)
     claims = _claims(pair, fits, scores)
     found = trust(pair, pair.influence if claims else pair.none, seed, threads)
-    ends = ends if ends or study.exact else _ends(pair, found)
+    ends = ends if ends or study.exact or not found.adequate else _ends(pair, found)
     best = fits[int(scores.mean(axis=0).argmax())]
     return Explained(
         study=study,
@@ -335,6 +335,8 @@ def _doubts(pair: Pair, found: Trust, ends: Sequence[np.ndarray]) -> list[str]:
     blocks = len(set(pair.problem.study.blocks))
     if blocks < FEWEST_BLOCKS:
         doubts.append(f"there are {blocks} blocks, and a verdict takes {FEWEST_BLOCKS}")
+    if not found.adequate:
+        return doubts  # what follows is about a candidate that is none
     if found.recovered < RECOVERED:
         doubts.append(f"in {STUDIES} studies drawn from the best fit the truth was found in {found.recovered:.0%}")
     claims = found.truth.candidate.influence
