@@ -127,7 +127,13 @@ class Candidate:
         return Rule(steps, stay * (1.0 - values["jump"]), values["jump"], *moved, bins)
 
     def unfit(self, study: Study) -> str:
-        """Why the candidate cannot have produced such updates; empty where it can have."""
+        """Why the candidate cannot have produced such updates; empty where it can have.
+
+        Raises
+        ------
+        SpecError
+            If a parameter that is given is not valid on such a scale.
+        """
         model = self.model
         if model is None:
             return ""
@@ -144,6 +150,8 @@ class Candidate:
         if model.update is None and np.diff(study.first_read).max(initial=0) > 1:
             return "it takes all messages of an update at once, and its likelihood takes one after the other"
         low, high = float(study.points[0]), float(study.points[-1])
+        # What is given must be valid; what else is refused is a reason.
+        model.arrays(model.with_defaults(self.fixed, (low, high)), 1, (low, high))
         try:
             given = {"start": [low]} if "start" in model.needs else {}
             transition(model, [low], [high], range=(low, high), **given, **self.fixed)

@@ -189,7 +189,7 @@ def compare(
     chosen = {cell: study for cell, study in found.items() if cells is None or cell in cells}
     workers = threads or os.cpu_count() or 1
     for study in chosen.values():
-        _check(study, noise)
+        _check(study, candidates, noise)
     explained = {}
     for place, (cell, study) in enumerate(chosen.items()):
         told(place, len(chosen), cell)
@@ -198,9 +198,11 @@ def compare(
     return Comparison(results, explained, events(results, wording), margin)
 
 
-def _check(study: Study, noise: Any) -> None:
+def _check(study: Study, candidates: Sequence[Candidate], noise: Any) -> None:
     """Refuse what cannot be explained, before any time is spent."""
     _noise(noise, len(study.points))
+    for each in candidates:
+        each.unfit(study)
     if len(set(study.blocks)) < 2:
         raise MeasurementError(
             f"{study.cell} has one block, and scores are those of blocks that were held out; raise replicates"
