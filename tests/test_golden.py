@@ -52,6 +52,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "chuang2024/figure6": {"interaction/steps": 6, "sweep": TREATMENTS},
     "chuang2024/tables": {"interaction/steps": 2, "sweep/topic.name": ["flat-earth"]},
     "classic_quickstart": {"interaction/exposures": 1},
+    "compare_quickstart": {"interaction/steps": 6},
     "demo": {"interaction/steps": 6},
     "quickstart": {"interaction/steps": 6, "replicates": 2},
     "real_model": {"interaction/steps": 4, "model/name": "scripted", "measurement/classifier": "lexicon"},

@@ -20,6 +20,7 @@ from opinionsim.comparison._regression import (
     fit_multinomial as fit_multinomial,
     predict_multinomial as predict_multinomial,
 )
+from opinionsim.comparison._response import response_curve as response_curve
 from opinionsim.comparison._survey_validation import (
     SurveyValidation as SurveyValidation,
     read_validation as read_validation,

@@ -23,6 +23,8 @@ DEFAULT = ("voter", "degroot", "friedkin-johnsen", "deffuant", "jager-amblard", 
 _FIXED: Mapping[str, Mapping[str, float]] = {"lorenz": {"theta": 0.0, "credibility": 1.0}}
 #: Upper bound of parameters that have none and are in no units of opinion.
 _MOST = 20.0
+#: Upper bound of distances, in ranges of opinions: above 1, for some parameters act on what is exactly as far.
+_BEYOND = 1.01
 #: Least distance from an end that is not itself valid, in parts of the interval.
 _INSIDE = 1e-3
 #: Prior of the rate of errors, and of the share of them that falls on neighbours, as exponents of a beta density.
@@ -165,7 +167,7 @@ def _bounds(name: str, parameter: Parameter, width: float) -> Bounds:
     low, high = (float(end) for end in parameter.interval[1:-1].split(","))
     closed = parameter.interval[-1] == "]" or math.isinf(high)
     if math.isinf(high):
-        high = width if parameter.scaled else _MOST
+        high = _BEYOND * width if parameter.scaled else _MOST
     inside = _INSIDE * (high - low)
     low += inside if parameter.interval[0] == "(" else 0.0
     high -= 0.0 if closed else inside

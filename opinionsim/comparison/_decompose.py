@@ -158,17 +158,19 @@ def _values(
     part: _Part, cell: str, group: pd.DataFrame, numbers: pd.DataFrame
 ) -> tuple[str, pd.Series[float] | None, str]:
     """The control of a part, its values by topic and block, or what is missing for them."""
-    total, first, control = None, None, ""
+    total, first, control, missing = None, None, "", dict[str, None]()
     for weight, kinds, framing in reversed(part.terms):
         framed = group if framing is None else group[group["framing"] == framing]
         there = [kind for kind in kinds or (cell,) if kind in set(framed["interaction"])] or list(kinds or (cell,))
         control = control or there[0]
         own = numbers[numbers["cell"].isin(framed.loc[framed["interaction"] == there[0], "cell"])]
         if own.empty:
-            return control, None, _supplied(there[0], framing, group)
+            missing[_supplied(there[0], framing, group)] = None
         blocks = own.groupby(["topic", "block"], sort=False)
         total = weight * blocks[part.number].mean() + (0.0 if total is None else total)
         first = blocks["first"].mean()
+    if missing:
+        return control, None, "; ".join(missing)
     if part.number == "others" and first is not None and total is not None:
         total = _pseudo_values(first, total)
     return control, total, ""

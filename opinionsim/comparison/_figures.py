@@ -59,6 +59,8 @@ def comparison_figure(explained: Mapping[str, Explained]) -> Figure:
         for ax in row:
             ax.spines[["top", "right"]].set_visible(False)
             ax.tick_params(labelsize=8)
+            ax.set_xlabel(ax.get_xlabel(), fontsize=9)
+            ax.set_ylabel(ax.get_ylabel(), fontsize=9)
     figure.suptitle(
         evidence_statement(each.study.evidence for each in explained.values()), fontsize=9, x=0.01, ha="left"
     )

@@ -221,7 +221,8 @@ def _special(candidate: Candidate, nested: Fit, grid: Grid) -> dict[str, float]:
     if nested.candidate.model is None:
         return {**values, "stay": 1.0}
     weight = values.get("mu", 1.0 / (1.0 + values["self_weight"]) if "self_weight" in values else 1.0)
-    width = grid.high - grid.low
+    # Larger than any distance; and a distance that just counts for one model counts for the other.
+    width = 1.005 * (grid.high - grid.low)
     known = {
         "mu": weight,
         "alpha": weight,
@@ -229,7 +230,7 @@ def _special(candidate: Candidate, nested: Fit, grid: Grid) -> dict[str, float]:
         "susceptibility": 1.0,
         "rho": 1.0,
         "epsilon": width,
-        "u": values.get("epsilon", width),
+        "u": values.get("epsilon", width) * (1.0 + 1e-9),
         "t": width,
         "latitude": width,
     }

@@ -25,6 +25,7 @@ NAMES = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in F
 SIZES = {
     "demo": (2, 6, 6 * 200),
     "classic_quickstart": (4, 20, 5 * (20 + 2 * 200)),
+    "compare_quickstart": (5, 50, 20 * 2 * 60),
     "controls": (10, 20, 1400),
     "events": (4, 20, 2911),
     "quickstart": (3, 6, 6 * 80),

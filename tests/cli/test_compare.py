@@ -1,0 +1,136 @@
+"""The command compare, as a user types it."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from matplotlib.image import imread
+
+import opinionsim as osim
+from opinionsim.comparison import Comparison
+from tests.cli.conftest import Invoke
+
+FRAMES = ("events", "fits", "free_runs", "scores", "trust", "verdict")
+
+
+@pytest.fixture(scope="module")
+def posts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store in which posts and reports are measured."""
+    file = tmp_path_factory.mktemp("compare") / "posts.sqlite"
+    experiment = osim.load_experiment(
+        {
+            "name": "posts",
+            "seed": 3,
+            "replicates": 3,
+            "population": {"size": 4},
+            "topic": {"name": "t-rex"},
+            "interaction": {"kind": "dyadic", "steps": 12},
+            "measurement": {"texts": ["post", "report"]},
+        }
+    )
+    osim.run(experiment, f"sqlite:///{file}")
+    return file
+
+
+@pytest.fixture(scope="module")
+def told() -> list[tuple[int, int, str]]:
+    """What progress was told, once `found` is there."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def found(posts: Path, told: list[tuple[int, int, str]]) -> Comparison:
+    """The same from Python, on one thread."""
+    return osim.compare(
+        osim.load(str(posts)),
+        ["degroot", "axelrod"],
+        noise=0.05,
+        seed=2,
+        threads=1,
+        progress=lambda done, total, text: told.append((done, total, text)),
+    )
+
+
+@pytest.mark.long
+def test_the_command_gives_the_same_on_several_threads(
+    posts: Path, found: Comparison, invoke: Invoke, tmp_path: Path
+) -> None:
+    options = ("--models", "degroot, axelrod", "--noise", "0.05", "--seed", "2", "--threads", "2")
+    done = invoke("compare", posts, *options, "--csv", tmp_path / "out", "--plot", tmp_path / "found.png")
+    assert done.exit_code == 0, done.output
+    for name in FRAMES:
+        saved = pd.read_csv(tmp_path / "out" / f"{name}.csv", keep_default_na=False)
+        told = pd.read_csv(StringIO(getattr(found, name).to_csv(index=False)), keep_default_na=False)
+        pd.testing.assert_frame_equal(saved, told, check_exact=True)
+    assert (tmp_path / "out" / "decomposition.csv").exists()
+    assert imread(tmp_path / "found.png").std() > 0
+    text = done.stdout
+    assert max(map(len, text.splitlines())) <= 100
+    assert text.count("SCRIPTED STAND-IN, not evidence about people or models | ") == 4
+    whole = " ".join(text.split())
+    assert "there are 3 blocks, and a verdict takes 8" in whole
+    assert "Not applicable: axelrod (its opinions are traits" in whole
+    assert "An error that persists for an agent is not noise" in whole
+    assert "{kind: placebo, steps: 12}" in whole
+
+
+@pytest.mark.long
+def test_data_have_every_table(posts: Path, found: Comparison, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is printed as JSON, of the comparison that has been made already."""
+    monkeypatch.setattr("opinionsim.comparison.compare", lambda *_, **__: found)
+    tables = {table["title"].split(" | ")[1]: table for table in json.loads(invoke("compare", posts, "--json").stdout)}
+    (verdict,) = tables["Verdicts"]["rows"]
+    assert (verdict["verdict"], verdict["n_blocks"]) == ("withheld", 3)
+    candidates = {row["candidate"] for row in tables["Scores of runs held out"]["rows"]}
+    assert candidates >= {"degroot", "persistence", "shift", "attractor"}
+    assert len(tables["What opinions are made of"]["rows"]) == 6
+
+
+@pytest.mark.long
+def test_progress_tells_the_stages_of_a_condition(found: Comparison, told: list[tuple[int, int, str]]) -> None:
+    assert len(found.verdict) == 1
+    assert [text.rpartition(": ")[2] for _, _, text in told[:-1]] == [
+        "fits",
+        "blocks held out",
+        "studies of known truth",
+        "intervals",
+    ]
+    done = [each for each, _, _ in told]
+    assert done == sorted(done)
+    assert told[-1][:2] == (100, 100)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--models", "degrot"), "degrot"),
+        (("--models", ","), "models must name one model"),
+        (("--noise", "much"), "RATE,LOW,HIGH"),
+        (("--noise", "1.5"), "noise must be a rate"),
+        (("--margin", "0"), "margin"),
+        (("--cell", "nowhere"), "no condition 'nowhere'"),
+        (("--plot", "found.bmp"), ".png"),
+        (("--csv", __file__), "give a folder"),
+    ],
+)
+def test_bad_options_are_one_message_before_any_work(
+    posts: Path, invoke: Invoke, options: tuple[str, str], said: str
+) -> None:
+    failed = invoke("compare", posts, *options)
+    assert failed.exit_code == 2
+    assert said in " ".join(failed.stderr.split())
+    assert failed.stdout == ""
+
+
+def test_a_store_without_measured_posts_says_what_to_measure(invoke: Invoke, tmp_path: Path) -> None:
+    file = tmp_path / "reports.sqlite"
+    spec = {"name": "r", "population": {"size": 3}, "topic": {"name": "t-rex"},
+            "interaction": {"kind": "dyadic", "steps": 3}, "measurement": {"texts": ["report"]}}  # fmt: skip
+    osim.run(osim.load_experiment(spec), f"sqlite:///{file}")
+    failed = invoke("compare", file)
+    assert failed.exit_code == 2
+    assert "[post, report]" in failed.stderr
