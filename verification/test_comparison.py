@@ -16,20 +16,27 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from opinionsim.comparison._candidates import named
-from opinionsim.comparison._comparison import MARGIN, Explained, _explained, _fits
-from opinionsim.comparison._exact import ExactProblem
-from opinionsim.comparison._fit import Fit, Problem, fit, refit
-from opinionsim.comparison._scores import held_out, paired
-from opinionsim.comparison._study import Study
-from opinionsim.comparison._trust import interval
 from tests.support.studies import (
+    MARGIN,
+    ExactProblem,
+    Explained,
+    Fit,
     Own,
+    Problem,
+    Study,
+    _explained,
+    _fits,
     candidate,
+    fit,
+    held_out,
+    interval,
     majority_of_three,
     meetings,
     moving_attractor,
+    named,
+    paired,
     rated,
+    refit,
     repulsion,
     ruled,
 )

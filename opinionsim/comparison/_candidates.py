@@ -159,6 +159,8 @@ class Candidate:
             transition(model, [low], [high], range=(low, high), **given, **self.fixed)
         except SpecError as error:
             return str(error)
+        except IndexError:
+            return "its agents take several messages at once"
         return ""
 
 

@@ -102,8 +102,10 @@ class ExactProblem(Problem):
         holds: dict[tuple[int, int], float] = {}
         for at in range(len(value)):
             who = (int(run[at]), int(study.agent[at]))
-            own = holds.setdefault(who, float(self._starts[at]))
-            for read in study.reads[study.first_read[at] : study.first_read[at + 1]]:
+            reads = study.reads[study.first_read[at] : study.first_read[at + 1]]
+            # The first opinion on record is where an agent starts, also where it comes after a message.
+            own, reads = (holds[who], reads) if who in holds else (float(self._starts[at]), reads[:0])
+            for read in reads:
                 fate, way = rng.random(2)
                 if fate < values["jump"]:
                     own = float(rng.uniform(self.grid.low, self.grid.high))

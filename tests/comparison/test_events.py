@@ -11,10 +11,9 @@ from scipy import stats
 
 import opinionsim as osim
 from opinionsim.comparison import compare, events
-from opinionsim.comparison._events import studies
-from opinionsim.comparison._response import response_curve
 from opinionsim.errors import MeasurementError, SpecError
 from tests.support.running import SMALL, changed
+from tests.support.studies import response_curve, studies
 
 SPEC = changed(SMALL, replicates=2, measurement__texts=["post", "report"])
 REFUSING = changed(

@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opinionsim.comparison._candidates import named
-from opinionsim.comparison._exact import ExactProblem
-from opinionsim.comparison._fit import fit
-from opinionsim.comparison._trust import interval
-from tests.support.studies import candidate, meetings, ruled
+from tests.support.studies import ExactProblem, candidate, fit, interval, meetings, named, ruled
 
 
 def _bounded(own: float, said: float, *_: object) -> float:

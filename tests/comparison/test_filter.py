@@ -10,11 +10,20 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from opinionsim.classic import find_model
-from opinionsim.comparison._candidates import Candidate
-from opinionsim.comparison._filter import Rule, draw, predict
-from opinionsim.comparison._grid import Grid, misreading
-from opinionsim.comparison._study import Study
-from tests.support.studies import POINTS, among, candidate, meetings, rated
+from tests.support.studies import (
+    POINTS,
+    Candidate,
+    Grid,
+    Rule,
+    Study,
+    among,
+    candidate,
+    draw,
+    meetings,
+    misreading,
+    predict,
+    rated,
+)
 
 SIZE = 5
 MISREAD = misreading(5, 0.2, 0.7)

@@ -6,12 +6,25 @@ import numpy as np
 import pytest
 
 from opinionsim.classic import MODELS
-from opinionsim.comparison._candidates import BASELINES, DEFAULT, named
-from opinionsim.comparison._exact import ExactProblem
-from opinionsim.comparison._fit import Fit, Problem, fit, refit, special_cases
-from opinionsim.comparison._grid import Grid, misreading
 from opinionsim.errors import SpecError
-from tests.support.studies import POINTS, meetings, rated, repulsion, ruled
+from tests.support.studies import (
+    BASELINES,
+    DEFAULT,
+    POINTS,
+    ExactProblem,
+    Fit,
+    Grid,
+    Problem,
+    fit,
+    meetings,
+    misreading,
+    named,
+    rated,
+    refit,
+    repulsion,
+    ruled,
+    special_cases,
+)
 
 TRUTHS: dict[str, dict[str, float]] = {
     "voter": {"stay": 0.5},
@@ -46,7 +59,7 @@ def test_a_larger_model_never_fits_worse(truth: str | None, error: float, exact:
 
 @pytest.mark.parametrize("truth", TRUTHS)
 def test_parameters_are_found_again(truth: str) -> None:
-    problem = Problem(rated(meetings(20, 10, 60, 3), truth, TRUTHS[truth], 0.1, 3))
+    problem = Problem(rated(meetings(12, 10, 50, 3), truth, TRUTHS[truth], 0.1, 3))
     attractor = fit(problem, BASELINES[2])
     found = fit(problem, named(truth)[0], [attractor])
     assert found.objective > attractor.objective + 10
@@ -110,6 +123,7 @@ def test_models_that_cannot_have_produced_updates_say_why() -> None:
     assert "traits" in reasons["axelrod"]
     assert "ties change" in reasons["holme-newman"]
     assert "more than an opinion" in reasons["activity-driven"]
+    assert "several messages at once" in reasons["sznajd"]
     assert not reasons["jager-amblard"]
     assert all(reason == "" or len(reason.split()) > 3 for reason in reasons.values())
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from opinionsim.classic import Transition, find_model, transition
-from opinionsim.comparison._grid import Grid, Steps, misreading
-from tests.support.studies import POINTS
+from tests.support.studies import POINTS, Grid, Steps, misreading
 
 
 def _dense(steps: Steps, size: int) -> np.ndarray:

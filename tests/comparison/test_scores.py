@@ -7,11 +7,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from opinionsim.comparison._candidates import BASELINES, named
-from opinionsim.comparison._fit import Problem, fit, refit
-from opinionsim.comparison._scores import by_run, folds, held_out, influences, paired, reachable, shuffled
-from opinionsim.comparison._study import Study
-from tests.support.studies import POINTS, among, meetings, rated
+from tests.support.studies import (
+    BASELINES,
+    POINTS,
+    Problem,
+    Study,
+    among,
+    by_run,
+    fit,
+    folds,
+    held_out,
+    influences,
+    meetings,
+    named,
+    paired,
+    rated,
+    reachable,
+    refit,
+    shuffled,
+)
 
 
 def _blocked(study: Study, blocks: list[str]) -> Study:

@@ -8,14 +8,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opinionsim.comparison import _trust
-from opinionsim.comparison._candidates import named
-from opinionsim.comparison._comparison import MARGIN, Comparison, Explained, _check, _explained, _noise
-from opinionsim.comparison._fit import Fit, Problem, fit
-from opinionsim.comparison._study import Study
-from opinionsim.comparison._trust import no_more_than, strength
 from opinionsim.errors import MeasurementError, SpecError
-from tests.support.studies import meetings, moving_attractor, rated, repulsion, ruled
+from tests.support.studies import (
+    MARGIN,
+    Comparison,
+    Explained,
+    Fit,
+    Problem,
+    Study,
+    Trust,
+    _check,
+    _explained,
+    _noise,
+    fit,
+    meetings,
+    moving_attractor,
+    named,
+    no_more_than,
+    rated,
+    repulsion,
+    ruled,
+    strength,
+)
 
 _NOISE = 0.1
 
@@ -108,7 +122,7 @@ def test_a_gap_below_zero_may_be_more_than_chance_makes() -> None:
 
     def adequate(gap: float, drift: float = 0.1) -> bool:
         drifts = np.append(drift, calm[1:])
-        return _trust.Trust(None, (), 0.0, 1.0, np.append(gap, drawn), drifts).adequate  # type: ignore[arg-type]
+        return Trust(None, (), 0.0, 1.0, np.append(gap, drawn), drifts).adequate  # type: ignore[arg-type]
 
     assert adequate(-0.25)
     assert adequate(-0.9)

@@ -8,10 +8,51 @@ from dataclasses import replace
 import numpy as np
 
 from opinionsim.classic import find_model
-from opinionsim.comparison._candidates import Candidate
-from opinionsim.comparison._filter import draw
-from opinionsim.comparison._grid import Grid, misreading
-from opinionsim.comparison._study import Study
+
+# Tests reach into the room here alone: a comparison shows a verdict, not the arithmetic that leads to it.
+from opinionsim.comparison._candidates import (
+    BASELINES as BASELINES,
+    DEFAULT as DEFAULT,
+    Candidate as Candidate,
+    named as named,
+)
+from opinionsim.comparison._comparison import (
+    MARGIN as MARGIN,
+    Comparison as Comparison,
+    Explained as Explained,
+    _check as _check,
+    _explained as _explained,
+    _fits as _fits,
+    _noise as _noise,
+)
+from opinionsim.comparison._events import studies as studies
+from opinionsim.comparison._exact import ExactProblem as ExactProblem
+from opinionsim.comparison._filter import Rule as Rule, draw as draw, predict as predict
+from opinionsim.comparison._fit import (
+    Fit as Fit,
+    Problem as Problem,
+    fit as fit,
+    refit as refit,
+    special_cases as special_cases,
+)
+from opinionsim.comparison._grid import Grid as Grid, Steps as Steps, misreading as misreading
+from opinionsim.comparison._response import response_curve as response_curve
+from opinionsim.comparison._scores import (
+    by_run as by_run,
+    folds as folds,
+    held_out as held_out,
+    influences as influences,
+    paired as paired,
+    reachable as reachable,
+    shuffled as shuffled,
+)
+from opinionsim.comparison._study import Study as Study
+from opinionsim.comparison._trust import (
+    Trust as Trust,
+    interval as interval,
+    no_more_than as no_more_than,
+    strength as strength,
+)
 
 POINTS = np.arange(-2.0, 3.0)
 #: ``rule(own, said, heard before, step, rng)``: the next opinion of a listener.
