@@ -91,6 +91,19 @@ def test_data_have_every_table(posts: Path, found: Comparison, invoke: Invoke, m
 
 
 @pytest.mark.long
+def test_the_figure_states_evidence_verdict_and_scores(found: Comparison) -> None:
+    figure = found.plot()
+    assert figure.get_suptitle().startswith("SCRIPTED STAND-IN")
+    curve, scores, bias, diversity = figure.axes
+    assert curve.get_title(loc="left").endswith(": withheld")
+    assert [each.get_text() for each in scores.get_yticklabels()] == found.scores["candidate"].tolist()
+    assert [bias.get_ylabel(), diversity.get_ylabel()] == ["mean opinion", "diversity"]
+    observed = found.free_runs[found.free_runs["measure"] == "bias"].drop_duplicates("step")["observed"]
+    assert bias.lines[0].get_ydata().tolist() == observed.tolist()
+    assert len(bias.collections) == found.free_runs["candidate"].nunique()
+
+
+@pytest.mark.long
 def test_progress_tells_the_stages_of_a_condition(found: Comparison, told: list[tuple[int, int, str]]) -> None:
     assert len(found.verdict) == 1
     assert [text.rpartition(": ")[2] for _, _, text in told[:-1]] == [
