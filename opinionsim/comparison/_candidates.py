@@ -95,13 +95,16 @@ class Candidate:
 
     def _matters(self, name: str, grid: Grid) -> bool:
         bounds = _bounds(name, self._declared[name], grid.high - grid.low)
-        one, other = (self._steps({name: bounds.low + part * (bounds.high - bounds.low)}, grid) for part in (0.1, 0.6))
+        one, other = (
+            self._steps({name: bounds.low + part * (bounds.high - bounds.low)}, grid, 1) for part in (0.1, 0.6)
+        )
         return one is not None and not all(map(np.array_equal, one, other or one))
 
-    def _steps(self, parameters: Mapping[str, float], grid: Grid) -> Steps | None:
+    def _steps(self, parameters: Mapping[str, float], grid: Grid, bins: int | None = None) -> Steps | None:
+        """The model's steps, for the first `bins` of the start."""
         if self.model is None:
             return None
-        return grid.steps(self.model, {**self.fixed, **parameters}, grid.points if self._goes_back else None)
+        return grid.steps(self.model, {**self.fixed, **parameters}, grid.starts[:bins] if self._goes_back else None)
 
     @cached_property
     def _goes_back(self) -> bool:
@@ -118,13 +121,19 @@ class Candidate:
         """What reading does, at given values of the parameters."""
         stay = values.get("stay", 0.0)
         steps = self._steps({name: values[name] for name in self._declared if name in values}, grid)
-        bins = grid.share.argmax(axis=1) if self._goes_back else np.zeros(len(grid), np.int64)
+        bins = grid.bins if self._goes_back else np.zeros(len(grid), np.int64)
         moved = grid.moved(values.get("pull", 0.0), values.get("towards", 0.0), values.get("shift", 0.0))
         # A jump comes first, so that both chances may be chosen freely.
         return Rule(steps, stay * (1.0 - values["jump"]), values["jump"], *moved, bins)
 
     def unfit(self, study: Study) -> str:
-        """Why the candidate cannot have produced such updates; empty where it can have."""
+        """Why the candidate cannot have produced such updates; empty where it can have.
+
+        Raises
+        ------
+        SpecError
+            If a parameter that is given is not valid on such a scale.
+        """
         model = self.model
         if model is None:
             return ""
@@ -141,6 +150,8 @@ class Candidate:
         if model.update is None and np.diff(study.first_read).max(initial=0) > 1:
             return "it takes all messages of an update at once, and its likelihood takes one after the other"
         low, high = float(study.points[0]), float(study.points[-1])
+        # What is given must be valid; what else is refused is a reason.
+        model.arrays(model.with_defaults(self.fixed, (low, high)), 1, (low, high))
         try:
             given = {"start": [low]} if "start" in model.needs else {}
             transition(model, [low], [high], range=(low, high), **given, **self.fixed)

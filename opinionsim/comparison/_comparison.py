@@ -192,7 +192,7 @@ def compare(
     chosen = {cell: study for cell, study in found.items() if cells is None or cell in cells}
     workers = threads or os.cpu_count() or 1
     for study in chosen.values():
-        _check(study, noise)
+        _check(study, candidates, noise)
     explained = {}
     for place, (cell, study) in enumerate(chosen.items()):
 
@@ -204,9 +204,11 @@ def compare(
     return Comparison(results, explained, events(results, wording), margin)
 
 
-def _check(study: Study, noise: Any) -> None:
+def _check(study: Study, candidates: Sequence[Candidate], noise: Any) -> None:
     """Refuse what cannot be explained, before any time is spent."""
     _noise(noise, len(study.points))
+    for each in candidates:
+        each.unfit(study)
     if len(set(study.blocks)) < 2:
         raise MeasurementError(
             f"{study.cell} has one block, and scores are those of blocks that were held out; raise replicates"
@@ -239,7 +241,7 @@ def _explained(
     begun("studies of known truth")
     found = trust(pair, pair.influence if claims else pair.none, seed, threads)
     begun("intervals")
-    ends = ends if ends or study.exact else _ends(pair, found)
+    ends = ends if ends or study.exact or not found.adequate else _ends(pair, found)
     best = fits[int(scores.mean(axis=0).argmax())]
     return Explained(
         study=study,
@@ -351,6 +353,8 @@ def _doubts(pair: Pair, found: Trust, ends: Sequence[np.ndarray]) -> list[str]:
     blocks = len(set(pair.problem.study.blocks))
     if blocks < FEWEST_BLOCKS:
         doubts.append(f"there are {blocks} blocks, and a verdict takes {FEWEST_BLOCKS}")
+    if not found.adequate:
+        return doubts  # what follows is about a candidate that is none
     if found.recovered < RECOVERED:
         doubts.append(f"in {STUDIES} studies drawn from the best fit the truth was found in {found.recovered:.0%}")
     claims = found.truth.candidate.influence

@@ -239,6 +239,7 @@ def _special(candidate: Candidate, nested: Fit, grid: Grid) -> dict[str, float]:
 def special_cases(candidate: Candidate, fits: Iterable[Fit]) -> list[Fit]:
     """Of given fits, those of candidates that are special cases of a candidate, the smallest first."""
     below = {
+        "persistence": (),
         "shift": ("persistence",),
         "attractor": ("persistence",),
         "degroot": ("attractor", "voter"),

@@ -1,0 +1,148 @@
+"""Every verdict on a small study of which the truth is known, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opinionsim.comparison import _trust
+from opinionsim.comparison._candidates import named
+from opinionsim.comparison._comparison import MARGIN, Comparison, Explained, _check, _explained, _noise
+from opinionsim.comparison._fit import Fit, Problem, fit
+from opinionsim.comparison._study import Study
+from opinionsim.comparison._trust import no_more_than, strength
+from opinionsim.errors import MeasurementError, SpecError
+from tests.support.studies import meetings, moving_attractor, rated, repulsion, ruled
+
+_NOISE = 0.1
+
+
+def _found(study: Study, models: str = "degroot", noise: Any = _NOISE) -> Explained:
+    return _explained(study, named(models), noise, MARGIN, 0, 2)
+
+
+def _told(found: Explained) -> tuple[str, str]:
+    """Verdict and statement."""
+    row = Comparison(None, {"cell": found}, None, MARGIN).verdict.iloc[0]  # type: ignore[arg-type]
+    return row["verdict"], row["statement"]
+
+
+def test_influence_is_found_and_its_strength() -> None:
+    found = _found(rated(meetings(12, 8, 60, 1), "degroot", {"self_weight": 2.0}, _NOISE, 1))
+    verdict, statement = _told(found)
+    assert verdict == "influence"
+    assert statement.startswith("Agents change by what they read (+")
+    assert statement.endswith("degroot says how.")
+    linear = next(each for each in found.fits if each.candidate.name == "degroot")
+    assert strength(linear.values) == pytest.approx(1 / 3, abs=0.1)
+    assert found.trust.recovered >= 0.8
+
+
+def test_pull_to_a_point_needs_no_interaction() -> None:
+    verdict, statement = _told(_found(rated(meetings(12, 8, 100, 2), None, {"pull": 0.1, "towards": 1.0}, _NOISE, 2)))
+    assert verdict == "no interaction needed"
+    assert statement.startswith("No interaction is needed: attractor says as much")
+
+
+@pytest.mark.parametrize("error", [0.0, 0.3])
+def test_agents_that_never_change_are_persistent_however_noisy_their_ratings(error: float) -> None:
+    verdict, statement = _told(_found(rated(meetings(12, 8, 100, 3), None, {}, error, 3), noise=error))
+    assert verdict == "persistence"
+    assert statement.startswith("Agents keep their opinions")
+
+
+def test_more_noise_than_assumed_is_not_taken_for_influence() -> None:
+    found = _found(rated(meetings(12, 8, 60, 4), None, {}, 0.3, 4), noise=0.1)
+    assert found.verdict != "influence"
+
+
+@pytest.mark.parametrize("rule", [repulsion, moving_attractor], ids=lambda rule: rule.__name__)
+def test_what_no_candidate_says_leaves_none_adequate(rule: Any) -> None:
+    verdict, statement = _told(_found(ruled(meetings(12, 8, 100, 5), rule, _NOISE, 5)))
+    assert verdict == "none adequate"
+    assert statement.startswith("No candidate is adequate")
+
+
+def test_few_blocks_give_no_verdict() -> None:
+    study = rated(meetings(4, 5, 20, 6), None, {}, 0.0, 6)
+    verdict, statement = _told(_found(study))
+    assert verdict == "withheld"
+    assert "there are 4 blocks, and a verdict takes 8" in statement
+    script = replace(_found(study), study=replace(study, evidence="scripted"))
+    assert _told(script)[1].endswith("This is about the script.")
+
+
+def test_results_are_the_same_on_any_number_of_threads() -> None:
+    study = rated(meetings(8, 5, 15, 7), "degroot", {"self_weight": 1.0}, _NOISE, 7)
+    one, three = (_explained(study, named("degroot"), _NOISE, MARGIN, 0, threads) for threads in (1, 3))
+    frames = [Comparison(None, {"cell": each}, None, MARGIN) for each in (one, three)]  # type: ignore[arg-type]
+    for name in ("fits", "scores", "verdict", "trust", "free_runs"):
+        first, second = (getattr(each, name).to_csv() for each in frames)
+        assert first == second, name
+
+
+# -- absence -----------------------------------------------------------------------------------------------
+
+
+def test_rare_and_large_moves_are_as_strong_as_they_are() -> None:
+    # One in five messages is adopted: a fifth of the way, in which no single update goes.
+    problem = Problem(rated(meetings(20, 8, 60, 8), "voter", {"stay": 0.8}, 0.0, 8), _noise(0.0, 5)[0])
+    linear: Fit = fit(problem, named("degroot")[0])
+    assert strength(linear.values) == pytest.approx(0.2, abs=0.05)
+    assert not no_more_than(problem, linear, 0.15)
+    assert no_more_than(problem, linear, 0.4)
+
+
+def test_absence_is_shown_only_where_data_suffice() -> None:
+    for runs, shown in ((1, False), (20, True)):
+        problem = Problem(rated(meetings(runs, 8, 20 * max(runs // 10, 1), 9), None, {}, 0.3, 9), _noise(0.3, 5)[0])
+        assert no_more_than(problem, fit(problem, named("degroot")[0]), 0.1) is shown
+
+
+def test_a_gap_below_zero_may_be_more_than_chance_makes() -> None:
+    drawn = np.random.default_rng(1).normal(-0.25, 0.01, 20)
+    calm = np.full(21, 0.1) + np.arange(21) * 1e-3
+
+    def adequate(gap: float, drift: float = 0.1) -> bool:
+        drifts = np.append(drift, calm[1:])
+        return _trust.Trust(None, (), 0.0, 1.0, np.append(gap, drawn), drifts).adequate  # type: ignore[arg-type]
+
+    assert adequate(-0.25)
+    assert adequate(-0.9)
+    assert not adequate(-0.1)
+    assert not adequate(-0.25, drift=0.3)
+
+
+# -- refused -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("noise", "message"),
+    [
+        (1.0, "noise must be a rate of errors"),
+        (-0.1, "noise must be a rate of errors"),
+        (float("nan"), "noise must be a rate of errors"),
+        ((0.1, 0.2), "noise must be a rate of errors"),
+        (np.eye(4), "a matrix of 5 by 5 shares"),
+        (np.full((5, 5), 0.3), "each row of a matrix of misclassification"),
+        (np.full((5, 5), np.nan), "each row of a matrix of misclassification"),
+    ],
+)
+def test_noise_that_is_none_is_refused(noise: Any, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        _check(meetings(3, 4, 5, 1), named("voter"), noise)
+
+
+def test_one_block_is_refused_before_anything_is_fitted() -> None:
+    with pytest.raises(MeasurementError, match=r"has one block.*raise replicates"):
+        _check(meetings(1, 4, 5, 1), named("voter"), None)
+
+
+def test_ratings_that_a_matrix_rules_out_are_unlikely_not_impossible() -> None:
+    study = rated(meetings(3, 4, 10, 1), None, {}, 0.3, 1)
+    for noise in (0.0, np.eye(5)):
+        problem = Problem(study, _noise(noise, 5)[0])
+        assert np.isfinite(problem.objective(named("voter")[0], {"jump": 0.01, "stay": 0.5}))
