@@ -15,7 +15,7 @@ from opinionsim.cli._export import write_frame
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath
 from opinionsim.cli._outputs import Wording, print_tables
 from opinionsim.cli._stores import read_results
-from opinionsim.errors import SpecError
+from opinionsim.errors import MeasurementError, SpecError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,14 +89,19 @@ def compare(
     results = read_results(store, experiment, design)
     with shown() as progress:
         found = compared(results, named, seed=seed, progress=progress, **options)
-    components = decompose(results, wording=wording)
-    print_tables([*_tables(found), *([components] if components.rows else [])], None, as_json=as_json)
-    for text in () if components.rows else components.notes:
+    try:
+        parts = [decompose(results, wording=wording)]
+    except MeasurementError as error:  # as where nobody reports, which is no reason to lose what was found
+        parts = []
+        note(f"opinions are not taken apart: {error}")
+    print_tables([*_tables(found), *(each for each in parts if each.rows)], None, as_json=as_json)
+    for text in (text for each in parts if not each.rows for text in each.notes):
         note(text)
     if csv is not None:
         for name in ("events", "fits", "scores", "verdict", "trust", "free_runs"):
             write_frame(getattr(found, name), csv / f"{name}.csv")
-        write_frame(components.frame, csv / "decomposition.csv")
+        for each in parts:
+            write_frame(each.frame, csv / "decomposition.csv")
     if plot is not None:
         note(f"wrote {save(found.plot(), plot)}")
 

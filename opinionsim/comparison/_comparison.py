@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opinionsim.comparison._candidates import BASELINES, Candidate, named
-from opinionsim.comparison._events import events, studies
+from opinionsim.comparison._events import studies, updates_of
 from opinionsim.comparison._exact import ExactProblem
 from opinionsim.comparison._fit import Fit, Problem, fit, refit, special_cases
 from opinionsim.comparison._free_runs import free_runs
@@ -181,15 +181,13 @@ def compare(
     SpecError
         If a model, a parameter or a condition is unknown, or an argument is not valid.
     """
+    import pandas as pd
+
     candidates = named(models)
     if not 0 < margin < 1:
         raise SpecError(f"margin must be between 0 and 1 scale points for each point of discrepancy; got {margin:g}")
-    found = studies(results, wording)
-    unknown = [cell for cell in cells or () if cell not in found]
-    if unknown:
-        raise SpecError(f"there is no condition {unknown[0]!r} with updates; valid: {', '.join(found)}")
+    chosen = studies(results, wording, cells)
     told = progress or (lambda done, total, text: None)
-    chosen = {cell: study for cell, study in found.items() if cells is None or cell in cells}
     workers = threads or os.cpu_count() or 1
     for study in chosen.values():
         _check(study, candidates, noise)
@@ -201,14 +199,16 @@ def compare(
 
         explained[cell] = _explained(study, candidates, noise, margin, seed, workers, begun)
     told(100 * len(chosen), 100 * len(chosen), "")
-    return Comparison(results, explained, events(results, wording), margin)
+    return Comparison(results, explained, pd.concat(map(updates_of, chosen.values()), ignore_index=True), margin)
 
 
 def _check(study: Study, candidates: Sequence[Candidate], noise: Any) -> None:
     """Refuse what cannot be explained, before any time is spent."""
     _noise(noise, len(study.points))
-    for each in candidates:
-        each.unfit(study)
+    unfit = {each.name: each.unfit(study) for each in candidates}
+    if all(unfit.values()):
+        reasons = "; ".join(map(": ".join, unfit.items()))
+        raise SpecError(f"no model can have produced the updates of {study.cell} ({reasons}); name other models")
     if len(set(study.blocks)) < 2:
         raise MeasurementError(
             f"{study.cell} has one block, and scores are those of blocks that were held out; raise replicates"
@@ -291,7 +291,8 @@ def _noise(noise: Any, k: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
         given = (1.0 - _LEAST) * given + _LEAST / k
         return given, [given]
     rates = np.atleast_1d(given)
-    if given.shape not in ((), (3,)) or not ((rates >= 0) & (rates < 1)).all():
+    ordered = given.shape == () or (given.shape == (3,) and given[1] <= given[0] <= given[2])
+    if not ordered or not ((rates >= 0) & (rates < 1)).all():
         raise SpecError(
             f"noise must be a rate of errors from 0 to below 1, that rate with the ends of its interval, or a matrix "
             f"of {k} by {k} shares, true by read; got {noise!r:.60}"
@@ -560,8 +561,7 @@ class Comparison:
 #: Verdicts in words, by name: of the candidates that tie, the margin, the gain and its standard error, and reasons.
 _STATEMENTS = {
     "withheld": "No verdict: {why}.",
-    "none adequate": "No candidate is adequate: a table of shares by own rating and message predicts updates better, "
-    "by more than chance explains.",
+    "none adequate": "No candidate is adequate: {lacking}, by more than chance explains.",
     "influence": "Agents change by what they read ({gain:+.3f} ± {error:.3f} in the log score of an update), and "
     "{ties} {say} how.",
     "persistence": "Agents keep their opinions; they move less than {margin:g} points for each point of discrepancy.",
@@ -570,6 +570,11 @@ _STATEMENTS = {
     "undecided": "Undecided: influence is not shown ({gain:+.3f} ± {error:.3f} in the log score of an update), nor "
     "that agents move less than {margin:g} points for each point of discrepancy.",
 }
+#: What is better than every candidate, or otherwise than by the best, where none is adequate.
+_LACKING = (
+    "a table of shares by own rating and message predicts updates better",
+    "the mean opinion takes another course than in studies drawn from the best fit",
+)
 
 
 def _statement(each: Explained, margin: float) -> str:
@@ -583,6 +588,7 @@ def _statement(each: Explained, margin: float) -> str:
         ties=" or ".join(ties),
         say="says" if len(ties) == 1 else "say",
         alone=each.alone,
+        lacking=_LACKING[0 if each.trust.exceeded[0] else 1],
         margin=margin,
     )
     return f"{said} This is about the script." if each.study.evidence == "scripted" else said

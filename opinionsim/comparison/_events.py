@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opinionsim.comparison._study import Study
-from opinionsim.errors import MeasurementError
+from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics import one_wording, readings, scale_of, stance_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import pandas as pd
 
     from opinionsim.store import Results
@@ -21,7 +23,7 @@ _EXACT = "exact"
 _UNHEARD = ("refused", "empty", "skipped", "silent")
 
 
-def studies(results: Results, wording: str | None = None) -> dict[str, Study]:
+def studies(results: Results, wording: str | None = None, cells: Collection[str] | None = None) -> dict[str, Study]:
     """The updates of each condition.
 
     Parameters
@@ -30,6 +32,8 @@ def studies(results: Results, wording: str | None = None) -> dict[str, Study]:
         Loaded results; runs that are not complete are left out.
     wording : str, optional
         Prompt pack whose runs count; default that of the run begun last.
+    cells : collection of str, optional
+        Conditions that are looked at; default all.
 
     Returns
     -------
@@ -41,6 +45,8 @@ def studies(results: Results, wording: str | None = None) -> dict[str, Study]:
     MeasurementError
         If there is no complete run, no message or no reader was measured in any, or a condition mixes evidence or
         scales.
+    SpecError
+        If a condition is unknown, or one that was named has no updates.
     """
     every, opinions, _, turns = results.counted()
     complete, _ = one_wording(every[every["status"] == "complete"], wording)
@@ -48,13 +54,16 @@ def studies(results: Results, wording: str | None = None) -> dict[str, Study]:
         raise MeasurementError("no run is complete, so there is nothing to compare; carry the experiment out first")
     stance = stance_rows(complete, opinions)
     found = {}
-    for cell, runs in complete.groupby("cell", sort=False):
+    for cell, runs in complete[complete["cell"].isin(cells or complete["cell"])].groupby("cell", sort=False):
         mine = stance[stance["cell"] == cell].merge(
             runs[["run_id", "instrument_id"]], on=["run_id", "instrument_id"], how="inner"
         )
         study = _study(str(cell), runs, turns[turns["run_id"].isin(runs["run_id"])], mine)
         if study is not None:
             found[str(cell)] = study
+    if unknown := [cell for cell in cells or () if cell not in found]:
+        valid = ", ".join(complete["cell"].unique())
+        raise SpecError(f"there is no condition {unknown[0]!r} with updates; conditions are {valid}")
     if not found:
         raise MeasurementError(
             "in no run was an agent measured that had read a measured message of another; comparing takes a kind of "

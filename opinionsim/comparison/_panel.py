@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 
 #: Variable of the first rating asked again.
 RETEST = "retest"
+#: Names of variables and of columns of frames, which a condition or an answer would stand in for.
+_TAKEN = re.compile(
+    "agent|first|framing|group|last|n_agents|replicate|retest|run_id|stance|step|topic|turn|twins|unit|value|variable"
+    "|wording|.*[.].*"
+)
 #: Kinds of text that the others of a group read.
 _SHOWN = frozenset({"post", "speech", "response"})
 
@@ -182,10 +187,12 @@ def _specification(
         "collected": mapping.collected,
     }
     sizes = {size for _, size, _ in cells}
+    slugs = Counter(_slug(topic) for topic in {topic for topic, _, _ in cells})
     grids = []
     for (topic, size, conditions), own in cells.items():
         claims = mapping.claims.get(topic) or {"for": topic}
-        definition = {"name": _slug(topic), "title": topic, "claims": claims, "masked": False}
+        slug = _slug(topic) if slugs[_slug(topic)] == 1 else f"{_slug(topic)}-{digest(topic)[:8]}"
+        definition = {"name": slug, "title": topic, "claims": claims, "masked": False}
         grid: dict[str, list[Any]] = {"topic": [{"label": topic, "definition": definition, "framing": "for"}]}
         grid |= {f"interaction.conditions.{factor}": [value] for factor, value in conditions}
         grid |= {"population.size": [size]} if len(sizes) > 1 else {}
@@ -215,6 +222,8 @@ def _rows(table: pd.DataFrame | str | Path, mapping: PanelMapping) -> list[dict[
             f"the mapping {mapping.name!r} names {', '.join(map(repr, absent))}, which the table must have once; it "
             f"has {', '.join(present)}"
         )
+    if taken := [name for name in (*mapping.conditions, *mapping.answers) if _TAKEN.fullmatch(name)]:
+        raise SpecError(f"{taken[0]!r} cannot name a condition or an answer; rename it in the table and the mapping")
     return [dict(zip(columns, map(_spelled, row), strict=True)) for row in frame[columns].itertuples(index=False)]
 
 

@@ -59,6 +59,8 @@ def updates(results: Results) -> pd.DataFrame:
     """
     runs = results.runs.drop_duplicates("run_id")
     people = runs[runs["interaction"] == "recorded"]
+    if people.empty:
+        raise MeasurementError(f"{results.name!r} is no record of people; import a table first")
     factors = [name for name in map(str, runs) if name.startswith("interaction.conditions.")]
     told = people[["run_id", "replicate", "n_agents", "framing", *factors]].rename(columns={"replicate": "unit"})
     own = results.opinions[["run_id", "variable", "turn", "agent", "step", "value"]].merge(

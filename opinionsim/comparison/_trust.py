@@ -99,11 +99,16 @@ class Trust:
     drifts: np.ndarray
 
     @property
-    def adequate(self) -> bool:
-        """Whether gap and drift are such as chance alone makes."""
+    def exceeded(self) -> np.ndarray:
+        """Whether the gap, and the drift, is larger than chance alone makes it, (2,) of bool."""
         found = np.stack([self.gaps, self.drifts])
         drawn = found[:, 1:]
-        return bool((found[:, 0] <= drawn.mean(axis=1) + _ADEQUATE * drawn.std(axis=1, ddof=1)).all())
+        return np.asarray(found[:, 0] > drawn.mean(axis=1) + _ADEQUATE * drawn.std(axis=1, ddof=1))
+
+    @property
+    def adequate(self) -> bool:
+        """Whether gap and drift are such as chance alone makes."""
+        return not self.exceeded.any()
 
     @property
     def values(self) -> list[dict[str, float]]:

@@ -1,0 +1,93 @@
+"""What a comparison, and a table of people, refuse in one sentence, and what they do not lose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import opinionsim as osim
+from opinionsim.comparison import PanelMapping, import_panel, people_table, updates
+from opinionsim.comparison._comparison import _noise
+from opinionsim.comparison._trust import Trust
+from opinionsim.errors import MeasurementError, SpecError
+from tests.cli.conftest import Invoke
+
+TABLE = pd.DataFrame({"who": list("ABCD"), "x": [-2, 1, 0, 2], "y": [-1, 1, 1, 1]})
+MAPPING: dict[str, Any] = {"name": "plain", "person": "who", "rating": ("x", "y")}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"answers": {"stance": "q"}}, {"answers": {"last": "q"}}, {"conditions": ("group",)}, {"conditions": ("a.b",)}],
+)
+def test_a_condition_or_answer_stands_in_for_no_other_column(more: dict[str, Any]) -> None:
+    table = TABLE.assign(q=2, group="a", **{"a.b": "c"})
+    with pytest.raises(SpecError, match="cannot name a condition or an answer"):
+        import_panel(table, PanelMapping(**MAPPING, **more), store="people.sqlite")
+    assert not Path("people.sqlite").exists()
+
+
+def test_topics_that_are_spelled_alike_stay_apart() -> None:
+    table = TABLE.assign(about=["ö", "é", "ö", "é"])
+    people = import_panel(table, PanelMapping(**MAPPING, topic="about"), store="people.sqlite")
+    assert updates(people)["topic"].nunique() == 2
+
+
+def _dyads(**more: Any) -> osim.Results:
+    spec = {
+        "name": "dyads",
+        "replicates": 2,
+        "population": {"size": 3, "initial_opinions": "uniform"},
+        "topic": {"name": "global-warming", "framing": "falsehood"},
+        "model": {"name": "scripted"},
+        "measurement": {"classifier": "lexicon", "texts": ["post", "report"]},
+        "interaction": {"kind": "dyadic", "steps": 6},
+    }
+    return osim.run({**spec, **more}, "dyads.sqlite")
+
+
+def test_a_table_of_people_takes_a_record_of_people() -> None:
+    with pytest.raises(MeasurementError, match="no record of people"):
+        people_table(_dyads())
+
+
+def test_models_that_can_have_produced_nothing_are_refused_before_anything_is_fitted() -> None:
+    with pytest.raises(SpecError, match="no model can have produced the updates of dyads .axelrod: its opinions"):
+        osim.compare(_dyads(), "axelrod")
+
+
+def test_a_condition_that_is_not_asked_for_is_not_looked_at() -> None:
+    results = _dyads(sweep={"interaction.steps": [5, 6]})
+    mixed = results.runs["cell"] == "interaction.steps=5"
+    results.runs.loc[mixed, "evidence"] = "mixed"
+    with pytest.raises(SpecError, match="no model"):
+        osim.compare(results, "axelrod", cells=["interaction.steps=6"])
+    with pytest.raises(MeasurementError, match="mixes evidence"):
+        osim.compare(results, "axelrod")
+
+
+def test_a_rate_of_errors_lies_in_its_interval() -> None:
+    with pytest.raises(SpecError, match="that rate with the ends of its interval"):
+        _noise((0.1, 0.5, 0.2), 5)
+
+
+def test_what_is_not_adequate_is_told_by_what_exceeds_chance() -> None:
+    quiet = np.array([0.0, *np.linspace(-1, 1, 20)])
+    found = Trust(None, (), 1.0, 1.0, quiet, np.array([9.0, *quiet[1:]]))  # type: ignore[arg-type]
+    assert found.exceeded.tolist() == [False, True]
+    assert not found.adequate
+
+
+def test_a_comparison_without_reports_is_printed(cli: Cli) -> None:
+    _dyads(
+        name="rounds",
+        measurement={"classifier": "lexicon", "texts": ["response"]},
+        interaction={"kind": "rounds", "cycles": 3},
+    )
+    done = cli("compare", "dyads.sqlite", "--models", "degroot", "--noise", "0.1")
+    assert "Verdicts" in done.stdout
+    assert "opinions are not taken apart: no text of kind 'report' was measured" in done.stderr
