@@ -112,7 +112,7 @@ def test_agents_that_barely_listen_show_less_influence(tmp_path: Path, parts: pd
         sweep={"interaction": CELLS[:2]},
     )
     found = decompose(deaf).frame.set_index("part")
-    assert found.loc["social influence", "value"] < parts.loc["social influence", "value"] / 2
+    assert float(found["value"]["social influence"]) < float(parts["value"]["social influence"]) / 2
 
 
 def test_nothing_is_found_of_a_script(results: osim.Results, parts: pd.DataFrame) -> None:
