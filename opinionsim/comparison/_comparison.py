@@ -208,7 +208,7 @@ def _check(study: Study, candidates: Sequence[Candidate], noise: Any) -> None:
     unfit = {each.name: each.unfit(study) for each in candidates}
     if all(unfit.values()):
         reasons = "; ".join(map(": ".join, unfit.items()))
-        raise SpecError(f"no model can have produced the updates of {study.cell} ({reasons}); name other models")
+        raise SpecError(f"no model can have produced the updates of {study.cell} ({reasons}); name others, or cells")
     if len(set(study.blocks)) < 2:
         raise MeasurementError(
             f"{study.cell} has one block, and scores are those of blocks that were held out; raise replicates"
@@ -571,10 +571,7 @@ _STATEMENTS = {
     "that agents move less than {margin:g} points for each point of discrepancy.",
 }
 #: What is better than every candidate, or otherwise than by the best, where none is adequate.
-_LACKING = (
-    "a table of shares by own rating and message predicts updates better",
-    "the mean opinion takes another course than in studies drawn from the best fit",
-)
+_LACKING = ("a table of shares by own rating and message predicts updates better", "the mean opinion runs elsewhere")
 
 
 def _statement(each: Explained, margin: float) -> str:
