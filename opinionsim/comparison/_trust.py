@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -66,7 +67,12 @@ class Pair:
 
     @property
     def gap(self) -> float:
-        """What is left to the best table of shares: its mean score less that of the better fit."""
+        """What is left to the best table of shares: its mean score less that of the better fit; NaN of exact numbers.
+
+        Densities of numbers on record are not to be compared with shares of points.
+        """
+        if self.problem.study.exact:
+            return math.nan
         best = max((self.influence, self.none), key=lambda each: each.objective)
         return float((reachable(self.problem.study) - self.scores(best)).mean())
 
