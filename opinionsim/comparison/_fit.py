@@ -194,7 +194,10 @@ def fit(problem: Problem, candidate: Candidate, nested: Sequence[Fit] = (), seed
     search = _Search(problem, candidate, problem.ladder[0])
     points = qmc.Sobol(len(search.low), seed=seed).random(_LOOKED_AT)
     common = {name: value for name, value in (nested[0].values if nested else {}).items() if name != "stay"}
-    places = [search.place(each) for each in [*(search.values(point) | common for point in points), *special]]
+    # Rare large moves look like jumps to a search that does not begin with them.
+    rare = {"pull": 0.0} | common | _part_of_the_way(1.0, problem.grid) | {"stay": 0.8, "jump": 0.01}
+    starts = [*(search.values(point) | common for point in points), rare, *special]
+    places = [search.place(each) for each in starts]
     for place in sorted(places, key=search)[:_FOLLOWED]:
         search.follow(place, _FAR)
     for held in (*problem.ladder[1:], {}):
@@ -221,20 +224,18 @@ def _special(candidate: Candidate, nested: Fit, grid: Grid) -> dict[str, float]:
     if nested.candidate.model is None:
         return {**values, "stay": 1.0}
     weight = values.get("mu", 1.0 / (1.0 + values["self_weight"]) if "self_weight" in values else 1.0)
-    # Larger than any distance; and a distance that just counts for one model counts for the other.
-    width = 1.005 * (grid.high - grid.low)
-    known = {
-        "mu": weight,
-        "alpha": weight,
-        "self_weight": 1.0 / weight - 1.0,
-        "susceptibility": 1.0,
-        "rho": 1.0,
-        "epsilon": width,
-        "u": values.get("epsilon", width) * (1.0 + 1e-9),
-        "t": width,
-        "latitude": width,
-    }
+    known = _part_of_the_way(weight, grid)
+    # A distance that just counts for one model counts for the other.
+    known["u"] = values.get("epsilon", known["u"]) * (1.0 + 1e-9)
     return {**known, **values}
+
+
+def _part_of_the_way(weight: float, grid: Grid) -> dict[str, float]:
+    """Values, by the names of parameters, at which models go that part of the way to any message."""
+    # Larger than any distance.
+    width = 1.005 * (grid.high - grid.low)
+    parts = {"mu": weight, "alpha": weight, "self_weight": 1.0 / weight - 1.0, "susceptibility": 1.0, "rho": 1.0}
+    return parts | dict.fromkeys(("epsilon", "u", "t", "latitude"), width)
 
 
 def special_cases(candidate: Candidate, fits: Iterable[Fit]) -> list[Fit]:

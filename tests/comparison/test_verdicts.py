@@ -99,7 +99,6 @@ def test_results_are_the_same_on_any_number_of_threads() -> None:
 # -- absence -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(reason="DeGroot's search, without the voter's optimum as a start, takes rare large moves for jumps")
 def test_rare_and_large_moves_are_as_strong_as_they_are() -> None:
     # One in five messages is adopted: a fifth of the way, in which no single update goes.
     problem = Problem(rated(meetings(20, 8, 60, 8), "voter", {"stay": 0.8}, 0.0, 8), _noise(0.0, 5)[0])
