@@ -103,7 +103,7 @@ def _verdicts(studies: list[Study], models: list[str], noise: float | None = Non
     found = []
     for study in studies:
         begun = time.process_time()
-        each = _explained(study, named(models), noise, MARGIN, 0, 1)
+        each = _explained(study, named(models), noise, MARGIN, 0, 1, lambda stage: None)
         found.append(each)
         claims = each.trust.truth.candidate.influence
         z = [(row[0] - row[1:].mean()) / row[1:].std(ddof=1) for row in (each.trust.gaps, each.trust.drifts)]

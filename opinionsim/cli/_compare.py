@@ -83,6 +83,10 @@ def compare(
         check_suffix(plot)
     if csv is not None and csv.is_file():
         raise SpecError(f"--csv {csv} is a file; give a folder to write to")
+    # What cannot be written is told before the time is spent.
+    for folder in (csv, plot and plot.parent):
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
     options: dict[str, Any] = {"noise": _rates(noise), "cells": cell, "wording": wording, "threads": threads}
     options |= {} if margin is None else {"margin": margin}
     named = None if models is None else [name.strip() for name in models.split(",") if name.strip()]
@@ -90,7 +94,8 @@ def compare(
     with shown() as progress:
         found = compared(results, named, seed=seed, progress=progress, **options)
     try:
-        parts = [decompose(results, wording=wording)]
+        # Parts are differences of conditions, which --cell takes out of their midst.
+        parts = [] if cell else [decompose(results, wording=wording)]
     except MeasurementError as error:  # as where nobody reports, which is no reason to lose what was found
         parts = []
         note(f"opinions are not taken apart: {error}")

@@ -253,7 +253,10 @@ def _explained(
         trust=found,
         intervals={} if best.candidate.shuffled else _intervals(problem, best, found, threads),
         withheld=tuple(_doubts(pair, found, ends)),
-        absent=not claims and no_more_than(problem, _linear(problem, fits, seed), margin),
+        # The strength of influence is that of a model that takes one message at a time.
+        absent=not claims
+        and not named(_LINEAR)[0].unfit(study)
+        and no_more_than(problem, _linear(problem, fits, seed), margin),
         free=_free(pair, found, seed),
     )
 

@@ -62,8 +62,8 @@ def studies(results: Results, wording: str | None = None, cells: Collection[str]
         if study is not None:
             found[str(cell)] = study
     if unknown := [cell for cell in cells or () if cell not in found]:
-        valid = ", ".join(complete["cell"].unique())
-        raise SpecError(f"there is no condition {unknown[0]!r} with updates; conditions are {valid}")
+        valid = ", ".join(each for each in complete["cell"].unique() if each not in unknown)
+        raise SpecError(f"there is no condition {unknown[0]!r} with updates; valid: {valid}")
     if not found:
         raise MeasurementError(
             "in no run was an agent measured that had read a measured message of another; comparing takes a kind of "

@@ -88,9 +88,9 @@ def test_a_comparison_without_reports_is_printed() -> None:
         name="debate",
         population={"size": 2, "initial_opinions": "uniform"},
         measurement={"classifier": "lexicon", "texts": ["response"]},
-        interaction={"kind": "debate", "cycles": 4},
+        interaction={"kind": "debate", "cycles": 3},
     )
-    done = CliRunner().invoke(app, ["compare", "dyads.sqlite", "--models", "degroot", "--noise", "0.1"])
+    done = CliRunner().invoke(app, ["compare", "dyads.sqlite", "--models", "deffuant", "--noise", "0.1"])
     assert done.exit_code == 0, done.output
     assert "Verdicts" in done.stdout
     assert "opinions are not taken apart: no text of kind 'report' was measured" in done.stderr

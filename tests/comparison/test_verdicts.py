@@ -35,7 +35,7 @@ _NOISE = 0.1
 
 
 def _found(study: Study, models: str = "voter", noise: Any = _NOISE) -> Explained:
-    return _explained(study, named(models), noise, MARGIN, 0, 2)
+    return _explained(study, named(models), noise, MARGIN, 0, 2, lambda stage: None)
 
 
 def _told(found: Explained) -> tuple[str, str]:
@@ -89,7 +89,9 @@ def test_few_blocks_give_no_verdict() -> None:
 
 def test_results_are_the_same_on_any_number_of_threads() -> None:
     study = rated(meetings(8, 5, 15, 7), "degroot", {"self_weight": 1.0}, _NOISE, 7)
-    one, three = (_explained(study, named("voter"), _NOISE, MARGIN, 0, threads) for threads in (1, 3))
+    one, three = (
+        _explained(study, named("voter"), _NOISE, MARGIN, 0, threads, lambda stage: None) for threads in (1, 3)
+    )
     frames = [Comparison(None, {"cell": each}, None, MARGIN) for each in (one, three)]  # type: ignore[arg-type]
     for name in ("fits", "scores", "verdict", "trust", "free_runs"):
         first, second = (getattr(each, name).to_csv() for each in frames)
