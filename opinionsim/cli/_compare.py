@@ -99,8 +99,9 @@ def compare(
     except MeasurementError as error:  # as where nobody reports, which is no reason to lose what was found
         parts = []
         note(f"opinions are not taken apart: {error}")
-    print_tables([*_tables(found), *(each for each in parts if each.rows)], None, as_json=as_json)
-    for text in (text for each in parts if not each.rows for text in each.notes):
+    told = [each for each in parts if each.rows or as_json]
+    print_tables([*_tables(found), *told], None, as_json=as_json)
+    for text in (text for each in parts if each not in told for text in each.notes):
         note(text)
     if csv is not None:
         for name in ("events", "fits", "scores", "verdict", "trust", "free_runs"):

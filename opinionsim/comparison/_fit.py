@@ -26,7 +26,7 @@ _FAR, NEAR, _END = 0.15, 0.05, 1e-3
 #: Nats by which a larger model may fit worse than one nested in it, whose bounds are open.
 _ROUNDING = 0.05
 #: Values of a threshold that are looked at, since the likelihood is not smooth in it.
-_SCANNED = 61
+_SCANNED = 41
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,11 +147,13 @@ class _Search:
         return -found
 
     def scan(self, name: str) -> None:
-        """Look at values of one parameter over its bounds, the others as they are best."""
+        """Look at values of one parameter over its bounds, and closely around the best, the others as they are."""
         place = [each.name for each in self._free].index(name)
-        best = self.where.copy()
-        for value in np.linspace(0.0, 1.0, _SCANNED):
-            self(np.concatenate([best[:place], [value], best[place + 1 :]]))
+        for around in (1.0, 1.0 / (_SCANNED - 1)):
+            best = self.where.copy()
+            for value in np.linspace(best[place] - around, best[place] + around, 2 * _SCANNED - 1):
+                if 0.0 <= value <= 1.0:
+                    self(np.concatenate([best[:place], [value], best[place + 1 :]]))
 
     def follow(self, start: np.ndarray, radius: float) -> None:
         """Climb from a place."""

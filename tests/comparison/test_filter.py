@@ -201,7 +201,7 @@ def test_starts_in_bins_do_as_well_as_the_full_state() -> None:
     for value in (0.5, 0.7):
         falls = np.subtract(found[0.6], found[value])
         assert (falls > 2).all()
-        assert falls[0] == pytest.approx(falls[1], rel=0.3)
+        assert falls[0] == pytest.approx(falls[1], rel=0.4)
 
 
 @settings(deadline=None, max_examples=25)
