@@ -460,8 +460,10 @@ def test_runs_that_have_ended_hold_no_stream_and_a_refusal_is_said(browser: Any,
 def test_a_page_out_of_sight_holds_no_stream(browser: Any, viewed: Viewed) -> None:
     with viewed.page(browser, f"#/run/{run_of(viewed.store, 'dyads')}") as page:
         asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
         page.evaluate("Object.defineProperty(document, 'hidden', { value: true, configurable: true })")
+        # What was asked for while the page was in sight may still be on its way.
+        seen(page)
+        page.on("request", lambda request: asked.append(request.url))
         seen(page)
         assert not asked
         page.evaluate("delete document.hidden")
