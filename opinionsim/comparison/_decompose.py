@@ -177,7 +177,7 @@ def _values(
 
 
 def _supplied(kind: str, framing: str | None, group: pd.DataFrame) -> str:
-    """Which cell is missing, and the line of a specification that supplies it."""
+    """What is said of a missing cell, with the line of a specification that supplies it."""
     if framing is not None and framing not in set(group["framing"]):
         return f"the framing {framing}; under sweep, `topic.framing: [truth, falsehood]`"
     if set(group["evidence"]) == {"equation"}:
@@ -189,7 +189,7 @@ def _supplied(kind: str, framing: str | None, group: pd.DataFrame) -> str:
 def _numbers(
     runs: pd.DataFrame, stance: pd.DataFrame, turns: pd.DataFrame, updates: pd.DataFrame, kind: str
 ) -> pd.DataFrame:
-    """Of each run its cell, topic and block; mean opinion, slopes on assigned opinions and messages, first speaker."""
+    """One row a run: cell, topic and block; mean opinion, slopes on assigned opinions and messages, first speaker."""
     import pandas as pd
 
     own = stance.merge(runs[["run_id", "instrument_id"]], on=["run_id", "instrument_id"])

@@ -241,7 +241,7 @@ def _part_of_the_way(weight: float, grid: Grid) -> dict[str, float]:
 
 
 def special_cases(candidate: Candidate, fits: Iterable[Fit]) -> list[Fit]:
-    """Of given fits, those of candidates that are special cases of a candidate, the smallest first."""
+    """The fits, among given ones, of special cases of a candidate, the smallest first."""
     below = {
         "persistence": (),
         "shift": ("persistence",),

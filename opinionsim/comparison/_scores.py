@@ -121,5 +121,5 @@ def paired(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
 
 
 def influences(candidates: Sequence[Candidate]) -> np.ndarray:
-    """Which candidates say that agents change by what they read, (C,) of bool."""
+    """Whether each candidate says that agents change by what they read, (C,) of bool."""
     return np.array([each.influence for each in candidates], dtype=bool)
