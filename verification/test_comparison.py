@@ -70,7 +70,9 @@ def _first_and_gap(study: Study, models: list[str], truth: str) -> tuple[bool, b
     scores, names = held_out(problem, fits), [each.candidate.name for each in fits]
     means, place = scores.mean(axis=0), names.index(truth)
     best = int(means.argmax())
-    ties = [at for at in range(len(fits)) if at == best or np.less_equal(*paired(scores[:, best], scores[:, at]))]
+    ties = [
+        at for at in range(len(fits)) if at == best or np.less_equal(*paired(study, scores[:, best], scores[:, at]))
+    ]
     return best == place, place in ties, float(means[place] - np.delete(means, place).max()), len(ties)
 
 
@@ -186,7 +188,7 @@ def test_weak_influence_takes_more_runs(error: float, mu: float) -> None:
             problem = Problem(study)
             fits = _fits(problem, named(["deffuant"]), 0, 1)
             scores = held_out(problem, fits)
-            means = [paired(scores[:, -1], scores[:, at]) for at in range(len(fits) - 1)]
+            means = [paired(study, scores[:, -1], scores[:, at]) for at in range(len(fits) - 1)]
             claims.append(all(mean > 2 * sd for mean, sd in means))
         print(f"\nmu {mu}, noise {error:.0%}, {runs} runs: influence claimed in {sum(claims)} of {STUDIES}", end="")
     assert mu < 0.3 or np.mean(claims) >= 0.75

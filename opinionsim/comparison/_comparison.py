@@ -94,7 +94,7 @@ class Explained:
         """Candidates within one standard error of the best, which among them is the first."""
         found = [self.fits[self.best].candidate.name]
         for place, each in enumerate(self.fits):
-            mean, error = paired(self.scores[:, self.best], self.scores[:, place])
+            mean, error = paired(self.study, self.scores[:, self.best], self.scores[:, place])
             if place != self.best and mean <= error:
                 found.append(each.candidate.name)
         return found
@@ -105,7 +105,7 @@ class Explained:
         reading = influences([each.candidate for each in self.fits])
         means = self.scores.mean(axis=0)
         first, second = (np.flatnonzero(which)[means[which].argmax()] for which in (reading, ~reading))
-        return paired(self.scores[:, first], self.scores[:, second])
+        return paired(self.study, self.scores[:, first], self.scores[:, second])
 
     @cached_property
     def alone(self) -> str:
@@ -113,7 +113,7 @@ class Explained:
         places = {each.candidate.name: place for place, each in enumerate(self.fits) if each.candidate.model is None}
         means = self.scores.mean(axis=0)
         best = max(places, key=lambda name: means[places[name]])
-        mean, error = paired(self.scores[:, places[best]], self.scores[:, places["persistence"]])
+        mean, error = paired(self.study, self.scores[:, places[best]], self.scores[:, places["persistence"]])
         return best if mean > CLAIMED * error else "persistence"
 
     @property
@@ -341,7 +341,11 @@ def _claims(pair: Pair, fits: Sequence[Fit], scores: np.ndarray) -> bool:
     if pair.influence is pair.none:
         return False
     place = fits.index(pair.influence)
-    others = [paired(scores[:, place], scores[:, at]) for at, each in enumerate(fits) if not each.candidate.influence]
+    others = [
+        paired(pair.problem.study, scores[:, place], scores[:, at])
+        for at, each in enumerate(fits)
+        if not each.candidate.influence
+    ]
     return all(mean > CLAIMED * error for mean, error in others)
 
 
@@ -461,7 +465,7 @@ class Comparison:
             room = np.nan if each.study.exact else each.reachable.mean() - floor
             for place in np.argsort(-each.scores.mean(axis=0), kind="stable"):
                 own = each.scores[:, place]
-                behind, error = paired(each.scores[:, each.best], own)
+                behind, error = paired(each.study, each.scores[:, each.best], own)
                 rows.append(
                     {
                         "cell": cell,

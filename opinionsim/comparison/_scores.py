@@ -19,6 +19,8 @@ FOLDS = 5
 _WINDOW = 10
 #: Ratings that are added to the shares of a rare case, divided as those of the case it belongs to.
 _ADDED = 2.0
+#: Least standard error of a difference in log likelihood over all updates, nats: twice it is a likelihood ratio of 20.
+RESOLVED = 1.5
 
 _Result = TypeVar("_Result")
 
@@ -114,10 +116,15 @@ def shuffled(study: Study, rng: np.random.Generator) -> Study:
     return study.reading(reads)
 
 
-def paired(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
-    """Mean difference of the scores of runs, and its standard error."""
+def paired(study: Study, first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+    """Mean difference of the scores of the runs of a study, and its standard error.
+
+    Two searches end apart by a nat or so in all, and where one model contains the other this is the same in every run:
+    an error is never smaller than :data:`RESOLVED` nats over all updates.
+    """
     difference = first - second
-    return float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference)))
+    error = float(difference.std(ddof=1) / np.sqrt(len(difference)))
+    return float(difference.mean()), max(error, RESOLVED / max(int(study.updated.sum()), 1))
 
 
 def influences(candidates: Sequence[Candidate]) -> np.ndarray:

@@ -57,7 +57,7 @@ class Pair:
     @property
     def gain(self) -> tuple[float, float]:
         """Mean gain of the scores of runs by influence, and its standard error."""
-        return paired(self.scores(self.influence), self.scores(self.none))
+        return paired(self.problem.study, self.scores(self.influence), self.scores(self.none))
 
     @property
     def claims(self) -> bool:

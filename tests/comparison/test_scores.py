@@ -112,9 +112,18 @@ def test_two_agents_have_no_messages_to_exchange() -> None:
 
 def test_differences_are_paired_by_run() -> None:
     first, second = np.array([1.0, 2.0, 3.0, 5.0]), np.array([0.5, 1.0, 3.5, 4.0])
-    mean, error = paired(first, second)
+    mean, error = paired(meetings(4, 5, 10, 0), first, second)
     assert mean == 0.5
     assert error == pytest.approx(np.std([0.5, 1.0, -0.5, 1.0], ddof=1) / 2)
+
+
+def test_what_two_searches_for_one_optimum_leave_is_no_difference() -> None:
+    """A gain of 0.001 in every update of every run has no error by the runs, and is one nat in 1,000 updates."""
+    study, scores = meetings(20, 10, 50, 0), np.linspace(-1.0, -2.0, 20)
+    for gain, claimed in ((0.001, False), (0.004, True)):
+        mean, error = paired(study, scores + gain, scores)
+        assert mean == pytest.approx(gain)
+        assert (mean > 2 * error) is claimed
 
 
 def test_only_models_of_reading_are_influence() -> None:
