@@ -1,7 +1,8 @@
 """Whether comparisons find what is true of simulated studies: 20 runs of 10 agents and 100 meetings, integer ratings.
 
 Candidates are the model that made the ratings, DeGroot's and one competitor, beside the baselines, and the seeds of
-studies are 0, 1, 2 and so on. ``OPINIONSIM_STUDIES`` says how many studies each figure rests on (4), and
+studies are 0, 1, 2 and so on. ``OPINIONSIM_STUDIES`` says how many studies each figure rests on (4),
+``OPINIONSIM_FIRST_STUDY`` the seed of the first (0), so that one may go on with more of them, and
 ``pytest verification/test_comparison.py -s`` prints the figures.
 """
 
@@ -44,6 +45,7 @@ from tests.support.studies import (
 pytestmark = pytest.mark.timeout(24 * 3600)
 
 STUDIES = int(os.environ.get("OPINIONSIM_STUDIES", "4"))
+FIRST = int(os.environ.get("OPINIONSIM_FIRST_STUDY", "0"))
 RUNS, AGENTS, STEPS = 20, 10, 100
 #: Gap in the mean log score of an update to the runner-up from which the truth must be first or tied.
 TELLING = 0.01
@@ -86,7 +88,7 @@ def test_the_model_that_made_the_ratings_is_first_or_tied(
     # fill but a part of the scale.
     found, begun = [], time.process_time()
     models = list(dict.fromkeys([truth, "degroot", COMPETITOR.get(truth, "deffuant")]))
-    for seed in range(STUDIES):
+    for seed in range(FIRST, FIRST + STUDIES):
         study = rated(_study(seed), truth, TRUTHS[truth], error, seed, start)
         found.append(_first_and_gap(study, models, truth))
     first, tied, gap, ties = (np.array(each) for each in zip(*found, strict=True))
@@ -129,7 +131,8 @@ QUIET: dict[str, tuple[Mapping[str, float], set[str]]] = {
 def test_no_influence_is_found_where_there_is_none(truth: str, error: float) -> None:
     parameters, wanted = QUIET[truth]
     found = _verdicts(
-        [rated(_study(seed), None, parameters, error, seed) for seed in range(STUDIES)], ["degroot", "deffuant"]
+        [rated(_study(seed), None, parameters, error, seed) for seed in range(FIRST, FIRST + STUDIES)],
+        ["degroot", "deffuant"],
     )
     verdicts = [each.verdict for each in found]
     print(f"\n{truth}, noise {error:.0%}: {verdicts}")
@@ -141,7 +144,9 @@ def test_no_influence_is_found_where_there_is_none(truth: str, error: float) -> 
 def test_more_noise_than_was_assumed_is_not_taken_for_influence(truth: str) -> None:
     parameters, _ = QUIET[truth]
     found = _verdicts(
-        [rated(_study(seed), None, parameters, 0.3, seed) for seed in range(STUDIES)], ["degroot", "deffuant"], 0.1
+        [rated(_study(seed), None, parameters, 0.3, seed) for seed in range(FIRST, FIRST + STUDIES)],
+        ["degroot", "deffuant"],
+        0.1,
     )
     assert "influence" not in [each.verdict for each in found]
 
@@ -149,7 +154,7 @@ def test_more_noise_than_was_assumed_is_not_taken_for_influence(truth: str) -> N
 @pytest.mark.parametrize("error", [0.0, 0.1, 0.3])
 @pytest.mark.parametrize("rule", [repulsion, majority_of_three, moving_attractor], ids=lambda rule: rule.__name__)
 def test_what_no_candidate_says_is_seen(rule: Own, error: float) -> None:
-    studies = [ruled(_study(seed), rule, error, seed) for seed in range(STUDIES)]
+    studies = [ruled(_study(seed), rule, error, seed) for seed in range(FIRST, FIRST + STUDIES)]
     found = _verdicts(studies, ["degroot", "deffuant"])
     seen = [not each.trust.adequate for each in found]
     print(f"\n{rule.__name__}, noise {error:.0%}: none adequate in {sum(seen)} of {STUDIES}")
@@ -158,7 +163,9 @@ def test_what_no_candidate_says_is_seen(rule: Own, error: float) -> None:
 
 
 def test_a_candidate_that_made_the_ratings_is_adequate() -> None:
-    studies = [rated(_study(seed), "deffuant", TRUTHS["deffuant"], 0.1, seed) for seed in range(3 * STUDIES)]
+    studies = [
+        rated(_study(seed), "deffuant", TRUTHS["deffuant"], 0.1, seed) for seed in range(FIRST, FIRST + 3 * STUDIES)
+    ]
     found = _verdicts(studies, ["degroot", "deffuant"])
     wrong = [not each.trust.adequate for each in found]
     print(f"\nnone adequate, wrongly: {sum(wrong)} of {len(wrong)}")
@@ -168,7 +175,7 @@ def test_a_candidate_that_made_the_ratings_is_adequate() -> None:
 @pytest.mark.parametrize("name", ["mu", "epsilon"])
 def test_profile_intervals_cover(name: str) -> None:
     truth, inside = {"jump": 0.01, "stay": 0.05, "error": 0.1, "near": 0.8, **TRUTHS["deffuant"]}, []
-    for seed in range(10 * STUDIES):
+    for seed in range(FIRST, FIRST + 10 * STUDIES):
         drawn = rated(_study(seed), "deffuant", {"jump": 0.01, "stay": 0.05, **TRUTHS["deffuant"]}, 0.1, seed)
         best = refit(Problem(drawn), candidate("deffuant"), truth)
         low, high = interval(Problem(drawn), best, name)
@@ -183,7 +190,7 @@ def test_weak_influence_takes_more_runs(error: float, mu: float) -> None:
     """A power curve: how often the truth beats the best candidate without influence by two standard errors."""
     for runs in (10, 20, 40):
         claims = []
-        for seed in range(STUDIES):
+        for seed in range(FIRST, FIRST + STUDIES):
             study = rated(meetings(runs, AGENTS, STEPS, seed), "deffuant", {"epsilon": 1.2, "mu": mu}, error, seed)
             problem = Problem(study)
             fits = _fits(problem, named(["deffuant"]), 0, 1)
@@ -213,7 +220,7 @@ def _gated(study: Study, epsilon: float, mu: float, sharpness: float) -> float:
 
 def test_exact_opinions_bracket_epsilon_beside_the_likelihood_of_a_sigmoid_gate() -> None:
     errors = []
-    for seed in range(STUDIES):
+    for seed in range(FIRST, FIRST + STUDIES):
         deffuant = partial(_deffuant, epsilon=1.2, mu=0.3)
         study = ruled(_study(seed), deffuant, 0.0, seed, exact=True)
         problem = ExactProblem(study)
