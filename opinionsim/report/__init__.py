@@ -1,0 +1,15 @@
+"""A study told as a whole: as a page, and as what others need to check it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opinionsim.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from opinionsim.report._figures import Drawn as Drawn
+    from opinionsim.report._study import Study as Study, study as study
+    from opinionsim.report._tables import own_metrics as own_metrics, tables_of as tables_of
+    from opinionsim.report._texts import Line as Line, Sample as Sample
+
+__getattr__, __dir__ = on_first_use(__name__)
