@@ -146,18 +146,20 @@ def preview(
     spec: Spec,
     changes: Changes = None,
     prompts: Prompts = None,
-    run: Annotated[int, typer.Option(min=0)] = 0,
+    run: Annotated[int | None, typer.Option(min=0)] = None,
 ) -> None:
     """Print the first prompt of each kind of turn, as a model would get it. Makes no call.
 
     Parameters
     ----------
     run : N
-        Number of the planned run, from 0.
+        Number of the planned run, from 0. Default: the first one that is not a record of people.
     """
     from opinionsim.planning import preview as rendered
 
     experiment = read_spec(spec, changes, prompts)
+    if run is None:
+        run = next((n for n, planned in enumerate(experiment.runs) if not planned.spec.interaction.recorded), 0)
     found = rendered(experiment, run)
     say(f"{experiment.spec.name}: run {run} of {len(experiment.runs)}, {found.cell}")
     for event in found.events:

@@ -1,4 +1,4 @@
-"""Finds the data that comes with the package: topics, personas and experiments."""
+"""Finds the data that comes with the package: topics, personas, experiments and studies to begin with."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from opinionsim.errors import SpecError
 
-DataKind = Literal["experiments", "personas", "topics"]
+DataKind = Literal["experiments", "personas", "studies", "topics"]
 
 _HERE = Path(__file__).resolve().parent
 
@@ -17,7 +17,7 @@ def data_folder(kind: DataKind | str) -> Path:
 
     Parameters
     ----------
-    kind : {"experiments", "personas", "topics"}
+    kind : {"experiments", "personas", "studies", "topics"}
         Kind of data.
 
     Returns
@@ -29,7 +29,7 @@ def data_folder(kind: DataKind | str) -> Path:
     Raises
     ------
     SpecError
-        If `kind` is not one of the three, or the installation lacks the folder.
+        If `kind` is not one of these, or the installation lacks the folder.
     """
     if kind not in get_args(DataKind):
         raise SpecError(f"no data folder is called {kind!r}; valid: {', '.join(get_args(DataKind))}")

@@ -20,7 +20,7 @@ _CONDITIONS = (
     "topic",
 )  # fmt: skip
 
-#: Those that agents of equations do not have.
+#: Those that agents of equations do not have, and people on record neither.
 _MINDS = frozenset({"confirmation_bias", "memory", "world"})
 
 #: Columns every runs frame has; each other one is a swept axis.
@@ -143,10 +143,10 @@ def condition_axes(runs: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _that_have(runs: pd.DataFrame, column: str) -> pd.DataFrame:
-    """The runs whose agents can have a level in a column: equations have no memory and no prompts."""
-    if column not in _MINDS or "evidence" not in runs.columns:
+    """The runs whose agents can have a level in a column: equations have no memory and no prompts, people no model."""
+    if column not in _MINDS | {"model"} or "evidence" not in runs.columns:
         return runs
-    return runs[runs["evidence"] != "equation"]
+    return runs[~runs["evidence"].isin(["human"] if column == "model" else ["human", "equation"])]
 
 
 def _varies(runs: pd.DataFrame, column: str) -> bool:

@@ -1,4 +1,4 @@
-"""The command surveys: how well a model stands in for the respondents of a survey."""
+"""The commands surveys and import: respondents of surveys, and records of people, whose places agents take."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from opinionsim.cli._console import aligned, records, say, say_json
+from opinionsim.cli._console import aligned, counted, records, say, say_json
 from opinionsim.cli._export import write_frame
 from opinionsim.cli._options import AsJson, Changes, Prompts, Slots, Tables, own_modules
 from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
+from opinionsim.errors import SpecError
+from opinionsim.watching import spelled
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from opinionsim.comparison import SurveyValidation
+    from opinionsim.store import Results
+
+#: How a specification begins that import made, and may replace.
+_MADE = "# Made by opinionsim import"
 
 
 def surveys(
@@ -127,3 +133,49 @@ def _save(found: SurveyValidation, path: Path) -> None:
     """Write the frames of a validation: measures into the file, the others beside it."""
     for name, frame in (("", found.measures), ("-items", found.items), ("-subgroups", found.subgroups)):
         write_frame(frame, path.parent / (path.stem + name + path.suffix))
+
+
+def import_people(
+    table: Path, mapping: str, name: str | None = None, store: StoreOption = None, twins: Path | None = None
+) -> None:
+    """Take a table of people's opinions into a store, where agents can take the people's places: import TABLE MAPPING.
+
+    Parameters
+    ----------
+    table : TABLE
+        Path of a table (.csv, .parquet).
+    mapping : MAPPING
+        What its columns mean: path of a .yaml file, or debate, belief-updates, belief-updates-numeric.
+    name : NAME
+        Name of the record of people in the store. Default: that of the mapping.
+    twins : FILE
+        YAML file that says who plays the people (name, model, cognition, prompts, measurement, execution). The
+        specification of these agents is written too, into the current folder, as the NAME.yaml that FILE gives.
+    """
+    from opinionsim.comparison import import_panel
+
+    people = import_panel(table, mapping, name=name, store=store)
+    say(f"{counted(len(people.agents), 'person')} in {counted(len(people.runs), 'run')} of {people.name}: {people.url}")
+    say("\nNext:")
+    where = spelled(people.url)
+    if twins is None:
+        say(f"  opinionsim table {where} --experiment {people.name}")
+        return
+    spec = _write_twins(people, twins, f"{table}, {mapping} and {twins}")
+    for command in ("plan", "run"):
+        say(f"  opinionsim {command} {spec}{f' --store {where}' if command == 'run' else ''}")
+
+
+def _write_twins(people: Results, file: Path, made_from: str) -> Path:
+    """Write the specification in which agents stand in for people, unless a file of the user's own has its name."""
+    import yaml
+
+    from opinionsim.comparison import twins_experiment
+
+    experiment = twins_experiment(people, file)
+    target = Path(f"{experiment.spec.name}.yaml")
+    if target.exists() and not target.read_text(encoding="utf-8").startswith(_MADE):
+        raise SpecError(f"{target} is a file of your own; give another name in {file}, or move it away")
+    text = yaml.safe_dump(experiment.source.value, sort_keys=False, allow_unicode=True, width=120)
+    target.write_text(f"{_MADE} of {made_from}: change these, and import again.\n{text}", encoding="utf-8")
+    return target

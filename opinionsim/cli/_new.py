@@ -1,0 +1,88 @@
+"""The command new: the folder of a study of one's own."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from opinionsim.cli._console import say
+from opinionsim.errors import SpecError, meant
+
+#: What stands for the name of the study in the files that are copied, and for the experiment that one comes from.
+_NAME, _ORIGIN = "my-study", "ORIGIN"
+#: Folder of the README of studies that come from an experiment of the package.
+_PACKAGED = "packaged"
+#: Names of files that Windows keeps for devices.
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_NEXT = 3
+
+
+def new(name: str, origin: Annotated[str, typer.Option("--from")] = "dyads") -> None:
+    """Make the folder of a study of your own, which runs as it is and says what to change first.
+
+    Parameters
+    ----------
+    name : NAME
+        Name of the study, and of the folder made here.
+    origin : KIND
+        What it begins as: dyads, structure, classic or people, or the name of an experiment of the package. Default:
+        dyads.
+    """
+    _check_name(name)
+    files = _files(name, origin)
+    place = Path(name)
+    if os.path.lexists(place):
+        raise SpecError(f"{name} exists here already; give another name, or move it away")
+    # Beside its place and moved there once it is whole.
+    with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=place.parent) as scratch:
+        folder = Path(scratch) / name
+        folder.mkdir()
+        for file, text in files.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        folder.rename(place)
+    say("Made:")
+    for file in files:
+        say(f"  {place / file}")
+    say("\nNext:")
+    commands = re.findall(r"^(opinionsim .+?)(?: +#.*)?$", files["README.md"], re.MULTILINE)
+    for command in (f"cd {name}", *commands[:_NEXT]):
+        say(f"  {command}")
+
+
+def _check_name(name: str) -> None:
+    """Check that a name can be that of a folder, of an experiment and of its store."""
+    from opinionsim.documents import parse_value
+
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]{0,79}", name):
+        raise SpecError(
+            f"{name!r} cannot name a study: a name is no path, begins with a letter, and has at most 80 letters, "
+            "digits, dots, hyphens and underscores, as in town-square"
+        )
+    if _DEVICES.fullmatch(name) or name.endswith(".") or not isinstance(parse_value(name, "NAME"), str):
+        raise SpecError(f"{name!r} cannot name a study, for YAML or Windows takes it for something else; give another")
+
+
+def _files(name: str, origin: str) -> Mapping[str, str]:
+    """The files of a study of that name: their text, the README first."""
+    from opinionsim.data import data_folder
+
+    studies, experiments = data_folder("studies"), data_folder("experiments")
+    packaged = {path.relative_to(experiments).with_suffix("").as_posix(): path for path in experiments.rglob("*.yaml")}
+    kinds = sorted(path.parent.name for path in studies.glob("*/README.md") if path.parent.name != _PACKAGED)
+    if origin in kinds:
+        paths = sorted((studies / origin).iterdir())
+        texts = {path.name: path.read_text(encoding="utf-8") for path in paths if path.is_file()}
+    elif origin in packaged:
+        readme = (studies / _PACKAGED / "README.md").read_text(encoding="utf-8")
+        spec = re.sub("(?m)^name: .*$", f"name: {_NAME}", packaged[origin].read_text(encoding="utf-8"), count=1)
+        texts = {"README.md": readme.replace(_ORIGIN, origin), "study.yaml": spec}
+    else:
+        valid = ", ".join([*kinds, *sorted(packaged)])
+        raise SpecError(f"--from {origin}: no study or experiment{meant(origin, [*kinds, *packaged])}; valid: {valid}")
+    return {file: text.replace(_NAME, name) for file, text in texts.items()}
