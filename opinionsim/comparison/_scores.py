@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from opinionsim.comparison._candidates import Candidate
 from opinionsim.comparison._fit import Fit, Problem, refit
 from opinionsim.comparison._study import Study
 
@@ -118,8 +117,3 @@ def paired(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
     """Mean difference of the scores of runs, and its standard error."""
     difference = first - second
     return float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference)))
-
-
-def influences(candidates: Sequence[Candidate]) -> np.ndarray:
-    """Whether each candidate says that agents change by what they read, (C,) of bool."""
-    return np.array([each.influence for each in candidates], dtype=bool)

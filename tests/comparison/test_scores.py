@@ -17,7 +17,6 @@ from tests.support.studies import (
     fit,
     folds,
     held_out,
-    influences,
     meetings,
     named,
     paired,
@@ -115,12 +114,6 @@ def test_differences_are_paired_by_run() -> None:
     mean, error = paired(first, second)
     assert mean == 0.5
     assert error == pytest.approx(np.std([0.5, 1.0, -0.5, 1.0], ddof=1) / 2)
-
-
-def test_only_models_of_reading_are_influence() -> None:
-    deffuant = named("deffuant")[0]
-    every = [*BASELINES, deffuant, replace(deffuant, shuffled=True)]
-    assert influences(every).tolist() == [False, False, False, True, False]
 
 
 def test_scores_are_the_same_on_any_number_of_threads_and_in_any_order_of_runs() -> None:
