@@ -34,7 +34,11 @@ if TYPE_CHECKING:
         sample_of as sample_of,
         write_files as write_files,
     )
-    from opinionsim.audit._score import keep_findings as keep_findings, score_tables as score_tables
+    from opinionsim.audit._score import (
+        keep_findings as keep_findings,
+        misreadings as misreadings,
+        score_tables as score_tables,
+    )
     from opinionsim.audit._tables import correction_tables as correction_tables
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -15,8 +15,9 @@ import pandas as pd
 from opinionsim.analysis import Table, number_text, spread_of
 from opinionsim.audit._agreement import coefficients, confusion
 from opinionsim.audit._correct import mean_error
+from opinionsim.audit._diversity import misclassification
 from opinionsim.audit._labels import combined, labels_of
-from opinionsim.audit._sample import Sample, axes_of
+from opinionsim.audit._sample import Sample, axes_of, sample_of
 from opinionsim.classifiers import Item, load_classifier
 from opinionsim.errors import SpecError
 from opinionsim.evidence import NOT_VALIDATED
@@ -96,6 +97,50 @@ def keep_findings(results: Results, sample: Sample, seed: int = 0) -> list[str]:
     with open_store(results.url) as opened:
         opened.save_audit(replace(sample.audit, findings=tuple(findings)))
     return [str(each["text"]) for each in findings]
+
+
+def misreadings(results: Results, audit: str | None = None) -> tuple[np.ndarray, str]:
+    """How an instrument errs, by labels of people.
+
+    Parameters
+    ----------
+    results : Results
+        The results.
+    audit : str, optional
+        Identity of the sample; default the one drawn last.
+
+    Returns
+    -------
+    (ndarray (3, k, k), str)
+        Probability of each reading given the true point: the best estimate, and those in which all errors are as rare,
+        and as common, as the 95 % interval of their rate allows. The text names the audit, and how many labels it has.
+
+    Raises
+    ------
+    StoreError
+        If there is no such audit.
+    SpecError
+        If no person has labelled it.
+    """
+    from scipy.stats import beta
+
+    sample = sample_of(results, audit)
+    texts, _ = judged(results, sample)
+    known = texts[texts["label"].notna()]
+    if not people_of(sample) or known.empty:
+        raise SpecError(f"audit {sample.audit.audit_id} has no labels of people; `opinionsim audit score` reads them")
+    label, reading = _pair(known, sample)
+    pairs = confusion(label, reading, sample.scale.points)
+    matrix, wrong = misclassification(pairs), int((label != reading).sum())
+    rates = 1.0 - np.diag(matrix)
+    # After Jeffreys, whose interval holds where few texts or none are misread.
+    ends = beta.ppf((0.025, 0.975), wrong + 0.5, len(known) - wrong + 0.5) / np.average(
+        rates, weights=pairs.sum(axis=1)
+    )
+    # No point becomes one that is read wrongly more often than not, unless labels say so.
+    factors = [np.minimum(each, np.maximum(0.5 / rates, 1.0))[:, None] for each in (1.0, *ends)]
+    found = np.array([each * matrix + (1.0 - each) * np.eye(len(matrix)) for each in factors])
+    return found, f"audit {sample.audit.audit_id}, {len(known)} labels"
 
 
 def _error(texts: pd.DataFrame) -> dict[str, float]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: How verdicts and scores are read, and what every comparison must say of noise.
 _VERDICTS = (
-    "Influence adds: to the log score of an update, over the best candidate without it. Recovered: the share of 20 "
+    "Influence adds: to the log score of an update, over the nearest candidate without it. Recovered: the share of 20 "
     "studies of this size, drawn from the best fit, in which the analysis finds what they were drawn from. Gap: by how "
     "much a table of shares by own rating and message predicts better; by chance, the most in these studies.",
     "Noise is what differs between readings of one opinion. An error that persists for an agent is not noise: no "
@@ -61,7 +61,8 @@ def compare(
         Names of classic models (see: opinionsim list abm). Default: voter, degroot, friedkin-johnsen, deffuant,
         jager-amblard and lorenz.
     noise : RATE
-        Share of ratings that are wrong, or RATE,LOW,HIGH with the ends of its interval. Default: it is fitted.
+        Share of ratings that are wrong, RATE,LOW,HIGH with the ends of its interval, or audit: as labels of people
+        show. Default: it is fitted.
     margin : X
         Scale points moved for each point of discrepancy below which influence counts as absent. Default: 0.05.
     cell : LABEL
@@ -112,14 +113,15 @@ def compare(
         note(f"wrote {save(found.plot(), plot)}")
 
 
-def _rates(text: str | None) -> float | tuple[float, ...] | None:
-    """The rate of errors, or that rate and the ends of its interval."""
-    if text is None:
-        return None
+def _rates(text: str | None) -> float | tuple[float, ...] | str | None:
+    """The rate of errors, that rate and the ends of its interval, or that it is taken from an audit."""
+    if text in (None, "audit"):
+        return text
     try:
         rates = tuple(map(float, text.split(",")))
     except ValueError:
-        raise SpecError(f"--noise must be RATE or RATE,LOW,HIGH, shares such as 0.1,0.05,0.2; got {text!r}") from None
+        valid = "RATE, RATE,LOW,HIGH or audit, with shares such as 0.1,0.05,0.2"
+        raise SpecError(f"--noise must be {valid}; got {text!r}") from None
     return rates[0] if len(rates) == 1 else rates
 
 
@@ -128,12 +130,12 @@ def _tables(found: Comparison) -> list[Table]:
     from opinionsim.analysis import finished, number_text
     from opinionsim.metrics import spell_mean
 
-    trust = found.trust.drop_duplicates("cell")[["cell", "recovered", "gap", "worst_gap"]]
+    trust = found.trust.drop_duplicates("cell")[["cell", "recovered", "gap", "worst_gap", "noise"]]
+    said = [f"{row['cell']}: {row['statement']}" for row in found.verdict.to_dict("records")]
     verdict, fits = found.verdict.merge(trust, on="cell"), found.fits
     best = fits["cell"].map(dict(zip(verdict["cell"], verdict["best"], strict=True)))
     own = fits[(fits["candidate"] == best) & (fits["reason"] == "")]
     own = own.rename(columns={"low": "value_ci_low", "high": "value_ci_high"})
-    said = [f"{cell}: {statement}" for cell, statement in zip(verdict["cell"], verdict["statement"], strict=True)]
     reasons = fits[fits["reason"] != ""].groupby(["candidate", "reason"], sort=False)["cell"].apply(", ".join)
     lacking = [f"Not applicable: {row['candidate']} ({row['reason']}) to {row['cell']}." for row in
                reasons.reset_index().to_dict("records")]  # fmt: skip
@@ -155,7 +157,7 @@ def _tables(found: Comparison) -> list[Table]:
             "by chance": lambda row: "-" if isnan(row["gap"]) else spell_mean(row["worst_gap"], alone=".3f"),
             "runs": lambda row: f"{row['n_runs']:,}",
             "updates": lambda row: f"{row['n_updates']:,}",
-        }, [*said, *_VERDICTS]),
+        }, [*said, f"Errors of ratings: {', '.join(dict.fromkeys(trust['noise']))}.", *_VERDICTS]),
         made("Scores of runs held out", found.scores, 2, {
             **condition,
             **candidate,

@@ -207,7 +207,9 @@ def named(models: Iterable[str] | Mapping[str, Mapping[str, Any]] | None) -> lis
     found = []
     for name in names:
         model = find_model(name)
-        set_here = dict(given[name]) if isinstance(given, Mapping) else {}
+        set_here = given[name] if isinstance(given, Mapping) else {}
+        if not isinstance(set_here, Mapping):
+            raise SpecError(f"models[{name!r}] must be a mapping of parameters, empty to fit all; got {set_here!r:.60}")
         unknown = sorted(set(set_here) - set(model.declared))
         if unknown:
             raise SpecError(f"{name} has no parameter {unknown[0]!r}; valid: {', '.join(model.declared)}")

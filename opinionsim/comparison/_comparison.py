@@ -6,17 +6,19 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opinionsim.audit import misreadings
 from opinionsim.comparison._candidates import BASELINES, Candidate, named
 from opinionsim.comparison._events import studies, updates_of
 from opinionsim.comparison._exact import ExactProblem
 from opinionsim.comparison._fit import Fit, Problem, fit, refit, special_cases
 from opinionsim.comparison._free_runs import free_runs
 from opinionsim.comparison._grid import misreading
-from opinionsim.comparison._scores import held_out, influences, paired, reachable, shuffled, side_by_side
+from opinionsim.comparison._scores import held_out, paired, reachable, shuffled, side_by_side
 from opinionsim.comparison._study import Study
 from opinionsim.comparison._trust import CLAIMED, RECOVERED, STUDIES, Pair, Trust, cutoff, interval, no_more_than, trust
 from opinionsim.errors import MeasurementError, SpecError
@@ -60,6 +62,10 @@ class Explained:
         Mean log score of the updates of each held-out run, by fit.
     reachable : ndarray (R,)
         The same by a table of shares.
+    noise : str
+        Where the errors of ratings are taken from.
+    gain : (float, float)
+        What influence adds to the mean score of a run, and its standard error; see :func:`_gain`.
     trust : Trust
         Studies drawn from the fit of the verdict.
     intervals : dict of str to (float, float)
@@ -78,6 +84,8 @@ class Explained:
     unfit: dict[str, str]
     scores: np.ndarray
     reachable: np.ndarray
+    noise: str
+    gain: tuple[float, float]
     trust: Trust
     intervals: dict[str, tuple[float, float]]
     withheld: tuple[str, ...]
@@ -100,14 +108,6 @@ class Explained:
         return found
 
     @cached_property
-    def gain(self) -> tuple[float, float]:
-        """What influence adds to the mean score of a run over the best candidate without it, and its standard error."""
-        reading = influences([each.candidate for each in self.fits])
-        means = self.scores.mean(axis=0)
-        first, second = (np.flatnonzero(which)[means[which].argmax()] for which in (reading, ~reading))
-        return paired(self.study, self.scores[:, first], self.scores[:, second])
-
-    @cached_property
     def alone(self) -> str:
         """What agents do by themselves: persistence, unless the best baseline beats it by two standard errors."""
         places = {each.candidate.name: place for place, each in enumerate(self.fits) if each.candidate.model is None}
@@ -123,7 +123,7 @@ class Explained:
             return "withheld"
         if not self.trust.adequate:
             return "none adequate"
-        if self.gain[0] > CLAIMED * self.gain[1]:
+        if _claimed(self.gain):
             return "influence"
         if not self.absent:
             return "undecided"
@@ -134,9 +134,9 @@ def compare(
     results: Results,
     models: Iterable[str] | Mapping[str, Mapping[str, Any]] | None = None,
     *,
-    noise: float | tuple[float, float, float] | np.ndarray | None = None,
+    noise: float | tuple[float, float, float] | np.ndarray | str | None = None,
     margin: float = MARGIN,
-    cells: Sequence[str] | None = None,
+    cells: str | Sequence[str] | None = None,
     wording: str | None = None,
     seed: int = 0,
     threads: int | None = None,
@@ -151,14 +151,14 @@ def compare(
     models : iterable of str, or mapping of str to mapping, optional
         Names of classic models, or names with parameters that are given. Default: voter, degroot, friedkin-johnsen,
         deffuant, jager-amblard and lorenz.
-    noise : float, (float, float, float) or array_like (k, k), optional
-        How ratings err: a rate of errors, four in five of which fall on a neighbouring point, that rate with the ends
-        of its interval, or a matrix of misclassification, true by read, as an audit gives it. Default: rate and share
-        of neighbours are fitted with everything else, with densities of the beta family before (rate: 2 and 10, share:
-        4 and 2).
+    noise : float, (float, float, float), array_like (k, k) or (3, k, k), or "audit", optional
+        How ratings err: a rate of errors, four in five of which fall on a neighbouring point; a matrix of
+        misclassification, true by read; either with those at the ends of its interval; or what people's labels in the
+        audit drawn last show (:func:`opinionsim.audit.misreadings`). Default: rate and share of neighbours are fitted
+        with everything else, with densities of the beta family before (rate: 2 and 10, share: 4 and 2).
     margin : float
         Scale points moved for each point of discrepancy below which influence counts as absent, > 0.
-    cells : sequence of str, optional
+    cells : str or sequence of str, optional
         Conditions to explain; default all.
     wording : str, optional
         Prompt pack whose runs count; default that of the run begun last.
@@ -172,47 +172,61 @@ def compare(
     Returns
     -------
     Comparison
-        Frames of events, fits, scores, verdicts and trust.
+        Frames of events, fits, scores, verdicts and trust. Conditions of one block, and those that no model can have
+        produced, stand among the verdicts as not compared.
 
     Raises
     ------
     MeasurementError
-        If there is nothing to compare, or evidence or scales are mixed.
+        If no condition can be compared, or evidence or scales are mixed.
     SpecError
         If a model, a parameter or a condition is unknown, or an argument is not valid.
+    StoreError
+        If the noise is to be that of an audit, and there is none.
     """
     import pandas as pd
 
     candidates = named(models)
-    if not 0 < margin < 1:
-        raise SpecError(f"margin must be between 0 and 1 scale points for each point of discrepancy; got {margin:g}")
-    chosen = studies(results, wording, cells)
+    if not isinstance(margin, Real) or not 0 < margin < 1:
+        raise SpecError(
+            f"margin must be between 0 and 1 scale points for each point of discrepancy; got {margin!r:.60}"
+        )
+    found = studies(results, wording, [cells] if isinstance(cells, str) else cells)
     told = progress or (lambda done, total, text: None)
     workers = threads or os.cpu_count() or 1
-    for study in chosen.values():
-        _check(study, candidates, noise)
+    noise, source = misreadings(results) if isinstance(noise, str) and noise == "audit" else (noise, "given")
+    for study in found.values():
+        _noise(noise, len(study.points))
+    lacking = {cell: _lacking(study, candidates) for cell, study in found.items()}
+    chosen = {cell: study for cell, study in found.items() if not lacking[cell]}
+    if not chosen:
+        raise MeasurementError(f"nothing can be compared: {'; '.join(map(': '.join, lacking.items()))}")
     explained = {}
     for place, (cell, study) in enumerate(chosen.items()):
 
         def begun(stage: str, done: int = 100 * place, cell: str = cell) -> None:
             told(done + _STAGES[stage], 100 * len(chosen), f"{cell}: {stage}")
 
-        explained[cell] = _explained(study, candidates, noise, margin, seed, workers, begun)
+        explained[cell] = _explained(study, candidates, noise, margin, seed, workers, begun, source)
     told(100 * len(chosen), 100 * len(chosen), "")
-    return Comparison(results, explained, pd.concat(map(updates_of, chosen.values()), ignore_index=True), margin)
+    left_out = [
+        _counts(study)
+        | {"verdict": "not compared", "why": lacking[cell], "statement": f"Not compared: {lacking[cell]}."}
+        for cell, study in found.items()
+        if lacking[cell]
+    ]
+    every = pd.concat(map(updates_of, found.values()), ignore_index=True)
+    return Comparison(results, explained, every, margin, left_out)
 
 
-def _check(study: Study, candidates: Sequence[Candidate], noise: Any) -> None:
-    """Refuse what cannot be explained, before any time is spent."""
-    _noise(noise, len(study.points))
+def _lacking(study: Study, candidates: Sequence[Candidate]) -> str:
+    """Why a condition cannot be compared; empty where it can be."""
     unfit = {each.name: each.unfit(study) for each in candidates}
     if all(unfit.values()):
-        reasons = "; ".join(map(": ".join, unfit.items()))
-        raise SpecError(f"no model can have produced the updates of {study.cell} ({reasons}); name others, or cells")
+        return f"no model of those named can have produced its updates ({'; '.join(map(': '.join, unfit.items()))})"
     if len(set(study.blocks)) < 2:
-        raise MeasurementError(
-            f"{study.cell} has one block, and scores are those of blocks that were held out; raise replicates"
-        )
+        return "it has one block, and scores are those of blocks that were held out; raise replicates"
+    return ""
 
 
 def _explained(
@@ -223,8 +237,12 @@ def _explained(
     seed: int,
     threads: int,
     begun: Callable[[str], object],
+    source: str = "given",
 ) -> Explained:
-    """Everything that is asked of one condition; each of its stages is told when it has `begun`."""
+    """Everything that is asked of one condition; each of its stages is told when it has `begun`.
+
+    `source` says where the noise is taken from, if it is given.
+    """
     matrix, ends = _noise(None if study.exact else noise, len(study.points))
     problem = ExactProblem(study) if study.exact else Problem(study, matrix)
     unfit = {each.name: reason for each in candidates if (reason := each.unfit(study))}
@@ -236,8 +254,8 @@ def _explained(
     if mixed is not None:
         elsewhere, swapped = mixed
         fits, scores = [*fits, swapped], np.hstack([scores, held_out(elsewhere, [swapped], threads)])
-    pair = _pair(problem, fits, scores)
-    claims = _claims(pair, fits, scores)
+    pair, gain = _pair(problem, fits, scores), _gain(study, fits, scores)
+    claims = _claimed(gain)
     begun("studies of known truth")
     found = trust(pair, pair.influence if claims else pair.none, seed, threads)
     begun("intervals")
@@ -250,6 +268,8 @@ def _explained(
         unfit=unfit,
         scores=scores,
         reachable=reachable(study),
+        noise="none: opinions are numbers" if study.exact else "fitted" if noise is None else source,
+        gain=gain,
         trust=found,
         intervals={} if best.candidate.shuffled else _intervals(problem, best, found, threads),
         withheld=tuple(_doubts(pair, found, ends)),
@@ -284,23 +304,27 @@ def _noise(noise: Any, k: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
     """The matrix of misclassification, None to fit it, and those at the ends of its interval, as given."""
     if noise is None:
         return None, []
-    given = np.asarray(noise, dtype=float)
-    if given.shape == (k, k):
-        if (given < 0).any() or not np.allclose(given.sum(axis=1), 1.0):
+    wrong = SpecError(
+        f"noise must be a rate of errors from 0 to below 1, that rate with the ends of its interval, a matrix of {k} "
+        f"by {k} shares, true by read, or 'audit'; got {noise!r:.60}"
+    )
+    try:
+        given = np.asarray(noise, dtype=float)
+    except (TypeError, ValueError):
+        raise wrong from None
+    if given.shape in ((k, k), (3, k, k)):
+        if (given < 0).any() or not np.allclose(given.sum(axis=-1), 1.0):
             raise SpecError(
                 "each row of a matrix of misclassification, one a true point, must hold shares that sum to 1"
             )
         # What a matrix rules out would rule out a candidate for good.
-        given = (1.0 - _LEAST) * given + _LEAST / k
-        return given, [given]
-    rates = np.atleast_1d(given)
-    ordered = given.shape == () or (given.shape == (3,) and given[1] <= given[0] <= given[2])
-    if not ordered or not ((rates >= 0) & (rates < 1)).all():
-        raise SpecError(
-            f"noise must be a rate of errors from 0 to below 1, that rate with the ends of its interval, or a matrix "
-            f"of {k} by {k} shares, true by read; got {noise!r:.60}"
-        )
-    matrices = [misreading(k, max(float(rate), _LEAST), _NEAR) for rate in rates]
+        matrices = [(1.0 - _LEAST) * each + _LEAST / k for each in given.reshape(-1, k, k)]
+    else:
+        rates = np.atleast_1d(given)
+        ordered = given.shape == () or (given.shape == (3,) and given[1] <= given[0] <= given[2])
+        if not ordered or not ((rates >= 0) & (rates < 1)).all():
+            raise wrong
+        matrices = [misreading(k, max(float(rate), _LEAST), _NEAR) for rate in rates]
     return matrices[0], matrices[1:] or matrices
 
 
@@ -332,21 +356,25 @@ def _pair(problem: Problem, fits: Sequence[Fit], scores: np.ndarray) -> Pair:
     """The best candidates with and without influence."""
     means = scores.mean(axis=0)
     order = [fits[place] for place in np.argsort(-means, kind="stable") if not fits[place].candidate.shuffled]
-    none = next(each for each in order if not each.candidate.influence)
-    return Pair(problem, next((each for each in order if each.candidate.influence), none), none)
+    influence, none = (next(one for one in order if one.candidate.influence is which) for which in (True, False))
+    return Pair(problem, influence, none)
 
 
-def _claims(pair: Pair, fits: Sequence[Fit], scores: np.ndarray) -> bool:
-    """Whether the best candidate with influence beats every one without by two standard errors."""
-    if pair.influence is pair.none:
-        return False
-    place = fits.index(pair.influence)
-    others = [
-        paired(pair.problem.study, scores[:, place], scores[:, at])
-        for at, each in enumerate(fits)
-        if not each.candidate.influence
-    ]
-    return all(mean > CLAIMED * error for mean, error in others)
+def _gain(study: Study, fits: Sequence[Fit], scores: np.ndarray) -> tuple[float, float]:
+    """What influence adds to the mean score of a run, and its standard error.
+
+    That is by how much the best candidate with influence beats the one without that it beats least clearly.
+    """
+    reading = np.array([each.candidate.influence for each in fits])
+    best = scores[:, reading][:, scores[:, reading].mean(axis=0).argmax()]
+    return min(
+        (paired(study, best, own) for own in scores[:, ~reading].T), key=lambda gain: gain[0] - CLAIMED * gain[1]
+    )
+
+
+def _claimed(gain: tuple[float, float]) -> bool:
+    """Whether influence is claimed: two standard errors over every candidate without."""
+    return gain[0] > CLAIMED * gain[1]
 
 
 def _ends(pair: Pair, found: Trust) -> list[np.ndarray]:
@@ -401,9 +429,16 @@ class Comparison:
         Strength of influence below which it counts as absent, scale points for each point of discrepancy.
     """
 
-    def __init__(self, results: Results, explained: dict[str, Explained], updates: pd.DataFrame, margin: float) -> None:
+    def __init__(
+        self,
+        results: Results,
+        explained: dict[str, Explained],
+        updates: pd.DataFrame,
+        margin: float,
+        left_out: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         self.results, self.events, self.margin = results, updates, margin
-        self._explained = explained
+        self._explained, self._left_out = explained, left_out
 
     def __repr__(self) -> str:
         return f"Comparison({self.results.name!r}, {len(self._explained)} conditions)"
@@ -488,9 +523,10 @@ class Comparison:
         """One row a condition.
 
         Columns: cell, verdict (``influence``, ``persistence``, ``no interaction needed``, ``none adequate``,
-        ``undecided`` or ``withheld``), best (candidate), ties (those within one standard error, the best first), gain
-        (of influence, in the mean log score of an update) with gain_error, why (reasons to withhold), statement (the
-        verdict in a sentence), n_runs, n_blocks, n_updates, evidence.
+        ``undecided``, ``withheld`` or ``not compared``), best (candidate), ties (those within one standard error, the
+        best first), gain (of influence, in the mean log score of an update, over the candidate without it that comes
+        nearest) with gain_error, why (reasons to withhold, or not to compare), statement (the verdict in a sentence),
+        n_runs, n_blocks, n_updates, evidence.
         """
         import pandas as pd
 
@@ -507,13 +543,10 @@ class Comparison:
                     "gain_error": error,
                     "why": "; ".join(each.withheld),
                     "statement": _statement(each, self.margin),
-                    "n_runs": len(each.study),
-                    "n_blocks": len(set(each.study.blocks)),
-                    "n_updates": int(each.study.updated.sum()),
-                    "evidence": each.study.evidence,
                 }
+                | _counts(each.study)
             )
-        return pd.DataFrame(rows)
+        return pd.DataFrame([*rows, *self._left_out])
 
     @cached_property
     def free_runs(self) -> pd.DataFrame:
@@ -535,7 +568,8 @@ class Comparison:
         Columns: cell, candidate (that fit), parameter, truth, mean and sd (of its estimates in these studies), claimed
         (share of them in which influence was claimed), recovered (share in which that was right), gap (to the table of
         shares, in the mean log score of an update) and worst_gap (the largest in the drawn studies), drift (distance of
-        the mean opinion from its course in the drawn studies, scale points) and worst_drift, n_studies, evidence.
+        the mean opinion from its course in the drawn studies, scale points) and worst_drift, n_studies, noise (whether
+        errors of ratings are fitted, given, or those of an audit), evidence.
         """
         import pandas as pd
 
@@ -543,7 +577,7 @@ class Comparison:
         for cell, each in self._explained.items():
             found = each.trust
             for name, value in found.truth.values.items():
-                drawn = np.array([each[name] for each in found.values])
+                drawn = np.array([values[name] for values in found.values])
                 rows.append(
                     {
                         "cell": cell,
@@ -559,10 +593,17 @@ class Comparison:
                         "drift": found.drifts[0],
                         "worst_drift": found.drifts[1:].max(),
                         "n_studies": len(found.pairs),
+                        "noise": each.noise,
                         "evidence": each.study.evidence,
                     }
                 )
         return pd.DataFrame(rows)
+
+
+def _counts(study: Study) -> dict[str, Any]:
+    """What a verdict on a condition rests on."""
+    n = {"n_runs": len(study), "n_blocks": len(set(study.blocks)), "n_updates": int(study.updated.sum())}
+    return {"cell": study.cell, **n, "evidence": study.evidence}
 
 
 #: Verdicts in words, by name: of the candidates that tie, the margin, the gain and its standard error, and reasons.

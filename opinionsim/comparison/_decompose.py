@@ -78,9 +78,10 @@ def decompose(
     -------
     Table
         One row a part and condition. The frame has the axes that tell conditions apart, ``part, equation, cell,
-        control, value, value_ci_low, value_ci_high``, what the interval rests on, ``p`` (NaN for scripted runs),
-        ``claim`` (``effect`` where chance decided who read whom, else ``association`` or ``description``), ``missing``
-        (the cell without which there is no value, with the line of a specification that supplies it) and ``evidence``.
+        control, value, value_ci_low, value_ci_high``, what the interval rests on, ``p`` (NaN where evidence is scripted
+        or mixed), ``claim`` (``effect`` where chance decided who read whom, else ``association`` or ``description``),
+        ``missing`` (the cell without which there is no value, with the line of a specification that supplies it) and
+        ``evidence`` (``mixed`` where the cells of a condition differ in it).
 
     Raises
     ------
@@ -108,7 +109,8 @@ def decompose(
     axes = [axis for axis in condition_axes(runs) if axis not in _PARTS and not axis.startswith("interaction.")]
     records, made = [], []
     for key, group in runs.groupby(axes, dropna=False, sort=False) if axes else [((), runs)]:
-        evidence = "scripted" if set(group["evidence"]) & {"scripted", "mixed"} else group["evidence"].iloc[0]
+        kinds = set(group["evidence"])
+        evidence = kinds.pop() if len(kinds) == 1 else "mixed"
         for name, cell in _named(group):
             control, values, missing = _values(_EQUATIONS[name], cell, group, numbers)
             found = no_estimate(missing or "too few updates or blocks")
@@ -120,7 +122,7 @@ def decompose(
             claim = "effect" if cell == "dyadic" else "association" if cell else "description"
             record: dict[str, Any] = {**dict(zip(axes, key, strict=True)), "part": name, "equation": equation}
             record |= {"cell": cell or control, "control": control if cell else "", **found.columns("value")}
-            p = math.nan if evidence == "scripted" else found.p_value
+            p = math.nan if evidence in ("scripted", "mixed") else found.p_value
             records.append(record | found.basis | {"p": p, "claim": claim, "missing": missing, "evidence": evidence})
     rows = [
         (*(str(row[axis]) for axis in axes), row["part"], " less ".join(filter(None, (row["cell"], row["control"]))),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, ModelWrapValidatorHandler, ValidationInfo, field_validator, model_validator
 
 from opinionsim.documents import DocumentModel, read_document, validate
 from opinionsim.errors import SpecError
@@ -82,9 +82,20 @@ class PanelMapping(DocumentModel):
     @field_validator("collected")
     @classmethod
     def _is_a_day(cls, value: str | None) -> str | None:
-        if value is not None:
-            date.fromisoformat(value)
-        return value
+        try:
+            return value and str(date.fromisoformat(value))
+        except ValueError:
+            raise ValueError(f"must be a day, as in 2026-05-31; got {value!r}") from None
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _checked(
+        cls, value: Any, handler: ModelWrapValidatorHandler[PanelMapping], info: ValidationInfo
+    ) -> PanelMapping:
+        """Tell what is wrong with fields that are given in Python as it is told of a file."""
+        if info.mode == "python":
+            validate(cls, value, "mapping")
+        return handler(value)
 
     @property
     def scale(self) -> OpinionScale:

@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from opinionsim.comparison._candidates import Candidate
 from opinionsim.comparison._fit import Fit, Problem, refit
 from opinionsim.comparison._study import Study
 
@@ -125,8 +124,3 @@ def paired(study: Study, first: np.ndarray, second: np.ndarray) -> tuple[float, 
     difference = first - second
     error = float(difference.std(ddof=1) / np.sqrt(len(difference)))
     return float(difference.mean()), max(error, RESOLVED / max(int(study.updated.sum()), 1))
-
-
-def influences(candidates: Sequence[Candidate]) -> np.ndarray:
-    """Whether each candidate says that agents change by what they read, (C,) of bool."""
-    return np.array([each.influence for each in candidates], dtype=bool)

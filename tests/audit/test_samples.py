@@ -23,6 +23,7 @@ from opinionsim.audit import (
     keep,
     keep_findings,
     labels_of,
+    misreadings,
     read_files,
     sample_of,
     score_tables,
@@ -285,6 +286,29 @@ def test_models_are_a_check_of_consistency_and_correct_nothing(results: Results)
     assert "not of validity" in score_tables(results, sample)[0].notes[1]
     with pytest.raises(SpecError, match="no labels of people, and these alone correct a number"):
         correction_tables(results, sample)
+
+
+def test_errors_of_the_instrument_are_those_that_people_found(results: Results, tmp_path: Path) -> None:
+    sample = labelled(results, tmp_path / "files", same, labels=30)
+    (matrix, least, most), said = misreadings(results)
+    assert said == f"audit {sample.audit.audit_id}, 60 labels"
+    for each in (matrix, least, most):
+        np.testing.assert_allclose(each.sum(axis=1), 1.0)
+        assert (each >= 0).all()
+    assert (np.diag(least) > np.diag(matrix)).all()
+    assert (np.diag(matrix) > np.diag(most)).all()
+    assert np.diag(most).min() >= 0.5
+    assert np.median(np.diag(most)) > 0.9
+    labelled(results, tmp_path / "others", higher, labels=31)
+    (shifted, *_), _ = misreadings(results)
+    assert (np.diag(shifted, -1) > 0.5).any()
+
+
+def test_models_do_not_say_how_an_instrument_errs(results: Results) -> None:
+    sample = draw(results, 10)
+    keep(results, sample, {"judge": sample.texts.set_index("code")["value"]}, "model")
+    with pytest.raises(SpecError, match="no labels of people"):
+        misreadings(results)
 
 
 def test_corrected_numbers_stand_beside_raw_ones(results: Results, tmp_path: Path) -> None:

@@ -123,6 +123,14 @@ def test_nothing_is_found_of_a_script(results: osim.Results, parts: pd.DataFrame
     assert max(map(len, text.splitlines())) <= 100
 
 
+def test_evidence_of_several_kinds_is_told(results: osim.Results) -> None:
+    again = osim.load(results.url)
+    again.runs["evidence"] = again.runs["interaction"].map({"placebo": "equation"}).fillna("model")
+    found = decompose(again).frame
+    assert set(found["evidence"]) == {"mixed"}
+    assert found["p"].isna().all()
+
+
 def test_what_is_missing_is_named_with_lines_that_supply_it(tmp_path: Path) -> None:
     bare = _carried_out(tmp_path)
     found = decompose(bare)

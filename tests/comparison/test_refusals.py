@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import opinionsim as osim
 from opinionsim.cli import app
 from opinionsim.comparison import PanelMapping, import_panel, people_table, updates
-from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.errors import MeasurementError, SpecError, StoreError
 from opinionsim.specification import load_experiment
 from tests.support.studies import Trust, _noise
 
@@ -57,15 +57,57 @@ def test_a_table_of_people_takes_a_record_of_people() -> None:
 
 
 def test_models_that_can_have_produced_nothing_are_refused_before_anything_is_fitted() -> None:
-    with pytest.raises(SpecError, match=r"no model can have produced the updates of dyads \(axelrod: its opinions"):
+    with pytest.raises(MeasurementError, match=r"dyads: no model of those named can have .* \(axelrod: its opinions"):
         osim.compare(_dyads(), "axelrod")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"models": {"voter": None}}, r"models\['voter'\] must be a mapping of parameters"),
+        ({"noise": "abc"}, "or 'audit'; got 'abc'"),
+        ({"margin": "abc"}, "margin must be between 0 and 1"),
+        ({"cells": "elsewhere"}, "there is no condition 'elsewhere'"),
+    ],
+)
+def test_an_argument_that_is_none_is_told_in_a_sentence(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        osim.compare(_dyads(), **options)
+
+
+def test_errors_of_no_audit_are_refused() -> None:
+    with pytest.raises(StoreError, match="no such audit; draw one"):
+        osim.compare(_dyads(), noise="audit")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [({"collected": "May"}, "collected: must be a day, as in 2026-05-31; got 'May'"), ({"who": "x"}, "unknown field")],
+)
+def test_a_mapping_is_checked_as_a_file_of_it_is(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        PanelMapping(**MAPPING, **fields)
+
+
+def test_a_condition_of_one_block_stands_beside_those_that_are_compared() -> None:
+    results = _dyads(sweep={"interaction.steps": [5, 6]})
+    many, few = "interaction.steps=5", "interaction.steps=6"
+    alone = (results.runs["cell"] == few) & results.runs.duplicated("cell")
+    results.runs.loc[alone, "status"] = "incomplete"
+    verdict = osim.compare(results, "voter", noise=0.1).verdict.set_index("cell")
+    assert verdict["verdict"].to_dict() == {many: "withheld", few: "not compared"}
+    assert verdict.loc[few, "statement"].startswith("Not compared: it has one block")
+    assert verdict["n_blocks"].to_dict() == {many: 2, few: 1}
+    assert verdict["evidence"].notna().all()
+    with pytest.raises(MeasurementError, match=f"nothing can be compared: {few}: it has one block"):
+        osim.compare(results, "voter", cells=few)
 
 
 def test_a_condition_that_is_not_asked_for_is_not_looked_at() -> None:
     results = _dyads(sweep={"interaction.steps": [5, 6]})
     mixed = results.runs["cell"] == "interaction.steps=5"
     results.runs.loc[mixed, "evidence"] = "mixed"
-    with pytest.raises(SpecError, match="no model"):
+    with pytest.raises(MeasurementError, match="no model"):
         osim.compare(results, "axelrod", cells=["interaction.steps=6"])
     with pytest.raises(MeasurementError, match="mixes evidence"):
         osim.compare(results, "axelrod")

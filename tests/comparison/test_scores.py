@@ -17,7 +17,6 @@ from tests.support.studies import (
     fit,
     folds,
     held_out,
-    influences,
     meetings,
     named,
     paired,
@@ -124,12 +123,6 @@ def test_what_two_searches_for_one_optimum_leave_is_no_difference() -> None:
         mean, error = paired(study, scores + gain, scores)
         assert mean == pytest.approx(gain)
         assert (mean > 2 * error) is claimed
-
-
-def test_only_models_of_reading_are_influence() -> None:
-    deffuant = named("deffuant")[0]
-    every = [*BASELINES, deffuant, replace(deffuant, shuffled=True)]
-    assert influences(every).tolist() == [False, False, False, True, False]
 
 
 def test_scores_are_the_same_on_any_number_of_threads_and_in_any_order_of_runs() -> None:

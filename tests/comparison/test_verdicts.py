@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.errors import SpecError
 from tests.support.studies import (
     MARGIN,
     Comparison,
@@ -17,11 +17,12 @@ from tests.support.studies import (
     Problem,
     Study,
     Trust,
-    _check,
     _explained,
+    _lacking,
     _noise,
     fit,
     meetings,
+    misreading,
     moving_attractor,
     named,
     no_more_than,
@@ -140,6 +141,8 @@ def test_a_gap_below_zero_may_be_more_than_chance_makes() -> None:
         (-0.1, "noise must be a rate of errors"),
         (float("nan"), "noise must be a rate of errors"),
         ((0.1, 0.2), "noise must be a rate of errors"),
+        ("abc", "or 'audit'; got 'abc'"),
+        ([0.1, None], "noise must be a rate of errors"),
         (np.eye(4), "a matrix of 5 by 5 shares"),
         (np.full((5, 5), 0.3), "each row of a matrix of misclassification"),
         (np.full((5, 5), np.nan), "each row of a matrix of misclassification"),
@@ -147,12 +150,18 @@ def test_a_gap_below_zero_may_be_more_than_chance_makes() -> None:
 )
 def test_noise_that_is_none_is_refused(noise: Any, message: str) -> None:
     with pytest.raises(SpecError, match=message):
-        _check(meetings(3, 4, 5, 1), named("voter"), noise)
+        _noise(noise, 5)
 
 
-def test_one_block_is_refused_before_anything_is_fitted() -> None:
-    with pytest.raises(MeasurementError, match=r"has one block.*raise replicates"):
-        _check(meetings(1, 4, 5, 1), named("voter"), None)
+def test_one_block_is_not_compared() -> None:
+    assert _lacking(meetings(2, 4, 5, 1), named("voter")) == ""
+    assert _lacking(meetings(1, 4, 5, 1), named("voter")).startswith("it has one block")
+
+
+def test_a_matrix_may_have_the_ends_of_its_interval() -> None:
+    three = np.array([misreading(5, rate, 0.8) for rate in (0.2, 0.1, 0.3)])
+    matrix, ends = _noise(three, 5)
+    np.testing.assert_allclose([matrix, *ends], three, atol=1e-3)
 
 
 def test_ratings_that_a_matrix_rules_out_are_unlikely_not_impossible() -> None:

@@ -20,9 +20,9 @@ from opinionsim.comparison._comparison import (
     MARGIN as MARGIN,
     Comparison as Comparison,
     Explained as Explained,
-    _check as _check,
     _explained as _explained,
     _fits as _fits,
+    _lacking as _lacking,
     _noise as _noise,
 )
 from opinionsim.comparison._events import studies as studies
@@ -41,7 +41,6 @@ from opinionsim.comparison._scores import (
     by_run as by_run,
     folds as folds,
     held_out as held_out,
-    influences as influences,
     paired as paired,
     reachable as reachable,
     shuffled as shuffled,
