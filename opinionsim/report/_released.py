@@ -33,11 +33,14 @@ _ABOUT = frozenset(
 )
 #: Texts with fewer characters and words may be part of anything: they are replaced only where they stand alone.
 _SHORT, _FEW = 20, 3
+#: Folders before the name of a file, and fields by whose values authors could be known.
+_FOLDERS = re.compile(r"(?<![\w:/.])(?:[A-Za-z]:)?[/\\](?:[^\s/\\'\":,;]+[/\\])+|(?<![\w/])~[/\\]")
+_TELLING = ("git", "base_url", "protocol")
 #: How respondents of surveys are named, by the number of their row.
 _RESPONDENT = re.compile(r"\bRespondent \d+\b")
 
 
-def released(results: Results) -> Results:
+def released(results: Results, *, anonymous: bool = False) -> Results:
     """The same results with checksums in the place of what may not be passed on.
 
     That is what files hold that say ``pass_on: false`` (personas, topics, messages, prompt packs); the respondents of
@@ -49,12 +52,15 @@ def released(results: Results) -> Results:
     ----------
     results : Results
         From :func:`opinionsim.load` or :func:`opinionsim.run`.
+    anonymous : bool
+        Whether they are for blind review: without the state of a repository, folders of files, addresses of servers
+        and the number of a protocol, from all of which authors could be known.
 
     Returns
     -------
     Results
         Its `withheld` has a sentence for each thing left out. The results that were given where there is nothing to
-        withhold. Tables made of them are those of the results themselves.
+        leave out. Tables made of them are those of the results themselves.
 
     Notes
     -----
@@ -62,19 +68,22 @@ def released(results: Results) -> Results:
     withheld: whoever has the store can compute it, and nobody else finds a short text by trying. Opinions, ratings and
     ranks are numbers and passed on. What others say of a text in words of their own is not found.
     """
-    found = Released(results)
-    return found if found.withheld else results
+    if isinstance(results, Released):
+        return results
+    found = Released(results, anonymous=anonymous)
+    return found if found.withheld or anonymous else results
 
 
 class Released(Results):
     """Results without what may not be passed on; made by :func:`released`."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: Results, *, anonymous: bool = False) -> None:
         row = results.design_row
         super().__init__(results.url, row, results.designs, results.under_way)
         files = [*_files(row.manifest), *_files(row.spec)]
         kinds = {kind for kind, _, _ in files}
         self._kinds = kinds
+        self._anonymous = anonymous
         self._texts: set[str] = set()
         self._columns: set[str] = set()
         self._people: set[tuple[str, int]] = set()
@@ -82,7 +91,7 @@ class Released(Results):
             self._take(kind, node)
         told = dict.fromkeys(_sentence(kind, name) for kind, name, _ in files)
         told |= dict.fromkeys(self._take_people(results))
-        if not told:
+        if not told and not anonymous:
             return
         self.withheld = tuple(told)
         self._key = digest(canonical_json([sorted(self._texts), [node for _, _, node in files]]))
@@ -149,6 +158,8 @@ class Released(Results):
 
     def _text(self, text: str) -> str:
         """A text without what is withheld."""
+        if self._anonymous:
+            text = _FOLDERS.sub("", text)
         for pattern in self._patterns:
             text = pattern.sub(lambda found: found[1] + self.mark(found[2]), text)
         for each in self._long:
@@ -160,7 +171,8 @@ class Released(Results):
         """JSON values of the specification or manifest without what is withheld."""
         if isinstance(value, Mapping):
             if _withheld(value) in ("", "record"):
-                return {name: self._json(each) for name, each in value.items()}
+                hidden = _TELLING if self._anonymous else ()
+                return {self._text(n): None if n in hidden else self._json(each) for n, each in value.items()}
             return {
                 n: each if n in _ABOUT or not each else self.mark(canonical_json(each)) for n, each in value.items()
             }
@@ -170,7 +182,7 @@ class Released(Results):
 
     def _passed_on(self, name: str, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame without what is withheld; those that only numbers are made of stay whole."""
-        if not self.withheld or name not in ("runs", "agents", "turns", "calls"):
+        if name not in ("runs", "agents", "turns", "calls"):
             return frame
         found = texts_changed(frame, lambda value: self._text(value) if isinstance(value, str) else value)
         found = found.rename(columns=dict(zip(found.columns, frame.columns, strict=True))).astype(

@@ -133,6 +133,25 @@ class Results:
         # Frames that are given are not read.
         self._frames: dict[str, pd.DataFrame] = dict(frames or {})
 
+    @classmethod
+    def of_frames(cls, design: DesignRow, frames: Mapping[str, pd.DataFrame], answered: Mapping[str, Any]) -> Results:
+        """Results made of frames alone: what is in none of them is not there.
+
+        Parameters
+        ----------
+        design : DesignRow
+            Their design.
+        frames : mapping of str to DataFrame
+            Frames by name, as the properties return them.
+        answered : mapping
+            As :attr:`answered` returns it.
+        """
+        found = cls("", design, frames={"acts": frames.get("turns"), **frames})
+        found.__dict__["answered"] = dict(answered)
+        if "points" in frames:
+            found.__dict__["points"] = frames["points"]
+        return found
+
     def __repr__(self) -> str:
         more = f", {self.under_way} of its runs under way" if self.under_way else ""
         return f"Results({self.name!r}, {self.url!r}{more})"
@@ -246,6 +265,10 @@ class Results:
 
         runs, opinions, agents, turns = self.counted()
         return run_metrics(runs, opinions, agents, ddof=0, turns=turns)
+
+    @cached_property
+    def answered(self) -> dict[str, list[str]]:
+        return {}
 
     def counted(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         """Runs, opinions, agents and turns, all that tables count, read together.
