@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from opinionsim.report._describing import PARTS, bibtex, crate, odd, template
+from opinionsim.report._describing import PARTS, bibtex, crate, filled, odd
 from opinionsim.report._frames import FileKind, new_folder, write_frames, write_json
 from opinionsim.report._released import released
 from opinionsim.spreadsheets import write_csv
@@ -77,11 +77,11 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
             _write_texts(shown, place)
         (place / "specification.yaml").write_text(_yaml(shown.spec), "utf-8")
         write_json(shown.manifest, place / "manifest.json")
-        write_json(_about(shown, told.tables, tables, empty, anonymous=anonymous), place / "archive.json")
+        write_json(_about(shown, tables, empty, anonymous=anonymous), place / "archive.json")
         _write(place / "odd.md", odd(told))
         _write(place / "references.bib", bibtex(shown))
-        _write(place / "rebuild.py", template("rebuild.py").render())
-        _write(place / "README.md", template("readme.md").render(study=told, parts=PARTS, anonymous=anonymous))
+        _write(place / "rebuild.py", filled("rebuild.py.j2", main=_main(told.tables, tables)))
+        _write(place / "README.md", filled("readme.md", study=told, parts=PARTS, anonymous=anonymous))
         listed = [(name, (place / name).stat().st_size) for name in files_of(place)]
         day = datetime.now(UTC).date().isoformat()
         write_json(crate(told, listed, day), place / "ro-crate-metadata.json")
@@ -172,7 +172,6 @@ def _about(
         "anonymous": anonymous,
         "withheld": list(results.withheld),
         "tables": tables,
-        "main": _main(made, tables),
         "empty": dict(empty),
         "answered": results.answered,
         "design": {

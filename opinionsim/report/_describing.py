@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import mimetypes
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jinja2
 
-from opinionsim.classic import find_model
-from opinionsim.errors import OpinionSimError
+from opinionsim.classic import MODELS
 from opinionsim.registry import described, find, is_path
 from opinionsim.specification import json_schema
 
@@ -18,17 +19,18 @@ if TYPE_CHECKING:
     from opinionsim.store import Results
 
 #: Authors, year in parentheses, title, and the rest, as sources are written.
-_SOURCE = re.compile(
-    r"(?P<authors>[^():]{2,400}?)\s*\((?P<year>\d{4}[a-z]?)\)\.\s+(?P<title>.{2,300}?)\.\s+(?P<rest>.*)", re.S
-)
+_SOURCE = re.compile(r"(?P<authors>[^():]{2,400}?)\s*\((?P<year>\d{4})\w?\)\.\s+(?P<title>.{2,300}?)\.\s+(?P<rest>.*)")
 _DOI = re.compile(r"doi:\s*(10\.\d{4,9}/\S+?)\.?(?=\s|$)")
-_ARXIV = re.compile(r"arXiv[:\s]\s*(\d{4}\.\d{4,5})")
+#: Between two authors with initials, and between two family names alone.
+_INITIALS, _NAMES = re.compile(r"(?<=\.),\s+|\s+(?:and|&)\s+|;\s+"), re.compile(r",\s+|\s+(?:and|&)\s+")
 #: What BibTeX reads as commands.
-_BIBTEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}"}
-#: Fields of a specification whose values name parts that the registry knows, by kind.
+_BIBTEX = {ord(sign): f"\\{sign}" for sign in "&%$#_{}"} | {
+    ord("\\"): r"\textbackslash{}",
+    ord("~"): r"\textasciitilde{}",
+}
+#: Parts that a specification names and the registry knows, and where their names stand.
 _PARTS = {"interaction": ("interaction", "kind"), "memory": ("cognition", "memory")}
-
-#: What the parts of an archive are: (name, of a file or folder with a slash behind it; what it is).
+#: The parts of an archive, folders with a slash behind them, and what they are.
 PARTS: Mapping[str, str] = {
     "README.md": "What this archive is, and how to check it",
     "report.html": "The study on one page: open it in a browser",
@@ -49,175 +51,113 @@ PARTS: Mapping[str, str] = {
 }
 
 
-def template(name: str) -> jinja2.Template:
-    """A template of plain text, in which what is missing is an error."""
-    loader = jinja2.PackageLoader("opinionsim.report")
-    # No page is made of these: they are Markdown and Python, and escaping for HTML would garble them.
+def filled(name: str, **values: Any) -> str:
+    """A template of an archive with its values; one that is missing is an error."""
     environment = jinja2.Environment(
-        loader=loader,
+        loader=jinja2.PackageLoader("opinionsim.report"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        # No page is made of these: they are Markdown, BibTeX and Python, which escaping for HTML would garble.
         autoescape=False,  # noqa: S701
     )
-    environment.filters["cell"] = lambda text: " ".join(str(text).split()).replace("|", r"\|")
-    return environment.get_template(name)
+    environment.filters["cell"] = lambda value: " ".join(str(value).split()).replace("|", r"\|")
+    environment.filters["bib"] = lambda text: " ".join(text.split()).translate(_BIBTEX)
+    return environment.get_template(name).render(**values)
 
 
-class Field(NamedTuple):
-    """A field of a specification: its path, its value here, and what the schema says of it."""
+class Source(NamedTuple):
+    """Something that a study used: its name, where it comes from, and its licence."""
 
-    path: str
-    value: str
-    meaning: str
+    name: str
+    source: str
+    licence: str = ""
 
 
-def fields(spec: Mapping[str, Any]) -> Iterator[Field]:
-    """The fields of a resolved specification, in order, with what their schema says of them."""
-    schema = json_schema()
-    definitions = schema.get("$defs", {})
+def sources(results: Results) -> Iterator[Source]:
+    """The models and data that a study used, each with its sources."""
+    yield from dict.fromkeys(_stated(results.manifest))
+    played = results.points if results.swept else results.agents[results.agents["evidence"] == "equation"]
+    for name in played["model"].drop_duplicates():
+        if model := MODELS.get(str(name)):
+            yield from (Source(model.title, each) for each in model.source)
+    if not results.swept:
+        for name in results.agents.loc[results.agents["evidence"] == "model", "model"].drop_duplicates():
+            answered = ", ".join(results.answered.get(name, []))
+            yield Source(name, f"Language model{answered and f', which answered as {answered}'}")
+        for name in results.opinions["classifier"].dropna().unique():
+            yield Source(name, "Classifier of opinionsim, by which texts were coded")
 
-    def within(value: Any, node: Mapping[str, Any], path: str) -> Iterator[Field]:
-        options = [node, *node.get("anyOf", ()), *node.get("oneOf", ()), *node.get("allOf", ())]
-        known = [definitions.get(str(each.get("$ref", "")).rpartition("/")[2], each) for each in options]
-        named = {name: each for one in known for name, each in one.get("properties", {}).items()}
-        if isinstance(value, Mapping) and named:
-            for name, each in value.items():
-                yield from within(each, named.get(name, {}), f"{path}.{name}" if path else name)
-        elif value not in (None, "", [], {}):
-            yield Field(path, str(value), str(node.get("description", "")))
 
-    return within(spec, schema, "")
+def _stated(value: Any, key: str = "") -> Iterator[Source]:
+    """What JSON values state a source of."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get("source"), str) and value["source"]:
+            yield Source(str(value.get("name") or key), " ".join(value["source"].split()), value.get("licence", ""))
+        for name, each in value.items():
+            yield from _stated(each, str(name))
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _stated(each, key)
+
+
+def bibtex(results: Results) -> str:
+    """The models, data and software of a study as BibTeX."""
+    references: dict[str, dict[str, str]] = {}
+    for each in sources(results):
+        stem = re.sub(r"[^a-z0-9]+", "-", each.name.lower()).strip("-") or "source"
+        key = next(key for n in range(1, 1000) if (key := stem if n == 1 else f"{stem}-{n}") not in references)
+        found = _SOURCE.match(each.source)
+        told = found.groupdict() if found else {"authors": "", "year": "", "title": each.name, "rest": each.source}
+        between = _INITIALS if "." in told["authors"] else _NAMES
+        rest = _DOI.sub("", told["rest"]).strip(" .")
+        references[key] = {
+            **told,
+            "authors": " and ".join(filter(None, between.split(told["authors"]))),
+            "doi": "".join(_DOI.findall(each.source)[:1]),
+            "note": f"{rest}. Licence: {each.licence}" if each.licence else rest,
+        }
+    version = results.manifest.get("environment", {}).get("opinionsim", "")
+    return filled("references.bib", references=references, version=version)
 
 
 def odd(study: Study) -> str:
     """The ODD document of a study (overview, design concepts, details; Grimm et al. 2020)."""
     results = study.results
-    spec, parts = results.spec, []
+    models = results.points["model"] if results.swept else results.agents["model"]
+    return filled(
+        "odd.md",
+        study=study,
+        results=results,
+        runs=None if results.swept else results.runs.drop_duplicates("run_id"),
+        parts=list(_parts(results.spec)),
+        models=[MODELS[name] for name in models.drop_duplicates() if name in MODELS],
+        fields=list(_fields(results.spec, json_schema())),
+        sources=list(sources(results)),
+    )
+
+
+def _parts(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The parts that a specification names, each with what its documentation says."""
     for kind, (section, field) in _PARTS.items():
         value = spec.get(section, {}).get(field)
         name = value.get("name") if isinstance(value, Mapping) else value
         if isinstance(name, str) and not is_path(name):
-            parts.append((f"{kind} {name}", *described(find(kind, name).target)[:2]))
-    models = [(name, find_model(name)) for name in _classic(results)]
-    return template("odd.md").render(
-        study=study,
-        results=results,
-        parts=parts,
-        models=models,
-        fields=list(fields(spec)),
-        sources=[each for each in _sources(results.manifest)],
-        runs=None if results.swept else results.runs.drop_duplicates("run_id"),
-    )
+            yield f"{kind} {name}", " ".join(filter(None, described(find(kind, name).target)[:2]))
 
 
-def bibtex(results: Results) -> str:
-    """The models, data and software that results rest on, as BibTeX."""
-    environment = results.manifest.get("environment", {})
-    version = environment.get("opinionsim", "")
-    entries = [
-        (
-            "opinionsim",
-            "software",
-            {
-                "title": f"opinionsim {version}",
-                "author": "{opinionsim contributors}",
-                "note": "Opinion dynamics with language-model agents",
-            },
-        )
-    ]
-    for name in _classic(results):
-        entries += [
-            (f"{name}{place or ''}", *_reference(each, f"Model {name}"))
-            for place, each in enumerate(find_model(name).source)
-        ]
-    for name in environment.get("models", []):
-        entries.append(
-            (name, "misc", {"title": name, "note": "Language model, by the name that its provider returned"})
-        )
-    if not results.swept:
-        asked = results.agents.loc[results.agents["evidence"] == "model", "model"]
-        for name in asked.dropna().unique():
-            entries.append((name, "misc", {"title": name, "note": "Language model, as it was asked for"}))
-        for name in results.opinions["classifier"].dropna().unique():
-            entries.append(
-                (
-                    f"classifier {name}",
-                    "misc",
-                    {"title": f"Classifier {name}", "note": f"Instrument, of opinionsim {version}"},
-                )
-            )
-    for name, source, licence in _sources(results.manifest):
-        kind, known = _reference(source, name)
-        entries.append((name, kind, known | ({"annote": f"Licence: {licence}"} if licence else {})))
-    keys: dict[str, None] = {}
-    return "\n".join(
-        _entry(_key(name, keys), kind, known)
-        for name, kind, known in dict.fromkeys((name, kind, tuple(known.items())) for name, kind, known in entries)
-    )
-
-
-def _key(name: str, taken: dict[str, None]) -> str:
-    """A key that BibTeX takes, and that no other entry has."""
-    stem = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower() or "source"
-    key = next(each for n in range(len(taken) + 1) if (each := stem if not n else f"{stem}-{n + 1}") not in taken)
-    taken[key] = None
-    return key
-
-
-def _entry(key: str, kind: str, known: Sequence[tuple[str, str]]) -> str:
-    told = [f"  {name} = {{{value if value.startswith('{') else _escaped(value)}}}" for name, value in known if value]
-    return f"@{kind}{{{key},\n" + ",\n".join(told) + "\n}\n"
-
-
-def _escaped(text: str) -> str:
-    return "".join(_BIBTEX.get(sign, sign) for sign in " ".join(text.split()))
-
-
-def _reference(source: str, name: str) -> tuple[str, dict[str, str]]:
-    """Type and fields of the entry of a source; one that is no reference becomes a note."""
-    source = " ".join(source.split())
-    found = _SOURCE.match(source)
-    identifiers = {"doi": "".join(_DOI.findall(source)[:1]), "eprint": "".join(_ARXIV.findall(source)[:1])}
-    if not found:
-        return "misc", {"title": name, "note": source, **identifiers}
-    authors = [each.strip() for each in re.split(r"(?<=\.),\s+|\s+(?:and|&)\s+|;\s+", found["authors"]) if each.strip()]
-    if not any("." in each for each in authors):
-        # Family names alone, with commas between them.
-        authors = [each.strip() for each in re.split(r",\s+|\s+(?:and|&)\s+", found["authors"])]
-    told = {"author": " and ".join(authors), "year": found["year"], "title": found["title"]}
-    rest = _DOI.sub("", found["rest"]).strip(" .")
-    return "misc", {**told, "howpublished": rest, **identifiers}
-
-
-def _classic(results: Results) -> list[str]:
-    """Names of the classic models of an experiment."""
-    spec = results.spec
-    named = (
-        results.points["model"].unique()
-        if results.swept
-        else results.agents.loc[results.agents["evidence"] == "equation", "model"].unique()
-    )
-    found = []
-    for name in map(str, named):
-        try:
-            found.append(find_model(name.split(" ")[0]).name)
-        except OpinionSimError:
-            continue
-    return list(dict.fromkeys(found)) if spec else []
-
-
-def _sources(value: Any, key: str = "") -> Iterator[tuple[str, str, str]]:
-    """Name, source and licence of everything in JSON values that states a source."""
-    if isinstance(value, Mapping):
-        if isinstance(value.get("source"), str) and value["source"]:
-            yield str(value.get("name") or value.get("title") or key), value["source"], str(value.get("licence", ""))
+def _fields(value: Any, schema: Mapping[str, Any], path: str = "", told: str = "") -> Iterator[tuple[str, str, str]]:
+    """Path, value and meaning of each field of a specification that says something."""
+    own = [schema, *schema.get("anyOf", ())]
+    known = [schema["$defs"].get(str(each.get("$ref", "")).rpartition("/")[2], each) for each in own]
+    fields = {name: each for one in known for name, each in one.get("properties", {}).items()}
+    if isinstance(value, Mapping) and fields:
         for name, each in value.items():
-            yield from _sources(each, str(name))
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _sources(each, key)
+            within = {**fields.get(name, {}), "$defs": schema["$defs"]}
+            yield from _fields(each, within, f"{path}.{name}".lstrip("."), within.get("description", ""))
+    elif value not in (None, "", [], {}):
+        yield path, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), told
 
 
 def crate(study: Study, files: Iterable[tuple[str, int]], published: str) -> dict[str, Any]:
@@ -232,53 +172,27 @@ def crate(study: Study, files: Iterable[tuple[str, int]], published: str) -> dic
     published : str
         Day on which it was made, as YYYY-MM-DD.
     """
-    types = {
-        "csv": "text/csv",
-        "html": "text/html",
-        "json": "application/json",
-        "pdf": "application/pdf",
-        "py": "text/x-python",
-        "md": "text/markdown",
-        "yaml": "application/yaml",
-    }
-    listed = []
-    for path, size in files:
-        top = path.split("/")[0]
-        about = {"description": PARTS[top]} if top in PARTS else {"description": PARTS.get(f"{top}/", "")}
-        listed.append(
-            {
-                "@id": path,
-                "@type": "File",
-                "name": path,
-                "contentSize": str(size),
-                "encodingFormat": types.get(path.rpartition(".")[2], "text/plain"),
-                **about,
-            }
-        )
-    licence = "To be stated by whoever publishes this archive; the licences of data used stand in references.bib."
+    listed = [
+        {
+            "@id": name,
+            "@type": "File",
+            "name": name,
+            "description": PARTS.get(name) or PARTS[f"{name.partition('/')[0]}/"],
+            "contentSize": str(size),
+            "encodingFormat": mimetypes.guess_type(name)[0] or "text/plain",
+        }
+        for name, size in files
+    ]
     root = {
         "@id": "./",
         "@type": "Dataset",
         "name": study.title,
         "description": study.question or f"An experiment carried out with opinionsim: {study.results.name}.",
         "datePublished": published,
-        "license": {"@id": "#licence"},
+        "license": "To be stated by whoever publishes it; licences of the data used stand in references.bib.",
         "hasPart": [{"@id": each["@id"]} for each in listed],
-        "mentions": {"@id": "#opinionsim"},
     }
-    version = study.results.manifest.get("environment", {}).get("opinionsim", "")
-    return {
-        "@context": "https://w3id.org/ro/crate/1.1/context",
-        "@graph": [
-            {
-                "@id": "ro-crate-metadata.json",
-                "@type": "CreativeWork",
-                "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
-                "about": {"@id": "./"},
-            },
-            root,
-            {"@id": "#licence", "@type": "CreativeWork", "name": "Licence", "description": licence},
-            {"@id": "#opinionsim", "@type": "SoftwareApplication", "name": "opinionsim", "version": version},
-            *listed,
-        ],
-    }
+    about = {"@id": "./"}
+    descriptor = {"@id": "ro-crate-metadata.json", "@type": "CreativeWork", "about": about}
+    conforms = {"conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"}}
+    return {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": [descriptor | conforms, root, *listed]}

@@ -92,7 +92,7 @@ def _unpacked(file: Path, scratch: Path) -> Path:
             packed.extractall(scratch, entries)
         except (OSError, zipfile.BadZipFile, RuntimeError) as error:
             raise SpecError(f"{file} cannot be unpacked: {error}") from None
-    inside = [path for path in scratch.iterdir()]
+    inside = list(scratch.iterdir())
     return inside[0] if len(inside) == 1 and inside[0].is_dir() else scratch
 
 
