@@ -127,3 +127,22 @@ def validation_statement(validation: Iterable[object], kind: str | None = None) 
     return "; ".join(
         text if count == len(said) else f"{text} ({count} of {len(said)} runs)" for text, count in counts.items()
     )
+
+
+def named_models(returned: Mapping[str, Iterable[tuple[str, str]]]) -> dict[str, list[str]]:
+    """Models that answered, with their fingerprints in brackets, by the name of the model that was asked.
+
+    Parameters
+    ----------
+    returned : mapping of str to iterable of (str, str)
+        Models and fingerprints that came with replies, as a store has them.
+    """
+    return {
+        name: [f"{model} ({fingerprint})" if fingerprint else model for model, fingerprint in sorted(found)]
+        for name, found in sorted(returned.items())
+    }
+
+
+def several_answered(models: Mapping[str, Collection[str]]) -> list[str]:
+    """A sentence on each name under which several models answered, as :func:`named_models` gives them."""
+    return [f"Replies of {name} came from {', '.join(found)}." for name, found in models.items() if len(found) > 1]

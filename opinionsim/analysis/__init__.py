@@ -27,6 +27,14 @@ if TYPE_CHECKING:
         spread_of as spread_of,
     )
     from opinionsim.analysis._missing import missing_tables as missing_tables
+    from opinionsim.analysis._points import (
+        INTERVAL as INTERVAL,
+        INTERVAL_MEANS as INTERVAL_MEANS,
+        point_axes as point_axes,
+        point_measures as point_measures,
+        points_table as points_table,
+        spell_all as spell_all,
+    )
     from opinionsim.analysis._published import published_tests as published_tests
     from opinionsim.analysis._robustness import (
         robustness_frame as robustness_frame,

@@ -14,17 +14,7 @@ import typer
 from opinionsim.cli._console import aligned, counted, note, say, say_compilations, say_json
 from opinionsim.cli._export import write_frame
 from opinionsim.cli._options import AsJson, assignments
-from opinionsim.cli._sweeps import (
-    INTERVAL,
-    INTERVAL_MEANS,
-    carry_out_sweep,
-    end_sweep,
-    mean,
-    measures_of,
-    say_frame,
-    say_plan,
-    spell_all,
-)
+from opinionsim.cli._sweeps import carry_out_sweep, end_sweep, say_frame, say_plan
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
@@ -235,11 +225,12 @@ def _sweep(sweep: Sweep, output: _Output) -> None:
     if output.csv is not None:
         write_frame(frame, output.csv)
     if figure is not None and len(frame):
+        from opinionsim.analysis import point_measures
         from opinionsim.plots import phase_diagram, save
 
         # An axis of one value makes no map.
         x, *others = [name for name in sweep.axes if frame[name].nunique() > 1] or sweep.axes[:1]
-        y, value = others[0] if others else None, measures_of(frame, list(sweep.axes))[0]
+        y, value = others[0] if others else None, point_measures(frame)[0]
         note(f"wrote {save(phase_diagram(frame, x=x, y=y, value=value), figure)}")
     end_sweep(summary, kept=store is not None)
 
@@ -278,6 +269,7 @@ def _description(model: ClassicModel) -> str:
 
 def _report_run(model: ClassicModel, found: Trajectories, names: list[str], *, as_json: bool) -> None:
     """Print metrics at the start and at the end."""
+    from opinionsim.analysis import INTERVAL, INTERVAL_MEANS, mean_text, spell_all
     from opinionsim.metrics import takes_delta
 
     start, end = found.metrics(names, 0), found.metrics(names)
@@ -299,7 +291,7 @@ def _report_run(model: ClassicModel, found: Trajectories, names: list[str], *, a
     say(f"{model.title} ({model.name}): {spell_all(model.told(found.parameters), found.scheme) or 'no parameters'}")
     n, behind = len(found.opinions), INTERVAL if len(found.opinions) > 1 else ""
     say(f"Evidence: equation. {found.network.n} agents, {found.times[-1]} steps, {counted(n, 'replicate')}")
-    rows = [[name, mean(start[name]), mean(end[name])] for name in end]
+    rows = [[name, mean_text(start[name]), mean_text(end[name])] for name in end]
     say(aligned([["metric", f"start{behind}", f"end{behind}"], *rows]))
     if found.delta is not None and takes_delta(end):
         say("Clusters are told apart by gaps beyond epsilon")

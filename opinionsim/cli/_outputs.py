@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,7 +12,7 @@ from opinionsim.cli._console import note, records, say, say_json
 from opinionsim.cli._export import write_frame
 from opinionsim.cli._figures import Figures, check_arguments, check_numbers, draw, numbers
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, Tables, assignments, own_modules
-from opinionsim.cli._stores import models_of, note_standing, read_results, several_answered
+from opinionsim.cli._stores import note_standing, read_results
 from opinionsim.cli._sweeps import say_frame
 from opinionsim.errors import SpecError
 from opinionsim.watching import row_of
@@ -55,20 +54,6 @@ AllowParts = Annotated[
 ]
 
 
-def _further_metrics(results: Results, allow: bool) -> list[Any]:
-    """Metrics that an experiment names; those of the user's own only if they may be imported."""
-    from opinionsim.registry import is_path
-
-    named = results.spec.get("measurement", {}).get("metrics", [])
-    names = [each if isinstance(each, str) else each["name"] for each in named]
-    left_out = [] if allow else [name for name in names if is_path(name)]
-    if left_out:
-        note(f"left out metrics of your own, which --allow-parts imports: {', '.join(left_out)}")
-    if allow:
-        own_modules()
-    return [each for each, name in zip(named, names, strict=True) if name not in left_out]
-
-
 def table(
     store: StorePath,
     experiment: ExperimentName = None,
@@ -92,45 +77,21 @@ def table(
     form
         Form to print; csv has the unrounded numbers.
     """
-    from opinionsim import analysis
-    from opinionsim.contrasts import analysis_of
-    from opinionsim.metrics import cut, named_metrics, run_metrics, scale_of, variable_means
-    from opinionsim.store import open_store
+    from opinionsim.report import own_metrics, tables_of
 
     results = read_results(store, experiment, design)
-    if results.swept:
-        say_frame(results.points, as_json=as_json)
-        if csv is not None:
-            write_frame(results.points, csv)
-        return
-    found, opinions, agents, turns = results.counted()
-    measured = run_metrics(found, opinions, agents, ddof, turns=turns)
-    runs = results.ordered_runs
-    verdicts = analysis.verdict_table(runs, opinions, wording)
-    elections = analysis.election_table(results) if any(results.interactions.values()) else None
-    made = [each for each in (verdicts, elections) if each is not None]
-    declared, further = analysis_of(results.spec), _further_metrics(results, allow_parts)
-    estimand = estimand or declared.estimand
-    beside = variable_means(results.runs, opinions)
-    values = None
-    if further or len(beside):
-        values = named_metrics(results.runs, opinions, further, scale_of(cut(opinions)))
-        values = values.merge(beside, on=["run_id", "cell"], how="left")
-    if not made or runs["instrument_id"].notna().any():
-        made += analysis.tables(runs, measured, kind, wording, estimand, as_published=as_published)
-        if as_published:
-            made += analysis.published_tests(runs, measured, kind, wording)
-        else:
-            made += analysis.contrast_tables(runs, measured, declared, values, kind, wording, estimand)
-            if declared.choices or results.spec.get("robustness"):
-                made.append(analysis.robustness_table(results, kind, estimand, wording))
-        made += analysis.missing_tables(runs, opinions, agents, turns, measured, kind, wording)
-    if values is not None:
-        made.append(analysis.further_table(runs, measured, values, kind, wording, estimand))
-    with open_store(store, write=False) as opened:
-        answered = several_answered(models_of(opened, results.run_ids))
-    made = [replace(each, notes=(*each.notes, *answered)) for each in made]
-    print_tables(made, csv, form, as_json=as_json)
+    if results.swept and as_json:
+        say_frame(results.points, as_json=True)
+    else:
+        if allow_parts:
+            own_modules()
+        elif own := own_metrics(results):
+            note(f"left out metrics of your own, which --allow-parts imports: {', '.join(own)}")
+        options = {"as_published": as_published, "with_own_metrics": allow_parts}
+        made = tables_of(results, kind, wording, ddof, estimand, **options)
+        print_tables(made, None if results.swept else csv, form, as_json=as_json)
+    if results.swept and csv is not None:
+        write_frame(results.points, csv)
 
 
 def print_tables(made: Sequence[Table], csv: Path | None, form: TableForm = "text", *, as_json: bool) -> None:

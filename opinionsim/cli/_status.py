@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from opinionsim.cli._console import aligned, counted, say, say_json
 from opinionsim.cli._options import AsJson, StorePath
-from opinionsim.cli._stores import how_far, models_of, reason_lines, several_answered
+from opinionsim.cli._stores import how_far, reason_lines
 from opinionsim.errors import DamagedError
+from opinionsim.evidence import named_models, several_answered
 from opinionsim.watching import (
     STATES,
     Replies,
@@ -94,7 +95,7 @@ def _standing(
         **{name: getattr(paid, attribute, 0) for name, attribute in _USED.items()},
         "asking_a_person": len({wait.run_id for wait in opened.waits()} & set(run_ids)),
         "calls_left_behind": lost.get(experiment.experiment_id, 0),
-        "models": models_of(opened, run_ids),
+        "models": named_models(opened.models(run_ids)),
         "designs": [
             {
                 "design": design.design,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -77,20 +77,6 @@ def note_standing(opened: StoreReader, run_id: str, row: int) -> None:
             note(f"run {row} is {state.status}, after {far}{error}")
         case _ if error:
             note(f"run {row} is complete{error}")
-
-
-def models_of(opened: StoreReader, run_ids: Iterable[str]) -> dict[str, list[str]]:
-    """Models that answered, with their fingerprints in brackets, by the name of the model that was asked."""
-    found = sorted(opened.models(run_ids).items())
-    return {
-        name: [f"{model} ({fingerprint})" if fingerprint else model for model, fingerprint in sorted(returned)]
-        for name, returned in found
-    }
-
-
-def several_answered(models: Mapping[str, Sequence[str]]) -> list[str]:
-    """A sentence on each name under which several models answered, as :func:`models_of` gives them."""
-    return [f"Replies of {name} came from {', '.join(found)}." for name, found in models.items() if len(found) > 1]
 
 
 def reason_lines(found: Sequence[Reason], shown: int, rest: str) -> list[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -20,14 +19,9 @@ if TYPE_CHECKING:
 
 #: A day, and updates that no model takes a day for.
 _DAY_S, _LONG = 86_400, 10**9
-#: What stands behind the mean of several replicates, and its meaning.
-INTERVAL = " [95 % CI]"
-INTERVAL_MEANS = "[95 % CI]: t interval of the mean over replicates, at least three that differ"
 #: Points whose errors are spelled out.
 _ERRORS_SHOWN = 5
 _INCOMPLETE, _INTERRUPTED = 1, 130
-#: Columns of a frame of runs that are neither axes nor measures.
-_FIXED = ("model", "replicate", "time", "stopped", "error", "evidence")
 
 
 def carry_out_sweep(
@@ -130,78 +124,11 @@ def say_plan(sweep: Sweep, store: str | None, threads: int | None) -> None:
     )
 
 
-def measures_of(frame: pd.DataFrame, axes: list[str]) -> list[str]:
-    """The columns of a frame of runs that hold measures."""
-    return [name for name in frame.columns if name not in (*_FIXED, *axes)]
+def say_frame(points: pd.DataFrame, *, as_json: bool) -> None:
+    """Print the mean of every measure at every point, or all runs as JSON."""
+    from opinionsim.analysis import points_table
 
-
-def axes_of(frame: pd.DataFrame) -> list[str]:
-    """The columns of a frame of runs that hold what varies."""
-    columns = list(frame.columns)
-    return columns[columns.index("model") + 1 : columns.index("replicate")]
-
-
-def say_frame(frame: pd.DataFrame, *, as_json: bool) -> None:
-    """Print the mean of every measure at every point."""
-    from opinionsim.metrics import takes_delta
-
-    axes = axes_of(frame)
-    # Those on the way are for figures: side by side they fit no line.
-    names = [name for name in measures_of(frame, axes) if "@" not in name]
     if as_json:
-        say_json(frame.drop(columns="error").astype(object).where(frame.notna(), None).to_dict(orient="records"))
-        return
-    attrs = frame.attrs
-    same = spell_all(attrs.get("parameters", {}), attrs.get("scheme", {}))
-    say(f"{attrs['model']}: {same or 'nothing else to set'}")
-    agents = [f"{attrs['n']} agents"] if "n" in attrs else []
-    until = attrs.get("until")
-    steps = f"{attrs['steps']} steps" if until is None else f"until {spell(until)}, at most {attrs['steps']} steps"
-    if until is not None:
-        # Runs at their limit are in another state than those at rest, and no mean is of both.
-        ended = frame["stopped"].map({True: spell(until), False: "at the limit"})
-        frame = frame.assign(ended=ended)[frame["error"] == ""]
-        axes = [*axes, "ended"]
-    parts = list(frame.groupby(axes, sort=False, dropna=False)) if axes else [((), frame)]
-    # A store may hold more runs of some points than of others, some measures of a few of them, and runs that failed.
-    counts = {int(count) for _, group in parts for count in (len(group), *group[names].count())}
-    uneven = len(counts) > 1
-    most = max(len(group) for _, group in parts)
-    say(", ".join([*agents, steps, f"{counted(most, 'replicate')}{', of some fewer: in brackets' if uneven else ''}"]))
-    behind = INTERVAL if most > 1 else ""
-    rows = [[*axes, *(name + behind for name in names), *([] if until is None else [f"time{behind}", "runs"])]]
-    for values, group in parts:
-        found = [group[name].dropna() for name in names]
-        cells = [f"{mean(each)} ({len(each)})" if uneven else mean(each) for each in found]
-        if until is not None:
-            cells += [mean(group["time"].dropna()), str(len(group))]
-        rows.append([*(spell(value) for value in values), *cells])
-    say(aligned(rows))
-    say("Evidence: equation. Final opinions, mean over replicates")
-    if most > 1:
-        say(INTERVAL_MEANS)
-    if "delta" in attrs and takes_delta(names):
-        say(f"Clusters are told apart by gaps beyond {attrs['delta']}")
-    if until is not None and (frame["stopped"] == False).any():  # noqa: E712 - or NA
-        say("Runs at the limit of steps have a row of their own: a mean time of the others is that of the shorter runs")
-
-
-def spell_all(*settings: Mapping[str, Any]) -> str:
-    """Settings as a list of assignments."""
-    return ", ".join(f"{name}={spell(value)}" for each in settings for name, value in each.items())
-
-
-def spell(value: Any) -> str:
-    """A setting in a few characters."""
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {spell(each)}" for name, each in value.items())
-    if hasattr(value, "__len__") and not isinstance(value, str):
-        return f"[{len(value)} values]" if len(value) else "none"
-    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def mean(values: Any) -> str:
-    """Mean, with its interval if there are several values."""
-    from opinionsim.analysis import mean_text
-
-    return mean_text(values) if len(values) else "-"
+        say_json(points.drop(columns="error").astype(object).where(points.notna(), None).to_dict(orient="records"))
+    else:
+        say(points_table(points).to_text().rstrip("\n"))

@@ -1,4 +1,4 @@
-"""A study as others get it: what may be passed on, one page, one archive, and what was frozen beforehand."""
+"""A study told as a whole: as a page, and as what others need to check it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING
 from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.report._archive import write_archive as write_archive, write_export as write_export
+    from opinionsim.report._archive import write_archive as write_archive
+    from opinionsim.report._figures import Drawn as Drawn
+    from opinionsim.report._frames import write_export as write_export
     from opinionsim.report._released import released as released
+    from opinionsim.report._study import Study as Study, study as study
+    from opinionsim.report._tables import own_metrics as own_metrics, tables_of as tables_of
+    from opinionsim.report._texts import Line as Line, Sample as Sample
     from opinionsim.report._verify import Verification as Verification, verify as verify
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -158,7 +158,6 @@ def _plain(name: str) -> str:
 
 def _about(
     results: Results,
-    made: Sequence[Table],
     tables: list[dict[str, str]],
     empty: Mapping[str, list[str]],
     *,

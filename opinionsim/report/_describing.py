@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import jinja2
-
 from opinionsim.classic import MODELS
 from opinionsim.registry import described, find, is_path
+from opinionsim.report._templates import templates
 from opinionsim.specification import json_schema
 
 if TYPE_CHECKING:
@@ -53,15 +52,7 @@ PARTS: Mapping[str, str] = {
 
 def filled(name: str, **values: Any) -> str:
     """A template of an archive with its values; one that is missing is an error."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("opinionsim.report"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        # No page is made of these: they are Markdown, BibTeX and Python, which escaping for HTML would garble.
-        autoescape=False,  # noqa: S701
-    )
+    environment = templates()
     environment.filters["cell"] = lambda value: " ".join(str(value).split()).replace("|", r"\|")
     environment.filters["bib"] = lambda text: " ".join(text.split()).translate(_BIBTEX)
     return environment.get_template(name).render(**values)

@@ -55,7 +55,9 @@ def test_values_are_swept(invoke: Invoke, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.stderr
     assert len(pd.read_csv(tmp_path / "runs.csv")) == 8
     assert (tmp_path / "phase.png").read_bytes()[:8] == PNG
-    assert len([line for line in result.stdout.splitlines() if line.startswith("0.")]) == 4
+    rows = [line.split() for line in result.stdout.splitlines() if line.startswith(("0.", " " * 9 + "0."))]
+    assert [row[:2] for row in (rows[0], rows[2])] == [["0.1", "0.2"], ["0.5", "0.2"]]
+    assert [row[0] for row in (rows[1], rows[3])] == ["0.4", "0.4"]
     rows = json.loads(invoke("abm", "deffuant", *arguments, "--json").stdout)
     assert {(row["epsilon"], row["mu"]) for row in rows} == {(0.1, 0.2), (0.1, 0.4), (0.5, 0.2), (0.5, 0.4)}
 
@@ -106,7 +108,7 @@ def test_tables_say_what_tells_clusters_apart(invoke: Invoke, arguments: tuple[s
     result = invoke("abm", *arguments, "--steps", 3, "--metric", "clusters", "--metric", "diversity")
     assert result.exit_code == 0, result.stderr
     lines = [line for line in result.stdout.splitlines() if line.startswith("Clusters are told apart")]
-    assert lines == ([] if told is None else [f"Clusters are told apart by gaps beyond {told}"])
+    assert lines == ([] if told is None else [f"Clusters are told apart by gaps beyond {told}."])
     assert "Clusters" not in invoke("abm", *arguments, "--steps", 3, "--metric", "diversity").stdout
 
 

@@ -1,0 +1,96 @@
+"""The figures that fit an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from opinionsim import plots
+from opinionsim.analysis import point_axes, point_measures
+from opinionsim.contrasts import analysis_of
+from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.metrics import condition_axes
+from opinionsim.store import Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Most measures of a classic sweep that have a panel.
+_PANELS = 4
+#: What each figure of opinions shows.
+_CAPTIONS: Mapping[str, str] = {
+    "panels": "Opinions of the agents of one run in each condition, and how they end.",
+    "ribbons": "Mean opinion over time by condition, with a band over runs.",
+    "diversity": "Diversity of opinions over time by condition, with a band over runs.",
+    "transitions": "Opinions before and after reading: how often each change was made.",
+    "before-after": "Opinions of each participant before and after, asked off the record.",
+    "phase": "Values at the end over the fields that were swept.",
+    "specification-curve": "The contrast under choices of analysis, and what variants of the specification change.",
+    "consensus": "What citizens think of the statements of the first session, and how opinions moved.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A figure of a study.
+
+    Attributes
+    ----------
+    name : str
+        File name without suffix.
+    caption : str
+        What it shows; its title states the kind of evidence.
+    draw : callable
+        Draws it anew.
+    """
+
+    name: str
+    caption: str
+    draw: Callable[[], Figure | Axes]
+
+
+def figures_of(results: Results) -> Iterator[Drawn]:
+    """The figures that can be drawn of an experiment; each is drawn once to find out."""
+    for name, draw in _candidates(results):
+        try:
+            draw()
+        except (SpecError, MeasurementError):
+            # There is nothing of that kind on record, or not enough.
+            continue
+        yield Drawn(name, _CAPTIONS[name], draw)
+
+
+def _candidates(results: Results) -> Iterator[tuple[str, Callable[[], Figure | Axes]]]:
+    """Figures that the design suggests."""
+    if results.swept:
+        points = results.points[results.points["error"] == ""]
+        axes = [axis for axis in point_axes(points) if points[axis].nunique() > 1]
+        measures = [name for name in point_measures(points) if "@" not in name][:_PANELS]
+        # Further axes are each held at their first value.
+        yield from _phase(points, axes, value=measures, where={axis: points[axis].iloc[0] for axis in axes[2:]})
+        return
+    if any(results.interactions.values()):
+        yield "consensus", lambda: plots.consensus(results)
+    if results.runs["instrument_id"].isna().all():
+        return
+    yield "panels", lambda: plots.panels(results)
+    yield "ribbons", lambda: plots.ribbons(results)
+    yield "diversity", lambda: plots.ribbons(results, "diversity")
+    yield "transitions", lambda: plots.transition_matrix(results)
+    yield "before-after", lambda: plots.before_after(results)
+    axes = [axis for axis in condition_axes(results.runs) if pd.api.types.is_numeric_dtype(results.runs[axis])]
+    yield from _phase(results, axes)
+    analysis = analysis_of(results.spec)
+    if analysis.decides is not None and (analysis.choices or results.spec.get("robustness")):
+        yield "specification-curve", lambda: plots.specification_curve(results)
+
+
+def _phase(source: Any, axes: list[str], **options: Any) -> Iterator[tuple[str, Callable[[], Axes]]]:
+    """The figure over the first two of the axes, if there are any."""
+    chosen: Any = axes[:2]
+    if chosen:
+        yield "phase", lambda: plots.phase_diagram(source, *chosen, **options)

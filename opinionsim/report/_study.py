@@ -1,0 +1,182 @@
+"""A study: all that is told of one experiment, gathered once; a page and an archive are two ways of writing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from opinionsim.analysis import Table
+from opinionsim.errors import MeasurementError, SpecError, StoreError
+from opinionsim.evidence import evidence_statement
+from opinionsim.report._figures import Drawn, figures_of
+from opinionsim.report._freeze import History, history
+from opinionsim.report._released import released
+from opinionsim.report._tables import own_metrics, tables_of
+from opinionsim.report._texts import Line, Sample, samples, shifts
+from opinionsim.report._words import caveats, design, methods, references, statements
+from opinionsim.store import Results
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """All that is told of one experiment.
+
+    Attributes
+    ----------
+    results : Results
+        The results, as they may be passed on.
+    title : str
+        Name of the experiment and the kind of evidence.
+    stamp : str
+        What must stand in every title: a scripted stand-in, runs under way, people who withdrew; empty for neither.
+    question : str
+        The question that the specification states, or its description; empty without either.
+    design : tuple of (str, str)
+        The design in words, by labels.
+    figures : tuple of Drawn
+        The figures that fit.
+    tables : tuple of Table
+        All tables, of opinions first. Names of those that rest on labels begin with ``audit-``.
+    statements : tuple of str
+        Sentences of numbers of the tables; none of rows that a scripted stand-in has written.
+    shifts : tuple of Line
+        The largest changes of opinion, with what was read.
+    samples : tuple of Sample
+        The beginnings of some runs.
+    cost : DataFrame
+        One row a model: ``model, calls, input_tokens, output_tokens, cost``; empty without calls.
+    versions : tuple of (str, str)
+        Packages with their versions, and the commit.
+    methods : str
+        One paragraph on how it was done.
+    references : tuple of str
+        Sources of what was used.
+    caveats : tuple of str
+        What a reader must keep in mind.
+    history : History
+        What was frozen, deviations from it, and how much was tried under the name.
+    """
+
+    results: Results
+    title: str
+    stamp: str
+    question: str
+    design: tuple[tuple[str, str], ...]
+    figures: tuple[Drawn, ...]
+    tables: tuple[Table, ...]
+    statements: tuple[str, ...]
+    shifts: tuple[Line, ...]
+    samples: tuple[Sample, ...]
+    cost: pd.DataFrame
+    versions: tuple[tuple[str, str], ...]
+    methods: str
+    references: tuple[str, ...]
+    caveats: tuple[str, ...]
+    history: History
+
+
+def study(results: Results) -> Study:
+    """Gather all that is told of an experiment.
+
+    Parameters
+    ----------
+    results : Results
+        The results, which may be those of a classic sweep or of an experiment under way.
+
+    Returns
+    -------
+    Study
+        It holds no text that may not be passed on.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be read, or what is read from it is damaged.
+    """
+    results = released(results)
+    tables, lacking = _tables(results)
+    stated = evidence_statement(["equation"] if results.swept else results.runs["evidence"])
+    told = design(results)
+    spec, swept = results.spec, results.swept
+    left_out = own_metrics(results)
+    return Study(
+        results=results,
+        title=f"{results.name}: {stated}",
+        stamp="; ".join(_stamps(results)),
+        question=" ".join((spec.get("question") or spec.get("description") or "").split()),
+        design=tuple(told.items()),
+        figures=tuple(figures_of(results)),
+        tables=tuple(tables),
+        statements=tuple(statements(tables)),
+        shifts=() if swept else shifts(results),
+        samples=() if swept else samples(results),
+        cost=_cost(results),
+        versions=tuple(_versions(results)),
+        methods=methods(results, told),
+        references=tuple(references(results)),
+        caveats=(
+            *lacking,
+            *caveats(results),
+            *([f"Metrics of the user's own, left out: {', '.join(left_out)}."] if left_out else []),
+        ),
+        history=history(results),
+    )
+
+
+def _tables(results: Results) -> tuple[list[Table], list[str]]:
+    """All tables, and a sentence on why there are none of a kind."""
+    made, lacking = list[Table](), list[str]()
+    try:
+        made += tables_of(results)
+    except (SpecError, MeasurementError) as error:
+        lacking.append(f"There is no table of results: {error}.")
+    if not results.swept:
+        from opinionsim.audit import correction_tables, sample_of, score_tables
+
+        try:
+            sample = sample_of(results)
+            found = [*score_tables(results, sample), *correction_tables(results, sample)]
+        except (SpecError, StoreError):
+            # No audit was drawn, or nobody has labelled it.
+            found = []
+        made += [replace(each, name=f"audit-{each.name}") for each in found]
+    return made, lacking
+
+
+def _stamps(results: Results) -> Iterator[str]:
+    """What must stand in every title."""
+    if results.under_way:
+        yield f"UNDER WAY: {results.under_way} of {len(results.run_ids)} runs were being carried out"
+    if results.swept:
+        return
+    runs = results.runs.drop_duplicates("run_id")
+    if {"scripted", "mixed"} & set(runs["evidence"]):
+        yield evidence_statement(set(runs["evidence"]) & {"scripted", "mixed"})
+    if withdrawn := int((runs["status"] == "withdrawn").sum()):
+        yield f"{withdrawn} {'run is' if withdrawn == 1 else 'runs are'} withdrawn by people who took part"
+
+
+def _cost(results: Results) -> pd.DataFrame:
+    """Calls, tokens and money by model."""
+    columns = ["input_tokens", "output_tokens", "cost"]
+    if results.swept or results.calls.empty:
+        return pd.DataFrame(columns=["model", "calls", *columns])
+    calls = results.calls.assign(model=results.calls["model"].fillna("")).groupby("model")
+    sums = calls[columns].sum(min_count=1).assign(calls=calls["turn"].size()).reset_index()
+    return sums[["model", "calls", *columns]]
+
+
+def _versions(results: Results) -> Iterator[tuple[str, str]]:
+    """What the study was carried out with."""
+    made = results.manifest.get("environment", {})
+    for name in ("opinionsim", "python"):
+        if name in made:
+            yield name, str(made[name])
+    yield from made.get("packages", {}).items()
+    git = made.get("git") or {}
+    if git.get("commit"):
+        yield "commit", git["commit"] + (" with changes" if git.get("dirty") else "")
+    for name, models in results.answered.items():
+        yield f"model {name}", ", ".join(models)
