@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from opinionsim.store import Results
 
 _FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics")
-_POINTS = "points"
+_POINTS, _ENTRIES = "points", "entries"
 _MANIFEST, CODEBOOK = "manifest.json", "codebook.csv"
 
 
 #: Kind of file that frames are exported to.
 FileKind = Literal["csv", "parquet"]
 #: In the order of writing: a folder with a manifest is complete.
-_NAMES = (*(f"{name}.{kind}" for kind in get_args(FileKind) for name in (*_FRAMES, _POINTS)), CODEBOOK, _MANIFEST)
+_NAMES = (*(f"{name}.{kind}" for kind in get_args(FileKind) for name in (*_FRAMES, _POINTS, _ENTRIES)), CODEBOOK, _MANIFEST)
 
 
 def write_export(results: Results, folder: Path, kind: FileKind = "csv") -> list[Path]:
@@ -125,7 +125,8 @@ def write_frames(results: Results, folder: Path, kind: FileKind = "csv") -> dict
     from opinionsim.store import codebook, plain_names
 
     # A classic sweep has one frame, other experiments all the others.
-    frames = {name: getattr(results, name) for name in ((_POINTS,) if results.swept else _FRAMES)}
+    names = (_POINTS,) if results.swept else (*_FRAMES, *([_ENTRIES] if any(results.interactions.values()) else []))
+    frames = {name: getattr(results, name) for name in names}
     write_csv(texts_changed(codebook(frames), _escaped), folder / CODEBOOK)
     empty = {}
     for name, frame in frames.items():

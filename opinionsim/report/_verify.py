@@ -171,6 +171,9 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
         spec = yaml.safe_load((place / "specification.yaml").read_text("utf-8"))
         manifest = json.loads((place / "manifest.json").read_text("utf-8"))
         design = dict(about["design"])
+        if spec.get("robustness"):
+            # Variants are other designs, whose runs are in no frame of this one.
+            spec |= {"robustness": [], "analysis": {**(spec.get("analysis") or {}), "choices": None}}
         runs = [{**run, "instruments": {k: tuple(v) for k, v in run["instruments"].items()}} for run in design["runs"]]
         row = DesignRow(
             **design | {"spec": spec, "manifest": manifest, "runs": tuple(ExperimentRun(**r) for r in runs)}

@@ -216,6 +216,15 @@ class Results:
         """One row a call: a reply of a model; key ``run_id, turn, part, attempt``. Its prompt: :meth:`prompt`."""
         return self._frame("calls")
 
+    @property
+    def entries(self) -> pd.DataFrame:
+        """What elections are held again from: calls, answers of persons, and opinions that a schedule awaited.
+
+        Key and columns are those of `calls`, without the texts: ``reply`` has the number of an awaited opinion alone.
+        """
+        found = self._frame("entries")[["run_id", "turn", "part", "attempt", "verdict", "reply"]]
+        return found.assign(reply=found["reply"].where(found["part"].str.startswith("rating."), ""))
+
     @cached_property
     def selections(self) -> pd.DataFrame:
         """One row an election of a session that looks for a consensus; key ``cell, run_id, round, ballots``.
