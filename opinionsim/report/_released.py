@@ -148,10 +148,9 @@ class Released(Results):
             return {name: own.get(name) or self.shown(run_id, each) for name, each in value.items()}
         return [self.shown(run_id, each) for each in value] if isinstance(value, list | tuple) else value
 
-    def prompts(self) -> Iterator[tuple[str, str, str, str]]:
-        """All literal prompts, as :meth:`Results.prompts`; without a word where their wording may not be passed on."""
-        for prompt, before, role, text in super().prompts():
-            yield prompt, before, role, self.mark(text) if "prompt pack" in self._kinds else text
+    def _prompted(self, text: str) -> str:
+        """A message of a prompt; nothing of it where its wording may not be passed on."""
+        return self.mark(text) if "prompt pack" in self._kinds else self._text(text)
 
     def _whole(self, text: Any) -> Any:
         return self.mark(text) if isinstance(text, str) and text else text

@@ -311,7 +311,7 @@ class Results:
             run = str(self.runs["run_id"].iloc[run])
         with open_store(self.url, write=False) as store:
             found = store.prompt(run, turn, part, attempt)
-        return [ChatMessage(each.role, self.shown(run, each.content)) for each in found]
+        return [ChatMessage(each.role, self._prompted(each.content)) for each in found]
 
     def prompts(self) -> Iterator[tuple[str, str, str, str]]:
         """All literal prompts of calls, each once, as a chain.
@@ -324,7 +324,7 @@ class Results:
         """
         with open_store(self.url, write=False) as store:
             for link in store.prompt_links(self.calls["prompt_hash"].unique()):
-                yield link.prompt_id, link.before, link.role, self.shown("", link.text)
+                yield link.prompt_id, link.before, link.role, self._prompted(link.text)
 
     @property
     def run_ids(self) -> tuple[str, ...]:
@@ -341,6 +341,10 @@ class Results:
 
     def _frame(self, name: str) -> pd.DataFrame:
         return self._read(name)[0]
+
+    def _prompted(self, text: str) -> str:
+        """A message of a prompt as it is shown to others: here as it is."""
+        return text
 
     def _passed_on(self, name: str, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame that was read as it is shown to others: here as it is."""
