@@ -8,6 +8,7 @@ from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.report._figures import Drawn as Drawn
+    from opinionsim.report._page import put_page as put_page, write_page as write_page
     from opinionsim.report._study import Study as Study, study as study
     from opinionsim.report._tables import own_metrics as own_metrics, tables_of as tables_of
     from opinionsim.report._texts import Line as Line, Sample as Sample
