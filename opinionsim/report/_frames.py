@@ -26,7 +26,11 @@ _MANIFEST, CODEBOOK = "manifest.json", "codebook.csv"
 #: Kind of file that frames are exported to.
 FileKind = Literal["csv", "parquet"]
 #: In the order of writing: a folder with a manifest is complete.
-_NAMES = (*(f"{name}.{kind}" for kind in get_args(FileKind) for name in (*_FRAMES, _POINTS, _ENTRIES)), CODEBOOK, _MANIFEST)
+_NAMES = (
+    *(f"{name}.{kind}" for kind in get_args(FileKind) for name in (*_FRAMES, _POINTS, _ENTRIES)),
+    CODEBOOK,
+    _MANIFEST,
+)
 
 
 def write_export(results: Results, folder: Path, kind: FileKind = "csv") -> list[Path]:

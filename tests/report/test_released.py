@@ -144,7 +144,11 @@ FILES: Mapping[str, tuple[dict[str, Any], list[str]]] = {
             "name": "villagers",
             "pass_on": False,
             "personas": [
-                {"name": "Ada", "attributes": {"work": "keeper of the blue lighthouse"}, "background": "Ada keeps bees."},
+                {
+                    "name": "Ada",
+                    "attributes": {"work": "keeper of the blue lighthouse"},
+                    "background": "Ada keeps bees.",
+                },
                 {"name": "Bo", "attributes": {"work": "warden of the old quarry"}},
             ],
         },
@@ -153,7 +157,9 @@ FILES: Mapping[str, tuple[dict[str, Any], list[str]]] = {
     "topics": (
         {
             "pass_on": False,
-            "topics": [{"name": "quarry", "masked": False, "claims": {"for": "the quarry of Umbria should be flooded"}}],
+            "topics": [
+                {"name": "quarry", "masked": False, "claims": {"for": "the quarry of Umbria should be flooded"}}
+            ],
         },
         ["quarry of Umbria should be flooded"],
     ),
