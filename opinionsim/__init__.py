@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         metrics as metrics,
         networks as networks,
         plots as plots,
+        report as report,
     )
     from opinionsim.classifiers import load_classifier as load_classifier
     from opinionsim.comparison import compare as compare, import_panel as import_panel

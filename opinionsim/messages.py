@@ -48,6 +48,19 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
+#: Characters that move a cursor, switch a terminal's state, turn the direction of a line, or cannot be seen; texts of
+#: models and users may hold them.
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
+)
+
+
+def spelled_out(text: str) -> str:
+    """A text with control, bidirectional and zero-width characters spelled out; line ends and tabs stay."""
+    return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
+
+
 def broken_up(tokenizer: Any) -> Callable[[str], str]:
     """What breaks up, in a text, what is spelled like a control token of a tokenizer."""
     control = sorted({str(each) for each in tokenizer.added_tokens_decoder.values() if each.special}, key=len)

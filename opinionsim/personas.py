@@ -71,6 +71,8 @@ class PersonaSet:
         Name, source of the attributes, and terms of their use.
     personas : tuple of Persona
         At least one, with distinct names.
+    pass_on : bool
+        Whether these terms let others have it; if not, reports and archives withhold it.
     card : str
         What a reader must know before using the set, such as how opinions are paired with persons.
     """
@@ -80,6 +82,7 @@ class PersonaSet:
     source: str = ""
     licence: str = ""
     card: str = ""
+    pass_on: bool = True
 
 
 class _PersonaModel(BaseModel):
@@ -96,6 +99,7 @@ class _PersonaSetModel(DocumentModel):
     source: str = ""
     licence: str = ""
     card: str = ""
+    pass_on: bool = True
     personas: list[_PersonaModel] = Field(min_length=1)
 
 
@@ -105,7 +109,7 @@ def parse_personas(document: Document | Mapping[str, Any], source: str = "person
     Parameters
     ----------
     document : Document or mapping
-        Keys ``name, source, licence, card, personas``; each persona has ``name`` and may have
+        Keys ``name, source, licence, pass_on, card, personas``; each persona has ``name`` and may have
         ``opinion``, ``attributes`` and ``background``.
     source : str
         Name of a bare mapping in errors.
@@ -134,7 +138,7 @@ def parse_personas(document: Document | Mapping[str, Any], source: str = "person
         )
         for persona in model.personas
     )
-    return PersonaSet(model.name, personas, model.source, model.licence, model.card)
+    return PersonaSet(model.name, personas, model.source, model.licence, model.card, model.pass_on)
 
 
 def _check_texts(document: Document, place: KeyPath, persona: _PersonaModel) -> None:

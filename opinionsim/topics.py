@@ -86,6 +86,10 @@ class Topic:
         Agents know the claim as an unnamed theory ("Theory XYZ"), unless a specification says otherwise (A5).
     question : str
         The question to which the claims are answers; empty for none.
+    licence : str
+        Terms of use of the claims.
+    pass_on : bool
+        Whether these terms let others have them; if not, reports and archives withhold them.
     """
 
     name: str
@@ -97,6 +101,8 @@ class Topic:
     source: str = ""
     masked: bool = False
     question: str = ""
+    licence: str = ""
+    pass_on: bool = True
 
     def claim(self, framing: str | None = None) -> Claim:
         """The claim of a side.
@@ -136,6 +142,8 @@ class _TopicModel(DocumentModel):
     source: str = ""
     masked: bool | None = None
     question: str | None = None
+    licence: str = ""
+    pass_on: bool | None = None
 
 
 class _TopicsModel(DocumentModel):
@@ -143,10 +151,11 @@ class _TopicsModel(DocumentModel):
     source: str = ""
     licence: str = ""
     masked: bool = False
+    pass_on: bool = True
 
 
-def _topic(model: _TopicModel, document: Document, *place: str | int, source: str = "", masked: bool = False) -> Topic:
-    """A topic; `place` is its place in the document, for errors, and the rest what its file says of all."""
+def _topic(model: _TopicModel, document: Document, *place: str | int, of: _TopicsModel | None = None) -> Topic:
+    """A topic; `place` is its place in the document, for errors, and `of` its file, which speaks for all."""
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", model.name):
         raise document.error((*place, "name"), f"must be lower-case words joined by hyphens; got {model.name!r}")
     question = (model.question or "").strip()
@@ -170,9 +179,11 @@ def _topic(model: _TopicModel, document: Document, *place: str | int, source: st
     if not is_one_line(model.title):
         raise document.error((*place, "title"), f"must be one line; got {model.title!r}")
     title = model.title.strip() or model.name.replace("-", " ").capitalize()
-    masked = masked if model.masked is None else model.masked
-    source = model.source or source
-    return Topic(model.name, title, model.category, claims, model.accepted, model.sensitive, source, masked, question)
+    masked = bool(of and of.masked) if model.masked is None else model.masked
+    pass_on = (of is None or of.pass_on) if model.pass_on is None else model.pass_on
+    source, licence = model.source or (of.source if of else ""), model.licence or (of.licence if of else "")
+    named = (model.name, title, model.category, claims, model.accepted, model.sensitive)
+    return Topic(*named, source, masked, question, licence, pass_on)
 
 
 def parse_topic(document: Document | Mapping[str, Any], source: str = "topic") -> Topic:
@@ -193,7 +204,7 @@ def parse_topics(document: Document | Mapping[str, Any], source: str = "topics")
     Parameters
     ----------
     document : Document or mapping
-        Keys ``topics``, and ``source``, ``licence`` and ``masked``, which hold for all of them.
+        Keys ``topics``, and ``source``, ``licence``, ``pass_on`` and ``masked``, which hold for all of them.
     source : str
         Name of a bare mapping in errors.
 
@@ -213,7 +224,7 @@ def parse_topics(document: Document | Mapping[str, Any], source: str = "topics")
     for i, entry in enumerate(model.topics):
         if entry.name in topics:
             raise origin.error(("topics", i, "name"), f"duplicate {entry.name!r}; names must be distinct")
-        topics[entry.name] = _topic(entry, origin, "topics", i, source=model.source, masked=model.masked)
+        topics[entry.name] = _topic(entry, origin, "topics", i, of=model)
     return topics
 
 

@@ -26,7 +26,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "documents",
         "background compilation data evidence forms progress provenance redaction spreadsheets",
         "registry",
-        "contrasts messages opinions",
+        "contrasts frozen messages opinions",
         "dialogue topics",
         "personas surveys",
         "metrics networks voting",

@@ -45,6 +45,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         "truth",
         True,
         "A survey.",
+        licence="CC0",
     )
     week = topics["four-day-week"]
     assert (week.title, week.category, week.accepted) == ("Four day week", "Other", None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import shutil
 import sys
 import textwrap
@@ -14,35 +13,25 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from opinionsim.messages import UNSEEN, spelled_out
+
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
-
-#: Characters that move a cursor, switch a terminal's state, turn the direction of a line, or cannot be seen; texts of
-#: models and users may hold them.
-_CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
-)
 
 #: Fewest characters of a column that is folded.
 _NARROWEST = 10
 
 
-def clean(text: str) -> str:
-    """A text with control, bidirectional and zero-width characters spelled out; line ends and tabs stay."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
-
-
 def say(text: str = "") -> None:
     """Write text to standard output."""
-    sys.stdout.write(clean(text) + "\n")
+    sys.stdout.write(spelled_out(text) + "\n")
 
 
 def say_json(value: Any) -> None:
-    """Write a value to standard output as JSON, with the characters that :func:`clean` spells out as its escapes."""
+    """Write a value to standard output as JSON, with characters that cannot be seen as its escapes."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-    sys.stdout.write(_CONTROL.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
+    sys.stdout.write(UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
 
 
 def records(frame: pd.DataFrame) -> Any:
@@ -59,7 +48,7 @@ def stderr() -> Console:
 
 def note(text: str = "") -> None:
     """Write a message to standard error."""
-    typer.echo(clean(text), err=True)
+    typer.echo(spelled_out(text), err=True)
 
 
 def say_compilations() -> None:
@@ -78,7 +67,7 @@ def complain(text: str) -> None:
     """Write an error to standard error."""
     from rich.text import Text
 
-    stderr().print(Text.assemble(("error: ", "bold red"), clean(text)))
+    stderr().print(Text.assemble(("error: ", "bold red"), spelled_out(text)))
 
 
 def counted(n: int, one: str) -> str:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from opinionsim.cli._console import clean, counted, note, say, say_json, stderr
+from opinionsim.cli._console import counted, note, say, say_json, stderr
 from opinionsim.cli._options import Changes, Prompts, Slots, Spec, assignments, read_spec
 from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
 from opinionsim.cli._stores import read_results
 from opinionsim.errors import SpecError
+from opinionsim.messages import spelled_out
 from opinionsim.progress import attended, stop_requests
 from opinionsim.watching import row_of, spelled
 
@@ -224,13 +225,13 @@ class _Terminal:
         async with self._turn:
             console, reason = stderr(), question.reason
             for message in question.messages:
-                console.print(f"\n[{clean(message.author or 'Somebody')}]\n{clean(message.text)}")
-            console.print(f"\n{clean(question.text)}", style="bold")
+                console.print(f"\n[{spelled_out(message.author or 'Somebody')}]\n{spelled_out(message.text)}")
+            console.print(f"\n{spelled_out(question.text)}", style="bold")
             if question.timeout_s is not None:
                 console.print(f"There are {question.timeout_s:g} seconds for it.")
             while True:
                 if reason:
-                    console.print(f"That could not be used: {clean(reason)}", style="red")
+                    console.print(f"That could not be used: {spelled_out(reason)}", style="red")
                 try:
                     return await self._given(question)
                 except SpecError as error:
@@ -238,7 +239,7 @@ class _Terminal:
 
     async def _given(self, question: Question) -> str:
         form = question.form
-        shown = [clean(text) for text in form.shown or form.items]
+        shown = [spelled_out(text) for text in form.shown or form.items]
         if form.kind == "ratings":
             scale = f"from {form.points[0]} to {form.points[-1]} ({' to '.join(form.ends)})"
             asked = zip(form.items, shown, strict=True)

@@ -30,6 +30,7 @@ def demo(
         Folder to write to.
     """
     from opinionsim.errors import Interrupt
+    from opinionsim.report import write_page
     from opinionsim.specification import load_experiment
     from opinionsim.store import load
 
@@ -42,9 +43,11 @@ def demo(
     note(f"{summary.made:,} calls made, {summary.answered:,} answered by the store, {summary.seconds:.1f} s\n")
     results = load(url, experiment.spec.name)
     table, written = _write(results, out)
+    page = out / "report.html"
+    write_page(results, page)
     say(table)
     say(f"{_CAUTION}\n\nWritten:")
-    for path in [out / "demo.sqlite", *written]:
+    for path in [out / "demo.sqlite", *written, page]:
         say(f"  {path}")
     _say_next(url)
 

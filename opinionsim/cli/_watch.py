@@ -16,10 +16,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from opinionsim.cli._console import clean, note, say
+from opinionsim.cli._console import note, say
 from opinionsim.cli._options import ExperimentName, StorePath
 from opinionsim.cli._stores import reason_lines
 from opinionsim.errors import StoreError
+from opinionsim.messages import spelled_out
 from opinionsim.watching import STATES, OpenRun, Seen, look_at
 
 #: Seconds between looks at the store, and between lines where nothing can be drawn.
@@ -162,7 +163,7 @@ def _head(seen: Seen) -> Iterator[RenderableType]:
 
 def _text(text: str, style: str = "") -> Text:
     """A text of a user, a model or a worker."""
-    return Text(clean(" ".join(text.split())), style, overflow="ellipsis")
+    return Text(spelled_out(" ".join(text.split())), style, overflow="ellipsis")
 
 
 def _clock(at: float) -> str:

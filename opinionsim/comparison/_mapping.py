@@ -31,6 +31,8 @@ class PanelMapping(DocumentModel):
     """Where the data come from."""
     licence: str = ""
     """Terms of use of the data, and what the people consented to."""
+    pass_on: bool = False
+    """Whether these terms let others have the texts. If not, reports and archives withhold them."""
     collected: str | None = None
     """Day on which the last of it was collected, as YYYY-MM-DD."""
     person: str

@@ -173,7 +173,10 @@ def _specification(
         cells[each.topic, len(each.people), tuple(each.conditions.items())].append(units[each.unit])
     rated = {(variable, said.kind, said.step) for each in records for said in each.said for variable in said.ratings}
     variables = [STANCE, *sorted({variable for variable, _, _ in rated} - {STANCE})]
-    content = [mapping.model_dump(mode="json"), [[each.unit, each.topic, *each.content()] for each in records]]
+    content = [
+        mapping.model_dump(mode="json", exclude={"pass_on"}),
+        [[each.unit, each.topic, *each.content()] for each in records],
+    ]
     record = {
         "label": "people",
         "kind": "recorded",
@@ -182,6 +185,7 @@ def _specification(
         "rated": sorted({step for variable, _, step in rated if variable == STANCE}),
         "ratings": {name: sorted({kind for variable, kind, _ in rated if variable == name}) for name in variables},
         "collected": mapping.collected,
+        "pass_on": mapping.pass_on,
     }
     sizes = {size for _, size, _ in cells}
     slugs = Counter(_slug(topic) for topic in {topic for topic, _, _ in cells})

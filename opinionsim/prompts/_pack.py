@@ -63,6 +63,7 @@ class _Declaration(DocumentModel):
     delimiters: _Delimiters
     cues: dict[str, str] = Field(default_factory=dict)
     labels: _Labels = Field(default_factory=lambda: _Labels())
+    pass_on: bool = True
 
 
 #: Source of a pack: its name in errors, and its files.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -45,7 +46,7 @@ class Drawn:
     caption : str
         What it shows; its title states the kind of evidence.
     draw : callable
-        Draws it anew.
+        The figure, which is drawn once.
     """
 
     name: str
@@ -54,14 +55,15 @@ class Drawn:
 
 
 def figures_of(results: Results) -> Iterator[Drawn]:
-    """The figures that can be drawn of an experiment; each is drawn once to find out."""
+    """The figures that can be drawn of an experiment; each is drawn, to find out."""
     for name, draw in _candidates(results):
+        drawn = cache(draw)
         try:
-            draw()
+            drawn()
         except (SpecError, MeasurementError):
             # There is nothing of that kind on record, or not enough.
             continue
-        yield Drawn(name, _CAPTIONS[name], draw)
+        yield Drawn(name, _CAPTIONS[name], drawn)
 
 
 def _candidates(results: Results) -> Iterator[tuple[str, Callable[[], Figure | Axes]]]:

@@ -1,24 +1,287 @@
-"""What was frozen before a study was carried out."""
+"""Freezing an experiment before its confirmatory runs, and what became of it afterwards."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from opinionsim.store import Results
+import opinionsim
+from opinionsim.documents import validate
+from opinionsim.errors import SpecError
+from opinionsim.frozen import Frozen
+from opinionsim.provenance import digest_of_weights
+from opinionsim.redaction import kept
+from opinionsim.registry import find
+from opinionsim.specification import consent_of, manifest, wording_of
+from opinionsim.store import AbsentError, find_design, open_store
+from opinionsim.streams import canonical_json
+
+if TYPE_CHECKING:
+    from opinionsim.specification import Experiment, ExperimentSpec
+    from opinionsim.store import DesignRow, Results
+
+#: Name of this package among what is fixed.
+_PACKAGE = "opinionsim"
+#: Most characters of a value that a sentence shows.
+_SHOWN = 160
+#: A commit of the model hub.
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+#: The letters with which the name of a model begins, behind provider and owner.
+_FAMILY = re.compile(r"(?:.*[:/])?([a-z]+)", re.IGNORECASE)
+
+
+# -- before the runs ---------------------------------------------------------------------------------------------------
+
+
+def freeze(experiment: Experiment) -> dict[str, Any]:
+    """The frozen manifest of an experiment, which can be run like a specification.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        From :func:`opinionsim.load_experiment`.
+
+    Returns
+    -------
+    dict
+        JSON values: the manifest with ``frozen`` (:class:`opinionsim.frozen.Frozen`), and the seed that is drawn
+        from its hash in the place of the one that the specification states.
+
+    Raises
+    ------
+    SpecError
+        If the experiment is frozen already, or something in it cannot be frozen: a swept seed, people on record, a text
+        for people that is missing, weights that may change under their name, or a part that others cannot import.
+    """
+    if experiment.frozen is not None:
+        raise SpecError(
+            f"{experiment.spec.name} was frozen at {experiment.frozen.at}; freeze its specification instead"
+        )
+    specs = [cell.spec for each in (experiment, *experiment.variants.values()) for cell in each.cells]
+    if len({spec.seed for spec in specs}) > 1:
+        raise SpecError("sweep: seed cannot be frozen, for it is drawn from what is frozen; sweep replicates instead")
+    if all(spec.interaction.recorded for spec in specs):
+        raise SpecError("interaction: what people have said is on record, and leaves nothing to freeze")
+    consent = consent_of(experiment)
+    if consent is None and any(spec.seats for spec in specs):
+        raise SpecError("ethics.consent is missing: what people at seats are told and asked is a part of the study")
+    made = kept(manifest(experiment))
+    wordings = {wording for spec in specs for _, wording in (wording_of(spec, experiment.resources),) if wording}
+    frozen = Frozen.of(
+        made,
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+        wordings=sorted(wordings),
+        runs=len({run.run_id for run in experiment.runs}),
+        fixed={
+            _PACKAGE: opinionsim.__version__,
+            **{name: told["code"] for name, told in made["environment"]["parts"].items()},
+            **dict(item for spec in specs for item in _weights(spec)),
+            **({} if consent is None else {"ethics.consent": consent.hash}),
+        },
+    )
+    return {**made, "spec": {**made["spec"], "seed": frozen.seed}, "frozen": frozen.model_dump(mode="json")}
+
+
+def _weights(spec: ExperimentSpec) -> Iterator[tuple[str, str]]:
+    """Weights that are loaded into this process, and what fixes them: the hash of their folder, or their commit."""
+    models = ((each.name, each.options) for each in spec.chat_models if each.name.startswith("hf:"))
+    loaded = [(name.removeprefix("hf:"), options.get("revision")) for name, options in models]
+    for each in (instrument.classifier for instrument in spec.instruments):
+        if getattr(find("classifier", each.name).target, "loads_weights", False):
+            loaded.append((str(each.options.get("model", each.name)), each.options.get("weights")))
+    for name, stated in loaded:
+        folder = Path(name).expanduser()
+        if not folder.is_dir() and not _COMMIT.fullmatch(str(stated)):
+            raise SpecError(
+                f"{name}: these weights may change under their name; state the commit of 40 characters, of a model as "
+                "revision and of a classifier as weights, or name a folder"
+            )
+        yield name, digest_of_weights(folder) if folder.is_dir() else str(stated)
+
+
+def preregistration(frozen: Mapping[str, Any], store: str) -> str:
+    """A preregistration form in Markdown, filled from what was frozen; what only its author can say is marked.
+
+    Parameters
+    ----------
+    frozen : mapping
+        Result of :func:`freeze`.
+    store : str
+        Address of the store of the pilot, whose runs are counted; it need not be there.
+
+    Raises
+    ------
+    StoreError
+        If the store is there and cannot be read.
+    """
+    from jinja2 import Environment, PackageLoader
+
+    name = frozen["spec"]["name"]
+    try:
+        known = _counts(_Held(store, name))
+    except AbsentError:
+        known = (f"{store} holds no run under the name {name}.", _UNKNOWN)
+    # Not strict: a specification leaves out what does not apply to it. No HTML, so nothing is escaped.
+    pages = Environment(loader=PackageLoader("opinionsim.report"), trim_blocks=True, lstrip_blocks=True)  # noqa: S701
+    pages.filters["code"] = canonical_json
+    return pages.get_template("preregistration.md").render(**frozen, known=known)
+
+
+# -- after the runs ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class History:
-    """What was frozen, and what was tried."""
+    """What was frozen of an experiment, what was done otherwise, and all that was tried under its name.
 
-    frozen: Mapping[str, Any] | None = None
-    deviations: tuple[str, ...] = ()
-    counts: tuple[str, ...] = ()
-    reach: tuple[str, ...] = ()
+    Attributes
+    ----------
+    frozen : dict or None
+        ``at``, ``hash``, ``parts`` (hash of each part) and ``runs``; None where nothing was frozen.
+    deviations : tuple of str
+        A sentence for each deviation from what was frozen, with both values.
+    counts : tuple of str
+        Designs, runs, wordings, models and instruments that the store holds under the name, pilot and confirmatory
+        apart, and that others cannot be known.
+    reach : tuple of str
+        Labels of claims that rest on one model family, or on one wording.
+    """
+
+    frozen: Mapping[str, Any] | None
+    deviations: tuple[str, ...]
+    counts: tuple[str, ...]
+    reach: tuple[str, ...]
 
 
 def history(results: Results) -> History:
-    """The history of an experiment; so far nothing is frozen."""
-    return History()
+    """What was frozen of an experiment, and what became of it; of the store, it reads no text.
+
+    Parameters
+    ----------
+    results : Results
+        Results of one design.
+    """
+    held = _Held(results.url, results.name)
+    found = results.manifest.get("frozen")
+    frozen = None if found is None else validate(Frozen, found)
+    told = None if frozen is None else frozen.model_dump(include={"at", "hash", "parts", "runs"})
+    deviations = () if frozen is None else tuple(_deviations(results, frozen, held))
+    return History(told, deviations, _counts(held), tuple(_reach(results, held)))
+
+
+class _Held:
+    """All designs that a store holds under a name, with their runs."""
+
+    def __init__(self, store: str, name: str) -> None:
+        with open_store(store, write=False) as opened:
+            last, _ = find_design(opened, name)
+            designs = (row for row in opened.designs() if row.experiment_id == last.experiment_id)
+            self.designs = sorted(designs, key=lambda row: row.design)
+            self.runs = opened.registered({run.run_id for row in self.designs for run in row.runs})
+        seeds = {validate(Frozen, entry).seed for row in self.designs if (entry := row.manifest.get("frozen"))}
+        #: Designs by what their runs are; those of variants have the seed of what they are variants of.
+        self.groups: dict[str, list[DesignRow]] = {}
+        for row in self.designs:
+            of = "confirmatory" if row.spec.get("seed") in seeds else "pilot" if seeds else "unfrozen"
+            self.groups.setdefault(of, []).append(row)
+        self.name = name
+
+    def begun(self, designs: Iterable[DesignRow]) -> list[Any]:
+        """The runs of designs that were begun, each once."""
+        ids = dict.fromkeys(run.run_id for row in designs for run in row.runs)
+        return [self.runs[each] for each in ids if each in self.runs and self.runs[each].begun_at is not None]
+
+
+#: What no store can tell.
+_UNKNOWN = "What was tried in other stores, under other names, or removed from this one cannot be known."
+
+
+def _counts(held: _Held) -> tuple[str, ...]:
+    """Sentences that count all that a store holds under a name."""
+    groups = [
+        f"{_counted(rows, f'{group} design')} ({', '.join(str(row.design) for row in rows)})"
+        for group, rows in held.groups.items()
+    ]
+    told = [f"This store holds {_counted(held.designs, 'design')} under the name {held.name}: {', '.join(groups)}."]
+    for group, rows in held.groups.items():
+        runs = held.begun(rows)
+        wordings = {run.wording for run in runs if run.wording}
+        models = {model for run in runs for model in _models(run.model)}
+        instruments = {each for row in rows for run in row.runs for each in run.instruments}
+        named = f" ({', '.join(sorted(models))})" if models else ""
+        told.append(
+            f"{group.capitalize()}: {_counted(runs, 'run')} begun, {_counted(wordings, 'wording')} of prompts, "
+            f"{_counted(models, 'model')}{named}, {_counted(instruments, 'instrument')}."
+        )
+    return (*told, _UNKNOWN)
+
+
+def _deviations(results: Results, frozen: Frozen, held: _Held) -> Iterator[str]:
+    """A sentence for each deviation of one design from what was frozen, and for other designs of the same freeze."""
+    for path, (then, now) in frozen.changed.items():
+        yield f"{path}: {_spelled(now)} in the place of {_spelled(then)}, which was frozen."
+    for row in held.designs:
+        other = row.manifest.get("frozen", {})
+        if row.design != results.design and other.get("hash") == frozen.hash and other["changed"]:
+            yield f"Design {row.design} was run from the same freeze, with a change of {', '.join(other['changed'])}."
+    environment = results.manifest["environment"]
+    codes = {name: told["code"] for name, told in environment["parts"].items()}
+    for name, now in {_PACKAGE: environment["opinionsim"], **codes}.items():
+        if name in frozen.fixed and frozen.fixed[name] != now:
+            yield f"{name}: version {now} took the place of {frozen.fixed[name]}, which was frozen."
+    named = {name for model in results.runs["model"].dropna() for name in _models(model)}
+    returned = {model for model in environment["models"] if not model.startswith("hf:")}
+    if other := returned - named - {model.partition(":")[2] for model in named}:
+        yield f"{', '.join(sorted(other))} answered; frozen were the names {', '.join(sorted(named))}."
+    yield from _other_runs(results, frozen)
+
+
+def _other_runs(results: Results, frozen: Frozen) -> Iterator[str]:
+    """Sentences on runs that are missing, too many, or worded otherwise."""
+    runs = results.runs.drop_duplicates("run_id")
+    states = Counter(runs["status"])
+    if states["complete"] < frozen.runs:
+        rest = ", ".join(f"{number} {state}" for state, number in sorted(states.items()) if state != "complete")
+        yield f"{states['complete']} of the {_counted(frozen.runs, 'run')} that were frozen are complete ({rest})."
+    if len(runs) > frozen.runs:
+        yield f"{_counted(len(runs), 'run')} are on record, and {frozen.runs} were frozen."
+    worded = runs["wording"][runs["begun_at"].notna()].dropna()
+    for wording, number in Counter(worded[~worded.isin(frozen.wordings)]).items():
+        yield f"{_counted(number, 'run')} had the wording {wording}; frozen was {', '.join(frozen.wordings)}."
+
+
+def _reach(results: Results, held: _Held) -> Iterator[str]:
+    """Labels of claims that one model family, or one wording, carries; variants that were carried out count."""
+    variants = set(results.manifest["environment"].get("variants", {}).values())
+    rows = [row for row in held.designs if row.design == results.design or row.design_id in variants]
+    runs = [run for run in held.begun(rows) if run.status == "complete"]
+    families = {found[1].lower() for run in runs for model in _models(run.model) if (found := _FAMILY.match(model))}
+    wordings = {run.wording for run in runs if run.wording}
+    if len(families) == 1:
+        yield f"One model family ({families.pop()}): what is found is of this family; others were not asked."
+    if len(wordings) == 1:
+        yield f"One wording of the prompts ({wordings.pop()}): what is found may hang on it; others were not tried."
+
+
+def _models(label: str | None) -> list[str]:
+    """Names of chat models, of a label that joins them."""
+    return label.split(" + ") if label else []
+
+
+def _counted(things: int | Collection[Any], one: str) -> str:
+    """A number of things that `one` names in the singular."""
+    number = things if isinstance(things, int) else len(things)
+    return f"{number:,} {one}{'' if number == 1 else 's'}"
+
+
+def _spelled(value: Any) -> str:
+    """A value as a sentence shows it."""
+    if value in (None, [], {}):
+        return "nothing"
+    text = value if isinstance(value, str) else canonical_json(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,10 +1,271 @@
-"""Results as they may be passed on."""
+"""What of results may be passed on: the rest gives way to checksums, wherever it stands."""
 
 from __future__ import annotations
 
-from opinionsim.store import Results
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from opinionsim.spreadsheets import texts_changed
+from opinionsim.store import COLUMNS, Results
+from opinionsim.streams import canonical_json, digest
+from opinionsim.surveys import Survey
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Kinds of files that can say that they may not be passed on, with the contents in prompts that are withheld then.
+_BLOCKS = {
+    "personas": ("persona",),
+    "survey": ("persona",),
+    "record": ("persona", "post"),
+    "topic": (),
+    "messages": (),
+    "prompt pack": (),
+}
+#: Fields of a file that tell what it is, and not what it holds.
+_ABOUT = frozenset(
+    ["name", "title", "category", "accepted", "sensitive", "masked", "source", "licence", "pass_on", "card", "mapping"]
+)
+#: Texts with fewer characters and words may be part of anything: they are replaced only where they stand alone.
+_SHORT, _FEW = 20, 3
+#: Folders before the name of a file, and fields by whose values authors could be known.
+_FOLDERS = re.compile(r"(?<![\w:/.])(?:[A-Za-z]:)?[/\\](?:[^\s/\\'\":,;]+[/\\])+|(?<![\w/])~[/\\]")
+_TELLING = ("git", "base_url", "protocol")
+#: How respondents of surveys are named, by the number of their row.
+_RESPONDENT = re.compile(r"\bRespondent \d+\b")
 
 
-def released(results: Results) -> Results:
-    """The results; so far nothing in them is withheld."""
-    return results
+def released(results: Results, *, anonymous: bool = False) -> Results:
+    """The same results with checksums in the place of what may not be passed on.
+
+    That is what files hold that say ``pass_on: false`` (personas, topics, messages, prompt packs); the respondents of
+    surveys and the people of imported tables, unless their mapping says ``pass_on: true``; and the words of people at
+    seats, unless they have consented that these are published. It is replaced in frames, prompts, transcripts,
+    specification and manifest, also where somebody else quotes it in full.
+
+    Parameters
+    ----------
+    results : Results
+        From :func:`opinionsim.load` or :func:`opinionsim.run`.
+    anonymous : bool
+        Whether they are for blind review: without the state of a repository, folders of files, addresses of servers
+        and the number of a protocol, from all of which authors could be known.
+
+    Returns
+    -------
+    Results
+        Its `withheld` has a sentence for each thing left out. The results that were given where there is nothing to
+        leave out. Tables made of them are those of the results themselves.
+
+    Notes
+    -----
+    A checksum is ``[withheld sha256:...]`` with 24 digits of the SHA-256 of the text, behind a digest of all that is
+    withheld: whoever has the store can compute it, and nobody else finds a short text by trying. Opinions, ratings and
+    ranks are numbers and passed on. What others say of a text in words of their own is not found.
+    """
+    if isinstance(results, Released):
+        return results
+    found = Released(results, anonymous=anonymous)
+    return found if found.withheld or anonymous else results
+
+
+class Released(Results):
+    """Results without what may not be passed on; made by :func:`released`."""
+
+    def __init__(self, results: Results, *, anonymous: bool = False) -> None:
+        row = results.design_row
+        super().__init__(results.url, row, results.designs, results.under_way)
+        files = [*_files(row.manifest), *_files(row.spec)]
+        kinds = {kind for kind, _, _ in files}
+        self._kinds = kinds
+        self._anonymous = anonymous
+        self._texts: set[str] = set()
+        self._columns: set[str] = set()
+        self._people: set[tuple[str, int]] = set()
+        for kind, _, node in files:
+            self._take(kind, node)
+        told = dict.fromkeys(_sentence(kind, name) for kind, name, _ in files)
+        told |= dict.fromkeys(self._take_people(results))
+        if not told and not anonymous:
+            return
+        self.withheld = tuple(told)
+        self._key = digest(canonical_json([sorted(self._texts), [node for _, _, node in files]]))
+        whole = sorted((each for each in self._texts if each.strip()), key=len, reverse=True)
+        self._long = [each for each in whole if _is_long(each)]
+        self._patterns = [*_delimited(row.manifest, {block for kind in kinds for block in _BLOCKS[kind]})]
+        if short := "|".join(re.escape(each) for each in whole if not _is_long(each)):
+            self._patterns.append(re.compile(f'(?m)(^|[\n>:"\u201c][ \t]?)({short})(?=$|\\s*[<"\u201d])'))
+        self._design = replace(row, spec=self._json(row.spec), manifest=self._json(row.manifest))
+
+    def _take(self, kind: str, node: Mapping[str, Any]) -> None:
+        """Take in the texts of a file, and the columns of agents that tell of its persons."""
+        if kind == "survey":
+            survey = Survey.from_content(node)
+            names = {*survey.mapping.variables, "weight", "background"}
+            known = [(column, each.record) for each in survey.personas().personas for column in survey.mapping.columns]
+            told = {column.sentence(of[column.variable]) for column, of in known if column.variable in of}
+        else:
+            names = {"background", *(name for each in node.get("personas", ()) for name in each.get("attributes", ()))}
+            told = {each for each in _leaves(node) if kind != "personas" or _is_long(each)}
+        self._texts |= told if kind != "record" else set()
+        self._columns |= {prefix + name for name in names for prefix in ("", "persona.")} - COLUMNS["agents"].keys()
+
+    def _take_people(self, results: Results) -> Iterator[str]:
+        """Take in what people wrote who have not consented that it is published, and say whose words they are."""
+        agents = results.agents
+        people = agents[(agents["evidence"] == "human") & ~agents["publishes"]]
+        if people.empty:
+            return
+        kinds = results.runs.drop_duplicates("run_id").set_index("run_id")["interaction"]
+        recorded = people["run_id"].map(kinds) == "recorded"
+        if "record" not in self._kinds:
+            people, recorded = people[~recorded], recorded[~recorded]
+        self._people = set(people[["run_id", "agent"]].itertuples(index=False, name=None))
+        wrote = results.turns.merge(people[["run_id", "agent"]])
+        self._texts |= {part.strip() for text in wrote["message"] for part in (text, *text.splitlines())}
+        if n := (~recorded).sum():
+            yield (
+                f"What people wrote at {n} seats is withheld, since they have not consented that it is published "
+                "(publication in the text of the consent, and their own answer to it)."
+            )
+
+    def mark(self, text: str) -> str:
+        """What stands in the place of a text."""
+        return f"[withheld sha256:{digest(self._key + text)}]"
+
+    def shown(self, run_id: str, value: Any) -> Any:
+        """A text of a run, or JSON values with its turns, as it is shown to others."""
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, Mapping):
+            by = (run_id, value.get("agent"))
+            own = {name: self._whole(value[name]) for name in ("text", "reply") if name in value and by in self._people}
+            return {name: own.get(name) or self.shown(run_id, each) for name, each in value.items()}
+        return [self.shown(run_id, each) for each in value] if isinstance(value, list | tuple) else value
+
+    def _prompted(self, text: str) -> str:
+        """A message of a prompt; nothing of it where its wording may not be passed on."""
+        return self.mark(text) if "prompt pack" in self._kinds else self._text(text)
+
+    def _whole(self, text: Any) -> Any:
+        return self.mark(text) if isinstance(text, str) and text else text
+
+    def _text(self, text: str) -> str:
+        """A text without what is withheld."""
+        if self._anonymous:
+            text = _FOLDERS.sub("", text)
+        for pattern in self._patterns:
+            text = pattern.sub(lambda found: found[1] + self.mark(found[2]), text)
+        for each in self._long:
+            if each in text:
+                text = text.replace(each, self.mark(each))
+        return _RESPONDENT.sub(lambda found: self.mark(found[0]), text) if "survey" in self._kinds else text
+
+    def _json(self, value: Any) -> Any:
+        """JSON values of the specification or manifest without what is withheld."""
+        if isinstance(value, Mapping):
+            if _withheld(value) in ("", "record"):
+                hidden = _TELLING if self._anonymous else ()
+                return {self._text(n): None if n in hidden else self._json(each) for n, each in value.items()}
+            return {
+                n: each if n in _ABOUT or not each else self.mark(canonical_json(each)) for n, each in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [self._json(each) for each in value]
+        return self._text(value) if isinstance(value, str) else value
+
+    def _passed_on(self, name: str, frame: pd.DataFrame) -> pd.DataFrame:
+        """A frame without what is withheld; those that only numbers are made of stay whole."""
+        if name not in ("runs", "agents", "turns", "calls"):
+            return frame
+        found = texts_changed(frame, lambda value: self._text(value) if isinstance(value, str) else value)
+        found = found.rename(columns=dict(zip(found.columns, frame.columns, strict=True))).astype(
+            frame.dtypes.to_dict()
+        )
+        if name == "runs" or frame.empty:
+            return found
+        keys = [*zip(frame["run_id"], frame["agent"], strict=True)]
+        if name == "agents":
+            told = self._columns | (set(frame.columns) - COLUMNS["agents"].keys() if "record" in self._kinds else set())
+            for column in told & set(frame.columns):
+                # The row goes in too: equal values of two persons must not be seen to be equal.
+                own = [
+                    x if x != x or x is None else self.mark(f"{k} {column} {x}")
+                    for k, x in zip(keys, frame[column], strict=True)
+                ]
+                found[column] = own
+            return found
+        column = "message" if name == "turns" else "reply"
+        by = [key in self._people for key in keys]
+        found[column] = [
+            self._whole(old) if own else new for own, old, new in zip(by, frame[column], found[column], strict=True)
+        ]
+        return found.astype({column: frame[column].dtype})
+
+
+def _withheld(node: Mapping[str, Any]) -> str:
+    """The kind of file that a mapping is the content of, if it may not be passed on; else empty."""
+    if {"mapping", "rows", "values"} <= node.keys():
+        return "" if node["mapping"].get("pass_on") else "survey"
+    if node.get("kind") == "recorded":
+        return "" if node.get("pass_on") else "record"
+    if "pack.yaml" in node:
+        return "prompt pack" if yaml.safe_load(node["pack.yaml"]).get("pass_on") is False else ""
+    if node.get("pass_on") is not False:
+        return ""
+    return next((kind for kind, field in _FIELDS.items() if field in node), "")
+
+
+#: The field that tells files apart that state `pass_on`.
+_FIELDS = {"personas": "personas", "topic": "claims", "messages": "messages"}
+
+
+def _files(value: Any, name: str = "") -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Kind, name and content of the files that may not be passed on, within JSON values."""
+    if isinstance(value, Mapping):
+        if kind := _withheld(value):
+            yield kind, name, value
+        else:
+            yield from chain.from_iterable(_files(each, str(key)) for key, each in value.items())
+    elif isinstance(value, list | tuple):
+        yield from chain.from_iterable(_files(each, name) for each in value)
+
+
+def _is_long(text: str) -> bool:
+    return len(text) >= _SHORT or len(text.split()) >= _FEW
+
+
+def _sentence(kind: str, name: str) -> str:
+    """What is withheld of a file, and why."""
+    if kind == "record":
+        return "What people of an imported table wrote is withheld: its mapping does not say pass_on: true."
+    if kind == "survey":
+        return f"Respondents are withheld: the mapping of the survey {name!r} does not say pass_on: true."
+    return f"The {kind} {name!r} {'are' if kind in ('personas', 'messages') else 'is'} withheld: pass_on is false."
+
+
+def _leaves(value: Any, key: str = "") -> Iterator[str]:
+    """The texts of a file, but those that tell what it is."""
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            yield from () if name in _ABOUT else _leaves(each, str(name))
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _leaves(each)
+    elif isinstance(value, str):
+        yield value
+
+
+def _delimited(manifest: Mapping[str, Any], blocks: set[str]) -> Iterator[re.Pattern[str]]:
+    """What stands between the delimiters of these kinds of content, in every prompt pack."""
+    pairs = set()
+    for pack in manifest.get("contents", {}).get("prompts", {}).values():
+        declared = yaml.safe_load(pack.get("pack.yaml", "")) or {}
+        pairs |= {tuple(pair) for name, pair in declared.get("delimiters", {}).items() if name in blocks}
+    for opening, closing in sorted(pairs):
+        yield re.compile(f"(?s)({re.escape(opening)}\\s*)(.+?)(?=\\s*{re.escape(closing)})")

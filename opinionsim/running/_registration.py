@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePath
 from typing import NamedTuple
 
 import opinionsim
@@ -19,6 +18,7 @@ from opinionsim.specification import (
     event_labels,
     own_parts_code,
     recorded_manifest,
+    wording_of,
 )
 from opinionsim.store import DesignRow, ExperimentRun, RunRow
 from opinionsim.streams import canonical_json, digest
@@ -33,10 +33,6 @@ class Inputs(NamedTuple):
     """Wording of its prompts; None for an equation."""
     parts: Mapping[str, str]
     """Code of the parts of the user's own that can affect the run, by name."""
-
-
-#: Characters of a wording's digest that are shown.
-_SHOWN = 12
 
 
 class Registration:
@@ -106,17 +102,7 @@ class Registration:
         key = id(planned.cell)
         if key not in self._inputs:
             spec = planned.spec
-            pack = self._context.experiment.resources.pack(spec.pack)
-            unworded = [act for act in spec.acts if act.template not in pack.tasks]
-            own = {act.name: act.text for act in unworded if act.text is not None}
-            asked = (act for act in spec.acts_of_persons if act.draws and act.template not in pack.tasks)
-            own |= {act.template: act.text for act in asked if act.text is not None}
-            # People on record are shown no prompt, whatever pack words those of their twins.
-            content = digest(canonical_json([{} if spec.interaction.recorded else dict(pack.contents), own]))
-            # A wording is named by the folder of the pack and by the texts that acts bring along.
-            name = "+".join([PurePath(spec.pack).name, *sorted(own)])
-            wording = None if _is_unasked(planned) else f"{name}@{content[:_SHOWN]}"
-            parts = own_parts_code(spec)
+            (content, wording), parts = wording_of(spec, self._context.experiment.resources), own_parts_code(spec)
             self._inputs[key] = Inputs(digest(canonical_json([opinionsim.__version__, content, parts])), wording, parts)
         return self._inputs[key]
 

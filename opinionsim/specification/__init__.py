@@ -58,6 +58,7 @@ from opinionsim.specification._own_parts import (
     require_same_code as require_same_code,
     with_advice as with_advice,
 )
+from opinionsim.specification._prompts import wording_of as wording_of
 from opinionsim.specification._resources import Resources as Resources
 from opinionsim.specification._survey import uses_survey as uses_survey
 from opinionsim.specification._taking_part import taking_part as taking_part

@@ -23,6 +23,7 @@ from opinionsim.documents import (
     validate,
 )
 from opinionsim.errors import SpecError
+from opinionsim.frozen import Frozen
 from opinionsim.measurement import STANCE
 from opinionsim.redaction import kept
 from opinionsim.registry import known
@@ -169,6 +170,8 @@ class Experiment:
         All distinct combinations of conditions, in the order of the sweep.
     variants : dict of str to Experiment
         Its variants by label: experiments of the same name whose runs are of the same conditions and blocks.
+    frozen : Frozen or None
+        What was fixed before its runs; None where nothing was, and in variants.
     """
 
     spec: ExperimentSpec
@@ -176,6 +179,7 @@ class Experiment:
     resources: Resources
     cells: tuple[Cell, ...]
     variants: Mapping[str, Experiment] = field(default_factory=dict)
+    frozen: Frozen | None = None
 
     @cached_property
     def runs(self) -> tuple[PlannedRun, ...]:
@@ -201,6 +205,7 @@ class _Manifest(DocumentModel):
     spec: dict[str, Any]
     contents: dict[str, Any] = Field(default_factory=dict)
     environment: dict[str, Any] = Field(default_factory=dict)
+    frozen: Frozen | None = None
 
 
 class _Value(NamedTuple):
@@ -245,14 +250,16 @@ def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides
         raise SpecError(
             f"an experiment is loaded from a path, a name or a mapping; got an object of type {type(source).__name__}"
         )
-    document, resources = _open(source)
+    document, resources, frozen = _open(source)
     document = apply_overrides(document, overrides)
+    if frozen is not None:
+        frozen.require_seed(document.value.get("seed", 0))
     if _is_classic_sweep(document.value):
         raise SpecError(
             f"{document.locate(('model',))}: this is a sweep of a classic model, which opinionsim abm FILE and "
             "opinionsim.sweeps.load_sweep read; agents of a classic model in an experiment need interaction.kind"
         )
-    return _build(document, resources)
+    return replace(_build(document, resources), frozen=frozen)
 
 
 def _is_classic_sweep(data: Mapping[str, Any]) -> bool:
@@ -279,20 +286,22 @@ def require_experiment(value: object) -> None:
         )
 
 
-def _open(source: str | Path | Mapping[str, Any]) -> tuple[Document, Resources]:
-    """A specification and its resources."""
+def _open(source: str | Path | Mapping[str, Any]) -> tuple[Document, Resources, Frozen | None]:
+    """A specification, its resources, and what of it was frozen."""
     if isinstance(source, Mapping):
         document, folder = Document(plain_values(source), name="specification"), Path()
     else:
         path = _find(source)
         document, folder = read_document(path), path.parent
     if "opinionsim_manifest" not in document.value:
-        return document, Resources(folder)
+        return document, Resources(folder), None
     manifest = validate(_Manifest, document)
+    if manifest.frozen is not None:
+        manifest.frozen.require_unedited(document.value, document.locate())
     parts = manifest.environment.get("parts", {})
     require_importable({name: told for name, told in parts.items() if not known(str(told["kind"]), name)})
     contents: Document | dict[str, Any] = document.section("contents") if manifest.contents else {}
-    return document.section("spec"), Resources.from_contents(contents, folder)
+    return document.section("spec"), Resources.from_contents(contents, folder), manifest.frozen
 
 
 def _find(source: str | Path) -> Path:

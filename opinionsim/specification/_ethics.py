@@ -68,6 +68,9 @@ class Consent(DocumentModel):
     """Who reads along."""
     keeping: _Said
     """How long the texts are kept, and where."""
+    publication: _Said | None = None
+    """In what form what people write is published. Where it stands people are asked whether they agree to that too; an
+    archive and a report withhold the words of everybody who was not asked, or does not."""
     contact: _Said
     """Whom to ask."""
     debriefing: _Said

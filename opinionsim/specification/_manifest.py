@@ -47,15 +47,15 @@ def recorded_manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> 
     -------
     dict
         JSON values: ``opinionsim_manifest`` (version 1), ``spec`` as resolved, ``contents`` (prompt packs,
-        personas, topics, messages and networks), and ``environment`` (versions, git state, model
-        identities, code of parts of the user's own,
-        identities of the designs of variants). A file with the manifest can be run like a specification and
-        gives equal tables. It holds the values of ``default_headers`` and ``default_query``; stores and exports have
-        their digests (:func:`opinionsim.redaction.kept`).
+        personas, topics, messages and networks), ``environment`` (versions, git state, model identities, code of parts
+        of the user's own, identities of the designs of variants), and of a frozen experiment ``frozen``: what was
+        frozen, and what differs from it. A file with the manifest can be run like a specification and gives equal
+        tables. It holds the values of ``default_headers`` and ``default_query``; stores and exports have their digests
+        (:func:`opinionsim.redaction.kept`).
     """
     everything = [experiment, *experiment.variants.values()]
     variants = {label: design_id(each) for label, each in experiment.variants.items()}
-    return {
+    found = {
         "opinionsim_manifest": 1,
         "spec": _unswept(experiment),
         "contents": experiment.resources.contents(),
@@ -69,6 +69,9 @@ def recorded_manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> 
             **({"variants": variants} if variants else {}),
         },
     }
+    if experiment.frozen is not None:
+        found["frozen"] = experiment.frozen.against(found).model_dump(mode="json")
+    return found
 
 
 def _unswept(experiment: Experiment) -> dict[str, Any]:

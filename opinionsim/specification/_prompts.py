@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
 from pydantic import Field
 
 from opinionsim.documents import DocumentModel
 from opinionsim.prompts import USUAL, worded
+from opinionsim.streams import canonical_json, digest
+
+if TYPE_CHECKING:
+    from opinionsim.specification._fields import ExperimentSpec
+    from opinionsim.specification._resources import Resources
+
+#: Characters of a wording's digest that are shown.
+_SHOWN = 12
 
 
 class PromptsSpec(DocumentModel):
@@ -22,3 +33,23 @@ def pack_of(prompts: str | PromptsSpec | None, usual: str) -> str:
     """The name of a pack with its wording, where `usual` is the pack if none is named."""
     given = prompts if isinstance(prompts, PromptsSpec) else PromptsSpec(pack=prompts)
     return worded(given.pack or usual, given.variant)
+
+
+def wording_of(spec: ExperimentSpec, resources: Resources) -> tuple[str, str | None]:
+    """Digest of the texts that prompts of a run are made of, and the name of its wording.
+
+    Returns
+    -------
+    (str, str or None)
+        The name is that of the folder of the pack and of the texts that acts bring along, ``@``, and the beginning of
+        the digest; None where there are no prompts, because agents follow an equation or are people on record.
+    """
+    pack = resources.pack(spec.pack)
+    unworded = [act for act in spec.acts if act.template not in pack.tasks]
+    own = {act.name: act.text for act in unworded if act.text is not None}
+    asked = (act for act in spec.acts_of_persons if act.draws and act.template not in pack.tasks)
+    own |= {act.template: act.text for act in asked if act.text is not None}
+    # People on record are shown no prompt, whatever pack words those of their twins.
+    content = digest(canonical_json([{} if spec.interaction.recorded else dict(pack.contents), own]))
+    unasked = spec.model.equation is not None or spec.interaction.recorded
+    return content, None if unasked else f"{'+'.join([PurePath(spec.pack).name, *sorted(own)])}@{content[:_SHOWN]}"

@@ -29,6 +29,8 @@ from opinionsim.topics import Claim, Topic, load_topics, parse_topic
 _Loaded = TypeVar("_Loaded")
 
 _SUFFIXES = (".yaml", ".yml", ".json")
+#: Fields of topics that contents leave out where they say nothing.
+_LEFT_OUT = {"question": "", "licence": "", "pass_on": True}
 #: Key of the package's topics in contents: they are in several files.
 _PACKAGE = "package"
 
@@ -42,23 +44,24 @@ class _Graph(DocumentModel):
     labels: tuple[str | None, ...] | None = None
 
 
-class _Contents(DocumentModel):
-    """All resources by content; the key is the reference as the specification spells it."""
-
-    personas: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    topics: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
-    prompts: dict[str, dict[str, str]] = Field(default_factory=dict)
-    messages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    networks: dict[str, _Graph] = Field(default_factory=dict)
-    surveys: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
-
-
 class _Messages(DocumentModel):
     """A file of messages."""
 
     messages: tuple[str, ...] = Field(min_length=1)
     source: str = ""
     licence: str = ""
+    pass_on: bool = True
+
+
+class _Contents(DocumentModel):
+    """All resources by content; the key is the reference as the specification spells it."""
+
+    personas: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    topics: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
+    prompts: dict[str, dict[str, str]] = Field(default_factory=dict)
+    messages: dict[str, _Messages] = Field(default_factory=dict)
+    networks: dict[str, _Graph] = Field(default_factory=dict)
+    surveys: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
 
 
 class Resources:
@@ -78,7 +81,7 @@ class Resources:
         self._topic_files: dict[str, dict[str, Topic]] = {}
         self._used_topics: dict[str, dict[str, Topic]] = {}
         self._packs: dict[str, PromptPack] = {}
-        self._messages: dict[str, tuple[str, ...]] = {}
+        self._messages: dict[str, _Messages] = {}
         self._networks: dict[str, Network] = {}
         self._surveys: dict[tuple[str, str], Survey] = {}
         self._candidates: dict[str, PersonaSet] = {}
@@ -126,7 +129,7 @@ class Resources:
                 for reference, found in self._used_topics.items()
             },
             "prompts": {reference: dict(pack.contents) for reference, pack in self._packs.items()},
-            "messages": {reference: list(found) for reference, found in self._messages.items()},
+            "messages": {reference: found.model_dump(mode="json") for reference, found in self._messages.items()},
             "networks": {reference: _network_content(network) for reference, network in self._networks.items()},
             "surveys": self._survey_contents(),
         }
@@ -340,23 +343,23 @@ class Resources:
         SpecError
             If the file is missing or unreadable, or holds no message.
         """
-        return given if not isinstance(given, str) else _once(self._messages, given, self._find_messages)
+        return given if not isinstance(given, str) else _once(self._messages, given, self._find_messages).messages
 
-    def _find_messages(self, reference: str) -> tuple[str, ...]:
+    def _find_messages(self, reference: str) -> _Messages:
         if reference in self._pinned.messages:
             return self._pinned.messages[reference]
         path = self._path(reference)
         if path.suffix in _SUFFIXES:
             document = read_document(path)
-            found = validate(_Messages, document).messages
-            for position, text in enumerate(found):
+            found = validate(_Messages, document)
+            for position, text in enumerate(found.messages):
                 if not text.strip():
                     raise document.error(("messages", position), "must not be blank")
             return found
         messages = tuple(line.strip() for line in read_text(path).splitlines() if line.strip())
         if not messages:
             raise SpecError(f"{path}: holds no message; one a line is expected")
-        return messages
+        return _Messages(messages=messages)
 
     def network(self, reference: str) -> Network:
         """The network in a file, on the agents that it names.
@@ -407,7 +410,7 @@ def _personas_content(found: PersonaSet) -> dict[str, Any]:
 
 
 def _topic_content(topic: Topic) -> dict[str, Any]:
-    return {name: value for name, value in asdict(topic).items() if value or name != "question"}
+    return {name: value for name, value in asdict(topic).items() if _LEFT_OUT.get(name) != value}
 
 
 def _network_content(network: Network) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from opinionsim.store._schema import TABLES, schema_version
 _T = TypeVar("_T")
 
 #: Version of the schema, raised whenever a table changes.
-VERSION = 8
+VERSION = 9
 
 #: Waits between attempts at a transaction, seconds: doubling from the first to the longest.
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 2.0

@@ -22,7 +22,7 @@ from opinionsim.store import _schema
 from opinionsim.store._counts import require_whole
 from opinionsim.store._journal import texts_of, with_texts
 from opinionsim.store._measured import instruments
-from opinionsim.store._queries import cells, texts
+from opinionsim.store._queries import cells, seats, texts
 from opinionsim.store._rows import DesignRow, ExperimentRun, InstrumentRow
 
 _FILE = Path(__file__).with_name("columns.toml")
@@ -103,7 +103,9 @@ def runs(rows: _Rows) -> pd.DataFrame:
 def agents(rows: _Rows) -> pd.DataFrame:
     """One row an agent of a run."""
     found = rows.of(_schema.agents)
-    records = [tuple(getattr(row, name) for name in COLUMNS["agents"]) for row in found]
+    consenting = {(row.run_id, row.agent) for row in seats(rows.connection) if row.publishes}
+    fields = [name for name in COLUMNS["agents"] if name != "publishes"]
+    records = [(*(getattr(row, name) for name in fields), (row.run_id, row.agent) in consenting) for row in found]
     personas = _read_column(_schema.agents, found, "persona")
     persona = _spread(personas, COLUMNS["agents"], "persona.")
     return _frame("agents", [*zip(*records, strict=True)], persona, ["run_id", "agent"])

@@ -104,6 +104,10 @@ class Results:
         Numbers of all designs of the experiment.
     under_way : int
         Runs that were being carried out when the results were loaded.
+    design_row : DesignRow
+        The design as the store keeps it.
+    withheld : tuple of str
+        A sentence for each thing that is left out of what is shown; empty for results as they were loaded.
 
     Notes
     -----
@@ -113,13 +117,41 @@ class Results:
     tuple of turn numbers (int) and names of external messages (str).
     """
 
-    def __init__(self, url: str, design: DesignRow, designs: tuple[int, ...] = (), under_way: int = 0) -> None:
+    def __init__(
+        self,
+        url: str,
+        design: DesignRow,
+        designs: tuple[int, ...] = (),
+        under_way: int = 0,
+        frames: Mapping[str, pd.DataFrame] | None = None,
+    ) -> None:
         self.url = url
         self.design = design.design
         self.designs = designs or (design.design,)
         self.under_way = under_way
+        self.withheld: tuple[str, ...] = ()
         self._design = design
-        self._frames: dict[str, pd.DataFrame] = {}
+        # Frames that are given are not read.
+        self._frames: dict[str, pd.DataFrame] = dict(frames or {})
+
+    @classmethod
+    def of_frames(cls, design: DesignRow, frames: Mapping[str, pd.DataFrame], answered: Mapping[str, Any]) -> Results:
+        """Results made of frames alone: what is in none of them is not there.
+
+        Parameters
+        ----------
+        design : DesignRow
+            Their design.
+        frames : mapping of str to DataFrame
+            Frames by name, as the properties return them.
+        answered : mapping
+            As :attr:`answered` returns it.
+        """
+        found = cls("", design, frames={"acts": frames.get("turns"), **frames})
+        found.__dict__["answered"] = dict(answered)
+        if "points" in frames:
+            found.__dict__["points"] = frames["points"]
+        return found
 
     def __repr__(self) -> str:
         more = f", {self.under_way} of its runs under way" if self.under_way else ""
@@ -139,6 +171,15 @@ class Results:
     def manifest(self) -> dict[str, Any]:
         """The manifest."""
         return dict(self._design.manifest)
+
+    @property
+    def design_row(self) -> DesignRow:
+        """The design as the store keeps it."""
+        return self._design
+
+    def shown(self, run_id: str, value: Any) -> Any:
+        """A text of a run, or JSON values with its turns, as it is shown to others: here as it is."""
+        return value
 
     @property
     def swept(self) -> bool:
@@ -174,6 +215,15 @@ class Results:
     def calls(self) -> pd.DataFrame:
         """One row a call: a reply of a model; key ``run_id, turn, part, attempt``. Its prompt: :meth:`prompt`."""
         return self._frame("calls")
+
+    @property
+    def entries(self) -> pd.DataFrame:
+        """What elections are held again from: calls, answers of persons, and opinions that a schedule awaited.
+
+        Key and columns are those of `calls`, without the texts: ``reply`` has the number of an awaited opinion alone.
+        """
+        found = self._frame("entries")[["run_id", "turn", "part", "attempt", "verdict", "reply"]]
+        return found.assign(reply=found["reply"].where(found["part"].str.startswith("rating."), ""))
 
     @cached_property
     def selections(self) -> pd.DataFrame:
@@ -260,7 +310,21 @@ class Results:
                 raise StoreError(f"run {run} is not a row of runs; valid: 0 to {len(self.runs) - 1}")
             run = str(self.runs["run_id"].iloc[run])
         with open_store(self.url, write=False) as store:
-            return store.prompt(run, turn, part, attempt)
+            found = store.prompt(run, turn, part, attempt)
+        return [ChatMessage(each.role, self._prompted(each.content)) for each in found]
+
+    def prompts(self) -> Iterator[tuple[str, str, str, str]]:
+        """All literal prompts of calls, each once, as a chain.
+
+        Yields
+        ------
+        tuple of str
+            Identity of the prompt (``prompt_hash`` of calls); identity of the prompt that is all of it but its last
+            message, empty for none; role and text of that message.
+        """
+        with open_store(self.url, write=False) as store:
+            for link in store.prompt_links(self.calls["prompt_hash"].unique()):
+                yield link.prompt_id, link.before, link.role, self._prompted(link.text)
 
     @property
     def run_ids(self) -> tuple[str, ...]:
@@ -278,11 +342,20 @@ class Results:
     def _frame(self, name: str) -> pd.DataFrame:
         return self._read(name)[0]
 
+    def _prompted(self, text: str) -> str:
+        """A message of a prompt as it is shown to others: here as it is."""
+        return text
+
+    def _passed_on(self, name: str, frame: pd.DataFrame) -> pd.DataFrame:
+        """A frame that was read as it is shown to others: here as it is."""
+        return frame
+
     def _read(self, *names: str) -> list[pd.DataFrame]:
         """Frames by name; those not read before are read in one state of the store."""
         if new := [name for name in names if name not in self._frames]:
             from opinionsim.store._frames import read_frames
 
             with open_store(self.url, write=False) as store, store.reading() as connection:
-                self._frames.update(read_frames(connection, self._design, None if self.under_way else new))
+                found = read_frames(connection, self._design, None if self.under_way else new)
+                self._frames.update({name: self._passed_on(name, frame) for name, frame in found.items()})
         return [self._frames[name] for name in names]

@@ -495,6 +495,8 @@ class SeatRow:
         Hash of the code by which the person can withdraw.
     trial : bool
         Whether it is the owner, who only tries.
+    publishes : bool
+        Whether the person has consented that what it writes is published.
     wants : tuple of str
         What the person wanted out of turn, in order; signal turns take it up.
     """
@@ -508,6 +510,7 @@ class SeatRow:
     consented_at: float | None = None
     withdrawal: str | None = None
     trial: bool = False
+    publishes: bool = False
     wants: tuple[str, ...] = ()
 
 

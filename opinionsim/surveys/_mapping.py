@@ -94,6 +94,8 @@ class SurveyMapping(DocumentModel):
     """Where the data come from."""
     licence: str = ""
     """Terms of use of the data."""
+    pass_on: bool = False
+    """Whether these terms let others have the data. If not, reports and archives withhold respondents."""
     weight: str | None = Field(None, min_length=1)
     """Column of the weights; null for a survey without weights."""
     columns: tuple[SurveyColumn, ...] = Field(min_length=1)

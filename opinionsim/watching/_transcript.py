@@ -110,7 +110,9 @@ def _told(
         if shifts is not None:
             shown = [number for number in shown if lines.changes.get(number)]
             shown = sorted(shown, key=lambda number: -abs(lines.changes[number] or 0.0))[:shifts]
-        return {**about, "instrument_id": one.cell.instrument_id}, agents, lines.told(shown)
+        agents = [replace(each, name=results.shown(one.run_id, each.name)) for each in agents]
+        told = results.shown(one.run_id, lines.told(shown))
+        return {**results.shown(one.run_id, about), "instrument_id": one.cell.instrument_id}, agents, told
 
 
 #: What JSON says of a run.

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from opinionsim import watching
 from opinionsim.errors import SpecError, packages
+from opinionsim.report import put_page
 from opinionsim.store import StoreReader
 
 #: Most bytes of a file before something is left out.
 MOST_BYTES = 20_000_000
 _STATIC = Path(__file__).parent / "static"
-#: How a page begins.
-_DOCTYPE = b"<!doctype html>"
 #: The module that draws the page; it loads the others.
 _ENTRY = "view.js"
 #: What the file may load: nothing from anywhere.
@@ -53,19 +50,14 @@ def export(reader: StoreReader, run_id: str, path: Path, row: int | None = None)
         If the file cannot be written or is there and no page, or the extra ``web`` is missing.
     """
     packages("opinionsim view --export", "web", "starlette", kind=SpecError)
-    part = path.parent / f".{path.name}.{os.getpid()}"
-    try:
-        if path.exists() and not path.read_bytes().startswith(_DOCTYPE):
-            raise SpecError(f"{path} is there already, and no page of this kind; give another name")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        record = {**watching.whole_run(reader, run_id, MOST_BYTES, row), "exported_at": datetime.now(UTC).isoformat()}
-        part.write_text(_page(record), encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        raise SpecError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            part.unlink()
+    record: dict[str, Any] = {}
+
+    def page() -> str:
+        at = datetime.now(UTC).isoformat()
+        record.update(watching.whole_run(reader, run_id, MOST_BYTES, row), exported_at=at)
+        return _page(record)
+
+    put_page(path, page)
     return list(record["left_out"])
 
 

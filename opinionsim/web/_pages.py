@@ -125,7 +125,8 @@ def consent(room: Room, request: Request) -> Response:
         return page("To take part you must be old enough, and agree; otherwise simply close this page.")
     if any(given.get(f"check-{place}") != check.right for place, check in enumerate(text.comprehension)):
         return page("Not all questions on the text were answered rightly; please read it again.")
-    code = room.consent(run_id, request.state.visitor.seats[run_id], text.hash)
+    publishes = bool(text.publication) and given.get("publish") == "yes"
+    code = room.consent(run_id, request.state.visitor.seats[run_id], text.hash, publishes=publishes)
     return room.page("consented.html", run_id=run_id, title="Your private code", code=code)
 
 

@@ -185,8 +185,17 @@ class Room:
         """Whether the person at a seat has still to be asked for its consent; an owner who tries alone has not."""
         return any(row.agent == agent and not row.trial and row.consented_at is None for row in self._joined(run_id))
 
-    def consent(self, run_id: str, agent: int, text_hash: str) -> str:
+    def consent(self, run_id: str, agent: int, text_hash: str, *, publishes: bool = False) -> str:
         """Keep that the person at a seat consents to a text; returns the code by which it can withdraw.
+
+        Parameters
+        ----------
+        run_id, agent : str, int
+            The seat.
+        text_hash : str
+            Hash of the text.
+        publishes : bool
+            Whether it also consents that what it writes is published.
 
         Raises
         ------
@@ -197,7 +206,8 @@ class Room:
             raise StoreError("You are not asked for your consent (any more); a code is shown once, and not kept.")
         row = next(each for each in self._joined(run_id) if each.agent == agent)
         code = new_code()
-        self.store.save_seat(replace(row, consent=text_hash, consented_at=time.time(), withdrawal=hashed(code)))
+        given = {"consent": text_hash, "consented_at": time.time(), "publishes": publishes}
+        self.store.save_seat(replace(row, **given, withdrawal=hashed(code)))
         self._begin_if_taken(run_id)
         return "-".join(code[place : place + 4] for place in range(0, len(code), 4))
 

@@ -14,7 +14,7 @@ import typer
 
 import opinionsim as osim
 from opinionsim.cli import app
-from opinionsim.cli._export import write_export
+from opinionsim.report import write_export
 from opinionsim.metrics import run_metrics
 from opinionsim.planning import plan, preview
 from opinionsim.specification import json_schema, load_experiment

@@ -1,0 +1,198 @@
+"""An archive of a study: everything that a reader needs to check it, in one folder, with checksums."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from opinionsim.report._describing import PARTS, bibtex, crate, filled, odd
+from opinionsim.report._frames import FileKind, new_folder, write_frames, write_json
+from opinionsim.report._released import released
+from opinionsim.spreadsheets import write_csv
+
+if TYPE_CHECKING:
+    from opinionsim.analysis import Table
+    from opinionsim.report._study import Study
+    from opinionsim.store import Results
+
+#: The list of checksums, and the file with its own.
+SUMS, SUM = "SHA256SUMS", "SHA256SUMS.sha256"
+#: Version of the layout of archives.
+LAYOUT = 1
+
+
+def write_archive(results: Results, path: str | Path, *, anonymous: bool = False, kind: FileKind = "csv") -> list[Path]:
+    """Write the archive of an experiment: all of it, or on failure nothing.
+
+    What may not be passed on gives way to checksums in every file (:func:`opinionsim.report.released`).
+
+    Parameters
+    ----------
+    results : Results
+        One experiment.
+    path : str or Path
+        A new or empty folder, or one with only an earlier archive, which is replaced.
+    anonymous : bool
+        Whether it is for blind review: without state of a repository, paths, addresses of servers, and the number of
+        the protocol of an ethics board.
+    kind : FileKind
+        Kind of file that frames are written as.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+
+    Raises
+    ------
+    SpecError
+        If the folder holds anything else, a package is missing, or there is nothing to tabulate.
+    StoreError
+        If the store cannot be read.
+    OSError
+        If the folder cannot be written.
+    """
+    from opinionsim.report._page import write_page
+    from opinionsim.report._study import study
+
+    folder = Path(path)
+    with new_folder(folder, [name.rstrip("/") for name in PARTS], kind) as place:
+        told = study(released(results, anonymous=anonymous))
+        shown = told.results
+        for name in PARTS:
+            if name.endswith("/"):
+                (place / name).mkdir()
+        empty = write_frames(shown, place / "frames", kind)
+        tables = [_write_table(table, place / "tables", number) for number, table in enumerate(told.tables, 1)]
+        _write_figures(told, place / "figures")
+        write_page(shown, place / "report.html")
+        if not shown.swept:
+            _write_texts(shown, place)
+        (place / "specification.yaml").write_text(_yaml(shown.spec), "utf-8")
+        write_json(shown.manifest, place / "manifest.json")
+        write_json(_about(shown, tables, empty, anonymous=anonymous), place / "archive.json")
+        _write(place / "odd.md", odd(told))
+        _write(place / "references.bib", bibtex(shown))
+        _write(place / "rebuild.py", filled("rebuild.py.j2", main=_main(told.tables, tables)))
+        _write(place / "README.md", filled("readme.md", study=told, parts=PARTS, anonymous=anonymous))
+        listed = [(name, (place / name).stat().st_size) for name in files_of(place)]
+        day = datetime.now(UTC).date().isoformat()
+        write_json(crate(told, listed, day), place / "ro-crate-metadata.json")
+        sums = "".join(f"{checksum(place / name)}  {name}\n" for name in files_of(place))
+        (place / SUMS).write_bytes(sums.encode())
+        (place / SUM).write_bytes(f"{checksum(place / SUMS)}  {SUMS}\n".encode())
+        written = files_of(place)
+    return [folder / name for name in written]
+
+
+def files_of(folder: Path) -> list[str]:
+    """Paths of all files below a folder, with slashes, in order."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def checksum(path: Path) -> str:
+    """The SHA-256 of a file, 64 hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_bytes(text.encode("utf-8", "backslashreplace"))
+
+
+def _yaml(value: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(json.loads(json.dumps(value)), sort_keys=False, allow_unicode=True, width=120)
+
+
+def forms(table: Table) -> dict[str, str]:
+    """A table in every form that archives have, by suffix."""
+    return {"csv": str(write_csv(table.frame)), "txt": table.to_text(), "tex": table.to_latex()}
+
+
+def _write_table(table: Table, folder: Path, number: int) -> dict[str, str]:
+    """Write a table in all its forms; returns what the archive says of it."""
+    name = f"{number}-{table.name or 'opinions'}"
+    for suffix, text in forms(table).items():
+        _write(folder / f"{name}.{suffix}", text)
+    return {"file": name, "title": table.title}
+
+
+def _write_figures(told: Study, folder: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    for each in told.figures:
+        drawn = each.draw()
+        figure = getattr(drawn, "figure", drawn)
+        figure.savefig(folder / f"{each.name}.pdf", metadata={"CreationDate": None}, bbox_inches="tight")
+        plt.close(figure)
+
+
+def _write_texts(results: Results, place: Path) -> None:
+    """Write prompts, the packs they were made from, and transcripts."""
+    from opinionsim.watching import transcript
+
+    names = ("prompt", "before", "role", "text")
+    lines = (json.dumps(dict(zip(names, each, strict=True)), ensure_ascii=False) for each in sorted(results.prompts()))
+    _write(place / "prompts" / "prompts.jsonl", "".join(f"{line}\n" for line in lines))
+    for pack, contents in results.manifest.get("contents", {}).get("prompts", {}).items():
+        for name, text in contents.items():
+            target = place / "prompts" / "packs" / _plain(pack) / Path(*map(_plain, name.split("/")))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _write(target, text)
+    for row, run_id in enumerate(results.runs["run_id"]):
+        if not (target := place / "transcripts" / f"{run_id}.txt").exists():
+            _write(target, transcript(results, row) + "\n")
+
+
+def _plain(name: str) -> str:
+    """A name of a file or folder that stays where it is put."""
+    return "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in name).lstrip(".") or "_"
+
+
+def _about(
+    results: Results,
+    tables: list[dict[str, str]],
+    empty: Mapping[str, list[str]],
+    *,
+    anonymous: bool,
+) -> dict[str, Any]:
+    """What verification needs beside the frames."""
+    row = results.design_row
+    return {
+        "opinionsim_archive": LAYOUT,
+        "opinionsim": results.manifest.get("environment", {}).get("opinionsim", ""),
+        "anonymous": anonymous,
+        "withheld": list(results.withheld),
+        "tables": tables,
+        "empty": dict(empty),
+        "answered": results.answered,
+        "design": {
+            "experiment_id": row.experiment_id,
+            "name": row.name,
+            "design_id": row.design_id,
+            "design": row.design,
+            "runs": [asdict(run) for run in row.runs],
+        },
+    }
+
+
+def _main(made: Sequence[Table], told: Sequence[Mapping[str, str]]) -> dict[str, Any] | None:
+    """What the script that makes the main table again has to know: None where no table is of its form."""
+    for table, each in zip(made, told, strict=True):
+        columns = list(map(str, table.frame.columns))
+        if not table.name and {"kind", "bias", "diversity", "ddof", "n_runs"} <= set(columns):
+            kind, ddof = str(table.frame["kind"].iloc[0]), int(table.frame["ddof"].iloc[0])
+            return {
+                "table": f"tables/{each['file']}.csv",
+                "kind": kind,
+                "ddof": ddof,
+                "axes": columns[: columns.index("kind")],
+            }
+    return None

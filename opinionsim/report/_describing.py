@@ -1,0 +1,189 @@
+"""What an archive says of itself: an ODD document, references, and metadata that repositories read."""
+
+from __future__ import annotations
+
+import json
+import mimetypes
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from opinionsim.classic import MODELS
+from opinionsim.registry import described, find, is_path
+from opinionsim.report._templates import templates
+from opinionsim.specification import json_schema
+
+if TYPE_CHECKING:
+    from opinionsim.report._study import Study
+    from opinionsim.store import Results
+
+#: Authors, year in parentheses, title, and the rest, as sources are written.
+_SOURCE = re.compile(r"(?P<authors>[^():]{2,400}?)\s*\((?P<year>\d{4})\w?\)\.\s+(?P<title>.{2,300}?)\.\s+(?P<rest>.*)")
+_DOI = re.compile(r"doi:\s*(10\.\d{4,9}/\S+?)\.?(?=\s|$)")
+#: Between two authors with initials, and between two family names alone.
+_INITIALS, _NAMES = re.compile(r"(?<=\.),\s+|\s+(?:and|&)\s+|;\s+"), re.compile(r",\s+|\s+(?:and|&)\s+")
+#: What BibTeX reads as commands.
+_BIBTEX = {ord(sign): f"\\{sign}" for sign in "&%$#_{}"} | {
+    ord("\\"): r"\textbackslash{}",
+    ord("~"): r"\textasciitilde{}",
+}
+#: Parts that a specification names and the registry knows, and where their names stand.
+_PARTS = {"interaction": ("interaction", "kind"), "memory": ("cognition", "memory")}
+#: The parts of an archive, folders with a slash behind them, and what they are.
+PARTS: Mapping[str, str] = {
+    "README.md": "What this archive is, and how to check it",
+    "report.html": "The study on one page: open it in a browser",
+    "odd.md": "Description of the model in the ODD protocol, filled from the specification",
+    "references.bib": "Models, data and software used, as BibTeX",
+    "specification.yaml": "The experiment as it was specified, with all defaults",
+    "manifest.json": "The experiment by content, which `opinionsim run` carries out again",
+    "archive.json": "What `opinionsim verify` needs: the runs of the design, and how tables were made",
+    "prompts/": "Every literal prompt once (`prompts.jsonl`), and the templates they were made from (`packs`)",
+    "transcripts/": "Every run as text: who said what, after reading what",
+    "frames/": "The data, and their dictionary (`codebook.csv`)",
+    "tables/": "Every table: unrounded (`.csv`), to read (`.txt`), for LaTeX (`.tex`)",
+    "figures/": "Every figure as PDF",
+    "rebuild.py": "Makes the main table again from the frames with pandas alone",
+    "ro-crate-metadata.json": "What all of this is, for repositories and machines (RO-Crate 1.1)",
+    "SHA256SUMS": "Checksum of every file, as `sha256sum --check` reads them",
+    "SHA256SUMS.sha256": "Checksum of that list: one line that stands for the whole archive",
+}
+
+
+def filled(name: str, **values: Any) -> str:
+    """A template of an archive with its values; one that is missing is an error."""
+    environment = templates()
+    environment.filters["cell"] = lambda value: " ".join(str(value).split()).replace("|", r"\|")
+    environment.filters["bib"] = lambda text: " ".join(text.split()).translate(_BIBTEX)
+    return environment.get_template(name).render(**values)
+
+
+class Source(NamedTuple):
+    """Something that a study used: its name, where it comes from, and its licence."""
+
+    name: str
+    source: str
+    licence: str = ""
+
+
+def sources(results: Results) -> Iterator[Source]:
+    """The models and data that a study used, each with its sources."""
+    yield from dict.fromkeys(_stated(results.manifest))
+    played = results.points if results.swept else results.agents[results.agents["evidence"] == "equation"]
+    for name in played["model"].drop_duplicates():
+        if model := MODELS.get(str(name)):
+            yield from (Source(model.title, each) for each in model.source)
+    if not results.swept:
+        for name in results.agents.loc[results.agents["evidence"] == "model", "model"].drop_duplicates():
+            answered = ", ".join(results.answered.get(name, []))
+            yield Source(name, f"Language model{answered and f', which answered as {answered}'}")
+        for name in results.opinions["classifier"].dropna().unique():
+            yield Source(name, "Classifier of opinionsim, by which texts were coded")
+
+
+def _stated(value: Any, key: str = "") -> Iterator[Source]:
+    """What JSON values state a source of."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get("source"), str) and value["source"]:
+            yield Source(str(value.get("name") or key), " ".join(value["source"].split()), value.get("licence", ""))
+        for name, each in value.items():
+            yield from _stated(each, str(name))
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _stated(each, key)
+
+
+def bibtex(results: Results) -> str:
+    """The models, data and software of a study as BibTeX."""
+    references: dict[str, dict[str, str]] = {}
+    for each in sources(results):
+        stem = re.sub(r"[^a-z0-9]+", "-", each.name.lower()).strip("-") or "source"
+        key = next(key for n in range(1, 1000) if (key := stem if n == 1 else f"{stem}-{n}") not in references)
+        found = _SOURCE.match(each.source)
+        told = found.groupdict() if found else {"authors": "", "year": "", "title": each.name, "rest": each.source}
+        between = _INITIALS if "." in told["authors"] else _NAMES
+        rest = _DOI.sub("", told["rest"]).strip(" .")
+        references[key] = {
+            **told,
+            "authors": " and ".join(filter(None, between.split(told["authors"]))),
+            "doi": "".join(_DOI.findall(each.source)[:1]),
+            "note": f"{rest}. Licence: {each.licence}" if each.licence else rest,
+        }
+    version = results.manifest.get("environment", {}).get("opinionsim", "")
+    return filled("references.bib", references=references, version=version)
+
+
+def odd(study: Study) -> str:
+    """The ODD document of a study (overview, design concepts, details; Grimm et al. 2020)."""
+    results = study.results
+    models = results.points["model"] if results.swept else results.agents["model"]
+    return filled(
+        "odd.md",
+        study=study,
+        results=results,
+        runs=None if results.swept else results.runs.drop_duplicates("run_id"),
+        parts=list(_parts(results.spec)),
+        models=[MODELS[name] for name in models.drop_duplicates() if name in MODELS],
+        fields=list(_fields(results.spec, json_schema())),
+        sources=list(sources(results)),
+    )
+
+
+def _parts(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The parts that a specification names, each with what its documentation says."""
+    for kind, (section, field) in _PARTS.items():
+        value = spec.get(section, {}).get(field)
+        name = value.get("name") if isinstance(value, Mapping) else value
+        if isinstance(name, str) and not is_path(name):
+            yield f"{kind} {name}", " ".join(filter(None, described(find(kind, name).target)[:2]))
+
+
+def _fields(value: Any, schema: Mapping[str, Any], path: str = "", told: str = "") -> Iterator[tuple[str, str, str]]:
+    """Path, value and meaning of each field of a specification that says something."""
+    own = [schema, *schema.get("anyOf", ())]
+    known = [schema["$defs"].get(str(each.get("$ref", "")).rpartition("/")[2], each) for each in own]
+    fields = {name: each for one in known for name, each in one.get("properties", {}).items()}
+    if isinstance(value, Mapping) and fields:
+        for name, each in value.items():
+            within = {**fields.get(name, {}), "$defs": schema["$defs"]}
+            yield from _fields(each, within, f"{path}.{name}".lstrip("."), within.get("description", ""))
+    elif value not in (None, "", [], {}):
+        yield path, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), told
+
+
+def crate(study: Study, files: Iterable[tuple[str, int]], published: str) -> dict[str, Any]:
+    """The metadata of an archive as RO-Crate 1.1.
+
+    Parameters
+    ----------
+    study : Study
+        What the archive is of.
+    files : iterable of (str, int)
+        Path of each file, with slashes, and its size in bytes.
+    published : str
+        Day on which it was made, as YYYY-MM-DD.
+    """
+    listed = [
+        {
+            "@id": name,
+            "@type": "File",
+            "name": name,
+            "description": PARTS.get(name) or PARTS[f"{name.partition('/')[0]}/"],
+            "contentSize": str(size),
+            "encodingFormat": mimetypes.guess_type(name)[0] or "text/plain",
+        }
+        for name, size in files
+    ]
+    root = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": study.title,
+        "description": study.question or f"An experiment carried out with opinionsim: {study.results.name}.",
+        "datePublished": published,
+        "license": "To be stated by whoever publishes it; licences of the data used stand in references.bib.",
+        "hasPart": [{"@id": each["@id"]} for each in listed],
+    }
+    about = {"@id": "./"}
+    descriptor = {"@id": "ro-crate-metadata.json", "@type": "CreativeWork", "about": about}
+    conforms = {"conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"}}
+    return {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": [descriptor | conforms, root, *listed]}

@@ -1,0 +1,211 @@
+"""All frames of an experiment as plain files, and read back from them."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from opinionsim.errors import SpecError
+from opinionsim.spreadsheets import read_csv, texts_changed, write_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from opinionsim.store import Results
+
+_FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics")
+_POINTS, _ENTRIES = "points", "entries"
+_MANIFEST, CODEBOOK = "manifest.json", "codebook.csv"
+
+
+#: Kind of file that frames are exported to.
+FileKind = Literal["csv", "parquet"]
+#: In the order of writing: a folder with a manifest is complete.
+_NAMES = (
+    *(f"{name}.{kind}" for kind in get_args(FileKind) for name in (*_FRAMES, _POINTS, _ENTRIES)),
+    CODEBOOK,
+    _MANIFEST,
+)
+
+
+def write_export(results: Results, folder: Path, kind: FileKind = "csv") -> list[Path]:
+    r"""Write every frame as CSV or Parquet, their codebook, and the manifest as JSON; on failure none of them.
+
+    Columns have names that R takes unquoted (:func:`opinionsim.store.plain_names`); the codebook has both names.
+    Characters that no such file can hold (half a surrogate pair, NUL) are written as ``\udXXX`` and ``\x00``. In
+    CSV, texts that a spreadsheet would run get an apostrophe; :func:`opinionsim.spreadsheets.read_csv` takes it away.
+
+    Parameters
+    ----------
+    results : Results
+        One experiment.
+    kind : FileKind
+        Kind of file.
+    folder : Path
+        A new or empty folder, or one with only an earlier export, which is replaced.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+
+    Raises
+    ------
+    SpecError
+        If the folder holds anything else, or a package is missing.
+    OSError
+        If it cannot be written.
+    """
+    with new_folder(folder, _NAMES, kind) as scratch:
+        write_frames(results, scratch, kind)
+        write_json(results.manifest, scratch / _MANIFEST)
+        written = [name for name in _NAMES if (scratch / name).exists()]
+    return [folder / name for name in written]
+
+
+@contextmanager
+def new_folder(folder: Path, names: Collection[str], kind: FileKind = "csv") -> Iterator[Path]:
+    """A folder to write into, whose files replace those of `folder` once all of them are written.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they are to be in the end: new, empty, or with nothing but files and folders of these names.
+    names : collection of str
+        Names of the files and folders that may be written.
+    kind : FileKind
+        Kind of file that frames are to have.
+
+    Raises
+    ------
+    SpecError
+        If the folder holds anything else, or a package is missing.
+    OSError
+        If it cannot be written.
+    """
+    if kind == "parquet" and find_spec("pyarrow") is None:
+        raise SpecError("Parquet files need pyarrow: pip install 'opinionsim[parquet]'")
+    if folder.exists() and not folder.is_dir():
+        raise SpecError(f"{folder} is a file; give a folder to export to")
+    if folder.is_dir():
+        strangers = sorted(path.name for path in folder.iterdir() if path.name not in names)
+        if strangers:
+            raise SpecError(f"{folder} holds {strangers[0]!r}, which no export wrote; give a new or empty folder")
+    place = folder.absolute()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    # Beside the folder, thus on the same file system: finished files are moved into it once all are written.
+    with (
+        tempfile.TemporaryDirectory(prefix=f".{place.name}-", dir=place.parent) as scratch,
+        tempfile.TemporaryDirectory(prefix=f".{place.name}-", dir=place.parent) as earlier,
+    ):
+        yield Path(scratch)
+        place.mkdir(exist_ok=True)
+        for path in place.iterdir():
+            path.replace(Path(earlier) / path.name)
+        for name in names:
+            if (made := Path(scratch) / name).exists():
+                made.replace(place / name)
+
+
+def write_json(value: Any, target: Path) -> None:
+    """Write JSON values for people to read; half a surrogate pair is written as its escape."""
+    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    target.write_bytes(text.encode("utf-8", "backslashreplace"))
+
+
+def write_frames(results: Results, folder: Path, kind: FileKind = "csv") -> dict[str, list[str]]:
+    """Write every frame and their codebook into a folder.
+
+    Returns
+    -------
+    dict of str to list of str
+        By frame, the columns in which an empty text is a text; in all others it stands for a missing one.
+    """
+    from opinionsim.store import codebook, plain_names
+
+    # A classic sweep has one frame, other experiments all the others.
+    names = (_POINTS,) if results.swept else (*_FRAMES, *([_ENTRIES] if any(results.interactions.values()) else []))
+    frames = {name: getattr(results, name) for name in names}
+    write_csv(texts_changed(codebook(frames), _escaped), folder / CODEBOOK)
+    empty = {}
+    for name, frame in frames.items():
+        empty[name] = [str(column) for column in frame.columns if _holds_empty(frame[column])]
+        if name == "turns":
+            frame = frame.assign(reads=[json.dumps(list(reads)) for reads in frame["reads"]])
+        plain = texts_changed(frame.rename(columns=plain_names(map(str, frame.columns))), _escaped)
+        if kind == "csv":
+            write_csv(plain, folder / f"{name}.csv")
+        else:
+            plain.to_parquet(folder / f"{name}.parquet", index=False, engine="pyarrow")
+    return empty
+
+
+def _holds_empty(values: pd.Series) -> bool:
+    return values.dtype.kind not in "biuf" and bool((values == "").any())
+
+
+def read_frames(folder: Path, empty: Mapping[str, Collection[str]]) -> dict[str, pd.DataFrame]:
+    """The frames that :func:`write_frames` wrote, as they were.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they are.
+    empty : mapping of str to collection of str
+        What writing them returned.
+
+    Raises
+    ------
+    SpecError
+        If a file is missing or is not what was written.
+    """
+    import pandas as pd
+
+    book = read_csv(folder / CODEBOOK, dtype=str, keep_default_na=False)
+    found = {}
+    for name, columns in book.groupby("frame", sort=False):
+        path = next((path for kind in get_args(FileKind) if (path := folder / f"{name}.{kind}").is_file()), None)
+        try:
+            if path is None:
+                raise ValueError("it is missing")
+            csv = path.suffix == ".csv"
+            frame = read_csv(path, dtype=str, keep_default_na=False) if csv else pd.read_parquet(path)
+            own = columns.set_index("column")[["name", "type"]]
+            frame = pd.DataFrame({told["name"]: _typed(frame[column], told["type"]) for column, told in own.iterrows()})
+            blank = [each for each in empty.get(str(name), ()) if each in frame]
+            frame[blank] = frame[blank].fillna("")
+            if name == "turns":
+                frame["reads"] = [tuple(json.loads(reads)) for reads in frame["reads"]]
+        except (OSError, ValueError, KeyError) as error:
+            raise SpecError(f"the frame {name} cannot be read: {error}") from None
+        found[str(name)] = frame
+    return found
+
+
+def _typed(values: pd.Series, kind: str) -> pd.Series:
+    """A column of a file with its type; empty where the value is missing."""
+    import numpy as np
+    import pandas as pd
+
+    from opinionsim.store import COLUMNS
+
+    known: Callable[[Any], bool] = lambda x: x == x and x is not None and x != ""  # noqa: E731
+    if kind == "string":
+        return pd.Series([x if known(x) else np.nan for x in values], dtype="object").astype(COLUMNS["runs"]["cell"])
+    if kind == "bool":
+        return pd.Series([x in (True, "True") for x in values], dtype=bool)
+    if kind == "float64":
+        return pd.Series([float(x) if known(x) else np.nan for x in values], dtype=float)
+    return pd.Series([int(x) if known(x) else None for x in values], dtype="Int64").astype(kind)
+
+
+def _escaped(value: Any) -> Any:
+    """A text with the characters escaped that no file can hold; any other value as it is."""
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")

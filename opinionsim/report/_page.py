@@ -1,0 +1,134 @@
+"""A study as one page, a file that opens without a host."""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+from markupsafe import Markup
+
+from opinionsim.analysis import Table
+from opinionsim.errors import SpecError
+from opinionsim.messages import spelled_out
+from opinionsim.plots import save
+from opinionsim.report._figures import Drawn
+from opinionsim.report._study import study
+from opinionsim.report._templates import templates
+from opinionsim.store import Results
+
+#: Most bytes of a page before something is left out, and what is, in this order.
+MOST_BYTES = 5_000_000
+_LEFT_OUT = ("sample transcripts", "largest changes of opinion", "figures")
+#: Sections of tables by their names, or what these begin with.
+_SECTIONS = dict.fromkeys(("doubtful", "heard"), "What is missing or doubtful")
+_SECTIONS |= {"audit": "Audit and correction", "robustness": "Robustness"}
+#: How a page begins.
+_DOCTYPE = b"<!doctype html>"
+#: Formats of figures, the smaller of which is taken, and their media types.
+_FORMATS = {"svg": "image/svg+xml", "png": "image/png"}
+
+
+def write_page(results: Results, path: str | Path) -> list[str]:
+    """Write all that is told of an experiment as one HTML file that opens without a host.
+
+    Parameters
+    ----------
+    results : Results
+        The results, as for :func:`opinionsim.report.study`.
+    path : str or Path
+        The file, which is written whole or not at all; an earlier page of that name is replaced.
+
+    Returns
+    -------
+    list of str
+        A sentence for each part that was left out for its size.
+
+    Raises
+    ------
+    SpecError
+        If the file cannot be written, or is there and no page.
+    StoreError
+        If the store cannot be read, or what is read from it is damaged.
+    """
+    left_out = list[str]()
+
+    def page() -> str:
+        told = study(results)
+        sections: dict[str, list[Table]] = {title: [] for title in ("Tables", *_SECTIONS.values())}
+        for each in told.tables:
+            sections[_SECTIONS.get(each.name.split("-")[0], "Tables")].append(each)
+        given = {
+            "study": told,
+            "sections": sections,
+            "figures": [(each, _address(each)) for each in told.figures],
+            "spec": yaml.safe_dump(told.results.spec, sort_keys=False, allow_unicode=True, width=100),
+            "spans": _spans,
+            "at": datetime.now(UTC),
+        }
+        template = templates().overlay(finalize=_seen).get_template("report.html")
+        text = template.render(**given, left_out=[], without=())
+        while len(text.encode()) > MOST_BYTES and len(left_out) < len(_LEFT_OUT):
+            left_out.append(f"To keep this file small, there are no {_LEFT_OUT[len(left_out)]}.")
+            text = template.render(**given, left_out=left_out, without=_LEFT_OUT[: len(left_out)])
+        return text
+
+    put_page(Path(path), page)
+    return left_out
+
+
+def put_page(path: Path, content: Callable[[], str]) -> None:
+    """Write a page whole or not at all; an earlier page of that name is replaced, and nothing else is.
+
+    Parameters
+    ----------
+    path : Path
+        The file; a missing folder is created.
+    content : callable
+        Makes the page, which begins with its document type; not called where there is something else.
+
+    Raises
+    ------
+    SpecError
+        If the file cannot be written, or is there and no page.
+    """
+    part = path.parent / f".{path.name}.{os.getpid()}"
+    try:
+        if path.exists() and not path.read_bytes().startswith(_DOCTYPE):
+            raise SpecError(f"{path} is there already, and no page of this kind; give another name")
+        text = content()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise SpecError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            part.unlink()
+
+
+def _seen(value: Any) -> Any:
+    """A value of a template with characters spelled out that cannot be seen; what is markup already stays."""
+    return spelled_out(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _address(drawn: Drawn) -> str:
+    """A figure as an address that holds it, as the smaller of two kinds of file."""
+    with TemporaryDirectory() as folder:
+        found = {kind: save(drawn.draw(), Path(folder, f"figure.{kind}")).read_bytes() for kind in _FORMATS}
+    kind = min(found, key=lambda each: len(found[each]))
+    return f"data:{_FORMATS[kind]};base64,{b64encode(found[kind]).decode()}"
+
+
+def _spans(names: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Headings of a line, each with the number of columns beside one another that it stands over."""
+    for name, group in groupby(names):
+        width = len(list(group))
+        yield from [(name, width)] if name else [("", 1)] * width

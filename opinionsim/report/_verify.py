@@ -1,0 +1,226 @@
+"""Checking an archive: its checksums, and its tables against its frames."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import stat
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from opinionsim.errors import OpinionSimError, SpecError
+from opinionsim.report._archive import LAYOUT, SUM, SUMS, checksum, forms
+from opinionsim.report._frames import read_frames
+
+if TYPE_CHECKING:
+    from opinionsim.store import Results
+
+_LINE = re.compile(r"([0-9a-f]{64})  (.+)")
+#: Most bytes that a compressed archive may unfold to.
+_MOST = 20 * 2**30
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What is found of an archive.
+
+    Attributes
+    ----------
+    problems : tuple of str
+        One sentence for each file that was changed, is missing or does not belong there, and each table that is not
+        the one that the frames give. None for an archive as it was written.
+    rebuilt : tuple of str
+        Titles of the tables that were made again from the frames, and are those of the archive.
+    not_rebuilt : tuple of str
+        One sentence for each table that could not be made again, with the reason.
+    identity : str
+        Checksum of the list of checksums, which stands for the whole archive.
+    """
+
+    problems: tuple[str, ...]
+    rebuilt: tuple[str, ...]
+    not_rebuilt: tuple[str, ...]
+    identity: str
+
+
+def verify(path: str | Path) -> Verification:
+    """Check every file of an archive, and make its tables again from its frames. Nothing in it is executed.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder of an archive (:func:`opinionsim.report.write_archive`), or a zip file with one.
+
+    Returns
+    -------
+    Verification
+        A table is the archived one if its texts are equal, and numbers differ by no more than rounding.
+
+    Raises
+    ------
+    SpecError
+        If there is no archive, it has another layout, or it holds links or paths that lead outside.
+    """
+    place = Path(path)
+    if place.is_file() and zipfile.is_zipfile(place):
+        with tempfile.TemporaryDirectory() as scratch:
+            return _verified(_unpacked(place, Path(scratch)))
+    if not place.is_dir():
+        raise SpecError(
+            f"{place} is no folder with an archive, and no zip file; `opinionsim export --archive` makes one"
+        )
+    return _verified(place)
+
+
+def _unpacked(file: Path, scratch: Path) -> Path:
+    """The archive in a zip file, unpacked after a look at every name in it."""
+    with zipfile.ZipFile(file) as packed:
+        entries = [entry for entry in packed.infolist() if not entry.is_dir()]
+        for entry in entries:
+            if stat.S_ISLNK(entry.external_attr >> 16) or _leads_outside(entry.filename):
+                raise SpecError(f"{file}: {entry.filename!r} leads outside of the archive; do not unpack it")
+        if sum(entry.file_size for entry in entries) > _MOST:
+            raise SpecError(f"{file} unfolds to more than {_MOST >> 30} GiB; unpack it yourself, and verify the folder")
+        try:
+            packed.extractall(scratch, entries)
+        except (OSError, zipfile.BadZipFile, RuntimeError) as error:
+            raise SpecError(f"{file} cannot be unpacked: {error}") from None
+    inside = list(scratch.iterdir())
+    return inside[0] if len(inside) == 1 and inside[0].is_dir() else scratch
+
+
+def _leads_outside(name: str) -> bool:
+    parts = PurePosixPath(name.replace("\\", "/"))
+    return parts.is_absolute() or ".." in parts.parts or ":" in (parts.parts or ("",))[0]
+
+
+def _verified(place: Path) -> Verification:
+    for link in place.rglob("*"):
+        if link.is_symlink() or not (link.is_file() or link.is_dir()):
+            name = link.relative_to(place).as_posix()
+            raise SpecError(f"{place}: {name!r} is a link or no plain file; an archive holds files alone")
+    if not (place / SUMS).is_file():
+        raise SpecError(f"{place} has no {SUMS}: it is no archive, or this file is missing")
+    identity = checksum(place / SUMS)
+    problems = list(_of_files(place, identity))
+    try:
+        about = _about(place)
+        found = list(_of_tables(place, about))
+    except OpinionSimError as error:
+        found = [("problem", f"No table can be made again: {error}")]
+    sorted_ = {kind: tuple(text for each, text in found if each == kind) for kind in ("problem", "rebuilt", "not")}
+    return Verification((*problems, *sorted_["problem"]), sorted_["rebuilt"], sorted_["not"], identity)
+
+
+def _of_files(place: Path, identity: str) -> Iterator[str]:
+    """A sentence for each file that is not as it was written."""
+    own = place / SUM
+    if not own.is_file():
+        yield f"{SUM} is missing"
+    elif own.read_bytes() != f"{identity}  {SUMS}\n".encode():
+        yield f"{SUMS} or {SUM} was changed: the one does not have the checksum that the other says"
+    listed: dict[str, str] = {}
+    for line in (place / SUMS).read_text("utf-8", "replace").splitlines():
+        found = _LINE.fullmatch(line)
+        if found is None:
+            yield f"{SUMS} was changed: {line[:80]!r} is no checksum with the name of a file"
+        elif _leads_outside(found[2]):
+            raise SpecError(f"{place / SUMS}: {found[2]!r} leads outside of the archive")
+        else:
+            listed[found[2]] = found[1]
+    there = {path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()} - {SUMS, SUM}
+    for name in sorted(listed.keys() | there):
+        if name not in there:
+            yield f"{name} is missing"
+        elif name not in listed:
+            yield f"{name} does not belong to the archive"
+        elif checksum(place / name) != listed[name]:
+            yield f"{name} was changed"
+
+
+def _about(place: Path) -> dict[str, Any]:
+    """What an archive says of itself."""
+    try:
+        about = json.loads((place / "archive.json").read_text("utf-8"))
+        layout = about["opinionsim_archive"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise SpecError("archive.json is missing or is not what was written") from None
+    if layout != LAYOUT:
+        raise SpecError(f"archive.json: layout {layout!r}; this version of opinionsim knows layout {LAYOUT}")
+    return dict(about)
+
+
+def results_of(place: Path, about: Mapping[str, Any]) -> Results:
+    """The results in an archive, made of its frames, specification and manifest alone.
+
+    Raises
+    ------
+    SpecError
+        If one of them cannot be read.
+    """
+    from opinionsim.store import DesignRow, ExperimentRun, Results
+
+    try:
+        spec = yaml.safe_load((place / "specification.yaml").read_text("utf-8"))
+        manifest = json.loads((place / "manifest.json").read_text("utf-8"))
+        design = dict(about["design"])
+        if spec.get("robustness"):
+            # Variants are other designs, whose runs are in no frame of this one.
+            spec |= {"robustness": [], "analysis": {**(spec.get("analysis") or {}), "choices": None}}
+        runs = [{**run, "instruments": {k: tuple(v) for k, v in run["instruments"].items()}} for run in design["runs"]]
+        row = DesignRow(
+            **design | {"spec": spec, "manifest": manifest, "runs": tuple(ExperimentRun(**r) for r in runs)}
+        )
+        frames = read_frames(place / "frames", about["empty"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
+        raise SpecError(f"specification.yaml, manifest.json or archive.json is not what was written: {error}") from None
+    return Results.of_frames(row, frames, answered=about["answered"])
+
+
+def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is found of each table: whether it is made again, cannot be, or is another (a problem), and a sentence."""
+    from opinionsim.report._tables import tables_of
+
+    results = results_of(place, about)
+    try:
+        made = {table.title: table for table in tables_of(results)}
+    except (OpinionSimError, LookupError, ValueError, TypeError) as error:
+        made = {}
+        yield "problem", f"The frames give no table: {error}"
+    for told in about["tables"]:
+        table, stem = made.pop(told["title"], None), f"tables/{told['file']}"
+        if table is None:
+            yield "not", f"{told['title']} ({stem}): {told.get('needs') or 'the frames do not give this table'}"
+            continue
+        wrong = [
+            f"{stem}.{suffix}" for suffix, text in forms(table).items() if not _same(place / f"{stem}.{suffix}", text)
+        ]
+        if wrong:
+            yield "problem", f"{told['title']}: {', '.join(wrong)} is not what the frames give"
+        else:
+            yield "rebuilt", told["title"]
+    for title in made:
+        yield "problem", f"{title}: the frames give this table, which the archive does not have"
+
+
+_NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
+
+
+def _same(file: Path, text: str) -> bool:
+    """Whether a file holds a text, or one with numbers that differ by no more than the last digits of a float."""
+    archived = file.read_bytes().decode("utf-8", "replace") if file.is_file() else ""
+    if archived == text:
+        return True
+    if _NUMBER.sub("#", archived) != _NUMBER.sub("#", text):
+        return False
+    pairs = zip(_NUMBER.findall(archived), _NUMBER.findall(text), strict=True)
+    return all(
+        one == other or math.isclose(float(one), float(other), rel_tol=1e-9, abs_tol=1e-12) for one, other in pairs
+    )
