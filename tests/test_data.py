@@ -99,5 +99,5 @@ def test_folders_are_those_of_the_checkout(checkout: Path) -> None:
 
 
 def test_unknown_kind_is_refused() -> None:
-    with pytest.raises(SpecError, match="experiments, personas, topics"):
+    with pytest.raises(SpecError, match="experiments, personas, studies, topics"):
         data_folder("../secrets")

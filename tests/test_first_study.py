@@ -1,0 +1,84 @@
+"""From an empty folder to a table and a figure, by the commands that a new study's README names."""
+
+from __future__ import annotations
+
+import runpy
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import opinionsim as osim
+from opinionsim.cli import app
+from opinionsim.data import data_folder
+from opinionsim.planning import preview
+from opinionsim.specification import load_experiment
+from tests.support.first_study import KINDS, MISSING, commands
+
+_CALLS = {"dyads": 1440, "structure": 432, "classic": 680, "people": 120, "quickstart": 480}
+
+
+def _opinionsim(*arguments: object) -> str:
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == 0, f"opinionsim {arguments}\n{done.output}"
+    return done.output
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_command_of_a_new_study_works_as_it_stands(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = _opinionsim("new", "town", "--from", kind)
+    folder = Path("town").absolute()
+    assert {str(path) for path in Path("town").iterdir()} <= set(made.split())
+    monkeypatch.chdir(folder)
+    steps = commands(folder)
+    assert [words[0] for words in steps if words[0] != "import"] == ["plan", "preview", "run", "table", "plot"]
+    assert all(f"opinionsim {' '.join(words)}" in made for words in steps[:3])
+    output = {words[0]: _opinionsim(*words) for words in steps}
+    assert f"{_CALLS[kind]:,} calls made" in output["run"]
+    assert all(name in output["table"] for name in KINDS[kind])
+    assert (folder / output["plot"].strip()).stat().st_size > 10_000
+    results = osim.load("results/town.sqlite")
+    assert results.name == "town"
+    assert set(results.runs["status"]) == {"complete"}
+    assert results.opinions["value"].notna().all()
+    # Run again, nothing is repeated.
+    assert "calls made" not in _opinionsim(*steps[[words[0] for words in steps].index("run")])
+
+
+def test_commands_that_are_left_out_are_not_there_yet() -> None:
+    for name, *options in MISSING:
+        done = CliRunner().invoke(app, [name, "--help"])
+        assert not all(option in done.output for option in options) if options else done.exit_code == 2
+
+
+def test_every_experiment_of_the_package_becomes_a_study_with_the_same_runs() -> None:
+    folder = data_folder("experiments")
+    for place, path in enumerate(sorted(folder.rglob("*.yaml"))):
+        origin = path.relative_to(folder).with_suffix("").as_posix()
+        _opinionsim("new", f"copy-{place}", "--from", origin)
+        copy, original = load_experiment(f"copy-{place}/study.yaml"), load_experiment(origin)
+        assert copy.spec.name == f"copy-{place}"
+        assert [run.run_id for run in copy.runs] == [run.run_id for run in original.runs]
+        assert f"`{origin}`" in Path(f"copy-{place}/README.md").read_text(encoding="utf-8")
+
+
+def test_the_table_of_people_is_what_its_script_makes() -> None:
+    shutil.copy(data_folder("studies") / "people" / "make_people.py", "make_people.py")
+    runpy.run_path("make_people.py")
+    assert Path("people.csv").read_bytes() == (data_folder("studies") / "people" / "people.csv").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["dyads", "structure", "classic"])
+def test_what_comments_say_to_change_first_can_be_changed(kind: str) -> None:
+    """A topic and personas of one's own, another network and condition: the rest of the file goes on to hold."""
+    _opinionsim("new", "town", "--from", kind)
+    spec, topic, personas = (Path("town", name) for name in ("study.yaml", "topic.yaml", "personas.yaml"))
+    name = topic.read_text(encoding="utf-8").partition("- name: ")[2].partition("\n")[0]
+    topic.write_text(f"topics: [{{name: {name}, claims: {{for: dogs may bathe, against: dogs may not}}}}]\n", "utf-8")
+    people = [f"{{name: P{number}, opinion: {number % 5 - 2}, attributes: {{job: {number}}}}}" for number in range(5)]
+    personas.write_text(f"name: mine\npersonas: [{', '.join(people)}]\n", "utf-8")
+    experiment = load_experiment(spec, {"interaction.network": "ring"} if kind != "structure" else {})
+    assert experiment.spec.size == 5
+    (prompt, *_) = preview(experiment).prompts.values()
+    assert "dogs may bathe" in prompt[-1].content
