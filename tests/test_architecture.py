@@ -133,6 +133,7 @@ EXCUSED = {
     ("tests/support/studies.py", "comparison._exact"): "likelihoods of numbers on record",
     ("tests/support/studies.py", "comparison._filter"): "likelihoods and draws, against every path",
     ("tests/support/studies.py", "comparison._fit"): "single fits",
+    ("tests/support/studies.py", "comparison._free_runs"): "free runs at the truth, without a fit",
     ("tests/support/studies.py", "comparison._grid"): "steps on the grid, against those of models",
     ("tests/support/studies.py", "comparison._response"): "curves of made-up updates",
     ("tests/support/studies.py", "comparison._scores"): "folds, shares and exchanged messages",

@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+#: Probability that rounding alone leaves.
+_NO_MASS = 1e-12
+
 
 class Received(NamedTuple):
     """Opinions of T receivers and what reaches them, as transitions of models take them, in the model's units.
@@ -80,7 +83,7 @@ class Transition:
         cells = np.concatenate([cell, cell + 1], axis=1)
         shares = np.concatenate([self.probabilities * (1.0 - upper), self.probabilities * upper], axis=1)
         mass = np.bincount(cells.ravel(), shares.ravel(), size * (last + 1)).reshape(size, last + 1)
-        if self.density is not None:
+        if self.density is not None and (self.rest > _NO_MASS).any():
             heights = np.stack([self.density(np.full(size, node)) for node in nodes], axis=1)
             heights[:, [0, -1]] /= 2
             total = heights.sum(axis=1, keepdims=True)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opinionsim.audit import misreadings
 from opinionsim.comparison._candidates import BASELINES, Candidate, named
 from opinionsim.comparison._events import studies, updates_of
 from opinionsim.comparison._exact import ExactProblem
@@ -185,6 +184,8 @@ def compare(
         If the noise is to be that of an audit, and there is none.
     """
     import pandas as pd
+
+    from opinionsim.audit import misreadings
 
     candidates = named(models)
     if not isinstance(margin, Real) or not 0 < margin < 1:

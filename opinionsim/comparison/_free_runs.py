@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from opinionsim.comparison._candidates import Candidate
 from opinionsim.comparison._fit import Problem
 from opinionsim.comparison._study import Study
-from opinionsim.metrics import bias, diversity, fragmentation
+from opinionsim.metrics import bias, diversity, fragmentation, neighbour_correlation
 from opinionsim.streams import stream
 
 if TYPE_CHECKING:
@@ -39,30 +40,50 @@ def free_runs(problem: Problem, candidate: Candidate, values: Sequence[Mapping[s
     -------
     DataFrame
         One row a measure and step from 1: ``measure``, ``step``, ``observed``, ``low``, ``mean``, ``high`` (the band of
-        95 % of the repetitions) and ``outside`` (whether the record lies outside). Measures are ``bias``, ``diversity``
-        and ``fragmentation``, means over runs, and ``Wasserstein``: the distance of the opinions of all agents, of the
-        record or of one repetition, to those of all repetitions together, in scale points.
+        95 % of the repetitions) and ``outside`` (whether the record lies outside). Measures are ``bias``,
+        ``diversity``, ``fragmentation`` and ``neighbour correlation`` (of an agent with those whose messages it reads,
+        by their number; NaN while opinions do not vary), means over runs; and two distances, of the record or of one
+        repetition to all repetitions together: ``Wasserstein``, of the opinions of all agents, in scale points, and
+        ``transitions``, half the sum of differences between the shares of updates so far by opinion before and after.
     """
     import pandas as pd
 
-    repetitions = [
-        problem.redrawn(candidate, each, stream(seed, "free run", number, candidate.name), begun=True).paths()
+    drawn = [
+        problem.redrawn(candidate, each, stream(seed, "free run", number, candidate.name), begun=True)
         for number, each in enumerate(values)
     ]
-    record, span = problem.study.paths(), (problem.grid.low, problem.grid.high)
+    every = [(study, study.paths()[:, 1:]) for study in (problem.study, *drawn)]
+    span = (problem.grid.low, problem.grid.high)
     measures: dict[str, Callable[[np.ndarray], Any]] = {
         "bias": bias,
         "diversity": diversity,
         "fragmentation": partial(fragmentation, range=span),
+        "neighbour correlation": partial(_correlations, problem.study),
     }
-    frames = []
-    for name, measure in measures.items():
-        over_runs = [np.nanmean(measure(paths[:, 1:]), axis=0) for paths in (record, *repetitions)]
-        frames.append(_band(name, over_runs))
-    shares = [_shares(paths[:, 1:], problem.study) for paths in (record, *repetitions)]
-    together = np.mean(shares[1:], axis=0)
-    frames.append(_band("Wasserstein", [_distance(each, together, problem.study) for each in shares]))
-    return pd.concat(frames, ignore_index=True)
+    by_step = {name: [_mean(measure(paths)) for _, paths in every] for name, measure in measures.items()}
+    shares = _from_all([_shares(study, paths) for study, paths in every])
+    below = np.cumsum(shares, axis=2)[:, :, :-1]
+    by_step["Wasserstein"] = list((np.abs(below) * np.diff(problem.study.points)).sum(axis=2))
+    by_step["transitions"] = list(np.abs(_from_all([_transitions(study) for study, _ in every])).sum(axis=2) / 2)
+    return pd.concat([_band(name, found) for name, found in by_step.items()], ignore_index=True)
+
+
+def _mean(by_run: np.ndarray) -> np.ndarray:
+    """Means over runs (R, T) at each step; NaN where there is nothing."""
+    known = ~np.isnan(by_run)
+    total = np.where(known, by_run, 0.0).sum(axis=0)
+    return np.divide(total, known.sum(axis=0), out=np.full(len(total), np.nan), where=known.any(axis=0))
+
+
+def _correlations(study: Study, paths: np.ndarray) -> np.ndarray:
+    """Correlation of opinions with those of the authors that an agent reads in a run, (R, T)."""
+    found = np.full(paths.shape[:2], np.nan)
+    reader = np.repeat(np.arange(len(study.agent)), np.diff(study.first_read))
+    ends = np.searchsorted(reader, study.first)
+    for run, (start, end) in enumerate(pairwise(ends)):
+        ties = study.agent[study.reads[start:end]], study.agent[reader[start:end]]
+        found[run] = neighbour_correlation(paths[run], ties)
+    return found
 
 
 def _band(measure: str, by_step: Sequence[np.ndarray]) -> pd.DataFrame:
@@ -84,13 +105,23 @@ def _band(measure: str, by_step: Sequence[np.ndarray]) -> pd.DataFrame:
     )
 
 
-def _shares(paths: np.ndarray, study: Study) -> np.ndarray:
+def _shares(study: Study, paths: np.ndarray) -> np.ndarray:
     """Shares of agents of all runs at each point, (T, k)."""
-    counts = (paths[..., None] == study.points).sum(axis=(0, 2)).astype(float)
-    return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0))
+    places = study.places(paths)
+    return np.stack([(places == place).sum(axis=(0, 2)) for place in range(len(study.points))], axis=1)
 
 
-def _distance(first: np.ndarray, second: np.ndarray, study: Study) -> np.ndarray:
-    """Wasserstein-1 distance of distributions over the points, (T,), in scale points."""
-    gaps = np.diff(study.points)
-    return np.asarray((np.abs(np.cumsum(first - second, axis=1))[:, :-1] * gaps).sum(axis=1))
+def _transitions(study: Study) -> np.ndarray:
+    """Updates so far by opinion before and after, (T, k * k)."""
+    k, known = len(study.points), study.updated & (study.held_at >= 0)
+    counts = np.zeros((int(study.step.max()) + 1, k * k))
+    pairs = study.rating[study.held_at] * k + study.rating
+    np.add.at(counts, (study.step[known], pairs[known]), 1.0)
+    return np.asarray(counts.cumsum(axis=0)[1:])
+
+
+def _from_all(counts: Sequence[np.ndarray]) -> np.ndarray:
+    """Shares of the record and of each repetition less those of all repetitions together, (1 + n, T, c)."""
+    every = np.stack(counts).astype(float)
+    shares = every / np.maximum(every.sum(axis=2, keepdims=True), 1.0)
+    return np.asarray(shares - shares[1:].mean(axis=0))

@@ -58,8 +58,12 @@ class Study:
     @cached_property
     def rating(self) -> np.ndarray:
         """Position on the scale of each measured opinion, (M,); -1 where there is none."""
-        near = np.abs(np.nan_to_num(self.value)[:, None] - self.points).argmin(axis=1)
-        return np.where(np.isnan(self.value), -1, near)
+        return self.places(self.value)
+
+    def places(self, opinions: np.ndarray) -> np.ndarray:
+        """Positions on the scale of the points nearest to opinions of any shape; -1 where there is none."""
+        near = np.abs(np.nan_to_num(opinions)[..., None] - self.points).argmin(axis=-1)
+        return np.where(np.isnan(opinions), -1, near)
 
     @cached_property
     def held_at(self) -> np.ndarray:
