@@ -29,6 +29,11 @@ myst_heading_anchors = 4
 # A price in dollars is no formula.
 myst_dmath_allow_digits = myst_dmath_allow_space = False
 
+# Docstrings state types in words, and names in single backticks.
+autodoc_typehints = "none"
+default_role = "literal"
+napoleon_use_ivar = True
+
 #: Pages whose marked blocks are run by the build, which puts what they print and draw below them.
 run_pages = ["docs/tutorial", "docs/gallery", "notebooks/*"]
 
