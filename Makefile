@@ -12,7 +12,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format verify constraints clean
+.PHONY: help demo test check format site verify constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,11 @@ check: .venv/.ready-dev ## lint and type-check
 format: .venv/.ready-lint ## format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+# The pages that run code do so each in a process of its own.
+site: .venv/.ready-docs ## build the documentation for a browser into build/site; warnings are errors
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -c docs -d build/doctrees . build/site
+	@echo build/site/index.html
 
 verify: .venv/.ready-test .venv/.ready-verification ## long tests, all examples, closed forms, statistics, durability; figures in results/verification
 	OPINIONSIM_FLIPS=100 $(BIN)/pytest -n auto --dist loadfile --hypothesis-profile local -m "long or hypothesis" tests
@@ -62,9 +67,9 @@ endif
 	$(INSTALL) --editable .
 	touch $@
 
-# Tests and type checks need every extra; formatting does not.
-.venv/.ready-lint: .venv/.ready
-	$(INSTALL) --group lint
+# Tests and type checks need every extra; formatting and the site do not.
+.venv/.ready-lint .venv/.ready-docs: .venv/.ready-%: .venv/.ready
+	$(INSTALL) --group $*
 	touch $@
 
 .venv/.ready-%: .venv/.made pyproject.toml $(CONSTRAINTS)

@@ -176,6 +176,5 @@ for name, settings in {
     print(f"{name:16}", "  ".join(f"{value:+.2f}" for value in change))
 
 # %% [markdown]
-# Read on: [the overview](../docs/classic/index.md) with a page for every model, and the pages for those who come from
-# [NDlib](../docs/coming_from_ndlib.md), [NetLogo](../docs/coming_from_netlogo.md) and
-# [Mesa](../docs/coming_from_mesa.md).
+# Read on: [the overview](../docs/classic/index.md) with a page for every model, and what is what for those who come
+# [from Mesa, NetLogo, NDlib or Plurals](../docs/coming_from.md).

@@ -26,7 +26,8 @@ from opinionsim.sweeps import load_sweep
 from opinionsim.topics import load_topics
 
 _TOP = Path(__file__).resolve().parents[1]
-PAGES = sorted([_TOP / "README.md", _TOP / "CONTRIBUTING.md", *(_TOP / "docs").rglob("*.md")])
+_FOLDERS = ("benchmarks", "docs", "experiments", "notebooks", "opinionsim", "personas", "topics")
+PAGES = sorted([*_TOP.glob("*.md"), *(page for folder in _FOLDERS for page in (_TOP / folder).rglob("*.md"))])
 IDS = [str(page.relative_to(_TOP)) for page in PAGES]
 
 _FENCE = re.compile(r"^(?P<mark><!-- run -->\n)?```(?P<language>\w+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -73,14 +74,17 @@ MODEL_PAGES = {f"docs/classic/{name}.md" for name in MODELS}
 
 
 #: Pages whose blocks take seconds.
-LONG_PAGES = {f"docs/{name}.md" for name in ("audit", "coming_from_netlogo", "controls")}
+LONG_PAGES = {f"docs/{name}.md" for name in ("audit", "controls")}
+
+#: Pages that the build of the site runs, whose output it shows; see tests/test_site.py.
+SITE_PAGES = {"docs/tutorial.md", "docs/gallery.md"}
 
 
 @pytest.mark.parametrize(
     "page",
     [
         pytest.param(page, marks=pytest.mark.long) if page in LONG_PAGES else page
-        for page in sorted({block.page for block in BLOCKS if block.run} - MODEL_PAGES)
+        for page in sorted({block.page for block in BLOCKS if block.run} - MODEL_PAGES - SITE_PAGES)
     ],
 )
 def test_marked_blocks_run(page: str) -> None:
@@ -98,11 +102,27 @@ def run_marked(page: str) -> None:
                 exec(compile(block.code, block.page, "exec"), {"__name__": "__main__"})  # noqa: S102
 
 
-def test_the_tour_and_python_are_among_what_runs() -> None:
-    marked = [block for block in BLOCKS if block.page == "README.md" and block.run]
+def test_tutorial_and_python_are_among_what_runs() -> None:
+    marked = [block for block in BLOCKS if block.page == "docs/tutorial.md" and block.run]
     ran = {command[0] for block in marked if block.language == "bash" for command in _commands(block)}
-    assert {"plan", "preview", "run", "status", "show", "table", "plot", "replay", "export"} <= ran
-    assert sum(block.language == "python" for block in marked) >= 2
+    assert {"demo", "plan", "preview", "run", "status", "show", "table", "plot", "replay", "export"} <= ran
+    assert any(block.run and block.language == "python" for block in BLOCKS if block.page == "README.md")
+
+
+def test_readme_is_short_and_says_how_to_test() -> None:
+    text = (_TOP / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 150
+    assert "\nmake test" in text
+
+
+def test_targets_of_make_exist() -> None:
+    known = set(re.findall(r"^([a-z]+):", (_TOP / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = {
+        found
+        for page in PAGES
+        for found in re.findall(r"^make (\w+)|`make (\w+)`", page.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert {name for each in named for name in each if name} <= known
 
 
 def _options(command: Any) -> set[str]:

@@ -367,7 +367,7 @@ def overview(text: str) -> str:
     _, end, after = rest.partition(_END)
     if not (begin and end):
         raise SystemExit(f"index.md must hold {_BEGIN} and {_END}")
-    return f"{before}{begin}\n\n{table()}\n\n{end}{after}"
+    return f"{before}{begin}\n\n<!-- pages -->\n{table()}\n\n{end}{after}"
 
 
 def figure_of(model: ClassicModel) -> bytes:
