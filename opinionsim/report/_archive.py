@@ -72,7 +72,7 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
         empty = write_frames(shown, place / "frames", kind)
         tables = [_write_table(table, place / "tables", number) for number, table in enumerate(told.tables, 1)]
         _write_figures(told, place / "figures")
-        write_page(shown, place / "report.html")
+        write_page(told, place / "report.html")
         if not shown.swept:
             _write_texts(shown, place)
         (place / "specification.yaml").write_text(_yaml(shown.spec), "utf-8")
@@ -125,13 +125,10 @@ def _write_table(table: Table, folder: Path, number: int) -> dict[str, str]:
 
 
 def _write_figures(told: Study, folder: Path) -> None:
-    import matplotlib.pyplot as plt
+    from opinionsim.plots import save
 
     for each in told.figures:
-        drawn = each.draw()
-        figure = getattr(drawn, "figure", drawn)
-        figure.savefig(folder / f"{each.name}.pdf", metadata={"CreationDate": None}, bbox_inches="tight")
-        plt.close(figure)
+        save(each.draw(), folder / f"{each.name}.pdf")
 
 
 def _write_texts(results: Results, place: Path) -> None:

@@ -187,7 +187,7 @@ def read_frames(folder: Path, empty: Mapping[str, Collection[str]]) -> dict[str,
     return found
 
 
-def _typed(values: pd.Series, kind: str) -> pd.Series:
+def _typed(values: pd.Series, kind: str) -> pd.Series[Any]:
     """A column of a file with its type; empty where the value is missing."""
     import numpy as np
     import pandas as pd
@@ -201,7 +201,7 @@ def _typed(values: pd.Series, kind: str) -> pd.Series:
         return pd.Series([x in (True, "True") for x in values], dtype=bool)
     if kind == "float64":
         return pd.Series([float(x) if known(x) else np.nan for x in values], dtype=float)
-    return pd.Series([int(x) if known(x) else None for x in values], dtype="Int64").astype(kind)
+    return pd.Series([int(x) if known(x) else None for x in values], dtype="Int64" if kind == "Int64" else "int64")
 
 
 def _escaped(value: Any) -> Any:

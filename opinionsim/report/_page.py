@@ -20,7 +20,7 @@ from opinionsim.errors import SpecError
 from opinionsim.messages import spelled_out
 from opinionsim.plots import save
 from opinionsim.report._figures import Drawn
-from opinionsim.report._study import study
+from opinionsim.report._study import Study, study
 from opinionsim.report._templates import templates
 from opinionsim.store import Results
 
@@ -36,13 +36,13 @@ _DOCTYPE = b"<!doctype html>"
 _FORMATS = {"svg": "image/svg+xml", "png": "image/png"}
 
 
-def write_page(results: Results, path: str | Path) -> list[str]:
+def write_page(results: Results | Study, path: str | Path) -> list[str]:
     """Write all that is told of an experiment as one HTML file that opens without a host.
 
     Parameters
     ----------
-    results : Results
-        The results, as for :func:`opinionsim.report.study`.
+    results : Results or Study
+        The results, as for :func:`opinionsim.report.study`, or what that has gathered.
     path : str or Path
         The file, which is written whole or not at all; an earlier page of that name is replaced.
 
@@ -61,7 +61,7 @@ def write_page(results: Results, path: str | Path) -> list[str]:
     left_out = list[str]()
 
     def page() -> str:
-        told = study(results)
+        told = results if isinstance(results, Study) else study(results)
         sections: dict[str, list[Table]] = {title: [] for title in ("Tables", *_SECTIONS.values())}
         for each in told.tables:
             sections[_SECTIONS.get(each.name.split("-")[0], "Tables")].append(each)

@@ -100,7 +100,7 @@ def study(results: Results) -> Study:
     stated = evidence_statement(["equation"] if results.swept else results.runs["evidence"])
     told = design(results)
     spec, swept = results.spec, results.swept
-    left_out = own_metrics(results)
+    left_out, past = own_metrics(results), history(results)
     return Study(
         results=results,
         title=f"{results.name}: {stated}",
@@ -121,7 +121,7 @@ def study(results: Results) -> Study:
             *caveats(results),
             *([f"Metrics of the user's own, left out: {', '.join(left_out)}."] if left_out else []),
         ),
-        history=history(results),
+        history=replace(past, deviations=tuple(results.shown("", past.deviations))),
     )
 
 

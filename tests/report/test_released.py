@@ -1,4 +1,4 @@
-"""What may not be passed on stands nowhere in what others get: not in a frame, a prompt, a transcript or the manifest."""
+"""What may not be passed on stands nowhere in what others get: frames, prompts, transcripts, manifest, archive."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def told(results: Results) -> str:
     """Everything that results show, as one text."""
     frames = [getattr(results, name).to_csv() for name in ("runs", "agents", "turns", "opinions", "calls")]
     prompts = [json.dumps(each, ensure_ascii=False) for each in results.prompts()]
-    literal = [str(results.prompt(run, turn)) for run, turn in zip(results.calls["run_id"], results.calls["turn"])]
+    keys = results.calls[["run_id", "turn"]].itertuples(index=False, name=None)
+    literal = [str(results.prompt(run, turn)) for run, turn in keys]
     said = [osim.transcript(results, row) for row in range(len(results.runs))]
     said += [osim.transcript(results, row, shifts=3) for row in range(len(results.runs))]
     stated = json.dumps([results.spec, results.manifest], ensure_ascii=False)

@@ -1,0 +1,201 @@
+"""An archive: what is in it, what it says of itself, and the script that rebuilds its main table with pandas alone."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+import opinionsim as osim
+from opinionsim.errors import SpecError
+from opinionsim.report import tables_of, verify, write_archive
+from opinionsim.spreadsheets import read_csv
+from opinionsim.store import Results
+from tests.report.conftest import SMALL, all_bytes, carried_out
+
+
+def rebuild(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the script of an archive where this package cannot be imported."""
+    shut = folder.parent / f"{folder.name}-shut"
+    (shut / "opinionsim").mkdir(parents=True, exist_ok=True)
+    (shut / "opinionsim" / "__init__.py").write_text("raise ImportError('not here')")
+    command = [sys.executable, "-W", "error", str(folder / "rebuild.py")]
+    environment = {"PYTHONPATH": str(shut), "PATH": ""}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=folder.parent)
+
+
+def test_every_part_that_is_promised_is_there(small: Results, small_archive: Path) -> None:
+    names = [line.split("`")[1] for line in (small_archive / "README.md").read_text().splitlines() if line[:3] == "| `"]
+    assert {path.name + "/" * path.is_dir() for path in small_archive.iterdir()} == set(names)
+    assert {path.name for path in (small_archive / "frames").iterdir()} >= {"codebook.csv", "opinions.csv", "turns.csv"}
+    assert {path.stem for path in (small_archive / "transcripts").iterdir()} == set(small.run_ids)
+    assert all(path.read_bytes().startswith(b"%PDF") for path in (small_archive / "figures").iterdir())
+    assert list((small_archive / "figures").iterdir())
+    assert yaml.safe_load((small_archive / "specification.yaml").read_text()) == json.loads(json.dumps(small.spec))
+    tables = [path.read_text() for path in sorted((small_archive / "tables").glob("*.txt"))]
+    assert tables == [table.to_text() for table in tables_of(small)]
+    message = str(small.turns["message"].iloc[0])
+    assert message in (small_archive / "transcripts" / f"{small.turns['run_id'].iloc[0]}.txt").read_text()
+
+
+def test_every_prompt_can_be_read_literally_and_stands_there_once(small: Results, small_archive: Path) -> None:
+    lines = (small_archive / "prompts" / "prompts.jsonl").read_text().splitlines()
+    links = {line["prompt"]: line for line in map(json.loads, lines)}
+    assert len(links) == len(lines)
+    for call in small.calls.iloc[[0, -1]].to_dict("records"):
+        found, at = [], call["prompt_hash"]
+        while at:
+            found.append((links[at]["role"], links[at]["text"]))
+            at = links[at]["before"]
+        prompt = small.prompt(call["run_id"], call["turn"], call["part"], call["attempt"])
+        assert found[::-1] == [(message.role, message.content) for message in prompt]
+
+
+def test_the_manifest_runs_again(small: Results, small_archive: Path, tmp_path: Path) -> None:
+    manifest = json.loads((small_archive / "manifest.json").read_text())
+    again = osim.run(osim.load_experiment(manifest), f"sqlite:///{tmp_path / 'again.sqlite'}")
+    assert again.turns["message"].tolist() == small.turns["message"].tolist()
+
+
+def test_the_documents_are_filled(small_archive: Path) -> None:
+    odd, bib = ((small_archive / name).read_text() for name in ("odd.md", "references.bib"))
+    assert odd.count("\n## ") == 7
+    assert "| `interaction` |" in odd
+    assert "a random speaker writes a post" in odd
+    assert "Root of all randomness" in odd
+    assert "doi = {10.18653/v1/2024.findings-naacl.211}" in bib
+    assert "author = {Chuang, Y.-S. and Goyal, A. and" in bib
+    assert "Licence: " in bib
+    crate = json.loads((small_archive / "ro-crate-metadata.json").read_text())
+    listed = {each["@id"] for each in crate["@graph"] if each["@type"] == "File"}
+    there = {path.relative_to(small_archive).as_posix() for path in small_archive.rglob("*") if path.is_file()}
+    assert there - listed == {"ro-crate-metadata.json", "SHA256SUMS", "SHA256SUMS.sha256"}
+    assert listed <= there
+
+
+def test_checksums_are_those_of_sha256sum(small_archive: Path) -> None:
+    for name in ("SHA256SUMS", "SHA256SUMS.sha256"):
+        subprocess.run(["sha256sum", "--check", "--strict", name], cwd=small_archive, check=True)  # noqa: S607
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_the_script_makes_the_main_table_again_without_this_package(kind: Any, tmp_path: Path, small: Results) -> None:
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+    write_archive(small, tmp_path / "archive", kind=kind)
+    done = rebuild(tmp_path / "archive")
+    assert done.returncode == 0, done.stderr
+    assert "The same numbers as in tables/1-opinions.csv" in done.stdout
+    assert "import opinionsim" not in (tmp_path / "archive" / "rebuild.py").read_text()
+    main = tmp_path / "archive" / "tables" / "1-opinions.csv"
+    frame = read_csv(main)
+    frame.loc[0, "bias"] += 0.001
+    frame.to_csv(main, index=False)
+    assert rebuild(tmp_path / "archive").returncode == 1
+
+
+RULES = [
+    {"sweep": {"topic.name": ["t-rex", "flat-earth"], "cognition.confirmation_bias": ["none", "strong"]}},
+    {"sweep": {"interaction": [{"kind": "independent"}, {"kind": "dyadic", "steps": 6}]}},
+    {"measurement": {"classifier": "lexicon", "texts": ["post"], "probe": {"before": 1, "after": 1}}},
+    {"cognition": {"confirmation_bias": "=1+1"[4:] or "weak"}, "sweep": {"topic": [{"label": "=a", "name": "t-rex"}]}},
+]
+
+
+@pytest.mark.parametrize("change", RULES)
+def test_script_and_verification_agree_with_tables_of_all_kinds(change: dict[str, Any], tmp_path: Path) -> None:
+    write_archive(carried_out({**SMALL, **change}, tmp_path), tmp_path / "archive")
+    done = rebuild(tmp_path / "archive")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = verify(tmp_path / "archive")
+    assert found.problems == ()
+    assert found.rebuilt
+
+
+def _sweep(tmp_path: Path) -> Results:
+    experiment = {
+        "name": "phases",
+        "replicates": 2,
+        "model": {"name": "deffuant"},
+        "population": {"size": 20},
+        "interaction": {"steps": 50},
+        "sweep": {"model.parameters.epsilon": [0.2, 0.4]},
+    }
+    path = tmp_path / "phases.yaml"
+    path.write_text(yaml.safe_dump(experiment))
+    osim.classic.sweep(path, store=f"sqlite:///{tmp_path / 'phases.sqlite'}")
+    return osim.load(f"sqlite:///{tmp_path / 'phases.sqlite'}")
+
+
+def _consensus(tmp_path: Path) -> Results:
+    return carried_out(yaml.safe_load(Path("experiments/consensus_quickstart.yaml").read_text()), tmp_path)
+
+
+@pytest.mark.parametrize("made", [_sweep, _consensus])
+def test_other_kinds_of_experiments(made: Callable[[Path], Results], tmp_path: Path) -> None:
+    write_archive(made(tmp_path), tmp_path / "archive")
+    found = verify(tmp_path / "archive")
+    assert found.problems == ()
+    assert len(found.rebuilt) == len(list((tmp_path / "archive" / "tables").glob("*.csv")))
+    assert rebuild(tmp_path / "archive").returncode == 0
+
+
+def test_sources_of_classic_models_are_cited(tmp_path: Path) -> None:
+    write_archive(_sweep(tmp_path), tmp_path / "archive")
+    assert "doi = {10.1142/S0219525900000078}" in (tmp_path / "archive" / "references.bib").read_text()
+    assert (
+        "author = {Deffuant and Neau and Amblard and Weisbuch}" in (tmp_path / "archive" / "references.bib").read_text()
+    )
+
+
+def test_for_blind_review_nothing_tells_who_made_it(tmp_path: Path) -> None:
+    personas = tmp_path / "villagers.yaml"
+    personas.write_text(yaml.safe_dump({"name": "v", "personas": [{"name": name} for name in ("Ada", "Bo", "Cy")]}))
+    model = {"name": "scripted"}
+    spec = {**SMALL, "sweep": {}, "population": {"personas": str(personas)}, "ethics": {"protocol": "IRB-QX-4417"}}
+    results = carried_out({**spec, "model": model}, tmp_path)
+    write_archive(results, tmp_path / "open")
+    write_archive(results, tmp_path / "blind", anonymous=True)
+    commit = results.manifest["environment"]["git"]["commit"]
+    telling = [commit, "IRB-QX-4417", str(tmp_path), str(Path.home()) + "/", socket.gethostname(), "store.sqlite"]
+    telling += [getpass.getuser()] if len(getpass.getuser()) > 4 else []
+    shown, blind = all_bytes(tmp_path / "open"), all_bytes(tmp_path / "blind")
+    assert [text for text in telling[:3] if text.encode() not in shown] == []
+    assert [text for text in telling if text.encode() in blind] == []
+    assert b"villagers.yaml" in blind
+    assert verify(tmp_path / "blind").problems == ()
+
+
+def test_an_archive_replaces_an_earlier_one_and_nothing_else(
+    small: Results, small_archive: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(small_archive, tmp_path / "archive"))
+    (folder / "tables" / "1-opinions.csv").unlink()
+    write_archive(small, folder)
+    assert verify(folder).problems == ()
+    (folder / "diary.txt").write_text("mine")
+    before = all_bytes(folder)
+    with pytest.raises(SpecError, match=r"holds 'diary.txt', which no export wrote; give a new or empty folder"):
+        write_archive(small, folder)
+    assert all_bytes(folder) == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["archive"]
+
+
+def test_an_archive_that_fails_leaves_nothing(small: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", full)
+    with pytest.raises(OSError, match="No space"):
+        write_archive(small, tmp_path / "archive")
+    assert list(tmp_path.iterdir()) == []
