@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Most measures of a classic sweep that have a panel.
-_PANELS = 4
+#: Most measures of a classic sweep that have a panel, and steps beyond which opinions are drawn over time.
+_PANELS, _STEPS = 4, 3
 #: What each figure of opinions shows.
 _CAPTIONS: Mapping[str, str] = {
     "panels": "Opinions of the agents of one run in each condition, and how they end.",
@@ -77,12 +77,13 @@ def _candidates(results: Results) -> Iterator[tuple[str, Callable[[], Figure | A
         return
     if any(results.interactions.values()):
         yield "consensus", lambda: plots.consensus(results)
-    if results.runs["instrument_id"].isna().all():
+    if not (results.runs["status"] == "complete").any():
         return
     yield "panels", lambda: plots.panels(results)
-    yield "ribbons", lambda: plots.ribbons(results)
-    yield "diversity", lambda: plots.ribbons(results, "diversity")
-    yield "transitions", lambda: plots.transition_matrix(results)
+    if results.opinions["step"].nunique() > _STEPS:
+        yield "ribbons", lambda: plots.ribbons(results)
+        yield "diversity", lambda: plots.ribbons(results, "diversity")
+        yield "transitions", lambda: plots.transition_matrix(results)
     yield "before-after", lambda: plots.before_after(results)
     axes = [axis for axis in condition_axes(results.runs) if pd.api.types.is_numeric_dtype(results.runs[axis])]
     yield from _phase(results, axes)
