@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby, pairwise, zip_longest
 from pathlib import Path
 from textwrap import fill, wrap
@@ -68,7 +67,7 @@ class Table:
     notes: tuple[str, ...]
     name: str = ""
 
-    def to_text(self, width: int = width) -> str:
+    def to_text(self, width: int = _WIDTH) -> str:
         """The whole table as plain text, at most `width` columns wide: title, aligned columns, notes.
 
         Where the columns do not fit beside one another, long labels are folded, and further columns follow below with
@@ -131,7 +130,9 @@ class Table:
 
     def to_form(self, form: Form, width: int = _WIDTH) -> str:
         """The table as ``text`` of a width, ``csv`` (the unrounded numbers), ``markdown`` or ``latex``."""
-        made = {"text": partial(self.to_text, width), "markdown": self.to_markdown, "latex": self.to_latex}
+        if form == "text":
+            return self.to_text(width)
+        made = {"markdown": self.to_markdown, "latex": self.to_latex}
         return made[form]() if form in made else str(write_csv(self.frame))
 
     def _folded(self, line: Sequence[str], width: int) -> list[list[str]]:
