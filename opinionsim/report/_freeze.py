@@ -233,7 +233,7 @@ def _deviations(results: Results, frozen: Frozen, held: _Held) -> Iterator[str]:
     codes = {name: told["code"] for name, told in environment["parts"].items()}
     for name, now in {_PACKAGE: environment["opinionsim"], **codes}.items():
         if name in frozen.fixed and frozen.fixed[name] != now:
-            yield f"{name}: version {now} took the place of {frozen.fixed[name]}, which was frozen."
+            yield f"{name}: version {now} in the place of {frozen.fixed[name]}, which was frozen."
     named = {name for model in results.runs["model"].dropna() for name in _models(model)}
     returned = {model for model in environment["models"] if not model.startswith("hf:")}
     if other := returned - named - {model.partition(":")[2] for model in named}:
