@@ -53,19 +53,16 @@ def held_out(problem: Problem, fits: Sequence[Fit], threads: int = 1) -> np.ndar
     """
     parts = folds(problem.study)
 
-    def scored(column: int, part: np.ndarray) -> np.ndarray:
+    found = np.full((len(problem.study), len(fits)), np.nan)
+
+    def score(column: int, part: np.ndarray) -> None:
         one = fits[column]
         training = problem.over(_rest(problem.study, part))
-        found = refit(training, one.candidate, one.values)
+        again = refit(training, one.candidate, one.values)
         tested = training.over(problem.study.of(part.tolist()), prior=training.prior)
-        return by_run(tested.study, tested.by_turn(one.candidate, found.values))
+        found[part, column] = by_run(tested.study, tested.by_turn(one.candidate, again.values))
 
-    found = np.full((len(problem.study), len(fits)), np.nan)
-    pairs = [(column, part) for column in range(len(fits)) for part in parts]
-    for (column, part), scores in zip(
-        pairs, side_by_side([partial(scored, *each) for each in pairs], threads), strict=True
-    ):
-        found[part, column] = scores
+    side_by_side([partial(score, column, part) for column in range(len(fits)) for part in parts], threads)
     return found
 
 
