@@ -12,7 +12,7 @@ import numpy as np
 
 from opinionsim.classic import ClassicModel, Parameter, find_model, transition
 from opinionsim.comparison._filter import Rule
-from opinionsim.comparison._grid import Grid, Steps, misreading
+from opinionsim.comparison._grid import Grid, Steps
 from opinionsim.comparison._study import Study
 from opinionsim.errors import SpecError
 
@@ -215,8 +215,3 @@ def named(models: Iterable[str] | Mapping[str, Mapping[str, Any]] | None) -> lis
             raise SpecError(f"{name} has no parameter {unknown[0]!r}; valid: {', '.join(model.declared)}")
         found.append(Candidate(name, model, {**_FIXED.get(name, {}), **set_here}))
     return found
-
-
-def matrix(values: Mapping[str, float], k: int) -> np.ndarray:
-    """The matrix of misclassification (k, k) at given values of its two parameters."""
-    return misreading(k, values["error"], values["near"])

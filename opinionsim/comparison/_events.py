@@ -83,22 +83,17 @@ def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFr
     if stance["scale"].nunique() > 1 or stance["classifier"].nunique() > 1:
         raise MeasurementError(f"{cell} is measured on several scales or by several classifiers; one fit takes one")
     size = runs.set_index("run_id")["n_agents"]
-    own = turns[turns["agent"] < turns["run_id"].map(size)].sort_values(["run_id", "turn"], ignore_index=True)
     order = {run_id: place for place, run_id in enumerate(runs["run_id"])}
+    own = turns[turns["agent"] < turns["run_id"].map(size)]
     own = own.assign(run=own["run_id"].map(order)).sort_values(["run", "turn"], ignore_index=True)
     own = own.merge(stance[["run_id", "turn", "value"]], on=["run_id", "turn"], how="left")
-    heard = own[~own["condition"].isin(_UNHEARD)]
-    place = {key: at for at, key in zip(heard.index, zip(heard["run_id"], heard["turn"], strict=True), strict=True)}
-    pairs = readings(own)
-    known = [(run_id, turn) in place for run_id, turn in zip(pairs["run_id"], pairs["turn"], strict=True)]
-    pairs = pairs[np.array(known, dtype=bool)]
-    reader = {key: at for at, key in enumerate(zip(own["run_id"], own["turn"], strict=True))}
-    reading = np.array([reader[key] for key in zip(pairs["run_id"], pairs["reader"], strict=True)], dtype=np.int64)
-    reads = np.array([place[key] for key in zip(pairs["run_id"], pairs["turn"], strict=True)], dtype=np.int64)
+    at = own[["run_id", "turn"]].assign(at=own.index)
+    by = own[["run_id", "agent"]].assign(reader=own["turn"], by=own["agent"], reading=own.index).drop(columns="agent")
+    pairs = readings(own).merge(at, on=["run_id", "turn"]).merge(by, on=["run_id", "reader"])
     # Probes leave no memory, and what an agent wrote itself is no message of another.
-    kept = own["agent"].to_numpy()[reading] != own["agent"].to_numpy()[reads] if len(reads) else np.zeros(0, bool)
-    reading, reads = reading[kept], reads[kept]
-    in_order = np.argsort(reading, kind="stable")
+    pairs = pairs[(pairs["agent"] != pairs["by"]) & ~pairs["condition"].isin(_UNHEARD)]
+    pairs = pairs.sort_values("reading", kind="stable")
+    reading, reads = pairs["reading"].to_numpy(np.int64), pairs["at"].to_numpy(np.int64)
     counts = np.bincount(reading, minlength=len(own))
     value = own["value"].to_numpy(float)
     if not (~np.isnan(value[reads]) & ~np.isnan(value[reading])).any():
@@ -116,7 +111,7 @@ def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFr
         step=own["step"].to_numpy(np.int64),
         agent=own["agent"].to_numpy(np.int64),
         first_read=np.concatenate([[0], np.cumsum(counts)]),
-        reads=reads[in_order],
+        reads=reads,
         value=value,
     )
 
@@ -153,7 +148,6 @@ def updates_of(study: Study) -> pd.DataFrame:
     """The updates of a study as rows of :func:`events`."""
     import pandas as pd
 
-    run = np.repeat(np.arange(len(study)), np.diff(study.first))
     count = np.diff(study.first_read)
     message = np.repeat(np.arange(len(count)), count)
     said = study.value[study.reads]
@@ -161,9 +155,9 @@ def updates_of(study: Study) -> pd.DataFrame:
     total = np.bincount(message, np.nan_to_num(said), minlength=len(count))
     frame = pd.DataFrame(
         {
-            "run_id": np.array(study.run_ids, dtype=object)[run],
+            "run_id": np.array(study.run_ids, dtype=object)[study.run],
             "cell": study.cell,
-            "block": np.array(study.blocks, dtype=object)[run],
+            "block": np.array(study.blocks, dtype=object)[study.run],
             "step": study.step,
             "turn": study.turn,
             "agent": study.agent,

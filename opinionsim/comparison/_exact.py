@@ -42,18 +42,6 @@ class ExactProblem(Problem):
         one = np.diff(study.first_read) == 1
         return np.flatnonzero(one & ~np.isnan(study.held) & ~np.isnan(study.said) & ~np.isnan(study.value))
 
-    @cached_property
-    def _starts(self) -> np.ndarray:
-        """First opinion of the author of each turn, (M,); NaN where none is on record."""
-        study = self.study
-        run = np.repeat(np.arange(len(study)), np.diff(study.first))
-        who = run * study.n_agents.max() + study.agent
-        known = np.flatnonzero(~np.isnan(study.value))
-        agents, earliest = np.unique(who[known], return_index=True)
-        firsts = np.full(int(who.max()) + 1, np.nan)
-        firsts[agents] = study.value[known[earliest]]
-        return np.asarray(firsts[who])
-
     def _next(
         self, candidate: Candidate, values: Mapping[str, float], own: np.ndarray, said: np.ndarray, start: np.ndarray
     ) -> Transition:
@@ -75,7 +63,7 @@ class ExactProblem(Problem):
         """Logarithm of the density of each opinion after an update, (M,); 0 elsewhere."""
         study, known = self.study, self._known
         own, said, after = study.held[known], study.said[known], study.value[known]
-        found = self._next(candidate, values, own, said, self._starts[known])
+        found = self._next(candidate, values, own, said, study.start[known])
         sd, stay, jump = np.exp(values["log_sd"]), values.get("stay", 0.0), values["jump"]
 
         def near(places: np.ndarray) -> np.ndarray:
@@ -98,20 +86,19 @@ class ExactProblem(Problem):
         """The study with opinions that a candidate gives on the same turns, from the starts on record."""
         study, sd = self.study, float(np.exp(values["log_sd"]))
         value = study.value.copy()
-        run = np.repeat(np.arange(len(study)), np.diff(study.first))
         holds: dict[tuple[int, int], float] = {}
         for at in range(len(value)):
-            who = (int(run[at]), int(study.agent[at]))
+            who = (int(study.run[at]), int(study.agent[at]))
             reads = study.reads[study.first_read[at] : study.first_read[at + 1]]
             # The first opinion on record is where an agent starts, also where it comes after a message.
-            own, reads = (holds[who], reads) if who in holds else (float(self._starts[at]), reads[:0])
+            own, reads = (holds[who], reads) if who in holds else (float(study.start[at]), reads[:0])
             for read in reads:
                 fate, way = rng.random(2)
                 if fate < values["jump"]:
                     own = float(rng.uniform(self.grid.low, self.grid.high))
                     continue
                 if fate >= values["jump"] + (1.0 - values["jump"]) * values.get("stay", 0.0):
-                    start = np.array([self._starts[at]])
+                    start = study.start[[at]]
                     found = self._next(candidate, values, np.array([own]), value[[read]], start)
                     own = float(found.values[0, np.searchsorted(np.cumsum(found.probabilities[0]), way)])
                 own = float(self._moved(values, np.array([own + sd * rng.standard_normal()]))[0])

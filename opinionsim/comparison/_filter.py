@@ -100,24 +100,8 @@ def _pass(first, agent, first_read, reads, rating, n_agents, prior, readings, st
                 heard[turn] += mine[s]
 
 
-def _draw(
-    first,
-    agent,
-    first_read,
-    reads,
-    given,
-    n_agents,
-    prior,
-    readings,
-    step,
-    blend,
-    moved,
-    starts,
-    words,
-    opinion,
-    rating,
-):
-    """Draw opinions, as nodes, and ratings of every turn with random `words` (M + L, 3)."""
+def _draw(first, agent, first_read, reads, given, n_agents, prior, readings, step, blend, moved, starts, words, out):
+    """Draw opinions, as nodes, and ratings of every turn into `out` (2, M) with random `words` (M + L, 3)."""
     row, node, mass = step
     stay, jump = blend
     below, above = moved
@@ -137,11 +121,11 @@ def _draw(
                     thinks[who] = min(np.int64(way * size), size - 1)
                     continue
                 if row.size > 1 and fate >= jump + stay:
-                    at = (bins[who] * size + thinks[who]) * size + opinion[reads[read]]
+                    at = (bins[who] * size + thinks[who]) * size + out[0, reads[read]]
                     thinks[who] = node[row[at] + _drawn(mass[row[at] : row[at + 1]], way)]
                 thinks[who] = below[thinks[who]] + (by < above[thinks[who]])
-            opinion[turn] = thinks[who]
-            rating[turn] = _drawn(readings[thinks[who]], words[turn, 1])
+            out[0, turn] = thinks[who]
+            out[1, turn] = _drawn(readings[thinks[who]], words[turn, 1])
 
 
 @inlined
@@ -195,11 +179,11 @@ def draw(
 
     With `begun`, agents begin with opinions that their first ratings on record leave likely.
     """
-    opinion, rating = np.zeros(len(study.agent), np.int64), np.zeros(len(study.agent), np.int64)
     given = study.begun if begun else np.full(len(study.agent), -1)
     words = rng.random((len(study.agent) + len(study.reads), 3))
-    compiled(_draw)(*_arrays(study), given, *_given(study, grid, prior, rule, misread), words, opinion, rating)
-    return grid.nodes[opinion], rating
+    out = np.zeros((2, len(study.agent)), np.int64)
+    compiled(_draw)(*_arrays(study), given, *_given(study, grid, prior, rule, misread), words, out)
+    return grid.nodes[out[0]], out[1]
 
 
 def _arrays(study: Study) -> tuple[np.ndarray, ...]:

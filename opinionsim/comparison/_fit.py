@@ -13,9 +13,9 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import qmc
 
-from opinionsim.comparison._candidates import NOISE_PRIOR, Bounds, Candidate, matrix
+from opinionsim.comparison._candidates import NOISE_PRIOR, Bounds, Candidate
 from opinionsim.comparison._filter import draw, predict
-from opinionsim.comparison._grid import Grid
+from opinionsim.comparison._grid import Grid, misreading
 from opinionsim.comparison._study import Study
 from opinionsim.errors import SpecError
 
@@ -75,7 +75,9 @@ class Problem:
 
     def misread(self, values: Mapping[str, float]) -> np.ndarray:
         """The matrix of misclassification at given values."""
-        return matrix(values, len(self.study.points)) if self.noise is None else self.noise
+        if self.noise is not None:
+            return self.noise
+        return misreading(len(self.study.points), values["error"], values["near"])
 
     def by_turn(self, candidate: Candidate, values: Mapping[str, float]) -> np.ndarray:
         """Logarithm of the probability of each rating given those before it, (M,)."""

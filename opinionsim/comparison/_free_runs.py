@@ -60,19 +60,16 @@ def free_runs(problem: Problem, candidate: Candidate, values: Sequence[Mapping[s
         "fragmentation": partial(fragmentation, range=span),
         "neighbour correlation": partial(_correlations, problem.study),
     }
-    by_step = {name: [_mean(measure(paths)) for _, paths in every] for name, measure in measures.items()}
+    # Means of pandas, for they are silent where a measure is undefined in every run.
+    by_step = {
+        name: [pd.DataFrame(measure(paths)).mean().to_numpy() for _, paths in every]
+        for name, measure in measures.items()
+    }
     shares = _from_all([_shares(study, paths) for study, paths in every])
     below = np.cumsum(shares, axis=2)[:, :, :-1]
     by_step["Wasserstein"] = list((np.abs(below) * np.diff(problem.study.points)).sum(axis=2))
     by_step["transitions"] = list(np.abs(_from_all([_transitions(study) for study, _ in every])).sum(axis=2) / 2)
     return pd.concat([_band(name, found) for name, found in by_step.items()], ignore_index=True)
-
-
-def _mean(by_run: np.ndarray) -> np.ndarray:
-    """Means over runs (R, T) at each step; NaN where there is nothing."""
-    known = ~np.isnan(by_run)
-    total = np.where(known, by_run, 0.0).sum(axis=0)
-    return np.divide(total, known.sum(axis=0), out=np.full(len(total), np.nan), where=known.any(axis=0))
 
 
 def _correlations(study: Study, paths: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opinionsim.analysis import Table
+from opinionsim.comparison._agreement import resampled
 from opinionsim.comparison._panel import RETEST
 from opinionsim.comparison._predictions import equations, folds, shares
 from opinionsim.errors import MeasurementError
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
     from opinionsim.store import Results
 
-#: Resamples of units behind an interval, its standard errors to either side, and draws of an equation's answers.
-_RESAMPLES, _NORMAL, _DRAWS = 400, 1.959964, 10
+#: Draws of an equation's answers.
+_DRAWS = 10
 #: Reliabilities of one rating between which its slope is corrected where nobody was asked again.
 _RELIABILITIES = (0.7, 0.8, 0.9)
 #: People who were asked again, as a column, and what is said where there are some, and where there are none.
@@ -159,15 +160,14 @@ def people_table(results: Results, *, cutoffs: Mapping[str, date] | None = None)
         raise MeasurementError(f"the record has {n_units} units with two ratings, and an interval needs at least 3")
     measuring = _Measuring(table, points, units)
     columns = dict(measuring.columns(_evidence_of_twins(results)))
-    weights = stream(0, "people intervals").multinomial(n_units, np.full(n_units, 1 / n_units), size=_RESAMPLES)
     rows = []
     for of, column in columns.items():
-        values = measuring.measures(column, np.ones(len(units)))
-        drawn = [measuring.measures(column, each[units].astype(float)) for each in weights]
-        for measure, value in values.items():
-            spread = np.array([each[measure] for each in drawn])
-            half = _NORMAL * np.nanstd(spread, ddof=1) if np.isfinite(spread).sum() > 2 else np.nan
-            n = int((column.last[:, 0] >= 0).sum())
+
+        def of_units(counts: np.ndarray, column: _Column = column) -> dict[str, float]:
+            return measuring.measures(column, counts[units].astype(float))
+
+        n = int((column.last[:, 0] >= 0).sum())
+        for measure, value, half in resampled(n_units, of_units, "people intervals"):
             rows.append((measure, of, value, value - half, value + half, n, column.evidence))
     frame = pd.DataFrame(rows, columns=["measure", "of", "value", "low", "high", "n", "evidence"])
     frame = pd.concat([frame, _corrected(frame)] if RETEST not in table else [frame], ignore_index=True)
@@ -337,9 +337,8 @@ def _printed(results: Results, frame: pd.DataFrame, n_units: int, cutoffs: Mappi
     cells = {(measure, of): _cell(*numbers) for measure, of, *numbers in frame.iloc[:, :5].itertuples(index=False)}
     models = [of for of in ofs if of in cutoffs or (frame.loc[frame["of"] == of, "evidence"] == "model").any()]
     collected = results.manifest["spec"]["sweep"][0]["interaction"][0].get("collected")
-    dates = {of: str(cutoffs.get(of, "no cutoff given")) for of in models}
+    dates = {"people": collected or "no date given", **{of: str(cutoffs.get(of, "no cutoff given")) for of in models}}
     rows = [("data collected, or training data until", *(dates.get(of, "") for of in ofs))]
-    rows[0] = (rows[0][0], collected or "no date given", *rows[0][2:])
     rows += [(measure, *(cells.get((measure, of), "") for of in ofs)) for measure in measures]
     n = int(frame["n"].max())
     notes = (

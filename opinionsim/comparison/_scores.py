@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -54,19 +55,16 @@ def held_out(problem: Problem, fits: Sequence[Fit], threads: int = 1) -> np.ndar
     """
     parts = folds(problem.study)
 
-    def scored(column: int, part: np.ndarray) -> np.ndarray:
+    found = np.full((len(problem.study), len(fits)), np.nan)
+
+    def score(column: int, part: np.ndarray) -> None:
         one = fits[column]
         training = problem.over(_rest(problem.study, part))
-        found = refit(training, one.candidate, one.values)
+        again = refit(training, one.candidate, one.values)
         tested = training.over(problem.study.of(part.tolist()), prior=training.prior)
-        return by_run(tested.study, tested.by_turn(one.candidate, found.values))
+        found[part, column] = by_run(tested.study, tested.by_turn(one.candidate, again.values))
 
-    found = np.full((len(problem.study), len(fits)), np.nan)
-    pairs = [(column, part) for column in range(len(fits)) for part in parts]
-    for (column, part), scores in zip(
-        pairs, side_by_side([partial(scored, *each) for each in pairs], threads), strict=True
-    ):
-        found[part, column] = scores
+    side_by_side([partial(score, column, part) for column in range(len(fits)) for part in parts], threads)
     return found
 
 
@@ -77,12 +75,11 @@ def reachable(study: Study) -> np.ndarray:
     these on all ratings.
     """
     k = len(study.points)
-    before = np.where(study.held_at >= 0, study.rating[study.held_at], k)
-    message = np.where(np.isnan(study.said), k, np.abs(np.nan_to_num(study.said)[:, None] - study.points).argmin(1))
-    run = np.repeat(np.arange(len(study)), np.diff(study.first))
+    # A place of their own for opinions that were not measured.
+    before, message = (np.where(places < 0, k, places) for places in map(study.places, (study.held, study.said)))
     score = np.zeros(len(study.agent))
     for part in folds(study):
-        inside = np.isin(run, part)
+        inside = np.isin(study.run, part)
         seen = study.updated & ~inside
         counts = np.zeros((k + 1, k + 1, k))
         np.add.at(counts, (before[seen], message[seen], study.rating[seen]), 1.0)
@@ -102,17 +99,16 @@ def shuffled(study: Study, rng: np.random.Generator) -> Study:
     Where there is none, it keeps its own.
     """
     reads = study.reads.copy()
-    run = np.repeat(np.arange(len(study)), np.diff(study.first))
     messages = np.unique(study.reads)
     for at in np.flatnonzero(np.diff(study.first_read) > 0):
-        near = messages[(messages >= study.first[run[at]]) & (messages < at)]
+        near = messages[(messages >= study.first[study.run[at]]) & (messages < at)]
         near = near[study.step[near] >= study.step[at] - _WINDOW]
         for read in range(study.first_read[at], study.first_read[at + 1]):
             authors = study.agent[near]
             others = near[(authors != study.agent[at]) & (authors != study.agent[study.reads[read]])]
             if len(others):
                 reads[read] = others[rng.integers(len(others))]
-    return study.reading(reads)
+    return replace(study, reads=reads)
 
 
 def paired(study: Study, first: np.ndarray, second: np.ndarray) -> tuple[float, float]:

@@ -56,6 +56,16 @@ class Study:
         return len(self.run_ids)
 
     @cached_property
+    def run(self) -> np.ndarray:
+        """Run of each turn, (M,)."""
+        return np.repeat(np.arange(len(self)), np.diff(self.first))
+
+    @cached_property
+    def _author(self) -> np.ndarray:
+        """Number of each turn's author among those of all runs, (M,)."""
+        return np.asarray(self.run * self.n_agents.max() + self.agent)
+
+    @cached_property
     def rating(self) -> np.ndarray:
         """Position on the scale of each measured opinion, (M,); -1 where there is none."""
         return self.places(self.value)
@@ -68,24 +78,28 @@ class Study:
     @cached_property
     def held_at(self) -> np.ndarray:
         """Turn at which each turn's author was measured last before it, (M,); -1 where it was not yet."""
-        found, last = np.full(len(self.agent), -1), dict[tuple[int, int], int]()
-        run = np.repeat(np.arange(len(self)), np.diff(self.first))
-        for at, who in enumerate(zip(run.tolist(), self.agent.tolist(), strict=True)):
-            found[at] = last.get(who, -1)
+        found, last = np.full(len(self.agent), -1), np.full(int(self._author.max()) + 1, -1)
+        for at, who in enumerate(self._author):
+            found[at] = last[who]
             if self.rating[at] >= 0:
                 last[who] = at
         return found
 
     @cached_property
+    def start(self) -> np.ndarray:
+        """First measured opinion of each turn's author, (M,); NaN where there is none in the run."""
+        known = np.flatnonzero(self.rating >= 0)
+        agents, earliest = np.unique(self._author[known], return_index=True)
+        firsts = np.full(int(self._author.max()) + 1, np.nan)
+        firsts[agents] = self.value[known[earliest]]
+        return np.asarray(firsts[self._author])
+
+    @cached_property
     def begun(self) -> np.ndarray:
         """First rating of each agent, at its first turn, (M,); -1 elsewhere, and for agents that were never rated."""
-        run = np.repeat(np.arange(len(self)), np.diff(self.first))
-        who = run * self.n_agents.max() + self.agent
-        rated = np.flatnonzero(self.rating >= 0)
-        agents, earliest = np.unique(who[rated], return_index=True)
-        every, firsts = np.unique(who, return_index=True)
+        firsts = np.unique(self._author, return_index=True)[1]
         found = np.full(len(self.agent), -1)
-        found[firsts[np.isin(every, agents)]] = self.rating[rated[earliest]]
+        found[firsts] = self.places(self.start[firsts])
         return found
 
     @cached_property
@@ -135,16 +149,11 @@ class Study:
         """The study with other measured opinions (M,)."""
         return replace(self, value=value)
 
-    def reading(self, reads: np.ndarray) -> Study:
-        """The study in which other messages (L,) were read."""
-        return replace(self, reads=reads)
-
     def paths(self) -> np.ndarray:
         """Opinions as measured last, (R, T + 1, N), by run, step and agent; NaN where there is none yet."""
         paths = np.full((len(self), int(self.step.max()) + 1, int(self.n_agents.max())), np.nan)
-        run = np.repeat(np.arange(len(self)), np.diff(self.first))
         known = ~np.isnan(self.value)
-        paths[run[known], self.step[known], self.agent[known]] = self.value[known]
+        paths[self.run[known], self.step[known], self.agent[known]] = self.value[known]
         for step in range(1, paths.shape[1]):
             paths[:, step] = np.where(np.isnan(paths[:, step]), paths[:, step - 1], paths[:, step])
         return paths

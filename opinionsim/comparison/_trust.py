@@ -149,11 +149,6 @@ def _drifts(pairs: Sequence[Pair]) -> np.ndarray:
     return np.asarray(np.abs(courses - np.vstack([drawn.mean(axis=0), others])).mean(axis=1))
 
 
-def profile(problem: Problem, best: Fit, name: str, value: float) -> Fit:
-    """The fit with one parameter held at a value."""
-    return refit(problem, best.candidate, best.values, {name: value})
-
-
 def cutoff(found: Trust, name: str, threads: int) -> float:
     """Twice the fall of the log likelihood at the ends of a 95 % interval of a threshold.
 
@@ -162,8 +157,9 @@ def cutoff(found: Trust, name: str, threads: int) -> float:
     """
 
     def ratio(pair: Pair) -> float:
-        held = profile(pair.problem, pair.influence, name, found.truth.values[name])
-        return 2.0 * (pair.influence.objective - held.objective)
+        best = pair.influence
+        held = refit(pair.problem, best.candidate, best.values, {name: found.truth.values[name]})
+        return 2.0 * (best.objective - held.objective)
 
     ratios = side_by_side([partial(ratio, pair) for pair in found.pairs], threads)
     return _TWO_SIDED * max(1.0, float(np.mean(ratios)))
