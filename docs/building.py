@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from concurrent.futures import Future, ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -30,9 +31,13 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.writers.html5 import HTML5Translator
 
+#: Width of the terminal that commands print to.
+_COLUMNS = 100
 RUN = re.compile(r"^<!-- run -->\n```(?P<language>\w+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 _PAGES = re.compile(r"^<!-- pages -->\n(?P<rows>.*?)(?:\n\n|\Z)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\((?P<page>[^):#]+\.(?:md|py))\)")
+#: A link whose text is the name of the file: the site puts the title of the page or section there.
+_NAMED = re.compile(r"\[[\w/.-]+\.md\]\((?=[^):\s]+\.md)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -85,7 +90,7 @@ class Outputs:
     def _run(self, page: str) -> list[dict[str, Any]]:
         text = read(self._app.env, page)
         kept = Path(self._app.doctreedir, "figures", page)
-        environment = {**os.environ, "MPLBACKEND": "Agg", "COLUMNS": "100", "NO_COLOR": "1"}
+        environment = {**os.environ, "MPLBACKEND": "Agg", "COLUMNS": str(_COLUMNS), "NO_COLOR": "1"}
         environment["PYTHONPATH"] = str(self._app.srcdir)
         with TemporaryDirectory() as folder:
             done = subprocess.run(  # noqa: S603
@@ -112,12 +117,18 @@ class Outputs:
     def _shown(self, page: str, block: dict[str, Any]) -> str:
         shown = ""
         if block["text"].strip():
-            shown += f"\n\n`````{{code-block}} text\n:class: output\n\n{block['text'].rstrip()}\n`````\n"
+            text = "\n".join(_folded(line) for line in block["text"].rstrip().splitlines())
+            shown += f"\n\n`````{{code-block}} text\n:class: output\n\n{text}\n`````\n"
         for figure in block["figures"]:
             with Image.open(figure) as image:
                 said = re.sub(r"[\[\]\s]+", " ", str(image.info.get("Description", Path(figure).stem)))
             shown += f"\n\n![{said}]({os.path.relpath(figure, Path(self._app.srcdir, page).parent)})\n"
         return shown
+
+
+def _folded(line: str) -> str:
+    """A line as a terminal shows it: prose broken where it is full, a row of a table as it is."""
+    return textwrap.fill(line, _COLUMNS, break_on_hyphens=False) if len(line) > _COLUMNS else line
 
 
 def read(env: BuildEnvironment, page: str) -> str:
@@ -142,6 +153,7 @@ def _source(app: Sphinx, page: str, content: list[str]) -> None:
         return found[0] if fnmatchcase(target, "notebooks/*.py") else f"](path:{found[1]})"
 
     text = re.sub(r"\]\(([^):\s]+\.py)\)", program, text)
+    text = _NAMED.sub("[](", text)
     content[0] = app.outputs.put(page, text)  # type: ignore[attr-defined]
 
 

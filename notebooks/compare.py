@@ -102,7 +102,9 @@ kinds = [
     {"kind": "independent", "reports": 3},
 ]
 sweep = {"interaction": kinds, "topic.framing": ["truth", "falsehood"]}
-parts = osim.load_experiment({**shared, "name": "parts", "model": {"name": "scripted"}, "sweep": sweep})
+parts = osim.load_experiment(
+    {**shared, "name": "parts", "replicates": 4, "model": {"name": "scripted"}, "sweep": sweep}
+)
 print(decompose(osim.run(parts, store="results/parts.sqlite")).to_text())
 
 # %% [markdown]
