@@ -28,7 +28,6 @@ import json, sys
 from pathlib import Path
 import opinionsim
 from opinionsim.data import data_folder
-from tests.support.first_study import KINDS as KINDS_OF_STUDY, commands
 def listing(folder):
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
 home = Path(opinionsim.__file__).parent
