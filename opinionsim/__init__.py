@@ -43,5 +43,5 @@ if TYPE_CHECKING:
     from opinionsim.topics import Claim as Claim, Topic as Topic
     from opinionsim.watching import transcript as transcript
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __getattr__, __dir__ = on_first_use(__name__)

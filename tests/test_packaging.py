@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import sysconfig
+import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -16,8 +19,9 @@ import yaml
 
 import opinionsim
 from opinionsim.data import data_folder
+from tests.support.first_study import KINDS as KINDS_OF_STUDY, commands
 
-KINDS = ("experiments", "personas", "topics")
+KINDS = ("experiments", "personas", "studies", "topics")
 
 PROBE = """
 import json, sys
@@ -36,7 +40,9 @@ print(json.dumps({
 
 
 def _run(*command: str | Path, cwd: Path) -> str:
-    done = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True)
+    # What is run away from the checkout finds nothing of it.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run([str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -68,12 +74,18 @@ def _probe(python: Path, cwd: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel built from a source distribution, so that the latter is seen to be complete."""
+def built(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a source distribution and of a wheel built from it, so that the former is seen to be complete."""
     out = tmp_path_factory.mktemp("dist")
     _run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, checkout, cwd=out)
-    (built,) = out.glob("*.whl")
-    return built
+    return out
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    """The wheel."""
+    (found,) = built.glob("*.whl")
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +113,44 @@ def test_wheel_holds_the_package_alone(wheel: Path) -> None:
     assert folders == {"opinionsim", f"opinionsim-{opinionsim.__version__}.dist-info"}
 
 
-def test_wheel_installs_the_command(wheel_python: Path, tmp_path: Path) -> None:
-    assert "demo" in _run(wheel_python.with_name("opinionsim"), "--help", cwd=tmp_path)
+def test_source_distribution_holds_docs_and_tests_and_nothing_that_was_made(built: Path) -> None:
+    (found,) = built.glob("*.tar.gz")
+    with tarfile.open(found) as archive:
+        names = [name.partition("/")[2] for name in archive.getnames()]
+    beside = {"CHANGELOG.md", "CITATION.cff", "LICENSE", "Makefile", "README.md", "docs/index.md", "studies/README.md"}
+    assert beside | {"tests/test_packaging.py", "notebooks/README.md", "constraints/py311.txt"} <= set(names)
+    made = {
+        "results",
+        "__pycache__",
+        ".venv",
+        ".git",
+        "dist",
+        ".hypothesis",
+        ".pytest_cache",
+        ".mypy_cache",
+        ".ruff_cache",
+    }
+    assert [name for name in names if made & set(name.split("/"))] == []
+    assert [name for name in names if name.endswith((".pyc", ".sqlite", ".log"))] == []
+
+
+def test_wheel_runs_demo_from_an_empty_folder(wheel_python: Path, tmp_path: Path) -> None:
+    command = wheel_python.with_name("opinionsim")
+    assert "demo" in _run(command, "--help", cwd=tmp_path)
+    printed = _run(command, "demo", cwd=tmp_path)
+    assert "opinionsim new my-study" in printed
+    assert (tmp_path / "results" / "demo" / "panels.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("kind", ["structure", "people"])
+def test_wheel_makes_studies_that_run(wheel_python: Path, kind: str, tmp_path: Path) -> None:
+    """From an empty folder, by the commands that the study's README names; tests/test_first_study.py has all kinds."""
+    command = wheel_python.with_name("opinionsim")
+    _run(command, "new", "town", "--from", kind, cwd=tmp_path)
+    folder = tmp_path / "town"
+    output = {words[0]: _run(command, *words, cwd=folder) for words in commands(folder)}
+    assert all(name in output["table"] for name in KINDS_OF_STUDY[kind])
+    assert (folder / output["plot"].strip()).is_file()
 
 
 def test_wheel_states_licence_and_version(wheel_python: Path, tmp_path: Path) -> None:
@@ -136,6 +184,13 @@ def test_citation_is_complete_and_current(checkout: Path) -> None:
 
 def test_changelog_knows_the_version(checkout: Path) -> None:
     assert f"## {opinionsim.__version__}" in (checkout / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_classifiers_name_the_versions_of_python_from_the_least_on(checkout: Path) -> None:
+    project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = [each.rpartition(" ")[2] for each in project["classifiers"] if each.startswith("Programming Language")]
+    assert named == ["3", "3.11", "3.12", "3.13"]
+    assert project["requires-python"] == ">=3.11"
 
 
 def test_constraints_hold_pins_and_no_addresses(checkout: Path) -> None:

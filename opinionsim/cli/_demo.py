@@ -70,6 +70,6 @@ def _write(results: Results, out: Path) -> tuple[str, list[Path]]:
 
 def _say_next(url: str) -> None:
     where = spelled(url)
-    say("\nNext, look at what the agents said, then run an experiment of your own:")
-    for command in (f"show {where} --run 0", "plan quickstart", "run quickstart"):
+    say("\nNext, look at what the agents said, then make a study of your own:")
+    for command in (f"show {where} --run 0", "new my-study"):
         say(f"  opinionsim {command}")

@@ -51,7 +51,16 @@ def test_twins_get_a_specification_of_their_own(invoke: Invoke) -> None:
     experiment = load_experiment("mine.yaml")
     assert experiment.spec.name == "mine"
     assert [cell.spec.interaction.kind for cell in experiment.cells] == ["recorded", "twins"]
+    # The first run that somebody is asked in is shown, and who takes part is told as it is.
+    assert invoke("preview", "mine.yaml").stdout.startswith("mine: run 3 of 6, topic=buses, interaction=twins\n")
+    told = (
+        "Taking part: people on record | agents in the places of people on record, 1 a run; initial opinions: those of"
+    )
+    assert told in invoke("plan", "mine.yaml").stdout
     assert invoke("run", "mine.yaml", "--store", "s.sqlite").exit_code == 0
+    # People have no memory and no model, which therefore are no conditions.
+    table = invoke("table", "s.sqlite", "--kind", "self-report").stdout
+    assert "\ninteraction  evidence  runs " in table
     results = osim.load("s.sqlite")
     assert sorted(results.runs["evidence"]) == ["human"] * 3 + ["scripted"] * 3
 
