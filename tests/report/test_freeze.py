@@ -22,7 +22,8 @@ EXPERIMENTS = [file for file in sorted(data_folder("experiments").rglob("*.yaml"
 
 def _frozen(spec: Any) -> dict[str, Any]:
     """What `freeze` writes, as it is read back."""
-    return json.loads(json.dumps(freeze(load_experiment(spec))))
+    found: dict[str, Any] = json.loads(json.dumps(freeze(load_experiment(spec))))
+    return found
 
 
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
@@ -109,7 +110,7 @@ def test_weights_of_a_commit_or_a_folder_are_fixed(tmp_path: Path) -> None:
 
 
 def test_a_frozen_file_cannot_be_frozen_again() -> None:
-    with pytest.raises(SpecError, match=r"was frozen at .*; freeze its specification instead"):
+    with pytest.raises(SpecError, match="freeze its specification instead"):
         freeze(load_experiment(_frozen(STUDY)))
 
 
@@ -139,6 +140,7 @@ def test_history_tells_pilot_confirmatory_runs_and_every_deviation() -> None:
 
     experiment = load_experiment(frozen)
     as_frozen = history(osim.run(experiment, url, only=experiment.pilot))
+    assert as_frozen.frozen is not None
     assert (as_frozen.frozen["hash"], as_frozen.deviations) == (frozen["frozen"]["hash"], ())
     assert "1 pilot design (1), 1 confirmatory design (2)" in as_frozen.counts[0]
     assert "cannot be known" in as_frozen.counts[-1]
