@@ -15,7 +15,7 @@ from opinionsim.report._templates import templates
 from opinionsim.store import Results
 
 #: Most levels that are listed one by one, and most conditions that a sentence is made of.
-_LISTED, _TOLD = 12, 24
+_LISTED, _TOLD = 16, 24
 #: How labels of what varies begin.
 VARIED = "Varied: "
 #: Kinds of evidence of which nothing is found, since a scripted stand-in is or may be among the authors.
@@ -92,7 +92,7 @@ def _instruments(opinions: pd.DataFrame) -> Iterator[str]:
 def listed(values: Iterable[Any]) -> str:
     """Values in words; of many, their number and the first and last."""
     found = [str(value) for value in values]
-    return ", ".join(found) if len(found) <= _LISTED else f"{len(found)} levels, from {found[0]} to {found[-1]}"
+    return ", ".join(found) if len(found) <= _LISTED else f"{len(found)} in all: {found[0]}, ..., {found[-1]}"
 
 
 # -- what tables say -----------------------------------------------------------------------------------------
