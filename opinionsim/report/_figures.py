@@ -80,12 +80,15 @@ def _candidates(results: Results) -> Iterator[tuple[str, Callable[[], Figure | A
     if not (results.runs["status"] == "complete").any():
         return
     yield "panels", lambda: plots.panels(results)
+    # As in tables, topics are no condition where anything else varies.
+    varying = condition_axes(results.runs)
+    by = [axis for axis in varying if axis != "topic"] or None
     if results.opinions["step"].nunique() > _STEPS:
-        yield "ribbons", lambda: plots.ribbons(results)
-        yield "diversity", lambda: plots.ribbons(results, "diversity")
-        yield "transitions", lambda: plots.transition_matrix(results)
+        yield "ribbons", lambda: plots.ribbons(results, by=by)
+        yield "diversity", lambda: plots.ribbons(results, "diversity", by=by)
+        yield "transitions", lambda: plots.transition_matrix(results, by=by)
     yield "before-after", lambda: plots.before_after(results)
-    axes = [axis for axis in condition_axes(results.runs) if pd.api.types.is_numeric_dtype(results.runs[axis])]
+    axes = [axis for axis in varying if pd.api.types.is_numeric_dtype(results.runs[axis])]
     yield from _phase(results, axes)
     analysis = analysis_of(results.spec)
     if analysis.decides is not None and (analysis.choices or results.spec.get("robustness")):
