@@ -17,11 +17,14 @@ import pytest
 import yaml
 
 import opinionsim as osim
+from opinionsim.data import data_folder
 from opinionsim.errors import SpecError
 from opinionsim.report import tables_of, verify, write_archive
 from opinionsim.spreadsheets import read_csv
 from opinionsim.store import Results
+from opinionsim.sweeps import load_sweep, run_sweep
 from tests.report.conftest import SMALL, all_bytes, carried_out
+from tests.support.sweeps import DIAGRAM
 
 
 def rebuild(folder: Path) -> subprocess.CompletedProcess[str]:
@@ -108,7 +111,7 @@ RULES = [
     {"sweep": {"topic.name": ["t-rex", "flat-earth"], "cognition.confirmation_bias": ["none", "strong"]}},
     {"sweep": {"interaction": [{"kind": "independent"}, {"kind": "dyadic", "steps": 6}]}},
     {"measurement": {"classifier": "lexicon", "texts": ["post"], "probe": {"before": 1, "after": 1}}},
-    {"cognition": {"confirmation_bias": "=1+1"[4:] or "weak"}, "sweep": {"topic": [{"label": "=a", "name": "t-rex"}]}},
+    {"sweep": {"topic": [{"label": "=1+1", "name": "t-rex"}, {"label": "@other", "name": "flat-earth"}]}},
 ]
 
 
@@ -123,22 +126,13 @@ def test_script_and_verification_agree_with_tables_of_all_kinds(change: dict[str
 
 
 def _sweep(tmp_path: Path) -> Results:
-    experiment = {
-        "name": "phases",
-        "replicates": 2,
-        "model": {"name": "deffuant"},
-        "population": {"size": 20},
-        "interaction": {"steps": 50},
-        "sweep": {"model.parameters.epsilon": [0.2, 0.4]},
-    }
-    path = tmp_path / "phases.yaml"
-    path.write_text(yaml.safe_dump(experiment))
-    osim.classic.sweep(path, store=f"sqlite:///{tmp_path / 'phases.sqlite'}")
-    return osim.load(f"sqlite:///{tmp_path / 'phases.sqlite'}")
+    url = f"sqlite:///{tmp_path / 'phases.sqlite'}"
+    run_sweep(load_sweep({**DIAGRAM, "replicates": 2}), store=url)
+    return osim.load(url)
 
 
 def _consensus(tmp_path: Path) -> Results:
-    return carried_out(yaml.safe_load(Path("experiments/consensus_quickstart.yaml").read_text()), tmp_path)
+    return carried_out(yaml.safe_load((data_folder("experiments") / "consensus_quickstart.yaml").read_text()), tmp_path)
 
 
 @pytest.mark.parametrize("made", [_sweep, _consensus])
@@ -158,7 +152,10 @@ def test_sources_of_classic_models_are_cited(tmp_path: Path) -> None:
     )
 
 
-def test_for_blind_review_nothing_tells_who_made_it(tmp_path: Path) -> None:
+def test_for_blind_review_nothing_tells_who_made_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in ("init -q", "-c user.name=Q -c user.email=q@example.org commit -q --allow-empty -m begun"):
+        subprocess.run(["git", *command.split()], check=True)  # noqa: S607
     personas = tmp_path / "villagers.yaml"
     personas.write_text(yaml.safe_dump({"name": "v", "personas": [{"name": name} for name in ("Ada", "Bo", "Cy")]}))
     model = {"name": "scripted"}
