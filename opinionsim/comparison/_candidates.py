@@ -72,7 +72,7 @@ class Candidate:
     def bounds(self, grid: Grid, noise: bool) -> list[Bounds]:
         """Parameters that are fitted, with those of misreading if there is `noise` to fit."""
         width = grid.high - grid.low
-        found = [_bounds(name, self._declared[name], width) for name in self._free(grid)]
+        found = [_bounds(name, self.declared[name], width) for name in self._free(grid)]
         if self.model is not None:
             found.append(Bounds("stay", 0.0, 1.0))
         found.append(Bounds("jump", 1e-4, 0.5))
@@ -83,20 +83,21 @@ class Candidate:
         return found + ([Bounds("error", 1e-3, 0.6), Bounds("near", 0.05, 0.95)] if noise else [])
 
     @property
-    def _declared(self) -> Mapping[str, Parameter]:
+    def declared(self) -> Mapping[str, Parameter]:
+        """Parameters of its model, by name."""
         return {} if self.model is None else self.model.declared
 
     def _free(self, grid: Grid) -> list[str]:
         """Parameters of the model that change its step on the grid, each a number that may differ between agents."""
         numbers = [
             name
-            for name, each in self._declared.items()
+            for name, each in self.declared.items()
             if each.per_agent and type(each.default) is float and not (each.idle or each.beside)
         ]
         return [name for name in numbers if name not in self.fixed and self._matters(name, grid)]
 
     def _matters(self, name: str, grid: Grid) -> bool:
-        bounds = _bounds(name, self._declared[name], grid.high - grid.low)
+        bounds = _bounds(name, self.declared[name], grid.high - grid.low)
         one, other = (
             self._steps({name: bounds.low + part * (bounds.high - bounds.low)}, grid, 1) for part in (0.1, 0.6)
         )
@@ -122,7 +123,7 @@ class Candidate:
     def rule(self, values: Mapping[str, float], grid: Grid) -> Rule:
         """What reading does, at given values of the parameters."""
         stay = values.get("stay", 0.0)
-        steps = self._steps({name: values[name] for name in self._declared if name in values}, grid)
+        steps = self._steps({name: values[name] for name in self.declared if name in values}, grid)
         bins = grid.bins if self._goes_back else np.zeros(len(grid), np.int64)
         moved = grid.moved(values.get("pull", 0.0), values.get("towards", 0.0), values.get("shift", 0.0))
         # A jump comes first, so that both chances may be chosen freely.

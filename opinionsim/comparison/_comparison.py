@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from numbers import Real
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -198,10 +199,11 @@ def compare(
     noise, source = misreadings(results) if isinstance(noise, str) and noise == "audit" else (noise, "given")
     for study in found.values():
         _noise(noise, len(study.points))
-    lacking = {cell: _lacking(study, candidates) for cell, study in found.items()}
-    chosen = {cell: study for cell, study in found.items() if not lacking[cell]}
+    left_out = {study: reason for study in found.values() if (reason := _lacking(study, candidates))}
+    chosen = {cell: study for cell, study in found.items() if study not in left_out}
     if not chosen:
-        raise MeasurementError(f"nothing can be compared: {'; '.join(map(': '.join, lacking.items()))}")
+        reasons = [f"{study.cell}: {reason}" for study, reason in left_out.items()]
+        raise MeasurementError(f"nothing can be compared: {'; '.join(reasons)}")
     explained = {}
     for place, (cell, study) in enumerate(chosen.items()):
 
@@ -210,14 +212,8 @@ def compare(
 
         explained[cell] = _explained(study, candidates, noise, margin, seed, workers, begun, source)
     told(100 * len(chosen), 100 * len(chosen), "")
-    left_out = [
-        _counts(study)
-        | {"verdict": "not compared", "why": lacking[cell], "statement": f"Not compared: {lacking[cell]}."}
-        for cell, study in found.items()
-        if lacking[cell]
-    ]
     every = pd.concat(map(updates_of, found.values()), ignore_index=True)
-    return Comparison(results, explained, every, margin, left_out)
+    return Comparison(explained, every, margin, left_out)
 
 
 def _lacking(study: Study, candidates: Sequence[Candidate]) -> str:
@@ -402,19 +398,10 @@ def _doubts(pair: Pair, found: Trust, ends: Sequence[np.ndarray]) -> list[str]:
 
 def _intervals(problem: Problem, best: Fit, found: Trust, threads: int) -> dict[str, tuple[float, float]]:
     """95 % intervals of the parameters of the best candidate's model."""
-    declared = {} if best.candidate.model is None else best.candidate.model.declared
-    bounds = [each for each in problem.bounds(best.candidate) if each.name in declared]
-    falls = {
-        each.name: cutoff(found, each.name, threads)
-        for each in bounds
-        if each.threshold and found.truth.candidate is best.candidate
-    }
-
-    def one(name: str) -> tuple[float, float]:
-        return interval(problem, best, name, falls[name]) if name in falls else interval(problem, best, name)
-
-    names = [each.name for each in bounds]
-    return dict(zip(names, side_by_side([partial(one, name) for name in names], threads), strict=True))
+    bounds = [each for each in problem.bounds(best.candidate) if each.name in best.candidate.declared]
+    falls = [cutoff(found, best, each, threads) for each in bounds]
+    ends = [partial(interval, problem, best, each.name, fall) for each, fall in zip(bounds, falls, strict=True)]
+    return dict(zip([each.name for each in bounds], side_by_side(ends, threads), strict=True))
 
 
 class Comparison:
@@ -432,17 +419,13 @@ class Comparison:
 
     def __init__(
         self,
-        results: Results,
         explained: dict[str, Explained],
         updates: pd.DataFrame,
         margin: float,
-        left_out: Sequence[Mapping[str, Any]] = (),
+        left_out: Mapping[Study, str] = MappingProxyType({}),
     ) -> None:
-        self.results, self.events, self.margin = results, updates, margin
+        self.events, self.margin = updates, margin
         self._explained, self._left_out = explained, left_out
-
-    def __repr__(self) -> str:
-        return f"Comparison({self.results.name!r}, {len(self._explained)} conditions)"
 
     def plot(self) -> Figure:
         """Draw a row a condition: response curve, scores, and free runs beside the record.
@@ -547,7 +530,10 @@ class Comparison:
                 }
                 | _counts(each.study)
             )
-        return pd.DataFrame([*rows, *self._left_out])
+        for study, why in self._left_out.items():
+            left_out = {"verdict": "not compared", "why": why, "statement": f"Not compared: {why}."}
+            rows.append(left_out | _counts(study))
+        return pd.DataFrame(rows)
 
     @cached_property
     def free_runs(self) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,10 +25,6 @@ class ExactProblem(Problem):
     #: From far away a narrow density shows no way to climb, so that it is narrowed step by step.
     ladder: ClassVar[tuple[Mapping[str, float], ...]] = ({"log_sd": -2.0}, {"log_sd": -4.0}, {"log_sd": -6.0})
 
-    def over(self, study: Study, prior: np.ndarray | None = None) -> Problem:
-        """The same with other turns."""
-        return ExactProblem(study)
-
     def bounds(self, candidate: Candidate) -> list[Bounds]:
         """Parameters of a candidate that are fitted, and the logarithm of the standard deviation."""
         smallest, largest = np.log(np.array([_SMALLEST, _LARGEST]) * (self.grid.high - self.grid.low)).tolist()
@@ -49,7 +44,7 @@ class ExactProblem(Problem):
         if candidate.model is None:
             return Transition(own[:, None], np.ones((len(own), 1)))
         given = {"start": start} if "start" in candidate.model.needs else {}
-        fitted = {name: value for name, value in values.items() if name in candidate.model.declared}
+        fitted = {name: value for name, value in values.items() if name in candidate.declared}
         span = (self.grid.low, self.grid.high)
         return transition(candidate.model, own, said, range=span, **given, **candidate.fixed, **fitted)
 
@@ -75,10 +70,6 @@ class ExactProblem(Problem):
         out = np.zeros(len(study.agent))
         out[known] = np.log((1.0 - jump) * kept + jump / (self.grid.high - self.grid.low))
         return out
-
-    def objective(self, candidate: Candidate, values: Mapping[str, float]) -> float:
-        """Log likelihood."""
-        return math.fsum(self.by_turn(candidate, values).tolist())
 
     def redrawn(
         self, candidate: Candidate, values: Mapping[str, float], rng: np.random.Generator, *, begun: bool = False

@@ -45,9 +45,9 @@ def comparison_figure(explained: Mapping[str, Explained]) -> Figure:
     for (cell, found), row in zip(explained.items(), axes, strict=True):
         curve, dots, *steps = row
         pair = list(dict.fromkeys(found.free["candidate"]))
-        colours = {name: _colour(found, name) for name in pair}
-        _draw_response(curve, found, colours)
-        _draw_scores(dots, found)
+        colours = {one.candidate.name: _INFLUENCE if one.candidate.influence else _NONE for one in found.fits}
+        _draw_response(curve, found, {name: colours[name] for name in pair})
+        _draw_scores(dots, found, colours)
         for ax, measure in zip(steps, ("bias", "diversity"), strict=True):
             own = found.free[found.free["measure"] == measure]
             for name in pair:
@@ -65,10 +65,6 @@ def comparison_figure(explained: Mapping[str, Explained]) -> Figure:
         evidence_statement(each.study.evidence for each in explained.values()), fontsize=9, x=0.01, ha="left"
     )
     return figure
-
-
-def _colour(found: Explained, name: str) -> str:
-    return _INFLUENCE if any(one.candidate.influence for one in found.fits if one.candidate.name == name) else _NONE
 
 
 def _draw_response(ax: Axes, found: Explained, colours: Mapping[str, str]) -> None:
@@ -102,15 +98,15 @@ def _rounded(updates: Sequence[pd.DataFrame], found: Explained) -> pd.DataFrame:
     return response_curve(joined.assign(before=0.0, said=distance, after=changed))
 
 
-def _draw_scores(ax: Axes, found: Explained) -> None:
+def _draw_scores(ax: Axes, found: Explained, colours: Mapping[str, str]) -> None:
     """Scores of candidates with standard errors, the best above, and that of a table of shares."""
     means = found.scores.mean(axis=0)
     errors = found.scores.std(axis=0, ddof=1) / np.sqrt(len(found.scores))
     order = np.argsort(-means, kind="stable")
     names = [found.fits[at].candidate.name for at in order]
     for place, (at, name) in enumerate(zip(order, names, strict=True)):
-        colour = _colour(found, name)
-        look: dict[str, Any] = {"color": colour, "markerfacecolor": colour if name in found.ties else "white"}
+        look: dict[str, Any] = {"color": colours[name]}
+        look["markerfacecolor"] = colours[name] if name in found.ties else "white"
         ax.errorbar(means[at], place, xerr=errors[at], fmt="o", ms=5, lw=1.4, **look)
     if not found.study.exact:
         ax.axvline(found.reachable.mean(), color="#8796a0", lw=1.0, ls="--")

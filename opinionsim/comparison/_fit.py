@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar
@@ -52,7 +52,7 @@ class Problem:
 
     def over(self, study: Study, prior: np.ndarray | None = None) -> Problem:
         """The same with other turns; with a `prior`, that one instead of their own."""
-        return Problem(study, self.noise, prior)
+        return replace(self, study=study, known=prior)
 
     @cached_property
     def grid(self) -> Grid:
@@ -89,7 +89,7 @@ class Problem:
         # This sum is the same in whatever order runs are.
         total = math.fsum(self.by_turn(candidate, values).tolist())
         for name, (first, second) in NOISE_PRIOR.items():
-            if self.noise is None:
+            if name in values:
                 total += first * math.log(values[name]) + second * math.log1p(-values[name])
         return total
 

@@ -140,10 +140,8 @@ def _averaged(found: Transition, before: np.ndarray, own: np.ndarray) -> Transit
         mean = (chances * chosen * change).mean(axis=0) / np.maximum(mass, _NONE)
         places.append(own[:, None] + mean)
         masses.append(mass)
-    joined = np.concatenate(places, axis=1), np.concatenate(masses, axis=1)
-    if density is None:
-        return Transition(*joined)
-    return Transition(*joined, lambda to: density(np.tile(to, count)).reshape(count, -1).mean(axis=0))
+    mean_density = density and (lambda to: density(np.tile(to, count)).reshape(count, -1).mean(axis=0))
+    return Transition(np.concatenate(places, axis=1), np.concatenate(masses, axis=1), mean_density)
 
 
 def misreading(k: int, error: float, near: float) -> np.ndarray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -112,14 +112,9 @@ class PanelMapping(DocumentModel):
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns that the table must have."""
-        return tuple(dict.fromkeys(self._columns()))
-
-    def _columns(self) -> Iterator[str]:
         single = ("person", "group", "topic", "wave", "order", "kind", "text", "sender", "recipient", "retest")
-        yield from filter(None, (getattr(self, name) for name in single))
-        for several in (self.ratings, self.read, self.reversed, self.attributes, self.conditions):
-            yield from several
-        yield from self.answers.values()
+        several = (self.ratings, self.read, self.reversed, self.attributes, self.conditions, self.answers.values())
+        return tuple(dict.fromkeys([*filter(None, map(self.__getattribute__, single)), *chain(*several)]))
 
 
 def load_panel_mapping(name_or_path: str | Path) -> PanelMapping:

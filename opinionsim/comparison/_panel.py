@@ -8,6 +8,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -348,12 +349,10 @@ def _records(rows: Sequence[Mapping[str, str]], mapping: PanelMapping) -> list[_
             ordered[unit, topic].append((wave, 0.0 if mapping.order is None else order, place, said))
     steps = {wave: step for step, wave in enumerate(sorted({each[0] for own in ordered.values() for each in own}))}
     for which, own in ordered.items():
-        records[which].said = [said._replace(step=steps[wave]) for wave, _, _, said in sorted(own, key=_by_time)]
+        records[which].said = [
+            said._replace(step=steps[wave]) for wave, _, _, said in sorted(own, key=itemgetter(0, 1, 2))
+        ]
     found = [record for record in records.values() if any(STANCE in said.ratings for said in record.said)]
     if not found:
         raise SpecError(f"the table has no rating in {', '.join(mapping.ratings)}; a panel needs at least one")
     return found
-
-
-def _by_time(each: tuple[float, float, int, _Said]) -> tuple[float, float, int]:
-    return each[:3]

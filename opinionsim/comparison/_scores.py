@@ -44,8 +44,9 @@ def _rest(study: Study, held_out: np.ndarray) -> Study:
 
 def by_run(study: Study, log_probabilities: np.ndarray) -> np.ndarray:
     """Mean over the updates of each run, (R,): those turns that read something and were measured."""
-    counts = study.by_run(study.updated.astype(float))
-    return np.asarray(study.by_run(np.where(study.updated, log_probabilities, 0.0)) / np.maximum(counts, 1.0))
+    counted = np.stack([np.where(study.updated, log_probabilities, 0.0), study.updated.astype(float)])
+    total, count = np.add.reduceat(counted, study.first[:-1], axis=1)
+    return np.asarray(total / np.maximum(count, 1.0))
 
 
 def held_out(problem: Problem, fits: Sequence[Fit], threads: int = 1) -> np.ndarray:

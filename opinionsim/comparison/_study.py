@@ -157,7 +157,3 @@ class Study:
         for step in range(1, paths.shape[1]):
             paths[:, step] = np.where(np.isnan(paths[:, step]), paths[:, step - 1], paths[:, step])
         return paths
-
-    def by_run(self, numbers: np.ndarray) -> np.ndarray:
-        """Sums over the turns of each run, (R,)."""
-        return np.add.reduceat(numbers, self.first[:-1])

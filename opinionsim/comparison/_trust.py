@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from opinionsim.comparison._candidates import Bounds
 from opinionsim.comparison._fit import Fit, Problem, refit
 from opinionsim.comparison._scores import by_run, paired, reachable, side_by_side
 from opinionsim.streams import stream
@@ -149,17 +150,18 @@ def _drifts(pairs: Sequence[Pair]) -> np.ndarray:
     return np.asarray(np.abs(courses - np.vstack([drawn.mean(axis=0), others])).mean(axis=1))
 
 
-def cutoff(found: Trust, name: str, threads: int) -> float:
-    """Twice the fall of the log likelihood at the ends of a 95 % interval of a threshold.
+def cutoff(found: Trust, best: Fit, bounds: Bounds, threads: int) -> float:
+    """Twice the fall of the log likelihood at the ends of a 95 % interval of a parameter of the best fit.
 
     The likelihood of a threshold is not smooth, so the usual number is raised by the mean of the ratio in studies whose
     threshold is known, as Bartlett's correction does.
     """
+    if not bounds.threshold or found.truth.candidate is not best.candidate:
+        return _TWO_SIDED
 
     def ratio(pair: Pair) -> float:
-        best = pair.influence
-        held = refit(pair.problem, best.candidate, best.values, {name: found.truth.values[name]})
-        return 2.0 * (best.objective - held.objective)
+        own, held = pair.influence, {bounds.name: found.truth.values[bounds.name]}
+        return 2.0 * (own.objective - refit(pair.problem, own.candidate, own.values, held).objective)
 
     ratios = side_by_side([partial(ratio, pair) for pair in found.pairs], threads)
     return _TWO_SIDED * max(1.0, float(np.mean(ratios)))

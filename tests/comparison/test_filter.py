@@ -17,6 +17,7 @@ from tests.support.studies import (
     Rule,
     Study,
     among,
+    by_run,
     candidate,
     draw,
     meetings,
@@ -178,7 +179,7 @@ def test_runs_count_alone() -> None:
     apart = [predict(study.of([run]), grid, prior, rule, MISREAD) for run in (2, 0, 3, 1)]
     turned = predict(study.of([2, 0, 3, 1]), grid, prior, rule, MISREAD)
     np.testing.assert_array_equal(np.concatenate(apart), turned)
-    assert study.by_run(together)[[2, 0, 3, 1]].tolist() == study.of([2, 0, 3, 1]).by_run(turned).tolist()
+    assert by_run(study, together)[[2, 0, 3, 1]].tolist() == by_run(study.of([2, 0, 3, 1]), turned).tolist()
 
 
 def test_starts_in_bins_do_as_well_as_the_full_state() -> None:

@@ -132,7 +132,7 @@ def test_a_comparison_without_reports_is_printed() -> None:
         measurement={"classifier": "lexicon", "texts": ["response"]},
         interaction={"kind": "debate", "cycles": 3},
     )
-    done = CliRunner().invoke(app, ["compare", "dyads.sqlite", "--models", "deffuant", "--noise", "0.1"])
+    done = CliRunner().invoke(app, ["compare", "dyads.sqlite", "--models", "voter", "--noise", "0.1"])
     assert done.exit_code == 0, done.output
     assert "Verdicts" in done.stdout
     assert "opinions are not taken apart: no text of kind 'report' was measured" in done.stderr

@@ -41,7 +41,7 @@ def _found(study: Study, models: str = "voter", noise: Any = _NOISE) -> Explaine
 
 def _told(found: Explained) -> tuple[str, str]:
     """Verdict and statement."""
-    row = Comparison(None, {"cell": found}, None, MARGIN).verdict.iloc[0]  # type: ignore[arg-type]
+    row = Comparison({"cell": found}, None, MARGIN).verdict.iloc[0]  # type: ignore[arg-type]
     return row["verdict"], row["statement"]
 
 
@@ -93,7 +93,7 @@ def test_results_are_the_same_on_any_number_of_threads() -> None:
     one, three = (
         _explained(study, named("voter"), _NOISE, MARGIN, 0, threads, lambda stage: None) for threads in (1, 3)
     )
-    frames = [Comparison(None, {"cell": each}, None, MARGIN) for each in (one, three)]  # type: ignore[arg-type]
+    frames = [Comparison({"cell": each}, None, MARGIN) for each in (one, three)]  # type: ignore[arg-type]
     for name in ("fits", "scores", "verdict", "trust", "free_runs"):
         first, second = (getattr(each, name).to_csv() for each in frames)
         assert first == second, name
