@@ -12,6 +12,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from filelock import FileLock
 
+# The build runs notebooks and pages, for a minute where nothing else runs.
+pytestmark = pytest.mark.timeout(1200)
+
 _TOP = Path(__file__).resolve().parents[1]
 #: Attributes by which a page has the browser fetch something, and the elements in which they only name a place to go.
 _FETCHED = {"src", "href", "srcset", "data", "poster", "action"}
