@@ -101,7 +101,7 @@ def test_the_tutorial_shows_what_its_commands_print(site: Path) -> None:
     tutorial = (site / "docs" / "tutorial.html").read_text(encoding="utf-8")
     assert "15 of 15 complete runs are equal after replay" in tutorial
     assert tutorial.count("<img") >= 3
-    tables = re.findall(r"SCRIPTED STAND-IN, not evidence.*?Instrument:", tutorial, re.DOTALL)
+    tables = re.findall(r"\| Opinions by condition\n---.*?Instrument:", tutorial, re.DOTALL)
     assert tables[-1] == tables[-2], "the manifest makes the table again"
 
 
