@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import os
 import re
 import shlex
 import textwrap
@@ -60,13 +61,15 @@ def _commands(block: Block) -> list[list[str]]:
 
 
 def _run_shell(block: Block) -> None:
-    lines = [line for line in block.code.splitlines() if line.strip()]
-    commands = _commands(block)
-    assert len(commands) == len(lines), "a block that is run holds one opinionsim command a line"
-    for command in commands:
-        done = CliRunner().invoke(app, command)
-        assert done.exit_code == 0, f"opinionsim {shlex.join(command)}\n{done.output}"
-        assert done.output.strip() or command[0] == "run"
+    for line in filter(str.strip, block.code.splitlines()):
+        program, *arguments = shlex.split(line, comments=True)
+        if program == "cd":
+            os.chdir(arguments[0])
+            continue
+        assert program == "opinionsim", "a block that is run holds one opinionsim command a line"
+        done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == 0, f"{line}\n{done.output}"
+        assert done.output.strip() or arguments[0] == "run"
 
 
 #: Pages of classic models, each of which compiles kernels; tests/classic/test_pages.py runs them.

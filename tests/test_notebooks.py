@@ -27,5 +27,5 @@ def test_notebooks_are_listed() -> None:
     assert NOTEBOOKS
     assert [path.name for path in NOTEBOOKS if f"({path.name})" not in readme] == []
     for path in NOTEBOOKS:
-        for target in re.findall(r"\]\(([^)]+)\)", path.read_text(encoding="utf-8")):
+        for target in re.findall(r"\]\(([^)#]+)", path.read_text(encoding="utf-8")):
             assert (path.parent / target).exists(), target
