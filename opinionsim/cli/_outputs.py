@@ -1,4 +1,4 @@
-"""Commands that show results: table, plot and export."""
+"""Commands that show results: table and plot."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from opinionsim.cli._console import columns, note, records, say, say_json
-from opinionsim.cli._export import write_frame
+from opinionsim.cli._console import columns, note, records, say, say_json, write_frame
 from opinionsim.cli._figures import Figures, check_arguments, check_numbers, draw, numbers
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, Tables, assignments, own_modules
 from opinionsim.cli._stores import note_standing, read_results
@@ -260,63 +259,3 @@ def _spelled(value: Any) -> str:
     if isinstance(value, Mapping):
         return "-".join(f"{name}-{_spelled(each)}" for name, each in value.items())
     return "-".join(map(_spelled, value)) if isinstance(value, list) else str(value)
-
-
-def export(
-    store: StorePath,
-    folder: Path,
-    kind: Annotated[Literal["csv", "parquet"], typer.Option("--format")] = "csv",
-    archive: Annotated[bool, typer.Option("--archive")] = False,
-    anonymous: Annotated[bool, typer.Option("--anonymous")] = False,
-    experiment: ExperimentName = None,
-    design: DesignNumber = None,
-) -> None:
-    """Write all frames and the manifest into a folder, or the archive of a study to publish.
-
-    Parameters
-    ----------
-    folder : DIR
-        Folder to write, new or empty.
-    kind
-        Kind of file; parquet needs the extra of that name.
-    archive
-        Also prompts, transcripts, tables, figures, report, documents and checksums, without what may not be passed on.
-    anonymous
-        An archive for blind review.
-    """
-    from opinionsim.report import write_archive, write_export
-
-    if anonymous and not archive:
-        raise SpecError("--anonymous is of an archive: add --archive")
-    results = read_results(store, experiment, design)
-    if not archive:
-        for path in write_export(results, folder, kind):
-            say(str(path))
-        return
-    written = write_archive(results, folder, anonymous=anonymous, kind=kind)
-    say(f"wrote {len(written)} files to {folder}; check them with: opinionsim verify {folder}")
-
-
-def verify(archive: Annotated[Path, typer.Argument(metavar="FOLDER|FILE")], as_json: AsJson = False) -> None:
-    """Check every file of an archive, and make its tables again from its frames.
-
-    Parameters
-    ----------
-    archive
-        Folder that `export --archive` wrote, or a zip file of it.
-    """
-    from dataclasses import asdict
-
-    from opinionsim.report import verify as verified
-
-    found = verified(archive)
-    if as_json:
-        say_json(asdict(found))
-    else:
-        told = {"problem": found.problems, "made again": found.rebuilt, "not made again": found.not_rebuilt}
-        for label, lines in told.items():
-            for line in lines:
-                say(f"{label}: {line}")
-        say(f"archive: sha256:{found.identity}")
-    if found.problems:
-        raise typer.Exit(SpecError.exit_code)

@@ -147,7 +147,8 @@ class Results:
         answered : mapping
             As :attr:`answered` returns it.
         """
-        found = cls("", design, frames={"acts": frames.get("turns"), **frames})
+        acts = {"acts": frames["turns"]} if "turns" in frames else {}
+        found = cls("", design, frames={**acts, **frames})
         found.__dict__["answered"] = dict(answered)
         if "points" in frames:
             found.__dict__["points"] = frames["points"]

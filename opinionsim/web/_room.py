@@ -206,8 +206,8 @@ class Room:
             raise StoreError("You are not asked for your consent (any more); a code is shown once, and not kept.")
         row = next(each for each in self._joined(run_id) if each.agent == agent)
         code = new_code()
-        given = {"consent": text_hash, "consented_at": time.time(), "publishes": publishes}
-        self.store.save_seat(replace(row, **given, withdrawal=hashed(code)))
+        given = replace(row, consent=text_hash, consented_at=time.time(), publishes=publishes)
+        self.store.save_seat(replace(given, withdrawal=hashed(code)))
         self._begin_if_taken(run_id)
         return "-".join(code[place : place + 4] for place in range(0, len(code), 4))
 
