@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from opinionsim.analysis import point_axes, point_measures
 from opinionsim.contrasts import analysis_of
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics import condition_axes
+from opinionsim.report._templates import WORDS
 from opinionsim.store import Results
 
 if TYPE_CHECKING:
@@ -22,17 +23,6 @@ if TYPE_CHECKING:
 
 #: Most measures of a classic sweep that have a panel, and steps beyond which opinions are drawn over time.
 _PANELS, _STEPS = 4, 3
-#: What each figure of opinions shows.
-_CAPTIONS: Mapping[str, str] = {
-    "panels": "Opinions of the agents of one run in each condition, and how they end.",
-    "ribbons": "Mean opinion over time by condition, with a band over runs.",
-    "diversity": "Diversity of opinions over time by condition, with a band over runs.",
-    "transitions": "Opinions before and after reading: how often each change was made.",
-    "before-after": "Opinions of each participant before and after, asked off the record.",
-    "phase": "Values at the end over the fields that were swept.",
-    "specification-curve": "The contrast under choices of analysis, and what variants of the specification change.",
-    "consensus": "What citizens think of the statements of the first session, and how opinions moved.",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +53,7 @@ def figures_of(results: Results) -> Iterator[Drawn]:
         except (SpecError, MeasurementError):
             # There is nothing of that kind on record, or not enough.
             continue
-        yield Drawn(name, _CAPTIONS[name], drawn)
+        yield Drawn(name, WORDS["figures"][name], drawn)
 
 
 def _candidates(results: Results) -> Iterator[tuple[str, Callable[[], Figure | Axes]]]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -13,7 +11,7 @@ import pandas as pd
 from opinionsim.analysis import Table, number_text, p_text, point_axes, spell_all
 from opinionsim.evidence import played_by, validation_statement
 from opinionsim.metrics import METRICS, condition_axes, order_levels
-from opinionsim.report._templates import templates
+from opinionsim.report._templates import WORDS, templates
 from opinionsim.store import Results
 
 #: Most levels that are listed one by one, and most conditions that a sentence is made of.
@@ -22,8 +20,6 @@ _LISTED, _TOLD = 16, 24
 VARIED = "Varied: "
 #: Kinds of evidence of which nothing is found, since a scripted stand-in is or may be among the authors.
 _NO_FINDING = frozenset({"scripted", "mixed"})
-#: What stands in a design: columns of the runs, and fields of a specification, by what they are called.
-_WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 
 
 def design(results: Results) -> dict[str, str]:
@@ -44,13 +40,13 @@ def design(results: Results) -> dict[str, str]:
     else:
         told |= {
             label: listed(each for each in order_levels(frame[name]) if each)
-            for label, name in _WORDS["columns"].items()
+            for label, name in WORDS["columns"].items()
         }
         told |= {
             part.capitalize(): listed(results.manifest["contents"].get(part, ())) for part in ("personas", "surveys")
         }
         told["Measured"] = "; ".join(_instruments(results.opinions))
-    for label, path in _WORDS["fields"].items():
+    for label, path in WORDS["fields"].items():
         node: Any = spec
         for name in path.split("."):
             node = node.get(name) if isinstance(node, Mapping) else None
