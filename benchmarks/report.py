@@ -1,7 +1,7 @@
 """An archive of 180 runs x 100 steps: seconds to write it, and what a clean environment makes of it.
 
-(a) Seconds from the store to the archive, and to its verification. (b) Whether its script makes the main table again in a
-new environment that has pandas and nothing else of this project. Bar: the archive in less than 60 s of two idle cores.
+(a) Seconds from the store to the archive, and to its verification. (b) Whether its script makes the main table again in
+a new environment that has pandas alone. Bar: the archive in less than 60 s of two idle cores.
 
     python benchmarks/report.py [STORE] [--json]
 """

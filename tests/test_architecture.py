@@ -86,7 +86,6 @@ EXCUSED = {
     ("tests/watching/test_transcript.py", "watching._transcript"): "transcripts of meetings that no run here holds",
     ("tests/cli/test_app.py", "cli._app"): "every command's help beside its line in the table of commands",
     ("tests/cli/test_app.py", "cli._console"): "any text that a terminal might take for a command",
-    ("tests/cli/test_commands.py", "cli._export"): "texts that no store can hold",
     ("tests/cli/test_doctor.py", "cli._doctor"): "processors and packages that this machine has not",
     ("tests/cli/test_plan_output.py", "cli._forecast"): "forecasts and bills of models that nobody here pays",
     ("tests/cli/test_plan_output.py", "cli._run._compare"): "the same at the end of a pilot",
