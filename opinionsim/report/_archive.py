@@ -170,6 +170,8 @@ def _about(
         "tables": tables,
         "empty": dict(empty),
         "answered": results.answered,
+        # What does not vary among the points of a classic sweep, which its table tells.
+        "same": json.loads(json.dumps(results.points.attrs, default=float)) if results.swept else {},
         "design": {
             "experiment_id": row.experiment_id,
             "name": row.name,

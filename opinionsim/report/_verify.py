@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from opinionsim.errors import OpinionSimError, SpecError
+from opinionsim.errors import MeasurementError, OpinionSimError, SpecError
 from opinionsim.report._archive import LAYOUT, SUM, SUMS, checksum, forms
 from opinionsim.report._frames import read_frames
 
@@ -111,12 +111,12 @@ def _verified(place: Path) -> Verification:
     identity = checksum(place / SUMS)
     problems = list(_of_files(place, identity))
     try:
-        about = _about(place)
-        found = list(_of_tables(place, about))
-    except OpinionSimError as error:
+        found = list(_of_tables(place, _about(place)))
+    except (OpinionSimError, LookupError, ValueError, TypeError, AttributeError) as error:
+        # Whoever changes an archive may leave anything in it.
         found = [("problem", f"No table can be made again: {error}")]
-    sorted_ = {kind: tuple(text for each, text in found if each == kind) for kind in ("problem", "rebuilt", "not")}
-    return Verification((*problems, *sorted_["problem"]), sorted_["rebuilt"], sorted_["not"], identity)
+    told = {kind: tuple(text for each, text in found if each == kind) for kind in ("problem", "rebuilt", "not")}
+    return Verification((*problems, *told["problem"]), told["rebuilt"], told["not"], identity)
 
 
 def _of_files(place: Path, identity: str) -> Iterator[str]:
@@ -179,6 +179,8 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
             **design | {"spec": spec, "manifest": manifest, "runs": tuple(ExperimentRun(**r) for r in runs)}
         )
         frames = read_frames(place / "frames", about["empty"])
+        if "points" in frames:
+            frames["points"].attrs.update(about["same"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
         raise SpecError(f"specification.yaml, manifest.json or archive.json is not what was written: {error}") from None
     return Results.of_frames(row, frames, answered=about["answered"])
@@ -190,24 +192,29 @@ def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str
 
     results = results_of(place, about)
     try:
-        made = {table.title: table for table in tables_of(results)}
-    except (OpinionSimError, LookupError, ValueError, TypeError) as error:
-        made = {}
-        yield "problem", f"The frames give no table: {error}"
+        made = tables_of(results)
+    except (SpecError, MeasurementError):
+        if about["tables"]:
+            raise
+        made = []
     for told in about["tables"]:
-        table, stem = made.pop(told["title"], None), f"tables/{told['file']}"
+        title, stem = told["title"], f"tables/{told['file']}"
+        if _leads_outside(stem):
+            raise SpecError(f"{place / 'archive.json'}: {stem!r} leads outside of the archive")
+        table = next((each for each in made if each.title == title), None)
         if table is None:
-            yield "not", f"{told['title']} ({stem}): {told.get('needs') or 'the frames do not give this table'}"
+            yield "not", f"{title} ({stem}): what it rests on stands in no frame of this archive"
             continue
+        made.remove(table)
         wrong = [
             f"{stem}.{suffix}" for suffix, text in forms(table).items() if not _same(place / f"{stem}.{suffix}", text)
         ]
         if wrong:
-            yield "problem", f"{told['title']}: {', '.join(wrong)} is not what the frames give"
+            yield "problem", f"{title}: {', '.join(wrong)} is not what the frames give"
         else:
-            yield "rebuilt", told["title"]
-    for title in made:
-        yield "problem", f"{title}: the frames give this table, which the archive does not have"
+            yield "rebuilt", title
+    for table in made:
+        yield "problem", f"{table.title}: the frames give this table, which the archive does not have"
 
 
 _NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")

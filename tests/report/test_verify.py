@@ -129,6 +129,24 @@ def test_a_table_that_no_frame_gives_is_told(archive: Path) -> None:
     assert [each.partition(" (")[0] for each in found.not_rebuilt] == ["Labels of people"]
 
 
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"opinionsim_archive": 1}', '{"opinionsim_archive": 9}'])
+def test_what_an_archive_says_of_itself_may_be_anything(content: str, archive: Path) -> None:
+    (archive / "archive.json").write_text(content)
+    sealed(archive)
+    assert [each.partition(":")[0] for each in verify(archive).problems] == ["No table can be made again"]
+
+
+def test_a_table_that_was_taken_away_is_missed(archive: Path) -> None:
+    about = json.loads((archive / "archive.json").read_text())
+    taken = about["tables"].pop()
+    (archive / "archive.json").write_text(json.dumps(about))
+    for path in (archive / "tables").glob(f"{taken['file']}.*"):
+        path.unlink()
+    sealed(archive)
+    problems = verify(archive).problems
+    assert problems == (f"{taken['title']}: the frames give this table, which the archive does not have",)
+
+
 def test_rebuild_script_is_never_run(archive: Path, tmp_path: Path) -> None:
     (archive / "rebuild.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     sealed(archive)
