@@ -80,7 +80,7 @@ def export(
     Parameters
     ----------
     folder : DIR
-        Folder to write, new or empty.
+        Folder to write, new or empty; of an archive also a file that ends in .zip.
     kind
         Kind of file; parquet needs the extra of that name.
     archive
@@ -98,7 +98,8 @@ def export(
             say(str(path))
         return
     written = write_archive(results, folder, anonymous=anonymous, kind=kind)
-    say(f"wrote {len(written)} files to {folder}; check them with: opinionsim verify {folder}")
+    told = f"{len(written)} files to {folder}" if folder.is_dir() else str(folder)
+    say(f"wrote {told}; check it with: opinionsim verify {folder}")
 
 
 def verify(archive: Annotated[Path, typer.Argument(metavar="FOLDER|FILE")], as_json: AsJson = False) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
+import tempfile
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -12,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from opinionsim.errors import SpecError
 from opinionsim.report._describing import PARTS, bibtex, crate, filled, odd
 from opinionsim.report._frames import FileKind, new_folder, write_frames, write_json
 from opinionsim.report._released import released
@@ -38,7 +42,8 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
     results : Results
         One experiment.
     path : str or Path
-        A new or empty folder, or one with only an earlier archive, which is replaced.
+        A new or empty folder, or one with only an earlier archive, which is replaced; or a file that ends in
+        ``.zip``, which then holds such a folder.
     anonymous : bool
         Whether it is for blind review: without state of a repository, paths, addresses of servers, and the number of
         the protocol of an ethics board.
@@ -48,12 +53,13 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
     Returns
     -------
     list of Path
-        The files written.
+        The files written; the one file where they are packed.
 
     Raises
     ------
     SpecError
-        If the folder holds anything else, a package is missing, or there is nothing to tabulate.
+        If the folder holds anything else, another file is in the way, a package is missing, or there is nothing to
+        tabulate.
     StoreError
         If the store cannot be read.
     OSError
@@ -63,6 +69,8 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
     from opinionsim.report._study import study
 
     folder = Path(path)
+    if folder.suffix == ".zip":
+        return _packed(results, folder, anonymous=anonymous, kind=kind)
     with new_folder(folder, [name.rstrip("/") for name in PARTS], kind) as place:
         told = study(released(results, anonymous=anonymous))
         shown = told.results
@@ -90,6 +98,17 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
         (place / SUM).write_bytes(f"{checksum(place / SUMS)}  {SUMS}\n".encode())
         written = files_of(place)
     return [folder / name for name in written]
+
+
+def _packed(results: Results, path: Path, *, anonymous: bool, kind: FileKind) -> list[Path]:
+    """Write an archive as one zip file, whole or not at all."""
+    if path.exists() and not zipfile.is_zipfile(path):
+        raise SpecError(f"{path} is there already, and no zip file; give another name")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{path.stem}-", dir=path.parent) as scratch:
+        write_archive(results, Path(scratch, path.stem), anonymous=anonymous, kind=kind)
+        Path(shutil.make_archive(f"{scratch}/packed", "zip", scratch, path.stem)).replace(path)
+    return [path]
 
 
 def files_of(folder: Path) -> list[str]:

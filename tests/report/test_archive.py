@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -197,3 +198,23 @@ def test_an_archive_that_fails_leaves_nothing(small: Results, tmp_path: Path, mo
     with pytest.raises(OSError, match="No space"):
         write_archive(small, tmp_path / "archive")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_archive_as_one_file_holds_the_same(small: Results, small_archive: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "new" / "study.zip"
+    assert write_archive(small, packed) == [packed]
+    assert [path.name for path in packed.parent.iterdir()] == ["study.zip"]
+    with zipfile.ZipFile(packed) as file:
+        names = {name.removeprefix("study/") for name in file.namelist() if not name.endswith("/")}
+        assert names == {
+            path.relative_to(small_archive).as_posix() for path in small_archive.rglob("*") if path.is_file()
+        }
+    assert verify(packed).problems == ()
+    write_archive(small, packed)
+
+
+def test_a_file_in_the_way_of_an_archive_stays(small: Results, tmp_path: Path) -> None:
+    (tmp_path / "study.zip").write_text("mine")
+    with pytest.raises(SpecError, match=r"study.zip is there already, and no zip file"):
+        write_archive(small, tmp_path / "study.zip")
+    assert (tmp_path / "study.zip").read_text() == "mine"

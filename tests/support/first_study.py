@@ -14,14 +14,12 @@ KINDS = {
     "people": ("people", "twins", "against", "for"),
     "quickstart": ("none", "weak", "strong"),
 }
-#: Beginnings of commands that the package does not have yet.
-MISSING = (("report",), ("export", "--archive"), ("verify",))
 
 
 def commands(folder: Path) -> list[list[str]]:
-    """Arguments of the `opinionsim` commands of a study's README, in order, without those of :data:`MISSING`."""
+    """Arguments of the `opinionsim` commands of a study's README, in order."""
     text = (folder / "README.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```bash\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     lines = [shlex.split(line, comments=True) for line in block.splitlines()]
     assert all(words[0] == "opinionsim" for words in lines)
-    return [words[1:] for words in lines if not any(set(missing) <= set(words) for missing in MISSING)]
+    return [words[1:] for words in lines]
