@@ -15,8 +15,8 @@ NODES = 41
 #: Nodes for each bin of the start: with 11 bins the likelihood is that of the full state to 0.002 nats an update, with
 #: one for each of five points it is off by 0.08.
 _BIN = 4
-#: Places inside a cell, in its widths from the node, over which an update by a model with a threshold is averaged: the
-#: threshold then moves the likelihood smoothly.
+#: Places inside a cell, in its widths from the node, over which an update is averaged: a confidence bound then moves
+#: the likelihood smoothly.
 _WITHIN = np.array([-0.375, -0.125, 0.125, 0.375])
 #: Changes of opinion and probabilities below this are none.
 _NONE = 1e-12
@@ -80,22 +80,17 @@ class Grid:
         return (np.arange(len(self)) + _BIN // 2) // _BIN
 
     @cached_property
-    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Own nodes and those read of all pairs, each (1, G * G)."""
-        return np.repeat(self.nodes, len(self))[None], np.tile(self.nodes, len(self))[None]
-
-    @cached_property
-    def _within(self) -> tuple[np.ndarray, np.ndarray]:
-        """Opinions within the two cells of all pairs, own and read, each (16, G * G)."""
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Own nodes of all pairs, (G * G,), and opinions within the two cells, own and read, each (16, G * G)."""
+        own, read = np.repeat(self.nodes, len(self)), np.tile(self.nodes, len(self))
         left, right = (each.ravel()[:, None] * self.width for each in np.meshgrid(_WITHIN, _WITHIN))
-        own, read = self._pairs
-        return np.clip(own + left, self.low, self.high), np.clip(read + right, self.low, self.high)
+        return own, np.clip(own + left, self.low, self.high), np.clip(read + right, self.low, self.high)
 
     def steps(self, model: ClassicModel, parameters: Mapping[str, Any], starts: np.ndarray | None = None) -> Steps:
         """Where an update of a model leads from each pair of nodes.
 
-        Where there is a threshold, changes are averaged within the cells: those up, those down and those that are none
-        apart, so that an update that is partly out of reach is partly carried out.
+        Changes are averaged within the cells: those up, those down and those that are none apart, so that an update
+        that is partly out of reach is partly carried out.
 
         Parameters
         ----------
@@ -106,14 +101,14 @@ class Grid:
         starts : ndarray (S,), optional
             Initial opinions, for a model that goes back to them.
         """
-        reach = any(each.reaches for each in model.declared.values())
-        count = 1 if starts is None else len(starts)
-        before, read = (np.tile(each, count) for each in (self._within if reach else self._pairs))
-        given = {} if starts is None else {"start": np.tile(np.repeat(starts, len(self) ** 2), len(before))}
-        found = transition(model, before.ravel(), read.ravel(), range=(self.low, self.high), **given, **parameters)
-        if reach:
-            found = _averaged(found, before, np.tile(self._pairs[0][0], count))
-        mass = found.on_grid(self.nodes)
+        own, before, read = self._pairs
+        rows = []
+        # One start at a time, whose numbers fit into the processor's memory.
+        for start in [None] if starts is None else starts:
+            given = {} if start is None else {"start": np.full(before.size, start)}
+            found = transition(model, before.ravel(), read.ravel(), range=(self.low, self.high), **given, **parameters)
+            rows.append(_averaged(found, before, own).on_grid(self.nodes))
+        mass = np.concatenate(rows)
         there = mass > _NONE
         first = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
         return Steps(first, np.nonzero(there)[1], mass[there])

@@ -90,7 +90,7 @@ def test_a_mapping_is_checked_as_a_file_of_it_is(fields: dict[str, Any], message
 
 
 def test_a_condition_of_one_block_stands_beside_those_that_are_compared() -> None:
-    results = _dyads(sweep={"interaction.steps": [5, 6]})
+    results = _dyads(population={"size": 2, "initial_opinions": "uniform"}, sweep={"interaction.steps": [5, 6]})
     many, few = "interaction.steps=5", "interaction.steps=6"
     alone = (results.runs["cell"] == few) & results.runs.duplicated("cell")
     results.runs.loc[alone, "status"] = "incomplete"
