@@ -71,9 +71,10 @@ def points_table(points: pd.DataFrame) -> Table:
     header = (*axes, *(name + interval for name in timed), *([] if until is None else ["runs"]))
     same = spell_all(attrs.get("parameters", {}), attrs.get("scheme", {}))
     agents = [f"{attrs['n']} agents"] if "n" in attrs else []
-    replicates = f"{most} replicate{'' if most == 1 else 's'}{', of some fewer: in brackets' if uneven else ''}"
+    replicates = f"{most} replicate{'' if most == 1 else 's'}"
     notes = [
         "Final opinions, mean over replicates.",
+        f"At most {replicates} at a point, of some fewer: in brackets." if uneven else "",
         f"{INTERVAL_MEANS}." if interval else "",
         f"Clusters are told apart by gaps beyond {attrs['delta']}." if "delta" in attrs and takes_delta(names) else "",
         "Runs at the limit of steps have a row of their own: a mean time of the others is that of the shorter runs."

@@ -160,7 +160,7 @@ def test_means_of_fewer_runs_are_marked(invoke: Invoke) -> None:
     invoke(*common, "--over", "n=[10]", "--replicates", 4, "--metric", "median")
     result = invoke(*common, "--over", "n=[10,20]", "--replicates", 2, "--metric", "diversity")
     assert result.exit_code == 0, result.stderr
-    assert "4 replicates, of some fewer: in brackets" in result.stdout
+    assert "At most 4 replicates at a point, of some fewer: in brackets" in result.stdout
     ten, twenty = (line.split("  ") for line in result.stdout.splitlines() if line.startswith(("10 ", "20 ")))
     assert [cell[-3:] for cell in ten if "(" in cell] == ["(4)", "(2)"]
     assert [cell[-3:] for cell in twenty if "(" in cell] == ["(0)", "(2)"]

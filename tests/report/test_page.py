@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from opinionsim.cli import app
 from opinionsim.evidence import EVIDENCE
-from opinionsim.report import _page, write_page
+from opinionsim.report import write_page
 from opinionsim.store import Results, copy_store
 from tests.report.conftest import HEBREW, LONG
 from tests.support.pages import accessible
@@ -87,13 +87,10 @@ def test_a_scripted_stamp_stands_in_the_title(scripted: Results, page_of: Path) 
     assert "they are of a scripted stand-in, which finds nothing" in text
 
 
-def test_a_page_that_is_too_large_says_what_it_lacks(
-    modelled: Results, page_of: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_is_too_large_says_what_it_lacks(modelled: Results, page_of: Path) -> None:
     write_page(modelled, page_of)
     whole = page_of.stat().st_size
-    monkeypatch.setattr(_page, "MOST_BYTES", whole - 1)
-    (said,) = write_page(modelled, page_of)
+    (said,) = write_page(modelled, page_of, most=whole - 1)
     assert said == "To keep this file small, there are no sample transcripts."
     assert page_of.stat().st_size < whole
     assert said in page_of.read_text("utf-8")
