@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from opinionsim.cli._console import aligned, counted, note, say, say_compilations, say_json
-from opinionsim.cli._export import write_frame
+from opinionsim.cli._console import aligned, counted, note, say, say_compilations, say_json, write_frame
 from opinionsim.cli._options import AsJson, assignments
 from opinionsim.cli._sweeps import carry_out_sweep, end_sweep, say_frame, say_plan
 from opinionsim.errors import SpecError

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opinionsim.cli._console import note
-from opinionsim.cli._export import write_frame
+from opinionsim.cli._console import note, write_frame
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath
 from opinionsim.cli._outputs import Wording, print_tables
 from opinionsim.cli._stores import read_results

@@ -9,11 +9,14 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from opinionsim.errors import SpecError
 from opinionsim.messages import UNSEEN, spelled_out
+from opinionsim.spreadsheets import write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +52,16 @@ def stderr() -> Console:
 def note(text: str = "") -> None:
     """Write a message to standard error."""
     typer.echo(spelled_out(text), err=True)
+
+
+def write_frame(frame: pd.DataFrame, target: Path) -> None:
+    """Save a frame as CSV, and say so."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_csv(frame, target)
+    except OSError as error:
+        raise SpecError(f"cannot write {target}: {error.strerror}") from error
+    note(f"wrote {target}")
 
 
 def say_compilations() -> None:

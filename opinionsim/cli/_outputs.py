@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from opinionsim.cli._console import note, records, say, say_json
-from opinionsim.cli._export import write_frame
+from opinionsim.cli._console import note, records, say, say_json, write_frame
 from opinionsim.cli._figures import Figures, check_arguments, check_numbers, draw, numbers
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, Tables, assignments, own_modules
 from opinionsim.cli._stores import note_standing, read_results

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from opinionsim.cli._console import aligned, records, say, say_json
-from opinionsim.cli._export import write_frame
+from opinionsim.cli._console import aligned, records, say, say_json, write_frame
 from opinionsim.cli._options import AsJson, Changes, Prompts, Slots, Tables, own_modules
 from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
 
