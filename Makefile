@@ -17,7 +17,7 @@ endif
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: .venv/.ready ## first figure: no key, no network
+demo: .venv/.ready ## first figures and a report: no key, no network
 	$(BIN)/opinionsim demo
 
 # Bytecode is kept whatever the environment says: each worker, and each process that tests start, loads the same files.

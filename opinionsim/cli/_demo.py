@@ -22,7 +22,7 @@ _CAUTION = (
 def demo(
     out: Path = Path("results/demo"),
 ) -> None:
-    """Run a small experiment, print its table and draw its figures; needs no key and no network.
+    """Run a small experiment, print its table, draw its figures and write its report; needs no key and no network.
 
     Parameters
     ----------

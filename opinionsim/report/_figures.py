@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -14,25 +14,15 @@ from opinionsim.analysis import point_axes, point_measures
 from opinionsim.contrasts import analysis_of
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics import condition_axes
+from opinionsim.report._templates import WORDS
 from opinionsim.store import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Most measures of a classic sweep that have a panel.
-_PANELS = 4
-#: What each figure of opinions shows.
-_CAPTIONS: Mapping[str, str] = {
-    "panels": "Opinions of the agents of one run in each condition, and how they end.",
-    "ribbons": "Mean opinion over time by condition, with a band over runs.",
-    "diversity": "Diversity of opinions over time by condition, with a band over runs.",
-    "transitions": "Opinions before and after reading: how often each change was made.",
-    "before-after": "Opinions of each participant before and after, asked off the record.",
-    "phase": "Values at the end over the fields that were swept.",
-    "specification-curve": "The contrast under choices of analysis, and what variants of the specification change.",
-    "consensus": "What citizens think of the statements of the first session, and how opinions moved.",
-}
+#: Most measures of a classic sweep that have a panel, and steps beyond which opinions are drawn over time.
+_PANELS, _STEPS = 4, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +53,7 @@ def figures_of(results: Results) -> Iterator[Drawn]:
         except (SpecError, MeasurementError):
             # There is nothing of that kind on record, or not enough.
             continue
-        yield Drawn(name, _CAPTIONS[name], drawn)
+        yield Drawn(name, WORDS["figures"][name], drawn)
 
 
 def _candidates(results: Results) -> Iterator[tuple[str, Callable[[], Figure | Axes]]]:
@@ -77,14 +67,18 @@ def _candidates(results: Results) -> Iterator[tuple[str, Callable[[], Figure | A
         return
     if any(results.interactions.values()):
         yield "consensus", lambda: plots.consensus(results)
-    if results.runs["instrument_id"].isna().all():
+    if not (results.runs["status"] == "complete").any():
         return
     yield "panels", lambda: plots.panels(results)
-    yield "ribbons", lambda: plots.ribbons(results)
-    yield "diversity", lambda: plots.ribbons(results, "diversity")
-    yield "transitions", lambda: plots.transition_matrix(results)
+    # As in tables, topics are no condition where anything else varies.
+    varying = condition_axes(results.runs)
+    by = [axis for axis in varying if axis != "topic"] or None
+    if results.opinions["step"].nunique() > _STEPS:
+        yield "ribbons", lambda: plots.ribbons(results, by=by)
+        yield "diversity", lambda: plots.ribbons(results, "diversity", by=by)
+        yield "transitions", lambda: plots.transition_matrix(results, by=by)
     yield "before-after", lambda: plots.before_after(results)
-    axes = [axis for axis in condition_axes(results.runs) if pd.api.types.is_numeric_dtype(results.runs[axis])]
+    axes = [axis for axis in varying if pd.api.types.is_numeric_dtype(results.runs[axis])]
     yield from _phase(results, axes)
     analysis = analysis_of(results.spec)
     if analysis.decides is not None and (analysis.choices or results.spec.get("robustness")):

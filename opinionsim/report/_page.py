@@ -36,7 +36,7 @@ _DOCTYPE = b"<!doctype html>"
 _FORMATS = {"svg": "image/svg+xml", "png": "image/png"}
 
 
-def write_page(results: Results | Study, path: str | Path) -> list[str]:
+def write_page(results: Results | Study, path: str | Path, most: int = MOST_BYTES) -> list[str]:
     """Write all that is told of an experiment as one HTML file that opens without a host.
 
     Parameters
@@ -45,6 +45,8 @@ def write_page(results: Results | Study, path: str | Path) -> list[str]:
         The results, as for :func:`opinionsim.report.study`, or what that has gathered.
     path : str or Path
         The file, which is written whole or not at all; an earlier page of that name is replaced.
+    most : int
+        Most bytes of the page before something is left out.
 
     Returns
     -------
@@ -75,7 +77,7 @@ def write_page(results: Results | Study, path: str | Path) -> list[str]:
         }
         template = templates().overlay(finalize=_seen).get_template("report.html")
         text = template.render(**given, left_out=[], without=())
-        while len(text.encode()) > MOST_BYTES and len(left_out) < len(_LEFT_OUT):
+        while len(text.encode()) > most and len(left_out) < len(_LEFT_OUT):
             left_out.append(f"To keep this file small, there are no {_LEFT_OUT[len(left_out)]}.")
             text = template.render(**given, left_out=left_out, without=_LEFT_OUT[: len(left_out)])
         return text

@@ -45,8 +45,8 @@ class Study:
         The largest changes of opinion, with what was read.
     samples : tuple of Sample
         The beginnings of some runs.
-    cost : DataFrame
-        One row a model: ``model, calls, input_tokens, output_tokens, cost``; empty without calls.
+    cost : tuple of tuple of str
+        For each model that answered, its name, calls, tokens in, tokens out and money, as printed.
     versions : tuple of (str, str)
         Packages with their versions, and the commit.
     methods : str
@@ -69,7 +69,7 @@ class Study:
     statements: tuple[str, ...]
     shifts: tuple[Line, ...]
     samples: tuple[Sample, ...]
-    cost: pd.DataFrame
+    cost: tuple[tuple[str, ...], ...]
     versions: tuple[tuple[str, str], ...]
     methods: str
     references: tuple[str, ...]
@@ -112,7 +112,7 @@ def study(results: Results) -> Study:
         statements=tuple(statements(tables)),
         shifts=() if swept else shifts(results),
         samples=() if swept else samples(results),
-        cost=_cost(results),
+        cost=tuple(_cost(results)),
         versions=tuple(_versions(results)),
         methods=methods(results, told),
         references=tuple(references(results)),
@@ -158,14 +158,15 @@ def _stamps(results: Results) -> Iterator[str]:
         yield f"{withdrawn} {'run is' if withdrawn == 1 else 'runs are'} withdrawn by people who took part"
 
 
-def _cost(results: Results) -> pd.DataFrame:
+def _cost(results: Results) -> Iterator[tuple[str, ...]]:
     """Calls, tokens and money by model."""
-    columns = ["input_tokens", "output_tokens", "cost"]
-    if results.swept or results.calls.empty:
-        return pd.DataFrame(columns=["model", "calls", *columns])
-    calls = results.calls.assign(model=results.calls["model"].fillna("")).groupby("model")
-    sums = calls[columns].sum(min_count=1).assign(calls=calls["turn"].size()).reset_index()
-    return sums[["model", "calls", *columns]]
+    if results.swept:
+        return
+    for model, own in results.calls.groupby("model", dropna=False):
+        known = [own[name].sum(min_count=1) for name in ("input_tokens", "output_tokens", "cost")]
+        forms = zip(("{:,.0f}", "{:,.0f}", "{:,.2f}"), known, strict=True)
+        told = ("not known" if pd.isna(each) else form.format(each) for form, each in forms)
+        yield (str(model), f"{len(own):,}", *told)
 
 
 def _versions(results: Results) -> Iterator[tuple[str, str]]:

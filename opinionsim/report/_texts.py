@@ -101,10 +101,10 @@ def samples(results: Results) -> tuple[Sample, ...]:
     """The beginnings of some complete runs: the first of the first condition, of one in the middle, and of the last."""
     codes = _codes(results)
     runs = _complete(results).sort_values(["replicate", "redraw"], kind="stable")
-    firsts = runs.loc[runs.groupby("cell", sort=False)["replicate"].head(1).index].drop_duplicates("cell").sort_index()
-    places = sorted({round(at * (len(firsts) - 1) / max(_SAMPLES - 1, 1)) for at in range(_SAMPLES)})
+    firsts = runs.drop_duplicates("cell").sort_index()
+    places = sorted({round(at * (len(firsts) - 1) / (_SAMPLES - 1)) for at in range(_SAMPLES) if len(firsts)})
     found = []
-    for row, run in firsts.iloc[places if len(firsts) else []].iterrows():
+    for row, run in firsts.iloc[places].iterrows():
         said = _Said(results, codes, str(run["run_id"]))
         shown = list(said.turns.index[:_TURNS])
         heading = f"{run['cell']}, replicate {run['replicate']}" if run["cell"] else f"replicate {run['replicate']}"

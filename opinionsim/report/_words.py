@@ -11,43 +11,15 @@ import pandas as pd
 from opinionsim.analysis import Table, number_text, p_text, point_axes, spell_all
 from opinionsim.evidence import played_by, validation_statement
 from opinionsim.metrics import METRICS, condition_axes, order_levels
-from opinionsim.report._templates import templates
+from opinionsim.report._templates import WORDS, templates
 from opinionsim.store import Results
 
 #: Most levels that are listed one by one, and most conditions that a sentence is made of.
-_LISTED, _TOLD = 12, 24
+_LISTED, _TOLD = 16, 24
 #: How labels of what varies begin.
 VARIED = "Varied: "
 #: Kinds of evidence of which nothing is found, since a scripted stand-in is or may be among the authors.
 _NO_FINDING = frozenset({"scripted", "mixed"})
-#: Columns of the runs that say what agents are and do, and fields of a specification, by what they are called.
-_COLUMNS: Mapping[str, str] = {
-    "Topic": "topic_title",
-    "Question of the topic": "question",
-    "Claim": "claim",
-    "Task": "task",
-    "Interaction": "interaction",
-    "Network": "network",
-    "Steps": "steps",
-    "Agents": "n_agents",
-    "Memory": "memory",
-    "World": "world",
-    "Confirmation bias": "confirmation_bias",
-    "Events": "event_steps",
-    "Answered by": "model",
-    "Wording of the prompts": "wording",
-}
-_FIELDS: Mapping[str, str] = {
-    "Initial opinions": "population.initial_opinions",
-    "Assignment of opinions": "population.assignment",
-    "Temperature": "model.temperature",
-    "Most tokens of a reply": "model.max_tokens",
-    "Options of the model": "model.options",
-    "Network": "interaction.network",
-    "Primary contrast": "analysis.primary",
-    "Replicates": "replicates",
-    "Seed": "seed",
-}
 
 
 def design(results: Results) -> dict[str, str]:
@@ -66,12 +38,15 @@ def design(results: Results) -> dict[str, str]:
         told |= {"Model": attrs["model"], "Steps": str(attrs["steps"])}
         told |= {name.capitalize(): spell_all(attrs.get(name, {})) for name in ("parameters", "scheme")}
     else:
-        told |= {label: listed(each for each in order_levels(frame[name]) if each) for label, name in _COLUMNS.items()}
+        told |= {
+            label: listed(each for each in order_levels(frame[name]) if each)
+            for label, name in WORDS["columns"].items()
+        }
         told |= {
             part.capitalize(): listed(results.manifest["contents"].get(part, ())) for part in ("personas", "surveys")
         }
         told["Measured"] = "; ".join(_instruments(results.opinions))
-    for label, path in _FIELDS.items():
+    for label, path in WORDS["fields"].items():
         node: Any = spec
         for name in path.split("."):
             node = node.get(name) if isinstance(node, Mapping) else None
@@ -92,7 +67,7 @@ def _instruments(opinions: pd.DataFrame) -> Iterator[str]:
 def listed(values: Iterable[Any]) -> str:
     """Values in words; of many, their number and the first and last."""
     found = [str(value) for value in values]
-    return ", ".join(found) if len(found) <= _LISTED else f"{len(found)} levels, from {found[0]} to {found[-1]}"
+    return ", ".join(found) if len(found) <= _LISTED else f"{len(found)} in all: {found[0]}, ..., {found[-1]}"
 
 
 # -- what tables say -----------------------------------------------------------------------------------------

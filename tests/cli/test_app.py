@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 
 import opinionsim
 from opinionsim.cli import _app
-from opinionsim.cli._console import aligned, clean, say_json
+from opinionsim.cli._console import aligned, say_json
 from opinionsim.errors import BudgetExceeded, ModelCallError
+from opinionsim.messages import spelled_out
 from tests.cli.conftest import Invoke
 
 HEAVY = {"jinja2", "langchain_core", "matplotlib", "mesa", "networkx", "numpy", "pandas", "pydantic", "scipy"}
@@ -172,9 +173,9 @@ def test_no_color_is_honoured(checkout: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_control_characters_are_spelled_out() -> None:
-    assert clean("a\x1b[2Jb\r\nc\td\x9b") == "a\\x1b[2Jb\nc\td\\x9b"
-    assert clean("a\u202eb\u200bc\u2066d\ufeff\U000e0041") == "a\\u202eb\\u200bc\\u2066d\\ufeff\\U000e0041"
-    assert clean("naïve 日本 ✓ 👍\n") == "naïve 日本 ✓ 👍\n"
+    assert spelled_out("a\x1b[2Jb\r\nc\td\x9b") == "a\\x1b[2Jb\nc\td\\x9b"
+    assert spelled_out("a\u202eb\u200bc\u2066d\ufeff\U000e0041") == "a\\u202eb\\u200bc\\u2066d\\ufeff\\U000e0041"
+    assert spelled_out("naïve 日本 ✓ 👍\n") == "naïve 日本 ✓ 👍\n"
 
 
 def test_json_shows_what_cannot_be_seen_and_reads_back_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:

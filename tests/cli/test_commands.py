@@ -451,7 +451,7 @@ def test_demo_writes_what_it_lists_and_can_be_repeated(invoke: Invoke, tmp_path:
     assert "nothing here is evidence" in first.stdout
     listed = {line.strip() for line in first.stdout.splitlines() if line.startswith("  shown/")}
     assert listed == {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
-    assert {Path(name).suffix for name in listed} == {".sqlite", ".txt", ".csv", ".png"}
+    assert {Path(name).suffix for name in listed} == {".sqlite", ".txt", ".csv", ".png", ".html"}
     runs = osim.load("shown/demo.sqlite").runs
     assert set(runs["sweep.model"]) == {"influence", "attractor"}
     assert "opinionsim show shown/demo.sqlite --run 0" in first.stdout

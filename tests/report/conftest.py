@@ -1,44 +1,91 @@
+"""Stores to report on: a small one of the scripted model, and one of a model that says all that a page must bear."""
+
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import opinionsim as osim
+from opinionsim.messages import ChatMessage
 from opinionsim.report import write_archive
+from opinionsim.specification import load_experiment
 from opinionsim.store import Results
+from tests.support.archives import STUDY, carried_out
+from tests.support.pages import HOSTILE
+from tests.support.provider import StubProvider
+from tests.support.provider_replies import scripted_reply
+from tests.support.rooms import chromium
+from tests.support.running import SMALL, changed
 
-SMALL: dict[str, Any] = {
-    "name": "small",
-    "seed": 5,
-    "replicates": 2,
-    "population": {"size": 4},
-    "topic": {"name": "t-rex"},
-    "interaction": {"kind": "dyadic", "steps": 6},
-    "sweep": {"cognition.confirmation_bias": ["none", "strong"]},
-}
+#: A word that no line holds, and a sentence that is written from right to left.
+LONG, HEBREW = "w" * 10_000, "אני חושב שהסיפור הזה נכון."
+SCRIPTED = changed(
+    SMALL,
+    name="scripted-study",
+    description="Is it so?",
+    replicates=3,
+    interaction__steps=10,
+    measurement={"classifier": "lexicon", "texts": ["report", "post"]},
+    sweep={"cognition.confirmation_bias": ["none", "strong"]},
+)
+_SIDES = ({"cognition.confirmation_bias": "strong"}, {"cognition.confirmation_bias": "none"})
+CONTRAST = {"measure": "diversity", "of": _SIDES[0], "less": _SIDES[1]}
+_replies = scripted_reply()
 
 
-def carried_out(spec: dict[str, Any], folder: Path, **options: Any) -> Results:
-    """The results of an experiment, in a store of its own."""
-    experiment = osim.load_experiment(spec)
-    return osim.run(experiment, f"sqlite:///{folder / 'store.sqlite'}", **options)
+def strange(messages: list[ChatMessage], seed: int) -> str:
+    """A reply of the scripted model, with something behind it that a page must bear."""
+    behind = (*HOSTILE, LONG, HEBREW, f"\N{RIGHT-TO-LEFT MARK}{HEBREW}")
+    return f"{_replies(messages, seed)} {behind[seed % len(behind)]}"
 
 
-def all_bytes(folder: Path) -> bytes:
-    """What all files of a folder hold, one after the other, with their names."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return b"\n".join(str(path.relative_to(folder)).encode() + b"\n" + path.read_bytes() for path in files)
+@pytest.fixture(scope="package")
+def scripted(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Results of the scripted model; to be read only."""
+    return osim.run(load_experiment(SCRIPTED), str(tmp_path_factory.mktemp("scripted") / "a.sqlite"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
+def modelled(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Results of a model behind a provider, with a contrast and a variant; to be read only."""
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with StubProvider(strange) as stub:
+        spec = changed(
+            SCRIPTED,
+            name="model-study",
+            description="Is <b>diversity</b> larger?",
+            model={"name": "openai:stub", "options": {"base_url": stub.base_url}},
+            analysis={"primary": "D rises", "contrasts": {"D rises": CONTRAST}, "choices": {"last": [1, 2]}},
+        )
+        results = osim.run(load_experiment(spec), str(tmp_path_factory.mktemp("model") / "a.sqlite"))
+    monkeypatch.undo()
+    return results
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Debian's Chromium; for one module, since Playwright keeps a loop running that other tests would find."""
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def page_of(tmp_path: Path) -> Path:
+    """Where a page is written."""
+    return tmp_path / "report.html"
+
+
+@pytest.fixture(scope="package")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """A finished experiment of scripted agents with two conditions."""
-    return carried_out(SMALL, tmp_path_factory.mktemp("small"))
+    return carried_out(STUDY, tmp_path_factory.mktemp("small"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def small_archive(small: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its archive, which no test changes."""
     folder = tmp_path_factory.mktemp("archives") / "small"

@@ -1,0 +1,133 @@
+"""What is told of a study: sentences of numbers, the design in words, texts, and what must stand in every title."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import opinionsim as osim
+from opinionsim.analysis import number_text
+from opinionsim.audit import draw, keep
+from opinionsim.cli import app
+from opinionsim.evidence import EVIDENCE
+from opinionsim.report import study, tables_of
+from opinionsim.specification import load_experiment
+from opinionsim.store import Results, copy_store
+from opinionsim.sweeps import load_sweep, run_sweep
+from tests.report.conftest import SCRIPTED
+from tests.support.running import changed
+
+
+def test_a_scripted_study_is_stamped_and_finds_nothing(scripted: Results) -> None:
+    told = study(scripted)
+    assert told.title == f"scripted-study: {EVIDENCE['scripted']}"
+    assert told.stamp == EVIDENCE["scripted"]
+    assert told.question == "Is it so?"
+    assert told.statements == ()
+    assert "stand-in" in told.methods
+
+
+def test_statements_are_made_of_numbers_of_the_tables(modelled: Results) -> None:
+    told = study(modelled)
+    tables = {each.name: each for each in told.tables}
+    rows = tables[""].frame.to_dict("records")
+    for row, said in zip(rows, told.statements, strict=False):
+        assert said.startswith(f"Confirmation bias {row['confirmation_bias']}: the mean opinion at the end is ")
+        assert number_text(row, "bias") in said
+        assert number_text(row, "diversity") in said
+    (contrast,) = tables["contrasts"].frame.to_dict("records")
+    assert told.statements[len(rows)].startswith("D rises (primary): the difference is ")
+    assert number_text(contrast, "difference") in told.statements[len(rows)]
+    # Nothing is said that is in no table.
+    numbers = {
+        each for table in told.tables for row in table.rows for cell in row for each in re.findall(r"\d\.\d+", cell)
+    }
+    assert {each for said in told.statements for each in re.findall(r"\d\.\d\d+", said)} <= numbers
+    assert told.stamp == ""
+
+
+def test_numbers_corrected_by_labels_of_people_are_told_beside_those_read(modelled: Results, tmp_path: Path) -> None:
+    copy_store(modelled.url, f"sqlite:///{tmp_path / 'b.sqlite'}")
+    results = osim.load(f"sqlite:///{tmp_path / 'b.sqlite'}")
+    # Where every text is labelled, the corrected mean is that of the labels.
+    sample = draw(results, 99)
+    keep(results, sample, {"ann": dict.fromkeys(sample.texts["code"], 1.0)}, "human")
+    told = study(results)
+    assert {"audit-agreement", "audit-bias", "audit-contrasts"} <= {each.name for each in told.tables}
+    assert len({each.name for each in told.tables if each.name}) == len([each for each in told.tables if each.name])
+    assert any("corrected by labels of people 1.00" in said for said in told.statements)
+
+
+def test_the_design_and_the_methods_name_what_was_done(modelled: Results) -> None:
+    told = study(modelled)
+    design = dict(told.design)
+    assert design["Runs"] == "6 (6 complete)"
+    assert design["Varied: confirmation_bias"] == "none, strong"
+    assert (design["Answered by"], design["Replicates"], design["Seed"]) == ("openai:stub", "3", "5")
+    for part in ("openai:stub", "seed 5", "none, strong", "4 agents for 10 steps", osim.__version__, "3 replicates"):
+        assert part in told.methods
+    assert any("10.18653/v1/2024.findings-naacl.211" in each for each in told.references)
+    assert any(name == "model openai:stub" and "stub-1" in what for name, what in told.versions)
+    ((model, calls, *_),) = told.cost
+    assert (model, calls) == ("stub-1", str(len(modelled.calls)))
+
+
+def test_the_largest_changes_are_shown_with_what_was_read(scripted: Results) -> None:
+    told = study(scripted)
+    sizes = [abs(each.change or 0) for each in told.shifts]
+    assert sizes == sorted(sizes, reverse=True)
+    assert min(sizes) > 0
+    opinions = scripted.opinions[scripted.opinions["kind"] == "report"].sort_values("turn")
+    assert sizes[0] == opinions.groupby(["run_id", "agent"])["value"].diff().abs().max()
+    texts = set(scripted.turns["message"])
+    for each in told.shifts:
+        assert each.text in texts
+        assert each.read
+        assert {text for _, text in each.read} <= texts
+
+
+def test_sample_transcripts_are_the_beginnings_of_the_first_runs(scripted: Results) -> None:
+    first, last = study(scripted).samples
+    assert [first.run, last.run] == [0, 3]
+    turns = scripted.turns[scripted.turns["run_id"] == scripted.runs["run_id"].iloc[0]].sort_values("turn")
+    assert [each.text for each in first.lines] == list(turns["message"])[: len(first.lines)]
+    assert first.further == len(turns) - len(first.lines)
+    assert study(scripted).samples == (first, last)
+
+
+def test_an_event_that_was_read_is_quoted(tmp_path: Path) -> None:
+    events = [{"kind": "message", "step": 2, "text": "A new study says otherwise."}]
+    told = study(osim.run(load_experiment(changed(SCRIPTED, events=events)), str(tmp_path / "a.sqlite")))
+    read = {pair for sample in told.samples for each in sample.lines for pair in each.read}
+    assert ("event-0", "A new study says otherwise.") in read
+
+
+def test_without_a_complete_run_a_study_says_so(tmp_path: Path) -> None:
+    budget = {"budget": {"calls": 3}}
+    results = osim.run(load_experiment(changed(SCRIPTED, execution=budget)), str(tmp_path / "a.sqlite"))
+    told = study(results)
+    assert (told.tables, told.figures, told.samples) == ((), (), ())
+    assert told.caveats[0].startswith("There is no table of results: no run is complete")
+    assert "incomplete" in dict(told.design)["Runs"]
+
+
+def test_a_classic_sweep_has_its_figure_and_its_table(tmp_path: Path) -> None:
+    store = str(tmp_path / "a.sqlite")
+    spec = {"name": "voters", "replicates": 2, "model": {"classic": "voter"}, "interaction": {"steps": 5}}
+    measured = {"measurement": {"metrics": ["bias"]}, "sweep": {"population.size": [6, 12]}}
+    run_sweep(load_sweep(spec | measured), store)
+    told = study(osim.load(store))
+    assert [each.name for each in told.figures] == ["phase"]
+    (table,) = told.tables
+    means = osim.load(store).points.groupby("n")["bias"].mean()
+    assert table.frame["bias"].tolist() == pytest.approx(means.tolist())
+    assert (told.shifts, told.samples, len(told.cost)) == ((), (), 0)
+    assert any("voter" in each.lower() for each in told.references)
+
+
+def test_tables_are_those_that_the_command_prints(modelled: Results) -> None:
+    printed = CliRunner().invoke(app, ["table", modelled.url]).stdout
+    assert printed == "\n".join(each.to_text() for each in tables_of(modelled))
