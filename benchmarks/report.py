@@ -1,7 +1,7 @@
 """What a report and an archive cost: those of 180 runs of 100 steps, the page in a process of its own.
 
 The study is `chuang2024/tables` of the scripted model, 18,000 turns, which is carried out first unless a store of it is
-given. Bars: 20 s and 1 GB for the page, which is at most 5 MB; 60 s for the archive, which is whole by its verification,
+given. Bars: 20 s and 1 GB for the page, which is at most 5 MB; 60 s for the archive, which verification finds whole,
 and whose script makes the main table again in a new environment that has pandas alone. Bars are of two idle cores.
 Run: python benchmarks/report.py [--store STORE]
 """

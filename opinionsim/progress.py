@@ -14,9 +14,12 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from datetime import timedelta
 from types import FrameType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from opinionsim.errors import Interrupt
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 _T = TypeVar("_T")
 #: Seconds between looks at progress, and between lines of it where no bar can be drawn.
@@ -35,27 +38,38 @@ def shown(*, keep: bool = False) -> Iterator[Callable[[int, int | None, str], No
     Yields
     ------
     callable
-        Shows how much is done, of how much (None while that is not known), and a text.
+        Shows how much is done, of how much (None while that is not known), and a text: its first line beside the bar,
+        others below it, each cut at the width of the terminal.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.table import Column
+    from rich.text import Text
 
     console = Console(stderr=True, soft_wrap=True)
     lines = not (keep or console.is_terminal)
-    text = TextColumn("{task.description}", markup=False)
+    text = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
+    below: list[str] = []
     columns = (BarColumn(20), TaskProgressColumn(), text, TimeRemainingColumn(compact=True))
-    with Progress(*columns, console=console, transient=not keep, disable=lines) as bars:
+
+    class Shown(Progress):
+        def get_renderables(self) -> Iterator[RenderableType]:
+            yield from super().get_renderables()
+            yield from (Text(line, no_wrap=True, overflow="ellipsis") for line in below)
+
+    with Shown(*columns, console=console, transient=not keep, disable=lines) as bars:
         task = bars.add_task("starting", total=None)
         due = time.monotonic() + _TOLD_EVERY_S
 
         def show(done: int, total: int | None, description: str) -> None:
             nonlocal due
-            bars.update(task, completed=done, total=total, description=description)
+            beside, *below[:] = description.split("\n")
+            bars.update(task, completed=done, total=total, description=beside)
             if lines and time.monotonic() >= due:
                 due = time.monotonic() + _TOLD_EVERY_S
                 left = bars.tasks[0].time_remaining
                 ending = f", {timedelta(seconds=round(left))} left" if left else ""
-                sys.stderr.write(f"{description}{ending}\n")
+                sys.stderr.write(f"{'; '.join([f'{beside}{ending}', *below])}\n")
 
         yield show
 

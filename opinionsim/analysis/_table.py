@@ -22,8 +22,8 @@ from opinionsim.spreadsheets import write_csv
 
 #: Forms that a table can be written in.
 Form = Literal["text", "csv", "markdown", "latex"]
-#: Columns of a printed table, and those of them that labels have where a table is wider.
-_WIDTH, _LABELS = 100, 54
+#: Columns of a printed table, and the share of them that labels have where a table is wider.
+_WIDTH, _LABELS = 100, 0.54
 #: What LaTeX reads as commands, and signs that its fonts do not have outside of formulas.
 _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -67,31 +67,31 @@ class Table:
     notes: tuple[str, ...]
     name: str = ""
 
-    def to_text(self) -> str:
-        """The whole table as plain text, at most 100 columns wide: title, aligned columns, notes.
+    def to_text(self, width: int = _WIDTH) -> str:
+        """The whole table as plain text, at most `width` columns wide: title, aligned columns, notes.
 
         Where the columns do not fit beside one another, long labels are folded, and further columns follow below with
         the labels repeated.
         """
         lines: list[Sequence[str]] = [*self.header, *self.rows]
         head = len(self.header)
-        if sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True)) - 2 > _WIDTH:
-            folded = max(_LABELS // max(self.n_labels, 1) - 2, 6)
+        if sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True)) - 2 > width:
+            folded = max(int(_LABELS * width) // max(self.n_labels, 1) - 2, 6)
             parts = [self._folded(line, folded) for line in lines]
             lines, head = [each for part in parts for each in part], sum(map(len, parts[:head]))
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         labels = list(range(self.n_labels))
         blocks: list[list[int]] = [labels[:]]
         for column in range(self.n_labels, len(widths)):
-            if sum(widths[each] + 2 for each in blocks[-1]) + widths[column] > _WIDTH and blocks[-1] != labels:
+            if sum(widths[each] + 2 for each in blocks[-1]) + widths[column] > width and blocks[-1] != labels:
                 blocks.append(labels[:])
             blocks[-1].append(column)
-        body = [fill(self.title, _WIDTH)]
+        body = [fill(self.title, width)]
         for block in blocks:
             rule = "-" * (sum(widths[each] + 2 for each in block) - 2)
             aligned = ["  ".join(self._aligned(line, widths, each) for each in block) for line in lines]
             body += [rule, *aligned[:head], rule, *aligned[head:]]
-        body += [rule, *(fill(note, _WIDTH, subsequent_indent="  ") for note in self.notes)]
+        body += [rule, *(fill(note, width, subsequent_indent="  ") for note in self.notes)]
         return "\n".join(line.rstrip() for line in body if line.strip()) + "\n"
 
     def to_markdown(self) -> str:
@@ -128,9 +128,11 @@ class Table:
         ]
         return "\n".join([r"\begin{table}", r"\centering", *lines, r"\end{table}"]) + "\n"
 
-    def to_form(self, form: Form) -> str:
-        """The table as ``text``, ``csv`` (the unrounded numbers), ``markdown`` or ``latex``."""
-        made = {"text": self.to_text, "markdown": self.to_markdown, "latex": self.to_latex}
+    def to_form(self, form: Form, width: int = _WIDTH) -> str:
+        """The table as ``text`` of a width, ``csv`` (the unrounded numbers), ``markdown`` or ``latex``."""
+        if form == "text":
+            return self.to_text(width)
+        made = {"markdown": self.to_markdown, "latex": self.to_latex}
         return made[form]() if form in made else str(write_csv(self.frame))
 
     def _folded(self, line: Sequence[str], width: int) -> list[list[str]]:

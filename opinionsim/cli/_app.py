@@ -57,6 +57,8 @@ class _Group(TyperGroup):
             _mention_parameter(error, self.given)
             raise
         except (SystemExit, KeyboardInterrupt) as error:
+            if isinstance(error.__context__, BrokenPipeError):  # rich has seen to standard output
+                raise typer.Exit(_BROKEN_PIPE) from None
             if is_interrupt(error):
                 raise self._failed(ctx, "interrupted", _INTERRUPTED) from None
             from opinionsim.registry import ordinary

@@ -8,9 +8,10 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
@@ -28,7 +29,7 @@ _NARROWEST = 10
 
 def say(text: str = "") -> None:
     """Write text to standard output."""
-    sys.stdout.write(spelled_out(text) + "\n")
+    sys.stdout.write(_fitted(spelled_out(text), sys.stdout) + "\n")
 
 
 def say_json(value: Any) -> None:
@@ -46,12 +47,27 @@ def stderr() -> Console:
     """A console on standard error that honours NO_COLOR and reads no markup in texts."""
     from rich.console import Console
 
-    return Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
+    return Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
 def note(text: str = "") -> None:
     """Write a message to standard error."""
-    typer.echo(spelled_out(text), err=True)
+    typer.echo(_fitted(spelled_out(text), sys.stderr), err=True)
+
+
+def columns(most: int, stream: TextIO | None = None) -> int:
+    """Columns of the terminal that standard output, or another stream, goes to; `most` where there are more or none."""
+    return min(most, shutil.get_terminal_size().columns) if (stream or sys.stdout).isatty() else most
+
+
+def _fitted(text: str, stream: TextIO) -> str:
+    """A text whose lines are broken between words at the width of a terminal, each going on as far in as it began."""
+    width = columns(len(text), stream)
+    fill = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(
+        fill(line, subsequent_indent=" " * (len(line) - len(line.lstrip()))) if len(line) > width else line
+        for line in text.split("\n")
+    )
 
 
 def write_frame(frame: pd.DataFrame, target: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opinionsim.cli._console import note, say
+from opinionsim.cli._console import columns, note, say
 from opinionsim.cli._run import carry_out
 from opinionsim.watching import spelled
 
@@ -58,7 +58,7 @@ def _write(results: Results, out: Path) -> tuple[str, list[Path]]:
     from opinionsim.plots import panels, save, trajectories
 
     (made,) = tables(results.ordered_runs, results.metrics)
-    text = made.to_text()
+    text = made.to_text(columns(100))
     text_file = out / "table.txt"
     text_file.write_text(text, encoding="utf-8")
     written = [text_file, made.to_csv(out / "table.csv"), save(panels(results), out / "panels.png")]

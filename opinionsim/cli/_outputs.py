@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from opinionsim.cli._console import note, records, say, say_json, write_frame
+from opinionsim.cli._console import columns, note, records, say, say_json, write_frame
 from opinionsim.cli._figures import Figures, check_arguments, check_numbers, draw, numbers
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, Tables, assignments, own_modules
 from opinionsim.cli._stores import note_standing, read_results
@@ -98,7 +98,7 @@ def print_tables(made: Sequence[Table], csv: Path | None, form: TableForm = "tex
     if as_json:
         say_json([{"title": each.title, "notes": each.notes, "rows": records(each.frame)} for each in made])
     else:
-        say("\n".join(each.to_form(form) for each in made).rstrip("\n"))
+        say("\n".join(each.to_form(form, columns(100)) for each in made).rstrip("\n"))
     if csv is not None:
         mains = [each for each in made if not each.name]
         numbered = {id(each): f"-{place}" for place, each in enumerate(mains, start=1)} if len(mains) > 1 else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -275,11 +275,11 @@ def carry_out(
         note(taking_part(experiment))
         for warning in runner.warnings:
             note(f"  {warning}")
-        told, stopped = _Shown(calls), False
+        told, stopped = _Shown(calls, loaded.prices.currency), False
 
         def look() -> None:
             nonlocal stopped
-            show(*told(runner.progress()))
+            show(*told(runner.progress(), runner.errors()))
             if stopping() and not stopped:
                 stopped = True
                 background.call_soon(runner.stop)
@@ -291,24 +291,33 @@ def carry_out(
 class _Shown:
     """The progress of a sweep as calls done, calls in all, and a text."""
 
-    def __init__(self, calls: int) -> None:
-        self._calls = calls
+    def __init__(self, calls: int, currency: str) -> None:
+        self._calls, self._currency = calls, currency
         self._complete_before = 0
         self._began = time.monotonic()
 
-    def __call__(self, progress: Progress) -> tuple[int, int | None, str]:
-        """The progress; calls of runs that were complete at the start are left out."""
+    def __call__(self, progress: Progress, errors: Sequence[str]) -> tuple[int, int | None, str]:
+        """The progress, with each cause of errors once; calls of runs that were complete at the start are left out."""
+        from opinionsim.planning import spell_money
+
         done = progress.made + progress.answered
         if not done:
             self._complete_before = progress.complete
             self._began = time.monotonic()
         awaited = round(self._calls * (1 - self._complete_before / max(progress.total, 1)))
         elapsed = time.monotonic() - self._began
+        total = max(awaited, done) or None
         rate = f", {progress.made / elapsed:,.0f}/s" if elapsed > 1 else ""
-        incomplete = f", {progress.incomplete} incomplete" if progress.incomplete else ""
-        stored = f" + {progress.answered:,} stored" if progress.answered else ""
-        text = f"{progress.complete}/{progress.total} runs{incomplete}, {progress.made:,} calls{stored}"
-        return done, max(awaited, done) or None, f"{text}, {progress.in_flight} in flight{rate}"
+        paid = f", {spell_money(progress.cost, self._currency)}" if progress.cost else ""
+        told = [
+            f"{progress.complete:,} of {counted(progress.total, 'run')} complete",
+            *([f"{progress.incomplete:,} incomplete"] if progress.incomplete else []),
+            f"{progress.in_flight:,} calls in flight",
+            *([f"{progress.answered:,} from the store"] if progress.answered else []),
+            *([f"{progress.repeated:,} repeated"] if progress.repeated else []),
+        ]
+        why = [f"  {counted(each.runs, 'run')}: {each.cause}" for each in reasons(errors)[:_REASONS_SHOWN]]
+        return done, total, "\n".join([f"{done:,}/{total or 0:,} calls{rate}{paid}", ", ".join(told), *why])
 
 
 def report(url: str, summary: Summary) -> None:

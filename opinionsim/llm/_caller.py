@@ -175,8 +175,8 @@ class RunCalls:
         Whether errors name steps, which in structures say nothing that turns do not.
     seed_of : callable
         Seed of a call by turn, part and attempt; until it is set, a hash of these and the run.
-    made, answered, repeated : int
-        So far: replies of models, replies found in the journal, and failed attempts that were repeated.
+    made, answered, repeated, cost : int, float
+        So far: replies of models, replies found in the journal, failed attempts that were repeated, and money spent.
     """
 
     def __init__(
@@ -197,9 +197,7 @@ class RunCalls:
         self._budget = budget
         self.longest_prompt, self.names_steps = float("inf"), True
         self.seed_of: Callable[[int, str, int], int] = partial(call_seed, run_id)
-        self.made = 0
-        self.answered = 0
-        self.repeated = 0
+        self.made, self.answered, self.repeated, self.cost = 0, 0, 0, 0.0
         self._people = People(journal)
         self._stopped = False
         self._waiting: set[asyncio.Future[Any]] = set()
@@ -301,6 +299,7 @@ class RunCalls:
                 )
                 self.journal.append(entry)
                 self.made += not person
+                self.cost += entry.cost or 0.0
                 # The slot is free again: let the next call leave before this reply is processed. Otherwise replies
                 # that arrive together would delay each other's next calls.
                 await asyncio.sleep(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -122,10 +123,11 @@ def preregistration(frozen: Mapping[str, Any], store: str) -> str:
     from jinja2 import Environment, PackageLoader
 
     name = frozen["spec"]["name"]
-    try:
-        known = _counts(_Held(store, name))
-    except AbsentError:
-        known = (f"{store} holds no run under the name {name}.", _UNKNOWN)
+    known: tuple[str, ...] = (f"{store} holds no run under the name {name}.", _UNKNOWN)
+    place = store.removeprefix("sqlite:///")
+    if "://" in place or Path(place).is_file():
+        with suppress(AbsentError):
+            known = _counts(_Held(store, name))
     # Not strict: a specification leaves out what does not apply to it. No HTML, so nothing is escaped.
     pages = Environment(loader=PackageLoader("opinionsim.report"), trim_blocks=True, lstrip_blocks=True)  # noqa: S701
     pages.filters["code"] = canonical_json
@@ -233,7 +235,7 @@ def _deviations(results: Results, frozen: Frozen, held: _Held) -> Iterator[str]:
     codes = {name: told["code"] for name, told in environment["parts"].items()}
     for name, now in {_PACKAGE: environment["opinionsim"], **codes}.items():
         if name in frozen.fixed and frozen.fixed[name] != now:
-            yield f"{name}: version {now} took the place of {frozen.fixed[name]}, which was frozen."
+            yield f"{name}: version {now} in the place of {frozen.fixed[name]}, which was frozen."
     named = {name for model in results.runs["model"].dropna() for name in _models(model)}
     returned = {model for model in environment["models"] if not model.startswith("hf:")}
     if other := returned - named - {model.partition(":")[2] for model in named}:

@@ -46,6 +46,10 @@ class Progress:
         Calls that the model has answered, and calls that the store has answered.
     in_flight : int
         Calls waiting for the model now.
+    repeated : int
+        Attempts that failed in passing and were repeated.
+    cost : float
+        Money for the calls that the model has answered, as far as their prices are known.
     """
 
     total: int = 0
@@ -55,6 +59,8 @@ class Progress:
     made: int = 0
     answered: int = 0
     in_flight: int = 0
+    repeated: int = 0
+    cost: float = 0.0
 
     def __add__(self, other: Progress) -> Progress:
         return Progress(*(here + there for here, there in zip(astuple(self), astuple(other), strict=True)))
@@ -82,6 +88,8 @@ class Summary:
         Wall time.
     causes : dict of str to OpinionSimError
         The errors as they were raised, of runs that this process carried out.
+    cost : float
+        Money for the calls of this sweep.
     """
 
     total: int
@@ -96,6 +104,7 @@ class Summary:
     paid: Paid
     seconds: float
     causes: dict[str, OpinionSimError] = field(default_factory=dict)
+    cost: float = 0.0
 
 
 class Stopped(OpinionSimError):
@@ -148,6 +157,8 @@ class Context:
         The first defect of the program that stopped a run.
     made, answered, repeated : int
         Calls answered by the model, calls answered by the store, and repeated attempts, of runs that are over.
+    cost : float
+        Money for them.
     playing : dict of str to Simulation
         Runs under way.
     stopping : asyncio.Event
@@ -182,6 +193,7 @@ class Context:
         self.exceeded = ""
         self.defect: BaseException | None = None
         self.made = self.answered = self.repeated = 0
+        self.cost = 0.0
         self.playing: dict[str, Simulation] = {}
         self._calls: set[RunCalls] = set()
         self.stopping = asyncio.Event()
@@ -202,6 +214,8 @@ class Context:
             made=self.made + sum(each.made for each in calls),
             answered=self.answered + sum(each.answered for each in calls),
             in_flight=self.slots.in_flight,
+            repeated=self.repeated + sum(each.repeated for each in calls),
+            cost=self.cost + sum(each.cost for each in calls),
         )
 
     def doing(self) -> str:
@@ -236,6 +250,7 @@ class Context:
         self.made += over.made
         self.answered += over.answered
         self.repeated += over.repeated
+        self.cost += over.cost
 
     def settle(self, run_id: str, error: object = None) -> None:
         """Count a run as complete and measured, or note its error."""

@@ -77,6 +77,10 @@ class Runner:
         """Progress of the sweep; may be called from any thread."""
         return self._executor.progress()
 
+    def errors(self) -> list[str]:
+        """Errors of runs so far, one a run; may be called from any thread."""
+        return list(self._context.errors.values())
+
     def stop(self) -> None:
         """Dispatch nothing more; calls in flight run to their end. To be called on the event loop."""
         self._context.stop()
@@ -152,6 +156,7 @@ class Runner:
             made=context.made,
             answered=context.answered,
             repeated=context.repeated,
+            cost=context.cost,
             paid=paid,
             seconds=time.monotonic() - began,
         )

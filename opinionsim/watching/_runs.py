@@ -174,6 +174,11 @@ class Reason(NamedTuple):
     error: str  # the error of one of them
     alike: bool  # whether all of them have that same error
 
+    @property
+    def cause(self) -> str:
+        """The error without the run and the place in it."""
+        return _PLACE.sub("", self.error, count=1)
+
     def __str__(self) -> str:
         return (
             f"{self.runs:,} {'run' if self.runs == 1 else 'runs'}{':' if self.alike else ', for instance'} {self.error}"

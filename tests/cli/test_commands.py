@@ -14,9 +14,9 @@ import typer
 
 import opinionsim as osim
 from opinionsim.cli import app
-from opinionsim.report import write_export
 from opinionsim.metrics import run_metrics
 from opinionsim.planning import plan, preview
+from opinionsim.report import write_export
 from opinionsim.specification import json_schema, load_experiment
 from opinionsim.store import plain_names
 from tests.cli.conftest import Invoke
