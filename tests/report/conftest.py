@@ -13,16 +13,17 @@ from opinionsim.messages import ChatMessage
 from opinionsim.report import write_archive
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results
+from tests.support.archives import STUDY, carried_out
 from tests.support.pages import HOSTILE
 from tests.support.provider import StubProvider
 from tests.support.provider_replies import scripted_reply
 from tests.support.rooms import chromium
-from tests.support.running import SMALL as FEW, changed
+from tests.support.running import SMALL, changed
 
 #: A word that no line holds, and a sentence that is written from right to left.
 LONG, HEBREW = "w" * 10_000, "אני חושב שהסיפור הזה נכון."
 SCRIPTED = changed(
-    FEW,
+    SMALL,
     name="scripted-study",
     description="Is it so?",
     replicates=3,
@@ -78,36 +79,13 @@ def page_of(tmp_path: Path) -> Path:
     return tmp_path / "report.html"
 
 
-SMALL: dict[str, Any] = {
-    "name": "small",
-    "seed": 5,
-    "replicates": 2,
-    "population": {"size": 4},
-    "topic": {"name": "t-rex"},
-    "interaction": {"kind": "dyadic", "steps": 6},
-    "sweep": {"cognition.confirmation_bias": ["none", "strong"]},
-}
-
-
-def carried_out(spec: dict[str, Any], folder: Path, **options: Any) -> Results:
-    """The results of an experiment, in a store of its own."""
-    experiment = osim.load_experiment(spec)
-    return osim.run(experiment, f"sqlite:///{folder / 'store.sqlite'}", **options)
-
-
-def all_bytes(folder: Path) -> bytes:
-    """What all files of a folder hold, one after the other, with their names."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return b"\n".join(str(path.relative_to(folder)).encode() + b"\n" + path.read_bytes() for path in files)
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """A finished experiment of scripted agents with two conditions."""
-    return carried_out(SMALL, tmp_path_factory.mktemp("small"))
+    return carried_out(STUDY, tmp_path_factory.mktemp("small"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def small_archive(small: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its archive, which no test changes."""
     folder = tmp_path_factory.mktemp("archives") / "small"

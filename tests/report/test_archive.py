@@ -24,7 +24,7 @@ from opinionsim.report import tables_of, verify, write_archive
 from opinionsim.spreadsheets import read_csv
 from opinionsim.store import Results
 from opinionsim.sweeps import load_sweep, run_sweep
-from tests.report.conftest import SMALL, all_bytes, carried_out
+from tests.support.archives import STUDY, all_bytes, carried_out
 from tests.support.sweeps import DIAGRAM
 
 
@@ -118,7 +118,7 @@ RULES = [
 
 @pytest.mark.parametrize("change", RULES)
 def test_script_and_verification_agree_with_tables_of_all_kinds(change: dict[str, Any], tmp_path: Path) -> None:
-    write_archive(carried_out({**SMALL, **change}, tmp_path), tmp_path / "archive")
+    write_archive(carried_out({**STUDY, **change}, tmp_path), tmp_path / "archive")
     done = rebuild(tmp_path / "archive")
     assert done.returncode == 0, done.stdout + done.stderr
     found = verify(tmp_path / "archive")
@@ -160,7 +160,7 @@ def test_for_blind_review_nothing_tells_who_made_it(tmp_path: Path, monkeypatch:
     personas = tmp_path / "villagers.yaml"
     personas.write_text(yaml.safe_dump({"name": "v", "personas": [{"name": name} for name in ("Ada", "Bo", "Cy")]}))
     model = {"name": "scripted"}
-    spec = {**SMALL, "sweep": {}, "population": {"personas": str(personas)}, "ethics": {"protocol": "IRB-QX-4417"}}
+    spec = {**STUDY, "sweep": {}, "population": {"personas": str(personas)}, "ethics": {"protocol": "IRB-QX-4417"}}
     results = carried_out({**spec, "model": model}, tmp_path)
     write_archive(results, tmp_path / "open")
     write_archive(results, tmp_path / "blind", anonymous=True)

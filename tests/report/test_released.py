@@ -17,7 +17,7 @@ from opinionsim.llm import Question, Seat
 from opinionsim.prompts import load_pack
 from opinionsim.report import released, tables_of, write_archive
 from opinionsim.store import Results, SeatRow, open_store
-from tests.report.conftest import SMALL, all_bytes, carried_out
+from tests.support.archives import STUDY, all_bytes, carried_out
 
 ASKED = {
     "name": "asked",
@@ -117,7 +117,7 @@ def _survey(folder: Path, **mapping: Any) -> dict[str, Any]:
     (folder / "village.yaml").write_text(yaml.safe_dump({"name": "village", "columns": columns, **mapping}))
     survey = {"file": str(folder / "village.csv"), "mapping": str(folder / "village.yaml")}
     population = {"personas": "survey", "size": 4, "initial_opinions": "uniform"}
-    return {**SMALL, "survey": survey, "population": population}
+    return {**STUDY, "survey": survey, "population": population}
 
 
 def test_respondents_of_a_survey_unless_its_mapping_says_that_they_may_be_passed_on(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ FILES: Mapping[str, tuple[dict[str, Any], list[str]]] = {
 
 @pytest.mark.parametrize("kind", [*FILES, "prompts"])
 def test_files_that_say_so(kind: str, tmp_path: Path) -> None:
-    spec: dict[str, Any] = {**SMALL, "sweep": {}}
+    spec: dict[str, Any] = {**STUDY, "sweep": {}}
     secrets = ["You are going to play one particular person"]
     if kind == "prompts":
         spec["prompts"] = _pack(tmp_path / "pack")

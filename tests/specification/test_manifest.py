@@ -106,7 +106,7 @@ def test_a_manifest_holds_every_file_by_content(tmp_path: Path, checkout: Path) 
     told = "\n".join(message.content for message in asked)
     assert "the Moon moves the sea" in told
     contents = results.manifest["contents"]
-    assert contents["messages"]["news.txt"] == ["The sea rises.", "The sea falls."]
+    assert contents["messages"]["news.txt"]["messages"] == ["The sea rises.", "The sea falls."]
     # The order of attributes is part of a prompt.
     assert list(contents["personas"]["crew.json"]["personas"][0]["attributes"]) == ["rank", "age"]
     # Replay reads the manifest too.

@@ -190,7 +190,7 @@ def test_contents_are_checked() -> None:
         SpecError, match=r"contents: topic: unknown field \(did you mean topics\?\); valid: personas, topics"
     ):
         Resources.from_contents({"topic": {}})
-    with pytest.raises(SpecError, match=r"contents: messages\.a: must be a list; got 3"):
+    with pytest.raises(SpecError, match=r"contents: messages\.a: must be a mapping of fields; got 3"):
         Resources.from_contents({"messages": {"a": 3}})
 
 

@@ -77,7 +77,7 @@ class SeatContract(StoreCase):
         assert [row.run_id for row in store.waits()] == ["r2"]
 
     def test_a_seat_comes_back_as_saved(self, store: Store, record: RunRecord) -> None:
-        bare, whole = SeatRow("r1", 2), SeatRow("r1", 3, "t", 1.5, "Ann", "c", 2.5, "w", True)
+        bare, whole = SeatRow("r1", 2), SeatRow("r1", 3, "t", 1.5, "Ann", "c", 2.5, "w", True, True)
         for row in (whole, bare):
             store.save_seat(row)
         assert store.seats() == store.seats("r1") == [bare, whole]

@@ -13,6 +13,7 @@ import yaml
 import opinionsim as osim
 from opinionsim.analysis import tables
 from opinionsim.errors import SpecError
+from opinionsim.store import open_store
 from tests.support.rooms import RoomServer, room
 from tests.web.test_browser import accessible, looking, my_turn, say, sit_down
 
@@ -32,6 +33,31 @@ CONSENT = {
 def _invited(folder: Path, spec: Callable[..., Path], **changed: Any) -> Path:
     (folder / "consent.yaml").write_text(yaml.safe_dump({**CONSENT, "comprehension": [CHECK]}), encoding="utf-8")
     return spec(ethics={"consent": "consent.yaml"}, **changed)
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_publication_is_asked_for_apart_from_taking_part(
+    browser: Any, spec: Callable[..., Path], tmp_path: Path, agrees: bool
+) -> None:
+    told = {**CONSENT, "publication": "Word for word, in an open archive."}
+    (tmp_path / "consent.yaml").write_text(yaml.safe_dump(told), encoding="utf-8")
+    asked = spec(ethics={"consent": "consent.yaml"})
+    with room(asked, tmp_path) as server, looking(browser, server) as owner, looking(browser, server) as person:
+        owner.goto(server.link)
+        owner.get_by_role("button", name="Make a link to Guest").click()
+        person.goto(owner.locator(".link code").inner_text())
+        person.get_by_role("button", name="Come in").click()
+        assert told["publication"] in person.locator("main").inner_text()
+        accessible(person)
+        person.check("[name=age]")
+        person.check("[name=agree]")
+        if agrees:
+            person.check("[name=publish]")
+        person.get_by_role("button", name="Take part", exact=True).click()
+        person.locator(".code").wait_for()
+    with open_store(f"sqlite:///{next(tmp_path.glob('results/*.sqlite'))}", write=False) as store:
+        (row,) = [row for row in store.seats() if row.consented_at is not None]
+        assert row.publishes == agrees
 
 
 def test_a_person_is_asked_told_and_can_withdraw_everything(
