@@ -71,7 +71,9 @@ def points_table(points: pd.DataFrame) -> Table:
     header = (*axes, *(name + interval for name in timed), *([] if until is None else ["runs"]))
     same = spell_all(attrs.get("parameters", {}), attrs.get("scheme", {}))
     agents = [f"{attrs['n']} agents"] if "n" in attrs else []
-    replicates = f"{most} replicate{'' if most == 1 else 's'}"
+    varied = point_axes(points)
+    at_a_point = int(frame.groupby(varied, dropna=False).size().max()) if varied else len(frame)
+    replicates = f"{at_a_point} replicate{'' if at_a_point == 1 else 's'}"
     notes = [
         "Final opinions, mean over replicates.",
         f"At most {replicates} at a point, of some fewer: in brackets." if uneven else "",

@@ -20,7 +20,18 @@ from opinionsim.comparison._free_runs import free_runs
 from opinionsim.comparison._grid import misreading
 from opinionsim.comparison._scores import held_out, paired, reachable, shuffled, side_by_side
 from opinionsim.comparison._study import Study
-from opinionsim.comparison._trust import CLAIMED, RECOVERED, STUDIES, Pair, Trust, cutoff, interval, no_more_than, trust
+from opinionsim.comparison._trust import (
+    CLAIMED,
+    STUDIES,
+    Pair,
+    Trust,
+    claimed,
+    doubts,
+    intervals_of,
+    no_more_than,
+    noise_ends,
+    trust,
+)
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.streams import stream
 
@@ -30,8 +41,6 @@ if TYPE_CHECKING:
 
     from opinionsim.store import Results
 
-#: Fewest blocks on which a verdict may rest.
-FEWEST_BLOCKS = 8
 #: Scale points moved for each point of discrepancy below which influence counts as absent, where nothing else is said.
 MARGIN = 0.05
 #: The candidate in which agents read others' messages than they did.
@@ -123,7 +132,7 @@ class Explained:
             return "withheld"
         if not self.trust.adequate:
             return "none adequate"
-        if _claimed(self.gain):
+        if claimed(self.gain):
             return "influence"
         if not self.absent:
             return "undecided"
@@ -252,11 +261,11 @@ def _explained(
         elsewhere, swapped = mixed
         fits, scores = [*fits, swapped], np.hstack([scores, held_out(elsewhere, [swapped], threads)])
     pair, gain = _pair(problem, fits, scores), _gain(study, fits, scores)
-    claims = _claimed(gain)
+    claims = claimed(gain)
     begun("studies of known truth")
     found = trust(pair, pair.influence if claims else pair.none, seed, threads)
     begun("intervals")
-    ends = ends if ends or study.exact or not found.adequate else _ends(pair, found)
+    ends = ends if ends or study.exact or not found.adequate else noise_ends(pair, found)
     best = fits[int(scores.mean(axis=0).argmax())]
     return Explained(
         study=study,
@@ -268,8 +277,8 @@ def _explained(
         noise="none: opinions are numbers" if study.exact else "fitted" if noise is None else source,
         gain=gain,
         trust=found,
-        intervals={} if best.candidate.shuffled else _intervals(problem, best, found, threads),
-        withheld=tuple(_doubts(pair, found, ends)),
+        intervals={} if best.candidate.shuffled else intervals_of(problem, best, found, threads),
+        withheld=tuple(doubts(pair, found, ends)),
         # The strength of influence is that of a model that takes one message at a time.
         absent=not claims
         and not named(_LINEAR)[0].unfit(study)
@@ -367,41 +376,6 @@ def _gain(study: Study, fits: Sequence[Fit], scores: np.ndarray) -> tuple[float,
     return min(
         (paired(study, best, own) for own in scores[:, ~reading].T), key=lambda gain: gain[0] - CLAIMED * gain[1]
     )
-
-
-def _claimed(gain: tuple[float, float]) -> bool:
-    """Whether influence is claimed: two standard errors over every candidate without."""
-    return gain[0] > CLAIMED * gain[1]
-
-
-def _ends(pair: Pair, found: Trust) -> list[np.ndarray]:
-    """Matrices of misclassification at the ends of the interval of the rate of errors."""
-    low, high = interval(pair.problem, found.truth, "error")
-    return [misreading(len(pair.problem.study.points), rate, found.truth.values["near"]) for rate in (low, high)]
-
-
-def _doubts(pair: Pair, found: Trust, ends: Sequence[np.ndarray]) -> list[str]:
-    """Reasons to withhold a verdict."""
-    doubts = []
-    blocks = len(set(pair.problem.study.blocks))
-    if blocks < FEWEST_BLOCKS:
-        doubts.append(f"there are {blocks} blocks, and a verdict takes {FEWEST_BLOCKS}")
-    if not found.adequate:
-        return doubts  # what follows is about a candidate that is none
-    if found.recovered < RECOVERED:
-        doubts.append(f"in {STUDIES} studies drawn from the best fit the truth was found in {found.recovered:.0%}")
-    claims = found.truth.candidate.influence
-    if any(pair.on(Problem(pair.problem.study, each)).claims != claims for each in ends):
-        doubts.append("at an end of the interval of the noise of ratings it is another")
-    return doubts
-
-
-def _intervals(problem: Problem, best: Fit, found: Trust, threads: int) -> dict[str, tuple[float, float]]:
-    """95 % intervals of the parameters of the best candidate's model."""
-    bounds = [each for each in problem.bounds(best.candidate) if each.name in best.candidate.declared]
-    falls = [cutoff(found, best, each, threads) for each in bounds]
-    ends = [partial(interval, problem, best, each.name, fall) for each, fall in zip(bounds, falls, strict=True)]
-    return dict(zip([each.name for each in bounds], side_by_side(ends, threads), strict=True))
 
 
 class Comparison:

@@ -11,11 +11,14 @@ import numpy as np
 
 from opinionsim.comparison._candidates import Bounds
 from opinionsim.comparison._fit import Fit, Problem, refit
+from opinionsim.comparison._grid import misreading
 from opinionsim.comparison._scores import by_run, paired, reachable, side_by_side
 from opinionsim.streams import stream
 
 #: Studies that are drawn, and the share of them in which the truth must be found.
 STUDIES, RECOVERED = 20, 0.8
+#: Fewest blocks on which a verdict may rest.
+FEWEST_BLOCKS = 8
 #: Standard errors from which influence is claimed.
 CLAIMED = 2.0
 #: Standard deviations of what drawn studies show within which a candidate is adequate.
@@ -26,6 +29,11 @@ _TWO_SIDED, _ONE_SIDED = 3.841, 2.706
 _MIXTURES = 5
 #: First step to the end of an interval, in parts of the way to the bound, and precision, in parts of its distance.
 _FIRST, _PRECISION = 1e-3, 0.1
+
+
+def claimed(gain: tuple[float, float]) -> bool:
+    """Whether a gain by influence is claimed, from its standard error."""
+    return gain[0] > CLAIMED * gain[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +71,7 @@ class Pair:
     @property
     def claims(self) -> bool:
         """Whether influence would be claimed."""
-        mean, error = self.gain
-        return mean > CLAIMED * error
+        return claimed(self.gain)
 
     @property
     def gap(self) -> float:
@@ -216,3 +223,33 @@ def no_more_than(problem: Problem, linear: Fit, margin: float) -> bool:
 def strength(values: Mapping[str, float]) -> float:
     """Scale points that an agent moves for each point of discrepancy, by a fit of DeGroot's model."""
     return (1.0 - values["stay"]) * (1.0 - values["jump"]) / (1.0 + values["self_weight"])
+
+
+def noise_ends(pair: Pair, found: Trust) -> list[np.ndarray]:
+    """Matrices of misclassification at the ends of the interval of the rate of errors."""
+    low, high = interval(pair.problem, found.truth, "error")
+    return [misreading(len(pair.problem.study.points), rate, found.truth.values["near"]) for rate in (low, high)]
+
+
+def doubts(pair: Pair, found: Trust, ends: Sequence[np.ndarray]) -> list[str]:
+    """Reasons to withhold a verdict."""
+    told: list[str] = []
+    blocks = len(set(pair.problem.study.blocks))
+    if blocks < FEWEST_BLOCKS:
+        told.append(f"there are {blocks} blocks, and a verdict takes {FEWEST_BLOCKS}")
+    if not found.adequate:
+        return told  # what follows is about a candidate that is none
+    if found.recovered < RECOVERED:
+        told.append(f"in {STUDIES} studies drawn from the best fit the truth was found in {found.recovered:.0%}")
+    claims = found.truth.candidate.influence
+    if any(pair.on(Problem(pair.problem.study, each)).claims != claims for each in ends):
+        told.append("at an end of the interval of the noise of ratings it is another")
+    return told
+
+
+def intervals_of(problem: Problem, best: Fit, found: Trust, threads: int) -> dict[str, tuple[float, float]]:
+    """95 % intervals of the parameters of the best candidate's model."""
+    bounds = [each for each in problem.bounds(best.candidate) if each.name in best.candidate.declared]
+    falls = [cutoff(found, best, each, threads) for each in bounds]
+    ends = [partial(interval, problem, best, each.name, fall) for each, fall in zip(bounds, falls, strict=True)]
+    return dict(zip([each.name for each in bounds], side_by_side(ends, threads), strict=True))

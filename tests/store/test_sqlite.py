@@ -241,7 +241,7 @@ def _truncated(path: Path) -> None:
     [
         (_garbage, "not a database"),
         (_foreign, "database of another program"),
-        (_newer, "schema version 9, this version of opinionsim knows version 8"),
+        (_newer, "schema version 10, this version of opinionsim knows version 9"),
         (_truncated, "malformed"),
         (Path.mkdir, "is a folder|there is no store at"),
     ],
