@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import softmax
 
 from opinionsim.errors import MeasurementError, whole_number
 from opinionsim.streams import stream
@@ -224,7 +225,7 @@ def _expected(study: Study, errors: np.ndarray, mixture: Mixture, draws: np.rand
     Opinions of labelled texts are known; the class of each run and the true points of the others are drawn 40 times
     from their probabilities.
     """
-    odds = _odds(_logs(study, errors, mixture))
+    odds = softmax(_logs(study, errors, mixture), axis=1)
     true = np.swapaxes(mixture.shares[:, :, None] * errors, 1, 2) + _TINY
     classes = (draws.random((_DRAWS, len(odds), 1)) > np.cumsum(odds, axis=1)[None, :, :-1]).sum(axis=2)
     found = np.tile(study.labels, (_DRAWS, 1, 1))
@@ -247,19 +248,13 @@ def _logs(study: Study, errors: np.ndarray, mixture: Mixture) -> np.ndarray:
     return np.asarray(np.log(mixture.weights + 1e-300) + told + read)
 
 
-def _odds(logs: np.ndarray) -> np.ndarray:
-    """Probability of each class, (runs, g)."""
-    odds = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
-
-
 def _maximised(study: Study, errors: np.ndarray, mixture: Mixture, steps: int, *, free: bool) -> Mixture:
     """Weights, and shares where they are free, after expectation and maximisation."""
     weights, shares = mixture
     even = np.ones(len(weights))
     likelihoods = _logs(study, errors, Mixture(even, shares))
     for _ in range(steps):
-        odds = _odds(likelihoods + np.log(weights + 1e-300))
+        odds = softmax(likelihoods + np.log(weights + 1e-300), axis=1)
         before, weights = np.hstack([weights[:, None], shares]), odds.mean(axis=0)
         if free:
             unseen = shares * ((odds.T @ study.readings) / (shares @ errors + _TINY) @ errors.T)

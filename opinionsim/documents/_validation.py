@@ -11,8 +11,9 @@ import textwrap
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, reduce
 from itertools import pairwise
+from operator import getitem
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, RootModel, ValidationError
@@ -177,7 +178,7 @@ def _describe(model_class: type[BaseModel], keys: KeyPath, error: Mapping[str, A
         valid = fields_at(model_class, keys[:-1], value)
         if keys[-1] in valid:
             # Two forms of the value each have some of the given fields.
-            others = ", ".join(str(key) for key in _value_at(value, keys[:-1]) if key != keys[-1])
+            others = ", ".join(str(key) for key in reduce(getitem, keys[:-1], value) if key != keys[-1])
             return keys, f"cannot be given together with {others}" if others else "needs another field beside it"
         return keys, f"unknown field{meant(keys[-1], valid)}; valid: {', '.join(valid)}"
     if kind == "missing":
@@ -203,13 +204,6 @@ def _describe(model_class: type[BaseModel], keys: KeyPath, error: Mapping[str, A
     if kind == "json_invalid":
         return (), "holds text that is not valid Unicode, or values nested too deeply"
     return keys, _plain(kind, context, str(error["msg"])) + got
-
-
-def _value_at(value: Any, keys: KeyPath) -> Any:
-    """The value at an existing key path."""
-    for key in keys:
-        value = value[key]
-    return value
 
 
 def _plain(kind: str, context: Mapping[str, Any], fallback: str) -> str:

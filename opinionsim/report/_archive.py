@@ -8,28 +8,31 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from pydantic import TypeAdapter
 
 from opinionsim.errors import SpecError
-from opinionsim.report._describing import PARTS, bibtex, crate, filled, odd
+from opinionsim.report._describing import bibtex, crate, odd
 from opinionsim.report._frames import FileKind, new_folder, write_frames, write_json
 from opinionsim.report._released import released
+from opinionsim.report._templates import WORDS, filled
 from opinionsim.spreadsheets import write_csv
+from opinionsim.store import DesignRow, Results
 
 if TYPE_CHECKING:
     from opinionsim.analysis import Table
     from opinionsim.report._study import Study
-    from opinionsim.store import Results
 
 #: The list of checksums, and the file with its own.
 SUMS, SUM = "SHA256SUMS", "SHA256SUMS.sha256"
 #: Version of the layout of archives.
 LAYOUT = 1
+#: The design of an archive as JSON values.
+DESIGN = TypeAdapter(DesignRow)
 
 
 def write_archive(results: Results, path: str | Path, *, anonymous: bool = False, kind: FileKind = "csv") -> list[Path]:
@@ -65,16 +68,18 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
     OSError
         If the folder cannot be written.
     """
+    # Checking an archive needs none of what draws its figures.
     from opinionsim.report._page import write_page
     from opinionsim.report._study import study
 
     folder = Path(path)
     if folder.suffix == ".zip":
         return _packed(results, folder, anonymous=anonymous, kind=kind)
-    with new_folder(folder, [name.rstrip("/") for name in PARTS], kind) as place:
+    parts = WORDS["parts"]
+    with new_folder(folder, [name.rstrip("/") for name in parts], kind) as place:
         told = study(released(results, anonymous=anonymous))
         shown = told.results
-        for name in PARTS:
+        for name in parts:
             if name.endswith("/"):
                 (place / name).mkdir()
         empty = write_frames(shown, place / "frames", kind)
@@ -89,10 +94,10 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
         _write(place / "odd.md", odd(told))
         _write(place / "references.bib", bibtex(shown))
         _write(place / "rebuild.py", filled("rebuild.py.j2", main=_main(told.tables, tables)))
-        _write(place / "README.md", filled("readme.md", study=told, parts=PARTS, anonymous=anonymous))
+        _write(place / "README.md", filled("readme.md", study=told, parts=parts, anonymous=anonymous))
         listed = [(name, (place / name).stat().st_size) for name in files_of(place)]
         day = datetime.now(UTC).date().isoformat()
-        write_json(crate(told, listed, day), place / "ro-crate-metadata.json")
+        _write(place / "ro-crate-metadata.json", crate(told, listed, day))
         sums = "".join(f"{checksum(place / name)}  {name}\n" for name in files_of(place))
         (place / SUMS).write_bytes(sums.encode())
         (place / SUM).write_bytes(f"{checksum(place / SUMS)}  {SUMS}\n".encode())
@@ -180,7 +185,6 @@ def _about(
     anonymous: bool,
 ) -> dict[str, Any]:
     """What verification needs beside the frames."""
-    row = results.design_row
     return {
         "opinionsim_archive": LAYOUT,
         "opinionsim": results.manifest.get("environment", {}).get("opinionsim", ""),
@@ -191,13 +195,7 @@ def _about(
         "answered": results.answered,
         # What does not vary among the points of a classic sweep, which its table tells.
         "same": json.loads(json.dumps(results.points.attrs, default=float)) if results.swept else {},
-        "design": {
-            "experiment_id": row.experiment_id,
-            "name": row.name,
-            "design_id": row.design_id,
-            "design": row.design,
-            "runs": [asdict(run) for run in row.runs],
-        },
+        "design": DESIGN.dump_python(results.design_row, mode="json", exclude={"spec", "manifest", "saved_at"}),
     }
 
 

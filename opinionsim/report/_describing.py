@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opinionsim.classic import MODELS
+from opinionsim.metrics import METRICS
 from opinionsim.registry import described, find, is_path
-from opinionsim.report._templates import templates
+from opinionsim.report._templates import WORDS, filled
 from opinionsim.specification import json_schema
 
 if TYPE_CHECKING:
@@ -22,40 +23,8 @@ _SOURCE = re.compile(r"(?P<authors>[^():]{2,400}?)\s*\((?P<year>\d{4})\w?\)\.\s+
 _DOI = re.compile(r"doi:\s*(10\.\d{4,9}/\S+?)\.?(?=\s|$)")
 #: Between two authors with initials, and between two family names alone.
 _INITIALS, _NAMES = re.compile(r"(?<=\.),\s+|\s+(?:and|&)\s+|;\s+"), re.compile(r",\s+|\s+(?:and|&)\s+")
-#: What BibTeX reads as commands.
-_BIBTEX = {ord(sign): f"\\{sign}" for sign in "&%$#_{}"} | {
-    ord("\\"): r"\textbackslash{}",
-    ord("~"): r"\textasciitilde{}",
-}
 #: Parts that a specification names and the registry knows, and where their names stand.
 _PARTS = {"interaction": ("interaction", "kind"), "memory": ("cognition", "memory")}
-#: The parts of an archive, folders with a slash behind them, and what they are.
-PARTS: Mapping[str, str] = {
-    "README.md": "What this archive is, and how to check it",
-    "report.html": "The study on one page: open it in a browser",
-    "odd.md": "Description of the model in the ODD protocol, filled from the specification",
-    "references.bib": "Models, data and software used, as BibTeX",
-    "specification.yaml": "The experiment as it was specified, with all defaults",
-    "manifest.json": "The experiment by content, which `opinionsim run` carries out again",
-    "archive.json": "What `opinionsim verify` needs: the runs of the design, and how tables were made",
-    "prompts/": "Every literal prompt once (`prompts.jsonl`), and the templates they were made from (`packs`)",
-    "transcripts/": "Every run as text: who said what, after reading what",
-    "frames/": "The data, and their dictionary (`codebook.csv`)",
-    "tables/": "Every table: unrounded (`.csv`), to read (`.txt`), for LaTeX (`.tex`)",
-    "figures/": "Every figure as PDF",
-    "rebuild.py": "Makes the main table again from the frames with pandas alone",
-    "ro-crate-metadata.json": "What all of this is, for repositories and machines (RO-Crate 1.1)",
-    "SHA256SUMS": "Checksum of every file, as `sha256sum --check` reads them",
-    "SHA256SUMS.sha256": "Checksum of that list: one line that stands for the whole archive",
-}
-
-
-def filled(name: str, **values: Any) -> str:
-    """A template of an archive with its values; one that is missing is an error."""
-    environment = templates()
-    environment.filters["cell"] = lambda value: " ".join(str(value).split()).replace("|", r"\|")
-    environment.filters["bib"] = lambda text: " ".join(text.split()).translate(_BIBTEX)
-    return environment.get_template(name).render(**values)
 
 
 class Source(NamedTuple):
@@ -67,14 +36,19 @@ class Source(NamedTuple):
 
 
 def sources(results: Results) -> Iterator[Source]:
-    """The models and data that a study used, each with its sources."""
+    """The data, metrics and models that a study used, each with its sources."""
     yield from dict.fromkeys(_stated(results.manifest))
-    played = results.points if results.swept else results.agents[results.agents["evidence"] == "equation"]
+    for metric in results.spec.get("measurement", {}).get("metrics", []):
+        known = METRICS.get(metric if isinstance(metric, str) else metric["name"])
+        if known is not None and known.source:
+            yield Source(known.name, f"{known.source}{known.doi and f'. doi:{known.doi}'}")
+    agents = None if results.swept else results.agents.drop_duplicates(["evidence", "model"])
+    played = results.points if agents is None else agents[agents["evidence"] == "equation"]
     for name in played["model"].drop_duplicates():
         if model := MODELS.get(str(name)):
             yield from (Source(model.title, each) for each in model.source)
-    if not results.swept:
-        for name in results.agents.loc[results.agents["evidence"] == "model", "model"].drop_duplicates():
+    if agents is not None:
+        for name in agents.loc[agents["evidence"] == "model", "model"]:
             answered = ", ".join(results.answered.get(name, []))
             yield Source(name, f"Language model{answered and f', which answered as {answered}'}")
         for name in results.opinions["classifier"].dropna().unique():
@@ -151,8 +125,8 @@ def _fields(value: Any, schema: Mapping[str, Any], path: str = "", told: str = "
         yield path, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), told
 
 
-def crate(study: Study, files: Iterable[tuple[str, int]], published: str) -> dict[str, Any]:
-    """The metadata of an archive as RO-Crate 1.1.
+def crate(study: Study, files: Iterable[tuple[str, int]], published: str) -> str:
+    """The metadata of an archive as RO-Crate 1.1, in JSON.
 
     Parameters
     ----------
@@ -163,27 +137,14 @@ def crate(study: Study, files: Iterable[tuple[str, int]], published: str) -> dic
     published : str
         Day on which it was made, as YYYY-MM-DD.
     """
+    parts = WORDS["parts"]
     listed = [
         {
-            "@id": name,
-            "@type": "File",
             "name": name,
-            "description": PARTS.get(name) or PARTS[f"{name.partition('/')[0]}/"],
-            "contentSize": str(size),
-            "encodingFormat": mimetypes.guess_type(name)[0] or "text/plain",
+            "about": parts.get(name) or parts[f"{name.partition('/')[0]}/"],
+            "size": size,
+            "kind": mimetypes.guess_type(name)[0] or "text/plain",
         }
         for name, size in files
     ]
-    root = {
-        "@id": "./",
-        "@type": "Dataset",
-        "name": study.title,
-        "description": study.question or f"An experiment carried out with opinionsim: {study.results.name}.",
-        "datePublished": published,
-        "license": "To be stated by whoever publishes it; licences of the data used stand in references.bib.",
-        "hasPart": [{"@id": each["@id"]} for each in listed],
-    }
-    about = {"@id": "./"}
-    descriptor = {"@id": "ro-crate-metadata.json", "@type": "CreativeWork", "about": about}
-    conforms = {"conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"}}
-    return {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": [descriptor | conforms, root, *listed]}
+    return filled("ro-crate-metadata.json", study=study, files=listed, published=published)

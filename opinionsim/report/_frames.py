@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -189,19 +189,16 @@ def read_frames(folder: Path, empty: Mapping[str, Collection[str]]) -> dict[str,
 
 def _typed(values: pd.Series, kind: str) -> pd.Series[Any]:
     """A column of a file with its type; empty where the value is missing."""
-    import numpy as np
     import pandas as pd
 
     from opinionsim.store import COLUMNS
 
-    known: Callable[[Any], bool] = lambda x: x == x and x is not None and x != ""  # noqa: E731
-    if kind == "string":
-        return pd.Series([x if known(x) else np.nan for x in values], dtype="object").astype(COLUMNS["runs"]["cell"])
     if kind == "bool":
-        return pd.Series([x in (True, "True") for x in values], dtype=bool)
-    if kind == "float64":
-        return pd.Series([float(x) if known(x) else np.nan for x in values], dtype=float)
-    return pd.Series([int(x) if known(x) else None for x in values], dtype="Int64" if kind == "Int64" else "int64")
+        return values.astype(str).eq("True")
+    known: pd.Series[Any] = values.astype(object).where(values.notna() & values.ne(""))
+    if kind == "Int64":
+        return pd.Series([None if pd.isna(value) else int(value) for value in known], dtype="Int64")
+    return known.astype(COLUMNS["runs"]["cell"] if kind == "string" else kind)  # type: ignore[arg-type]
 
 
 def _escaped(value: Any) -> Any:

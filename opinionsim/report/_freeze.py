@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jinja2 import Undefined
+
 import opinionsim
 from opinionsim.documents import validate
 from opinionsim.errors import SpecError
@@ -18,6 +20,7 @@ from opinionsim.frozen import Frozen
 from opinionsim.provenance import digest_of_weights
 from opinionsim.redaction import kept
 from opinionsim.registry import find
+from opinionsim.report._templates import templates
 from opinionsim.specification import consent_of, manifest, wording_of
 from opinionsim.store import AbsentError, find_design, open_store
 from opinionsim.streams import canonical_json
@@ -120,18 +123,14 @@ def preregistration(frozen: Mapping[str, Any], store: str) -> str:
     StoreError
         If the store is there and cannot be read.
     """
-    from jinja2 import Environment, PackageLoader
-
     name = frozen["spec"]["name"]
     known: tuple[str, ...] = (f"{store} holds no run under the name {name}.", _UNKNOWN)
     place = store.removeprefix("sqlite:///")
     if "://" in place or Path(place).is_file():
         with suppress(AbsentError):
             known = _counts(_Held(store, name))
-    # Not strict: a specification leaves out what does not apply to it. No HTML, so nothing is escaped.
-    pages = Environment(loader=PackageLoader("opinionsim.report"), trim_blocks=True, lstrip_blocks=True)  # noqa: S701
-    pages.filters["code"] = canonical_json
-    return pages.get_template("preregistration.md").render(**frozen, known=known)
+    # Not strict: a specification leaves out what does not apply to it.
+    return templates(Undefined).get_template("preregistration.md").render(**frozen, known=known)
 
 
 # -- after the runs ----------------------------------------------------------------------------------------------------

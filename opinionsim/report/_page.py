@@ -21,15 +21,12 @@ from opinionsim.messages import spelled_out
 from opinionsim.plots import save
 from opinionsim.report._figures import Drawn
 from opinionsim.report._study import Study, study
-from opinionsim.report._templates import templates
+from opinionsim.report._templates import WORDS, templates
 from opinionsim.store import Results
 
 #: Most bytes of a page before something is left out, and what is, in this order.
 MOST_BYTES = 5_000_000
 _LEFT_OUT = ("sample transcripts", "largest changes of opinion", "figures")
-#: Sections of tables by their names, or what these begin with.
-_SECTIONS = dict.fromkeys(("doubtful", "heard"), "What is missing or doubtful")
-_SECTIONS |= {"audit": "Audit and correction", "robustness": "Robustness"}
 #: How a page begins.
 _DOCTYPE = b"<!doctype html>"
 #: Formats of figures, the smaller of which is taken, and their media types.
@@ -64,9 +61,10 @@ def write_page(results: Results | Study, path: str | Path, most: int = MOST_BYTE
 
     def page() -> str:
         told = results if isinstance(results, Study) else study(results)
-        sections: dict[str, list[Table]] = {title: [] for title in ("Tables", *_SECTIONS.values())}
+        names = WORDS["sections"]
+        sections: dict[str, list[Table]] = {title: [] for title in names.values()}
         for each in told.tables:
-            sections[_SECTIONS.get(each.name.split("-")[0], "Tables")].append(each)
+            sections[names.get(each.name.split("-")[0], names["opinions"])].append(each)
         given = {
             "study": told,
             "sections": sections,

@@ -184,9 +184,7 @@ class Released(Results):
         if name not in ("runs", "agents", "turns", "calls"):
             return frame
         found = texts_changed(frame, lambda value: self._text(value) if isinstance(value, str) else value)
-        found = found.rename(columns=dict(zip(found.columns, frame.columns, strict=True))).astype(
-            frame.dtypes.to_dict()
-        )
+        found = found.set_axis(frame.columns, axis=1).astype(frame.dtypes.to_dict())
         if name == "runs" or frame.empty:
             return found
         keys = [*zip(frame["run_id"], frame["agent"], strict=True)]

@@ -10,12 +10,13 @@ import pandas as pd
 from opinionsim.analysis import Table
 from opinionsim.errors import MeasurementError, SpecError, StoreError
 from opinionsim.evidence import evidence_statement
+from opinionsim.report._describing import sources
 from opinionsim.report._figures import Drawn, figures_of
 from opinionsim.report._freeze import History, history
 from opinionsim.report._released import released
 from opinionsim.report._tables import own_metrics, tables_of
 from opinionsim.report._texts import Line, Sample, samples, shifts
-from opinionsim.report._words import caveats, design, methods, references, statements
+from opinionsim.report._words import caveats, design, methods, statements
 from opinionsim.store import Results
 
 
@@ -115,7 +116,7 @@ def study(results: Results) -> Study:
         cost=tuple(_cost(results)),
         versions=tuple(_versions(results)),
         methods=methods(results, told),
-        references=tuple(references(results)),
+        references=tuple(f"{each.name}: {each.source}" for each in sources(results)),
         caveats=(
             *lacking,
             *caveats(results),

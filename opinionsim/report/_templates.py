@@ -4,20 +4,45 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import Environment, PackageLoader, StrictUndefined, Undefined, select_autoescape
 
-#: Words of a design, by what they are called: columns of the runs, and fields of a specification; captions of figures.
+from opinionsim.streams import canonical_json
+
+#: Words of a design, by what they are called: columns of the runs, and fields of a specification; captions of figures;
+#: the parts of an archive, folders with a slash behind them.
 WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+#: What BibTeX reads as commands.
+_BIBTEX = {ord(sign): f"\\{sign}" for sign in "&%$#_{}"} | {
+    ord("\\"): r"\textbackslash{}",
+    ord("~"): r"\textasciitilde{}",
+}
 
 
-def templates() -> Environment:
-    """The templates; in those of pages every value is escaped."""
-    return Environment(
+def templates(undefined: type[Undefined] = StrictUndefined) -> Environment:
+    """The templates; in those of pages every value is escaped, and by default one that is missing is an error."""
+    environment = Environment(
         loader=PackageLoader("opinionsim.report"),
         autoescape=select_autoescape(),
-        undefined=StrictUndefined,
+        undefined=undefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["cell"] = lambda value: " ".join(str(value).split()).replace("|", r"\|")
+    environment.filters["bib"] = lambda text: " ".join(text.split()).translate(_BIBTEX)
+    environment.filters["code"] = canonical_json
+    environment.filters["line"] = lambda text: " ".join(text.split())
+    environment.tests["known"] = lambda value: value is not None and value == value
+    return environment
+
+
+def filled(template: str, /, **values: Any) -> str:
+    """A template with its values."""
+    return templates().get_template(template).render(**values)
+
+
+def sentences(template: str, /, **values: Any) -> list[str]:
+    """The lines of a template that say something, each a sentence."""
+    return [line for each in filled(template, **values).splitlines() if (line := each.strip())]

@@ -11,16 +11,15 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from opinionsim.errors import MeasurementError, OpinionSimError, SpecError
-from opinionsim.report._archive import LAYOUT, SUM, SUMS, checksum, forms
+from opinionsim.report._archive import DESIGN, LAYOUT, SUM, SUMS, checksum, files_of, forms
 from opinionsim.report._frames import read_frames
-
-if TYPE_CHECKING:
-    from opinionsim.store import Results
+from opinionsim.report._tables import tables_of
+from opinionsim.store import Results
 
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 #: Most bytes that a compressed archive may unfold to.
@@ -135,7 +134,7 @@ def _of_files(place: Path, identity: str) -> Iterator[str]:
             raise SpecError(f"{place / SUMS}: {found[2]!r} leads outside of the archive")
         else:
             listed[found[2]] = found[1]
-    there = {path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()} - {SUMS, SUM}
+    there = {*files_of(place)} - {SUMS, SUM}
     for name in sorted(listed.keys() | there):
         if name not in there:
             yield f"{name} is missing"
@@ -165,19 +164,13 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
     SpecError
         If one of them cannot be read.
     """
-    from opinionsim.store import DesignRow, ExperimentRun, Results
-
     try:
         spec = yaml.safe_load((place / "specification.yaml").read_text("utf-8"))
         manifest = json.loads((place / "manifest.json").read_text("utf-8"))
-        design = dict(about["design"])
         if spec.get("robustness"):
             # Variants are other designs, whose runs are in no frame of this one.
             spec |= {"robustness": [], "analysis": {**(spec.get("analysis") or {}), "choices": None}}
-        runs = [{**run, "instruments": {k: tuple(v) for k, v in run["instruments"].items()}} for run in design["runs"]]
-        row = DesignRow(
-            **design | {"spec": spec, "manifest": manifest, "runs": tuple(ExperimentRun(**r) for r in runs)}
-        )
+        row = DESIGN.validate_python(about["design"] | {"spec": spec, "manifest": manifest})
         frames = read_frames(place / "frames", about["empty"])
         if "points" in frames:
             frames["points"].attrs.update(about["same"])
@@ -188,8 +181,6 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
 
 def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What is found of each table: whether it is made again, cannot be, or is another (a problem), and a sentence."""
-    from opinionsim.report._tables import tables_of
-
     results = results_of(place, about)
     try:
         made = tables_of(results)

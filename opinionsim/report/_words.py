@@ -10,8 +10,8 @@ import pandas as pd
 
 from opinionsim.analysis import Table, number_text, p_text, point_axes, spell_all
 from opinionsim.evidence import played_by, validation_statement
-from opinionsim.metrics import METRICS, condition_axes, order_levels
-from opinionsim.report._templates import WORDS, templates
+from opinionsim.metrics import condition_axes, order_levels
+from opinionsim.report._templates import WORDS, filled, sentences
 from opinionsim.store import Results
 
 #: Most levels that are listed one by one, and most conditions that a sentence is made of.
@@ -76,10 +76,11 @@ def listed(values: Iterable[Any]) -> str:
 def statements(tables: Iterable[Table]) -> Iterator[str]:
     """Sentences of numbers of tables; none of rows in which a scripted stand-in is, or may be, among the authors."""
     for table in tables:
-        say, rows = _SENTENCES.get(table.name), table.frame.to_dict("records")
-        if say is not None and len(rows) <= _TOLD:
+        rows = table.frame.to_dict("records")
+        if len(rows) <= _TOLD:
             told = zip(_labels(table), rows, strict=False)
-            yield from filter(None, (say(name, row) for name, row in told if row.get("evidence") not in _NO_FINDING))
+            found = [(name, row) for name, row in told if row.get("evidence") not in _NO_FINDING]
+            yield from sentences("statements.txt", table=table.name, rows=found, number=number_text, p_text=p_text)
 
 
 def _labels(table: Table) -> Iterator[str]:
@@ -91,121 +92,35 @@ def _labels(table: Table) -> Iterator[str]:
         yield ", ".join(f"{head} {cell}".strip() for head, cell in named if head != "evidence")
 
 
-def _mean_said(name: str, row: Mapping[Any, Any]) -> str:
-    """The mean opinion of a condition at its end."""
-    if "n_runs" not in row or pd.isna(row.get("bias", float("nan"))):
-        return ""
-    said = f"{name[:1].upper()}{name[1:]}: the" if name else "The"
-    said += f" mean opinion at the end is {number_text(row, 'bias')} and the diversity "
-    said += f"{number_text(row, 'diversity')}, over {row['n_runs']} run{'' if row['n_runs'] == 1 else 's'}"
-    missing = row.get("missing_rate", 0)
-    return said + (f"; {missing:.1%} of the texts are without an opinion." if missing else ".")
-
-
-def _contrast_said(_: str, row: Mapping[Any, Any]) -> str:
-    """A contrast with its interval and test."""
-    said = f"{row['contrast']} ({row['role']}): the difference is {number_text(row, 'difference', 'not known')}"
-    if not pd.isna(row["p_reported"]):
-        p = p_text(row["p_reported"])
-        said += f", p {p}" if p.startswith("<") else f", p = {p}"
-    return said + (f"; finding: {row['finding']}." if row["finding"] else ".")
-
-
-def _variant_said(_: str, row: Mapping[Any, Any]) -> str:
-    """What a variant changes."""
-    if pd.isna(row.get("shift", float("nan"))):
-        return ""
-    said = f"Under the variant {row['label']}, the contrast changes by {number_text(row, 'shift')}"
-    return said + (f"; finding: {row['finding']}." if row["finding"] else ".")
-
-
-def _corrected_said(name: str, row: Mapping[Any, Any]) -> str:
-    """A mean opinion as read and as corrected by labels."""
-    said = f"{name or 'All texts'}: as read {number_text(row, 'raw')}, corrected by labels of people"
-    return f"{said} {number_text(row, 'corrected', 'not known')}."
-
-
-#: Sentences of a row, by the name of its table.
-_SENTENCES = {
-    "": _mean_said,
-    "contrasts": _contrast_said,
-    "robustness": _variant_said,
-    "audit-bias": _corrected_said,
-    "audit-contrasts": _corrected_said,
-}
-
 # -- how it was done -----------------------------------------------------------------------------------------
 
 
 def methods(results: Results, told: Mapping[str, str]) -> str:
     """One paragraph on how a study was done, of its specification, its versions and `told`, its design in words."""
     runs = results.runs
-    text = (
-        templates()
-        .get_template("methods.txt")
-        .render(
-            name=results.name,
-            told=defaultdict(str, told),
-            varied={label.removeprefix(VARIED): what for label, what in told.items() if label.startswith(VARIED)},
-            made=results.manifest["environment"],
-            swept=results.swept,
-            scripted="scripted" in set(runs["evidence"]),
-            players=played_by(runs["model"].astype(str), runs["evidence"]),
-            validation=validation_statement(runs["validation"]),
-        )
+    text = filled(
+        "methods.txt",
+        name=results.name,
+        told=defaultdict(str, told),
+        varied={label.removeprefix(VARIED): what for label, what in told.items() if label.startswith(VARIED)},
+        made=results.manifest["environment"],
+        swept=results.swept,
+        scripted="scripted" in set(runs["evidence"]),
+        players=played_by(runs["model"].astype(str), runs["evidence"]),
+        validation=validation_statement(runs["validation"]),
     )
     return " ".join(text.split())
 
 
-def references(results: Results) -> Iterator[str]:
-    """Sources of personas, topics, surveys and equations that the study used, each once."""
-    contents = results.manifest.get("contents", {})
-    found = [_sources(contents.get(part, {})) for part in ("personas", "topics", "surveys", "networks")]
-    yield from dict.fromkeys(source for part in found for source in part)
-    from opinionsim.classic import MODELS
-
-    for metric in results.spec.get("measurement", {}).get("metrics", []):
-        found_metric = METRICS.get(metric if isinstance(metric, str) else metric["name"])
-        if found_metric is not None and found_metric.source:
-            doi = f", doi:{found_metric.doi}" if found_metric.doi else ""
-            yield f"{found_metric.name}: {found_metric.source}{doi}"
-    played = results.points if results.swept else results.runs[results.runs["evidence"].isin(["equation", "mixed"])]
-    named = {part for model in set(played["model"]) for part in str(model).split(" + ")}
-    for name in sorted(named & set(MODELS)):
-        yield from (f"{MODELS[name].title}: {source.removeprefix('Source: ')}" for source in MODELS[name].source)
-
-
-def _sources(node: Any) -> Iterator[str]:
-    """Every source that stands in the contents of a manifest."""
-    if isinstance(node, Mapping):
-        if isinstance(source := node.get("source"), str) and source:
-            yield source
-        for name, each in node.items():
-            if name != "personas" or isinstance(each, Mapping):
-                yield from _sources(each)
-
-
-def caveats(results: Results) -> Iterator[str]:
+def caveats(results: Results) -> list[str]:
     """What a reader must keep in mind that no table says."""
-    made = results.manifest.get("environment", {})
-    if results.swept:
-        yield "Numbers of equations say what these equations do, and nothing of people."
-    elif {"scripted", "mixed"} & set(results.runs["evidence"]):
-        yield "The scripted stand-in follows rules of this package: nothing here is evidence of people or models."
-    if not results.swept and {"model", "mixed"} & set(results.runs["evidence"]):
-        yield "Language models in the role of people are no people: what they say need not be what anybody would say."
-    if not results.swept and (known := validation_statement(results.runs["validation"])):
-        yield f"Instrument: {known}."
-    for name, personas in results.manifest.get("contents", {}).get("personas", {}).items():
-        if card := personas.get("card"):
-            yield f"Personas {name}: {card}"
-    for topic in _topics(results):
-        if topic.get("sensitive"):
-            yield f"The topic {topic.get('title') or topic.get('name')} is marked as sensitive."
-    if (made.get("git") or {}).get("dirty"):
-        yield "The folder in which the study was begun had changes that no commit holds."
-
-
-def _topics(results: Results) -> Iterator[Mapping[str, Any]]:
-    for file in results.manifest.get("contents", {}).get("topics", {}).values():
-        yield from file.values()
+    made, contents = results.manifest.get("environment", {}), results.manifest.get("contents", {})
+    return sentences(
+        "caveats.txt",
+        authors={"equation"} if results.swept else set(results.runs["evidence"]),
+        swept=results.swept,
+        instrument="" if results.swept else validation_statement(results.runs["validation"]),
+        personas=contents.get("personas", {}),
+        topics=[topic for file in contents.get("topics", {}).values() for topic in file.values()],
+        dirty=(made.get("git") or {}).get("dirty"),
+    )
