@@ -5,10 +5,12 @@ from __future__ import annotations
 from opinionsim.comparison._agreement import (
     MEASURES as MEASURES,
     ItemAgreement as ItemAgreement,
+    fit_multinomial as fit_multinomial,
     intervals as intervals,
     linear_coefficients as linear_coefficients,
+    predict_multinomial as predict_multinomial,
 )
-from opinionsim.comparison._comparison import Comparison as Comparison, compare as compare
+from opinionsim.comparison._comparison import compare as compare
 from opinionsim.comparison._debate import read_debate as read_debate
 from opinionsim.comparison._decompose import decompose as decompose
 from opinionsim.comparison._events import events as events
@@ -16,10 +18,6 @@ from opinionsim.comparison._figures import people_figure as people_figure
 from opinionsim.comparison._mapping import PanelMapping as PanelMapping, load_panel_mapping as load_panel_mapping
 from opinionsim.comparison._panel import import_panel as import_panel
 from opinionsim.comparison._people import people_table as people_table, updates as updates
-from opinionsim.comparison._regression import (
-    fit_multinomial as fit_multinomial,
-    predict_multinomial as predict_multinomial,
-)
 from opinionsim.comparison._response import response_curve as response_curve
 from opinionsim.comparison._survey_validation import (
     SurveyValidation as SurveyValidation,
@@ -28,3 +26,4 @@ from opinionsim.comparison._survey_validation import (
     validation_experiment as validation_experiment,
 )
 from opinionsim.comparison._twins import twins_experiment as twins_experiment
+from opinionsim.comparison._verdicts import Comparison as Comparison

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from opinionsim.comparison._regression import fit_multinomial, predict_multinomial
 from opinionsim.errors import SurveyError
 from opinionsim.streams import stream
 from opinionsim.surveys import ALL_ITEMS, Subgroups, SurveyItem, estimates
@@ -23,6 +22,8 @@ _NO_EFFECT = 1e-9
 #: Resamples of respondents behind an interval, and how many standard errors it has to either side.
 _RESAMPLES = 400
 _NORMAL = 1.959964
+#: Weight of the squared coefficients of the regression, which keeps those of rare combinations finite.
+_RIDGE = 0.5
 
 #: Measures of many answers together, the headline first, and of answers one by one; with their range.
 GROUP_MEASURES = {
@@ -270,6 +271,53 @@ def _all(items: list[ItemAgreement], counts: np.ndarray) -> dict[tuple[str, str,
             each = [value for key, value in found.items() if key[1:] == (measure, whose)]
             found[ALL_ITEMS, measure, whose] = float(np.mean(each)) if len(each) == len(items) else np.nan
     return found
+
+
+def fit_multinomial(x: np.ndarray, y: np.ndarray, weights: np.ndarray, n_options: int) -> np.ndarray:
+    """Coefficients of a multinomial logistic regression.
+
+    Parameters
+    ----------
+    x : ndarray of float, shape (n, p)
+        Predictors, without a constant.
+    y : ndarray of int, shape (n,)
+        Option that each respondent chose, from 0.
+    weights : ndarray of float, shape (n,)
+        Weight of each respondent, none negative, some positive; only their ratios count.
+    n_options : int
+        Number of options k.
+
+    Returns
+    -------
+    ndarray, shape (p + 1, k)
+        Coefficients of each option, that of the constant first; only differences between options have a meaning. They
+        maximise sum w log P(y | x) less half the sum of squared coefficients, the constants left out, with weights of
+        mean 1.
+    """
+    from scipy.optimize import minimize
+    from scipy.special import log_softmax
+
+    design = np.column_stack([np.ones(len(x)), x])
+    w = weights / weights.mean()
+    chosen = np.eye(n_options)[y]
+    shape = (design.shape[1], n_options)
+
+    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        b = flat.reshape(shape)
+        logs = log_softmax(design @ b, axis=1)
+        slope = design.T @ (w[:, None] * (np.exp(logs) - chosen))
+        slope[1:] += 2 * _RIDGE * b[1:]
+        return float(-(w @ (chosen * logs).sum(axis=1)) + _RIDGE * (b[1:] ** 2).sum()), slope.ravel()
+
+    found = minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 2000})
+    return np.asarray(found.x).reshape(shape)
+
+
+def predict_multinomial(coefficients: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Probability of each option, shape (n, k), for coefficients of :func:`fit_multinomial`."""
+    from scipy.special import softmax
+
+    return np.asarray(softmax(coefficients[0] + x @ coefficients[1:], axis=1))
 
 
 def linear_coefficients(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:

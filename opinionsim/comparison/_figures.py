@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from opinionsim.analysis import Table
-    from opinionsim.comparison._comparison import Explained
+    from opinionsim.comparison._verdicts import Explained
 
 #: Colours of the record, and of the best candidates with and without influence.
 _RECORD, _INFLUENCE, _NONE = "#22313a", "#3f7cac", "#b5485d"

@@ -18,8 +18,6 @@ from opinionsim.comparison._candidates import (
 )
 from opinionsim.comparison._comparison import (
     MARGIN as MARGIN,
-    Comparison as Comparison,
-    Explained as Explained,
     _explained as _explained,
     _fits as _fits,
     _lacking as _lacking,
@@ -53,6 +51,7 @@ from opinionsim.comparison._trust import (
     no_more_than as no_more_than,
     strength as strength,
 )
+from opinionsim.comparison._verdicts import Comparison as Comparison, Explained as Explained
 
 POINTS = np.arange(-2.0, 3.0)
 #: ``rule(own, said, heard before, step, rng)``: the next opinion of a listener.
