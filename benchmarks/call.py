@@ -3,9 +3,9 @@
 (a) A model that answers at once with varied texts, asked by LangChain alone (`ainvoke`, with the prompts that the sweep
 sends), and by a sweep through engine, caller, journal, live record and lexicon into a SQLite store, both timed in this
 process. The bar of the whole is a share of what an older checkout takes: run this file of both in turns. (b) Runs side
-by side under the same model: what a call takes beyond `ainvoke`, where agents remember about one message, and where
-they remember a hundred; bytes of the store a call in short and in long runs. (c) The scripted sweep of the package's
-tables, in a process of its own. Run: python benchmarks/call.py [--quick]
+by side under the same model: what a call takes beyond `ainvoke`, where agents remember one or two messages, and where
+they remember about a hundred; bytes of the store a call in short and in long runs. (c) The scripted sweep of the
+package's tables, in a process of its own. Run: python benchmarks/call.py [--quick]
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from opinionsim.llm import GivenReplies, ModelClient
 BAR = 0.75
 GROWTH_BAR = 1.05
 SWEEP_BAR_S = 60.0
+#: Estimated tokens that the last message or two of a memory have.
+_LAST_TOKENS = 115
 #: Seconds in which the runs of (b) are opened.
 _OPENING_S = 5.0
 _SLOTS = 64
@@ -66,7 +68,7 @@ def replies() -> GivenReplies:
     return Instant([])
 
 
-def spec(steps: int, runs: int) -> dict[str, Any]:
+def spec(steps: int, runs: int, token_budget: int | None = None) -> dict[str, Any]:
     """Dyads of ten agents."""
     return {
         "name": "call",
@@ -74,6 +76,7 @@ def spec(steps: int, runs: int) -> dict[str, Any]:
         "replicates": runs,
         "population": {"size": 10},
         "topic": {"name": "global-warming"},
+        "cognition": {"token_budget": token_budget},
         "interaction": {"kind": "dyadic", "steps": steps},
         "model": {"name": "given"},
         "measurement": {"classifier": "lexicon", "texts": ["report", "post"]},
@@ -138,12 +141,11 @@ def compare(runs: int, rounds: int) -> None:
 
 
 class Clock:
-    """Reads the time of computing and the size of the store at steps of a run, from outside its prompts."""
+    """Reads the time of computing at calls of a sweep, from outside its prompts."""
 
-    def __init__(self, folder: Path, at: tuple[int, ...]) -> None:
-        self._folder = folder
+    def __init__(self, at: tuple[int, ...]) -> None:
         self._at = at
-        self.marks: list[tuple[float, int]] = []
+        self.marks: list[float] = []
 
     def model(self) -> GivenReplies:
         """The model, which tells its calls."""
@@ -156,10 +158,7 @@ class Clock:
 
     def _note(self, number: int) -> None:
         if number in self._at:
-            self.marks.append((time.process_time(), self._bytes()))
-
-    def _bytes(self) -> int:
-        return sum(path.stat().st_size for path in self._folder.iterdir() if path.suffix == ".sqlite")
+            self.marks.append(time.process_time())
 
 
 def _middle(values: list[float]) -> float:
@@ -167,23 +166,27 @@ def _middle(values: list[float]) -> float:
 
 
 def growth(runs: int, rounds: int) -> None:
-    """Print what a call takes beyond `ainvoke` where agents remember about one message, and where a hundred."""
-    few, many = (10, 60), (960, 1010)  # turns of each run: one agent in ten acts in a turn
+    """Print what a call takes beyond `ainvoke` where agents remember one message or two, and where a hundred."""
     stored_bytes(50)  # what is done once in a process is done
-    ratios, early, late = [], [], []
+    # The same turns of the same runs, once with memories that take in the last message or two. In these turns every run
+    # is under way: opening and concluding it is no cost of a call. Stores are as large, and as much waits to be written
+    # and coded: turns at a run's beginning have less of both, and so look cheap.
+    turns, budgets = (910, 1010), [_LAST_TOKENS, None]
+    beyond: dict[int | None, list[float]] = {budget: [] for budget in budgets}
     for _ in range(rounds):
-        with tempfile.TemporaryDirectory() as name:
-            clock = Clock(Path(name), tuple(runs * turn for turn in (*few, *many)))
-            # In both stretches every run is under way: opening and concluding it is no cost of a call.
-            experiment, store = osim.load_experiment(spec(600, runs)), f"sqlite:///{name}/long.sqlite"
-            osim.run(experiment, store, max_concurrency=_SLOTS, chat_model=clock.model())
-            for beyond, turns, (begin, end) in zip((early, late), (few, many), _pairs(clock.marks), strict=True):
-                calls = runs * (turns[1] - turns[0])
-                beyond.append((end[0] - begin[0]) / calls - bare_s(prompts(store, 60, turns), 10))
-        ratios.append(late[-1] / early[-1])
+        for budget in budgets:
+            with tempfile.TemporaryDirectory() as name:
+                clock = Clock(tuple(runs * turn for turn in turns))
+                experiment, store = osim.load_experiment(spec(600, runs, budget)), f"sqlite:///{name}/long.sqlite"
+                osim.run(experiment, store, max_concurrency=_SLOTS, chat_model=clock.model())
+                whole = (clock.marks[1] - clock.marks[0]) / (runs * (turns[1] - turns[0]))
+                beyond[budget].append(whole - bare_s(prompts(store, 60, turns), 10))
+        budgets.reverse()
+    few, many = beyond[_LAST_TOKENS], beyond[None]
+    ratios = [much / little for little, much in zip(few, many, strict=True)]
     print(
-        f"a call beyond bare ainvoke: {_middle(early) * 1e3:.3f} ms of computing where agents remember one to six "
-        f"messages, {_middle(late) * 1e3:.3f} where they remember a hundred; ratio {_middle(ratios):.2f} "
+        f"a call beyond bare ainvoke: {_middle(few) * 1e3:.3f} ms of computing where agents remember one or two "
+        f"messages, {_middle(many) * 1e3:.3f} where they remember a hundred; ratio {_middle(ratios):.2f} "
         f"({min(ratios):.2f} to {max(ratios):.2f}; bar {GROWTH_BAR})"
     )
 
@@ -193,10 +196,6 @@ def stored_bytes(steps: int) -> float:
     with tempfile.TemporaryDirectory() as name:
         _, calls, store = sweep_s(steps, 1, Path(name))
         return Path(store.removeprefix("sqlite:///")).stat().st_size / calls
-
-
-def _pairs(values: list[Any]) -> Iterator[tuple[Any, Any]]:
-    return zip(values[::2], values[1::2], strict=True)
 
 
 def tables_s() -> float:
