@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opinionsim.classic import MODELS
 from opinionsim.registry import described, find, is_path
 from opinionsim.report._templates import templates
+from opinionsim.report._words import contents_of, is_recorded
 from opinionsim.specification import json_schema
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Source(NamedTuple):
 
 def sources(results: Results) -> Iterator[Source]:
     """The models and data that a study used, each with its sources."""
-    yield from dict.fromkeys(_stated(results.manifest))
+    yield from dict.fromkeys(_stated({**results.manifest, "contents": contents_of(results)}))
     played = results.points if results.swept else results.agents[results.agents["evidence"] == "equation"]
     for name in played["model"].drop_duplicates():
         if model := MODELS.get(str(name)):
@@ -122,6 +123,8 @@ def odd(study: Study) -> str:
         study=study,
         results=results,
         runs=None if results.swept else results.runs.drop_duplicates("run_id"),
+        recorded=is_recorded(results),
+        apart=results.spec.get("independent_over"),
         parts=list(_parts(results.spec)),
         models=[MODELS[name] for name in models.drop_duplicates() if name in MODELS],
         fields=list(_fields(results.spec, json_schema())),

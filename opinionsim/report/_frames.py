@@ -194,7 +194,8 @@ def _typed(values: pd.Series, kind: str) -> pd.Series[Any]:
 
     from opinionsim.store import COLUMNS
 
-    known: Callable[[Any], bool] = lambda x: x == x and x is not None and x != ""  # noqa: E731
+    # Files of Parquet have missing numbers that are equal to nothing, and no truth.
+    known: Callable[[Any], bool] = lambda x: not pd.isna(x) and x != ""  # noqa: E731
     if kind == "string":
         return pd.Series([x if known(x) else np.nan for x in values], dtype="object").astype(COLUMNS["runs"]["cell"])
     if kind == "bool":

@@ -42,17 +42,26 @@ def design(results: Results) -> dict[str, str]:
             label: listed(each for each in order_levels(frame[name]) if each)
             for label, name in WORDS["columns"].items()
         }
-        told |= {
-            part.capitalize(): listed(results.manifest["contents"].get(part, ())) for part in ("personas", "surveys")
-        }
+        told |= {part.capitalize(): listed(contents_of(results).get(part, ())) for part in ("personas", "surveys")}
         told["Measured"] = "; ".join(_instruments(results.opinions))
-    for label, path in WORDS["fields"].items():
+    for label, path in () if is_recorded(results) else WORDS["fields"].items():
         node: Any = spec
         for name in path.split("."):
             node = node.get(name) if isinstance(node, Mapping) else None
         if node is not None and not told.get(label):
             told[label] = spell_all({"": node}).removeprefix("=")
     return {label: what for label, what in told.items() if what}
+
+
+def is_recorded(results: Results) -> bool:
+    """Whether results are of people alone, taken in from a table: nothing was asked, played or drawn at random."""
+    return not results.swept and set(results.runs["interaction"]) == {"recorded"}
+
+
+def contents_of(results: Results) -> dict[str, Any]:
+    """The files that a study used, of its manifest; a table of people comes with default personas, which nobody was."""
+    found = dict(results.manifest.get("contents", {}))
+    return {**found, "personas": {}} if is_recorded(results) else found
 
 
 def _instruments(opinions: pd.DataFrame) -> Iterator[str]:
@@ -149,6 +158,10 @@ def methods(results: Results, told: Mapping[str, str]) -> str:
             varied={label.removeprefix(VARIED): what for label, what in told.items() if label.startswith(VARIED)},
             made=results.manifest["environment"],
             swept=results.swept,
+            recorded=is_recorded(results),
+            asked=bool({"model", "mixed"} & set(runs["evidence"])),
+            redraws=results.spec.get("redraws", 1),
+            contrasted=bool((results.spec.get("analysis") or {}).get("contrasts")),
             scripted="scripted" in set(runs["evidence"]),
             players=played_by(runs["model"].astype(str), runs["evidence"]),
             validation=validation_statement(runs["validation"]),
@@ -159,7 +172,7 @@ def methods(results: Results, told: Mapping[str, str]) -> str:
 
 def references(results: Results) -> Iterator[str]:
     """Sources of personas, topics, surveys and equations that the study used, each once."""
-    contents = results.manifest.get("contents", {})
+    contents = contents_of(results)
     found = [_sources(contents.get(part, {})) for part in ("personas", "topics", "surveys", "networks")]
     yield from dict.fromkeys(source for part in found for source in part)
     from opinionsim.classic import MODELS
@@ -196,7 +209,7 @@ def caveats(results: Results) -> Iterator[str]:
         yield "Language models in the role of people are no people: what they say need not be what anybody would say."
     if not results.swept and (known := validation_statement(results.runs["validation"])):
         yield f"Instrument: {known}."
-    for name, personas in results.manifest.get("contents", {}).get("personas", {}).items():
+    for name, personas in contents_of(results).get("personas", {}).items():
         if card := personas.get("card"):
             yield f"Personas {name}: {card}"
     for topic in _topics(results):
