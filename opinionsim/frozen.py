@@ -34,7 +34,7 @@ class Frozen(DocumentModel):
     """
 
     at: str
-    """Time of the freeze, as ISO 8601 in UTC; no part of the hash."""
+    """Time of the freeze, as ISO 8601 in UTC; no part of the hash, so that it draws no seed."""
     spec: dict[str, Any]
     """The resolved specification, without description, execution and seed."""
     contents: dict[str, str]
@@ -50,6 +50,8 @@ class Frozen(DocumentModel):
     """Hash of `design`, `analysis`, `prompts` and `models`."""
     hash: str = ""
     """Hash of all that is frozen."""
+    dated: str = ""
+    """Hash of `hash` with the time of the freeze."""
     changed: dict[str, list[Any]] = Field(default_factory=dict)
     """By path, the frozen value and the other one with which an experiment was run; empty in a new freeze."""
 
@@ -75,7 +77,8 @@ class Frozen(DocumentModel):
             "prompts": _hash([fields["prompts"], packs, self.wordings]),
             "models": _hash([fields["models"], self.fixed]),
         }
-        return self.model_copy(update={"parts": parts, "hash": _hash(parts)})
+        found = _hash(parts)
+        return self.model_copy(update={"parts": parts, "hash": found, "dated": _hash([found, self.at])})
 
     def against(self, manifest: Mapping[str, Any]) -> Frozen:
         """The same freeze as a manifest keeps it: with all that differs; a file that is not used is no difference."""
@@ -101,7 +104,7 @@ class Frozen(DocumentModel):
             Naming what was edited.
         """
         sealed = self._sealed().against(manifest)
-        stated, found = ({**each.parts, "hash": each.hash, **each.changed} for each in (self, sealed))
+        stated, found = ({**each.parts, "hash": each.hash, "at": each.dated, **each.changed} for each in (self, sealed))
         if edited := [path for path in stated | found if stated.get(path) != found.get(path)]:
             raise SpecError(
                 f"{where or 'the manifest'} was frozen at {self.at} and edited since, in {', '.join(edited)}; take it "

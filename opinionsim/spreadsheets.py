@@ -61,9 +61,12 @@ def read_csv(source: str | Path, **options: Any) -> pd.DataFrame:
 
 def texts_changed(frame: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:
     """A frame with its texts and the names of its columns changed; columns of numbers are shared."""
+    import pandas as pd
     from pandas.api.types import is_numeric_dtype
 
     found = frame.copy(deep=False)
     for position in (position for position, dtype in enumerate(frame.dtypes) if not is_numeric_dtype(dtype)):
-        found.isetitem(position, found.iloc[:, position].map(change).to_numpy(dtype=object))
+        # Not `map`, which would take texts for those of Arrow, whose strings cannot hold half a surrogate pair.
+        changed = pd.Series([change(value) for value in found.iloc[:, position]], index=found.index, dtype=object)
+        found.isetitem(position, changed.array)
     return found.rename(columns=change)

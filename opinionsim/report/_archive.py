@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import tempfile
 import zipfile
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 #: The list of checksums, and the file with its own.
 SUMS, SUM = "SHA256SUMS", "SHA256SUMS.sha256"
+_LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 #: Version of the layout of archives.
 LAYOUT = 1
 #: The design of an archive as JSON values.
@@ -45,8 +47,8 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
     results : Results
         One experiment.
     path : str or Path
-        A new or empty folder, or one with only an earlier archive, which is replaced; or a file that ends in
-        ``.zip``, which then holds such a folder.
+        A new or empty folder, or one with only an earlier archive as it was written, which is replaced; or a file
+        that ends in ``.zip``, which then holds such a folder.
     anonymous : bool
         Whether it is for blind review: without state of a repository, paths, addresses of servers, and the number of
         the protocol of an ethics board.
@@ -61,8 +63,7 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
     Raises
     ------
     SpecError
-        If the folder holds anything else, another file is in the way, a package is missing, or there is nothing to
-        tabulate.
+        If the folder or file holds anything else, or an earlier archive that was changed; or if a package is missing.
     StoreError
         If the store cannot be read.
     OSError
@@ -75,6 +76,7 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
     folder = Path(path)
     if folder.suffix == ".zip":
         return _packed(results, folder, anonymous=anonymous, kind=kind)
+    _require_own(folder)
     parts = WORDS["parts"]
     with new_folder(folder, [name.rstrip("/") for name in parts], kind) as place:
         told = study(released(results, anonymous=anonymous))
@@ -107,13 +109,38 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
 
 def _packed(results: Results, path: Path, *, anonymous: bool, kind: FileKind) -> list[Path]:
     """Write an archive as one zip file, whole or not at all."""
-    if path.exists() and not zipfile.is_zipfile(path):
-        raise SpecError(f"{path} is there already, and no zip file; give another name")
+    if path.exists() and not _is_packed(path):
+        raise SpecError(f"{path} is there already, and no zip file of an archive; give another name")
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{path.stem}-", dir=path.parent) as scratch:
         write_archive(results, Path(scratch, path.stem), anonymous=anonymous, kind=kind)
         Path(shutil.make_archive(f"{scratch}/packed", "zip", scratch, path.stem)).replace(path)
     return [path]
+
+
+def _is_packed(path: Path) -> bool:
+    """Whether a path is a zip file with the folder of an archive."""
+    if not (path.is_file() and zipfile.is_zipfile(path)):
+        return False
+    with zipfile.ZipFile(path) as packed:
+        return any(name.endswith(f"/{SUMS}") and name.count("/") == 1 for name in packed.namelist())
+
+
+def _require_own(folder: Path) -> None:
+    """Refuse a folder with a file that no archive wrote, or that was changed since: it would be lost."""
+    if not folder.is_dir():
+        return
+    listed = {name: found for found, name in lines_of(folder / SUMS)} if (folder / SUMS).is_file() else {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink() or not (path.is_dir() or name in (SUMS, SUM) or listed.get(name) == checksum(path)):
+            raise SpecError(f"{folder} holds {name!r}, which is not as an archive wrote it; give a new or empty folder")
+
+
+def lines_of(sums: Path) -> list[tuple[str, str]]:
+    """Checksum and name of the lines of a list; an empty checksum and the line where it is none."""
+    lines = sums.read_text("utf-8", "replace").splitlines()
+    return [found.groups() if (found := _LINE.fullmatch(line)) else ("", line) for line in lines]  # type: ignore[misc]
 
 
 def files_of(folder: Path) -> list[str]:

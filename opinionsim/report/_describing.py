@@ -12,6 +12,7 @@ from opinionsim.classic import MODELS
 from opinionsim.metrics import METRICS
 from opinionsim.registry import described, find, is_path
 from opinionsim.report._templates import WORDS, filled
+from opinionsim.report._words import contents_of, is_recorded
 from opinionsim.specification import json_schema
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Source(NamedTuple):
 
 def sources(results: Results) -> Iterator[Source]:
     """The data, metrics and models that a study used, each with its sources."""
-    yield from dict.fromkeys(_stated(results.manifest))
+    yield from dict.fromkeys(_stated({**results.manifest, "contents": contents_of(results)}))
     for metric in results.spec.get("measurement", {}).get("metrics", []):
         known = METRICS.get(metric if isinstance(metric, str) else metric["name"])
         if known is not None and known.source:
@@ -96,6 +97,8 @@ def odd(study: Study) -> str:
         study=study,
         results=results,
         runs=None if results.swept else results.runs.drop_duplicates("run_id"),
+        recorded=is_recorded(results),
+        apart=results.spec.get("independent_over"),
         parts=list(_parts(results.spec)),
         models=[MODELS[name] for name in models.drop_duplicates() if name in MODELS],
         fields=list(_fields(results.spec, json_schema())),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Undefined
 
 import opinionsim
+from opinionsim.classic import MODELS
 from opinionsim.documents import validate
 from opinionsim.errors import SpecError
 from opinionsim.frozen import Frozen
@@ -191,6 +192,10 @@ class _Held:
             of = "confirmatory" if row.spec.get("seed") in seeds else "pilot" if seeds else "unfrozen"
             self.groups.setdefault(of, []).append(row)
         self.name = name
+        #: Identities of designs that are variants of others.
+        self.variants = {
+            of for row in self.designs for of in row.manifest.get("environment", {}).get("variants", {}).values()
+        }
 
     def begun(self, designs: Iterable[DesignRow]) -> list[Any]:
         """The runs of designs that were begun, each once."""
@@ -230,6 +235,8 @@ def _deviations(results: Results, frozen: Frozen, held: _Held) -> Iterator[str]:
         other = row.manifest.get("frozen", {})
         if row.design != results.design and other.get("hash") == frozen.hash and other["changed"]:
             yield f"Design {row.design} was run from the same freeze, with a change of {', '.join(other['changed'])}."
+        if not other and row.spec.get("seed") == frozen.seed and row.design_id not in held.variants:
+            yield f"Design {row.design} has the seed of the freeze, and was run from a file that is not frozen."
     environment = results.manifest["environment"]
     codes = {name: told["code"] for name, told in environment["parts"].items()}
     for name, now in {_PACKAGE: environment["opinionsim"], **codes}.items():
@@ -249,6 +256,8 @@ def _other_runs(results: Results, frozen: Frozen) -> Iterator[str]:
     if states["complete"] < frozen.runs:
         rest = ", ".join(f"{number} {state}" for state, number in sorted(states.items()) if state != "complete")
         yield f"{states['complete']} of the {_counted(frozen.runs, 'run')} that were frozen are complete ({rest})."
+    if early := int((runs["begun_at"] < datetime.fromisoformat(frozen.at).timestamp()).sum()):
+        yield f"{_counted(early, 'run')} {'was' if early == 1 else 'were'} begun before the freeze."
     if len(runs) > frozen.runs:
         yield f"{_counted(len(runs), 'run')} are on record, and {frozen.runs} were frozen."
     worded = runs["wording"][runs["begun_at"].notna()].dropna()
@@ -261,7 +270,11 @@ def _reach(results: Results, held: _Held) -> Iterator[str]:
     variants = set(results.manifest["environment"].get("variants", {}).values())
     rows = [row for row in held.designs if row.design == results.design or row.design_id in variants]
     runs = [run for run in held.begun(rows) if run.status == "complete"]
-    families = {found[1].lower() for run in runs for model in _models(run.model) if (found := _FAMILY.match(model))}
+    # Equations are no model family, and a stand-in widens nothing that is found of models.
+    names = {model for run in runs for model in _models(run.model)} - MODELS.keys()
+    names = names - {"scripted"} or names
+    runs = [run for run in runs if names & {*_models(run.model)}]
+    families = {found[1].lower() for model in names if (found := _FAMILY.match(model))}
     wordings = {run.wording for run in runs if run.wording}
     if len(families) == 1:
         yield f"One model family ({families.pop()}): what is found is of this family; others were not asked."

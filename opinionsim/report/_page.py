@@ -101,7 +101,7 @@ def put_page(path: Path, content: Callable[[], str]) -> None:
     """
     part = path.parent / f".{path.name}.{os.getpid()}"
     try:
-        if path.exists() and not path.read_bytes().startswith(_DOCTYPE):
+        if path.exists() and not _is_page(path):
             raise SpecError(f"{path} is there already, and no page of this kind; give another name")
         text = content()
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -112,6 +112,14 @@ def put_page(path: Path, content: Callable[[], str]) -> None:
     finally:
         with suppress(OSError):
             part.unlink()
+
+
+def _is_page(path: Path) -> bool:
+    """Whether a path is a file that begins as a page; devices, which may never end, are not read."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_DOCTYPE)) == _DOCTYPE
 
 
 def _seen(value: Any) -> Any:

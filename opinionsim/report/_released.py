@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -34,8 +35,16 @@ _ABOUT = frozenset(
 #: Texts with fewer characters and words may be part of anything: they are replaced only where they stand alone.
 _SHORT, _FEW = 20, 3
 #: Folders before the name of a file, and fields by whose values authors could be known.
-_FOLDERS = re.compile(r"(?<![\w:/.])(?:[A-Za-z]:)?[/\\](?:[^\s/\\'\":,;]+[/\\])+|(?<![\w/])~[/\\]")
-_TELLING = ("git", "base_url", "protocol")
+_FOLDERS = re.compile(
+    r"(?:(?<=file://)|(?<=sqlite:///)|(?<![\w/.]))(?:[A-Za-z]:)?[/\\](?:[^\s/\\'\":,;]+[/\\])+|(?<![\w/])~[/\\]"
+)
+#: A text that is a path and nothing else; its folders may have blanks. Kinds of contents that are named by paths.
+_PATH = re.compile(r"(?:hf:|file://|sqlite:///)?((?:(?:[A-Za-z]:)?[/\\]|~[/\\])(?!/)[^\n]*[/\\])[^\n/\\]+")
+_FILED = ("personas", "topics", "messages", "networks", "surveys")
+_TELLING = (
+    *("git", "protocol", "base_url", "openai_api_base", "azure_endpoint"),
+    *("organization", "openai_organization"),
+)
 #: How respondents of surveys are named, by the number of their row.
 _RESPONDENT = re.compile(r"\bRespondent \d+\b")
 
@@ -93,13 +102,15 @@ class Released(Results):
         told |= dict.fromkeys(self._take_people(results))
         if not told and not anonymous:
             return
+        folders = sorted({*_folders(row.manifest, row.spec)}, key=len, reverse=True) if anonymous else []
+        self._folders = re.compile("|".join([*(rf"(?<!\w){re.escape(each)}" for each in folders), _FOLDERS.pattern]))
         self.withheld = tuple(told)
         self._key = digest(canonical_json([sorted(self._texts), [node for _, _, node in files]]))
         whole = sorted((each for each in self._texts if each.strip()), key=len, reverse=True)
         self._long = [each for each in whole if _is_long(each)]
         self._patterns = [*_delimited(row.manifest, {block for kind in kinds for block in _BLOCKS[kind]})]
         if short := "|".join(re.escape(each) for each in whole if not _is_long(each)):
-            self._patterns.append(re.compile(f'(?m)(^|[\n>:"\u201c][ \t]?)({short})(?=$|\\s*[<"\u201d])'))
+            self._patterns.append(re.compile(f'(?m)((?:^|[\n>:"\u201c])[ \t]*)({short})(?=\\s*(?:$|[<"\u201d]))'))
         self._design = replace(row, spec=self._json(row.spec), manifest=self._json(row.manifest))
 
     def _take(self, kind: str, node: Mapping[str, Any]) -> None:
@@ -158,7 +169,7 @@ class Released(Results):
     def _text(self, text: str) -> str:
         """A text without what is withheld."""
         if self._anonymous:
-            text = _FOLDERS.sub("", text)
+            text = self._folders.sub("", text)
         for pattern in self._patterns:
             text = pattern.sub(lambda found: found[1] + self.mark(found[2]), text)
         for each in self._long:
@@ -181,6 +192,8 @@ class Released(Results):
 
     def _passed_on(self, name: str, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame without what is withheld; those that only numbers are made of stay whole."""
+        import pandas as pd
+
         if name not in ("runs", "agents", "turns", "calls"):
             return frame
         found = texts_changed(frame, lambda value: self._text(value) if isinstance(value, str) else value)
@@ -200,10 +213,9 @@ class Released(Results):
             return found
         column = "message" if name == "turns" else "reply"
         by = [key in self._people for key in keys]
-        found[column] = [
-            self._whole(old) if own else new for own, old, new in zip(by, frame[column], found[column], strict=True)
-        ]
-        return found.astype({column: frame[column].dtype})
+        both = zip(by, frame[column], found[column], strict=True)
+        said = [self._whole(old) if person else new for person, old, new in both]
+        return found.assign(**{column: pd.Series(said, index=found.index, dtype=frame[column].dtype)})
 
 
 def _withheld(node: Mapping[str, Any]) -> str:
@@ -232,6 +244,25 @@ def _files(value: Any, name: str = "") -> Iterator[tuple[str, str, Mapping[str, 
             yield from chain.from_iterable(_files(each, str(key)) for key, each in value.items())
     elif isinstance(value, list | tuple):
         yield from chain.from_iterable(_files(each, name) for each in value)
+
+
+def _folders(manifest: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[str]:
+    """The folders of all files that a study names; one from which it was carried out has no beginning."""
+    yield from (found[1] for text in {*_strings(manifest), *_strings(spec)} if (found := _PATH.fullmatch(text)))
+    for name in chain.from_iterable(manifest.get("contents", {}).get(kind, ()) for kind in _FILED):
+        folder, between, _ = name.rpartition("/")
+        yield from [folder + between] if folder and Path(name).suffix else []
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """All texts of JSON values, and the names of their fields."""
+    if isinstance(value, Mapping):
+        yield from map(str, value)
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        yield from chain.from_iterable(map(_strings, value))
+    elif isinstance(value, str):
+        yield value
 
 
 def _is_long(text: str) -> bool:

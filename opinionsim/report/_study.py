@@ -102,6 +102,8 @@ def study(results: Results) -> Study:
     told = design(results)
     spec, swept = results.spec, results.swept
     left_out, past = own_metrics(results), history(results)
+    # Of models alone is anything found that a family or a wording could carry.
+    reach = past.reach if not swept and {"model", "mixed"} & set(results.runs["evidence"]) else ()
     return Study(
         results=results,
         title=f"{results.name}: {stated}",
@@ -122,7 +124,7 @@ def study(results: Results) -> Study:
             *caveats(results),
             *([f"Metrics of the user's own, left out: {', '.join(left_out)}."] if left_out else []),
         ),
-        history=replace(past, deviations=tuple(results.shown("", past.deviations))),
+        history=replace(past, deviations=tuple(results.shown("", past.deviations)), reach=reach),
     )
 
 

@@ -8,7 +8,8 @@ import re
 import stat
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -16,14 +17,16 @@ from typing import Any
 import yaml
 
 from opinionsim.errors import MeasurementError, OpinionSimError, SpecError
-from opinionsim.report._archive import DESIGN, LAYOUT, SUM, SUMS, checksum, files_of, forms
+from opinionsim.report._archive import DESIGN, LAYOUT, SUM, SUMS, checksum, files_of, forms, lines_of
 from opinionsim.report._frames import read_frames
 from opinionsim.report._tables import tables_of
+from opinionsim.report._templates import WORDS
 from opinionsim.store import Results
 
-_LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 #: Most bytes that a compressed archive may unfold to.
 _MOST = 20 * 2**30
+#: What is made again, or is what that is made of; no number of any other file is.
+_MADE = ("frames/", "tables/", "specification.yaml", "manifest.json", "archive.json")
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ class Verification:
     rebuilt : tuple of str
         Titles of the tables that were made again from the frames, and are those of the archive.
     not_rebuilt : tuple of str
-        One sentence for each table that could not be made again, with the reason.
+        One sentence for each table that could not be made again, with the reason, and one on the files of which
+        nothing is made again, so that their checksums alone tell whether they were changed.
     identity : str
         Checksum of the list of checksums, which stands for the whole archive.
     """
@@ -65,7 +69,7 @@ def verify(path: str | Path) -> Verification:
     Raises
     ------
     SpecError
-        If there is no archive, it has another layout, or it holds links or paths that lead outside.
+        If there is no archive, or it holds links, paths that lead outside, or two files of one name.
     """
     place = Path(path)
     if place.is_file() and zipfile.is_zipfile(place):
@@ -80,19 +84,29 @@ def verify(path: str | Path) -> Verification:
 
 def _unpacked(file: Path, scratch: Path) -> Path:
     """The archive in a zip file, unpacked after a look at every name in it."""
-    with zipfile.ZipFile(file) as packed:
-        entries = [entry for entry in packed.infolist() if not entry.is_dir()]
-        for entry in entries:
-            if stat.S_ISLNK(entry.external_attr >> 16) or _leads_outside(entry.filename):
-                raise SpecError(f"{file}: {entry.filename!r} leads outside of the archive; do not unpack it")
-        if sum(entry.file_size for entry in entries) > _MOST:
-            raise SpecError(f"{file} unfolds to more than {_MOST >> 30} GiB; unpack it yourself, and verify the folder")
-        try:
+    try:
+        with zipfile.ZipFile(file) as packed:
+            entries = [entry for entry in packed.infolist() if not entry.is_dir()]
+            _check_entries(file, entries)
             packed.extractall(scratch, entries)
-        except (OSError, zipfile.BadZipFile, RuntimeError) as error:
-            raise SpecError(f"{file} cannot be unpacked: {error}") from None
+    except (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise SpecError(f"{file} cannot be unpacked: {error}") from None
     inside = list(scratch.iterdir())
     return inside[0] if len(inside) == 1 and inside[0].is_dir() else scratch
+
+
+def _check_entries(file: Path, entries: Iterable[zipfile.ZipInfo]) -> None:
+    """Refuse files that unpack to somewhere else, to more than there is room for, or over one another."""
+    size, names = 0, set[PurePosixPath]()
+    for entry in entries:
+        name, size = PurePosixPath(entry.filename.replace("\\", "/")), size + entry.file_size
+        if stat.S_ISLNK(entry.external_attr >> 16) or _leads_outside(entry.filename):
+            raise SpecError(f"{file}: {entry.filename!r} leads outside of the archive; do not unpack it")
+        if name in names:
+            raise SpecError(f"{file} has two files named {entry.filename!r}; which one is unpacked depends on the tool")
+        names.add(name)
+    if size > _MOST:
+        raise SpecError(f"{file} unfolds to more than {_MOST >> 30} GiB; unpack it yourself, and verify the folder")
 
 
 def _leads_outside(name: str) -> bool:
@@ -111,9 +125,18 @@ def _verified(place: Path) -> Verification:
     problems = list(_of_files(place, identity))
     try:
         found = list(_of_tables(place, _about(place)))
-    except (OpinionSimError, LookupError, ValueError, TypeError, AttributeError) as error:
+    except (OpinionSimError, LookupError, ValueError, TypeError, AttributeError, OSError, ArithmeticError,
+            RecursionError) as error:  # fmt: skip
         # Whoever changes an archive may leave anything in it.
         found = [("problem", f"No table can be made again: {error}")]
+    others = [name for name in WORDS["parts"] if not name.startswith((*_MADE, SUMS)) and (place / name).exists()]
+    found.append(
+        (
+            "not",
+            f"{', '.join(others)}, and texts, calls and edges in frames: no table rests on them, and only their "
+            "checksums were compared; whoever changes them can change these too, but not the one that was published",
+        )
+    )
     told = {kind: tuple(text for each, text in found if each == kind) for kind in ("problem", "rebuilt", "not")}
     return Verification((*problems, *told["problem"]), told["rebuilt"], told["not"], identity)
 
@@ -126,14 +149,15 @@ def _of_files(place: Path, identity: str) -> Iterator[str]:
     elif own.read_bytes() != f"{identity}  {SUMS}\n".encode():
         yield f"{SUMS} or {SUM} was changed: the one does not have the checksum that the other says"
     listed: dict[str, str] = {}
-    for line in (place / SUMS).read_text("utf-8", "replace").splitlines():
-        found = _LINE.fullmatch(line)
-        if found is None:
-            yield f"{SUMS} was changed: {line[:80]!r} is no checksum with the name of a file"
-        elif _leads_outside(found[2]):
-            raise SpecError(f"{place / SUMS}: {found[2]!r} leads outside of the archive")
+    for found, name in lines_of(place / SUMS):
+        if not found:
+            yield f"{SUMS} was changed: {name[:80]!r} is no checksum with the name of a file"
+        elif _leads_outside(name):
+            raise SpecError(f"{place / SUMS}: {name!r} leads outside of the archive")
+        elif name in listed:
+            yield f"{SUMS} was changed: it has two lines for {name}"
         else:
-            listed[found[2]] = found[1]
+            listed[name] = found
     there = {*files_of(place)} - {SUMS, SUM}
     for name in sorted(listed.keys() | there):
         if name not in there:
@@ -167,6 +191,8 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
     try:
         spec = yaml.safe_load((place / "specification.yaml").read_text("utf-8"))
         manifest = json.loads((place / "manifest.json").read_text("utf-8"))
+        if not _agree(spec, manifest["spec"]):
+            raise ValueError("the first two state different experiments")
         if spec.get("robustness"):
             # Variants are other designs, whose runs are in no frame of this one.
             spec |= {"robustness": [], "analysis": {**(spec.get("analysis") or {}), "choices": None}}
@@ -174,9 +200,16 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
         frames = read_frames(place / "frames", about["empty"])
         if "points" in frames:
             frames["points"].attrs.update(about["same"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, yaml.YAMLError) as error:
         raise SpecError(f"specification.yaml, manifest.json or archive.json is not what was written: {error}") from None
     return Results.of_frames(row, frames, answered=about["answered"])
+
+
+def _agree(resolved: Any, stated: Any) -> bool:
+    """Whether what a manifest states stands in the specification as resolved, which has defaults and a first cell."""
+    if isinstance(resolved, Mapping) and isinstance(stated, Mapping):
+        return all(_agree(resolved[key], stated[key]) for key in resolved.keys() & stated.keys() - {"sweep"})
+    return isinstance(stated, list) or stated == resolved
 
 
 def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -42,17 +42,26 @@ def design(results: Results) -> dict[str, str]:
             label: listed(each for each in order_levels(frame[name]) if each)
             for label, name in WORDS["columns"].items()
         }
-        told |= {
-            part.capitalize(): listed(results.manifest["contents"].get(part, ())) for part in ("personas", "surveys")
-        }
+        told |= {part.capitalize(): listed(contents_of(results).get(part, ())) for part in ("personas", "surveys")}
         told["Measured"] = "; ".join(_instruments(results.opinions))
-    for label, path in WORDS["fields"].items():
+    for label, path in () if is_recorded(results) else WORDS["fields"].items():
         node: Any = spec
         for name in path.split("."):
             node = node.get(name) if isinstance(node, Mapping) else None
         if node is not None and not told.get(label):
             told[label] = spell_all({"": node}).removeprefix("=")
     return {label: what for label, what in told.items() if what}
+
+
+def is_recorded(results: Results) -> bool:
+    """Whether results are of people alone, taken in from a table: nothing was asked, played or drawn at random."""
+    return not results.swept and set(results.runs["interaction"]) == {"recorded"}
+
+
+def contents_of(results: Results) -> dict[str, Any]:
+    """The files that a study used, of its manifest; a table of people comes with default personas, which nobody was."""
+    found = dict(results.manifest.get("contents", {}))
+    return {**found, "personas": {}} if is_recorded(results) else found
 
 
 def _instruments(opinions: pd.DataFrame) -> Iterator[str]:
@@ -105,6 +114,10 @@ def methods(results: Results, told: Mapping[str, str]) -> str:
         varied={label.removeprefix(VARIED): what for label, what in told.items() if label.startswith(VARIED)},
         made=results.manifest["environment"],
         swept=results.swept,
+        recorded=is_recorded(results),
+        asked=bool({"model", "mixed"} & set(runs["evidence"])),
+        redraws=results.spec.get("redraws", 1),
+        contrasted=bool((results.spec.get("analysis") or {}).get("contrasts")),
         scripted="scripted" in set(runs["evidence"]),
         players=played_by(runs["model"].astype(str), runs["evidence"]),
         validation=validation_statement(runs["validation"]),
@@ -114,7 +127,7 @@ def methods(results: Results, told: Mapping[str, str]) -> str:
 
 def caveats(results: Results) -> list[str]:
     """What a reader must keep in mind that no table says."""
-    made, contents = results.manifest.get("environment", {}), results.manifest.get("contents", {})
+    made, contents = results.manifest.get("environment", {}), contents_of(results)
     return sentences(
         "caveats.txt",
         authors={"equation"} if results.swept else set(results.runs["evidence"]),

@@ -126,6 +126,17 @@ def test_script_and_verification_agree_with_tables_of_all_kinds(change: dict[str
     assert found.rebuilt
 
 
+def test_numbers_that_are_missing_are_read_back_from_parquet(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    topics = [{"name": name, "claims": {"for": f"{name} is tall"}, "masked": False} for name in ("oak", "elm")]
+    (tmp_path / "trees.yaml").write_text(yaml.safe_dump({"topics": topics}))
+    topic = {"file": str(tmp_path / "trees.yaml"), "name": "oak"}
+    results = carried_out({**STUDY, "topic": topic, "sweep": {"topic.name": ["oak", "elm"]}}, tmp_path)
+    write_archive(results, tmp_path / "archive", kind="parquet")
+    found = verify(tmp_path / "archive")
+    assert (found.problems, len(found.rebuilt)) == ((), 1)
+
+
 def _sweep(tmp_path: Path) -> Results:
     url = f"sqlite:///{tmp_path / 'phases.sqlite'}"
     run_sweep(load_sweep({**DIAGRAM, "replicates": 2}), store=url)
@@ -157,7 +168,8 @@ def test_for_blind_review_nothing_tells_who_made_it(tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     for command in ("init -q", "-c user.name=Q -c user.email=q@example.org commit -q --allow-empty -m begun"):
         subprocess.run(["git", *command.split()], check=True)  # noqa: S607
-    personas = tmp_path / "villagers.yaml"
+    personas = tmp_path / "Ada Quick" / "villagers.yaml"
+    personas.parent.mkdir()
     personas.write_text(yaml.safe_dump({"name": "v", "personas": [{"name": name} for name in ("Ada", "Bo", "Cy")]}))
     model = {"name": "scripted"}
     spec = {**STUDY, "sweep": {}, "population": {"personas": str(personas)}, "ethics": {"protocol": "IRB-QX-4417"}}
@@ -165,11 +177,11 @@ def test_for_blind_review_nothing_tells_who_made_it(tmp_path: Path, monkeypatch:
     write_archive(results, tmp_path / "open")
     write_archive(results, tmp_path / "blind", anonymous=True)
     commit = results.manifest["environment"]["git"]["commit"]
-    telling = [commit, "IRB-QX-4417", str(tmp_path), str(Path.home()) + "/", "store.sqlite"]
+    telling = [commit, "IRB-QX-4417", str(tmp_path), "Ada Quick", str(Path.home()) + "/", "store.sqlite"]
     # Shorter names stand in any text.
     telling += [name for name in (getpass.getuser(), socket.gethostname()) if len(name) > 4]
     shown, blind = all_bytes(tmp_path / "open"), all_bytes(tmp_path / "blind")
-    assert [text for text in telling[:3] if text.encode() not in shown] == []
+    assert [text for text in telling[:4] if text.encode() not in shown] == []
     assert [text for text in telling if text.encode() in blind] == []
     assert b"villagers.yaml" in blind
     assert verify(tmp_path / "blind").problems == ()
@@ -182,12 +194,32 @@ def test_an_archive_replaces_an_earlier_one_and_nothing_else(
     (folder / "tables" / "1-opinions.csv").unlink()
     write_archive(small, folder)
     assert verify(folder).problems == ()
-    (folder / "diary.txt").write_text("mine")
+
+
+@pytest.mark.parametrize("name", ["diary.txt", "figures/drawn-by-hand.svg", "odd.md"])
+@pytest.mark.parametrize("bare", [False, True])
+def test_what_somebody_wrote_into_a_folder_stays(
+    name: str, bare: bool, small: Results, small_archive: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "archive"
+    if not bare:
+        shutil.copytree(small_archive, folder)
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("mine")
     before = all_bytes(folder)
-    with pytest.raises(SpecError, match=r"holds 'diary.txt', which no export wrote; give a new or empty folder"):
+    with pytest.raises(SpecError, match=rf"holds '{name}', which is not as an archive wrote it; give a new or empty"):
         write_archive(small, folder)
     assert all_bytes(folder) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["archive"]
+
+
+def test_a_zip_file_of_something_else_stays(small: Results, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as packed:
+        packed.writestr("data/mine.csv", "a")
+    before = (tmp_path / "data.zip").read_bytes()
+    with pytest.raises(SpecError, match="no zip file of an archive"):
+        write_archive(small, tmp_path / "data.zip")
+    assert (tmp_path / "data.zip").read_bytes() == before
 
 
 def test_an_archive_that_fails_leaves_nothing(small: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

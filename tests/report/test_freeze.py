@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,12 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.data import data_folder
+from opinionsim.documents import validate
 from opinionsim.errors import SpecError
+from opinionsim.frozen import Frozen
 from opinionsim.report import freeze, history, preregistration
 from opinionsim.specification import load_experiment, recorded_manifest
+from opinionsim.store import Results
 from tests.support.running import SMALL, changed
 
 STUDY = changed(SMALL, sweep={"cognition.confirmation_bias": ["none", "strong"]})
@@ -190,3 +194,24 @@ def test_variants_that_were_run_widen_what_a_claim_rests_on() -> None:
     assert [label.split(" (")[0] for label in told.reach] == ["One model family"]
     assert told.deviations == ()
     assert "2 confirmatory designs" in told.counts[0]
+
+
+def test_a_freeze_cannot_be_dated_otherwise() -> None:
+    frozen = _frozen(STUDY)
+    dated = {**frozen, "frozen": {**frozen["frozen"], "at": "2020-01-01T00:00:00+00:00"}}
+    with pytest.raises(SpecError, match="edited since, in at; take it as it was written"):
+        load_experiment(dated)
+
+
+def test_runs_made_beside_the_freeze_are_deviations(monkeypatch: pytest.MonkeyPatch) -> None:
+    url, frozen = "beside.sqlite", _frozen(STUDY)
+    unmarked = {name: value for name, value in frozen.items() if name != "frozen"}
+    osim.run(load_experiment(unmarked, {"interaction.steps": 4}), url)
+    told = history(osim.run(load_experiment(frozen), url)).deviations
+    assert told == ("Design 1 has the seed of the freeze, and was run from a file that is not frozen.",)
+
+    results = osim.load(url)
+    entry = validate(Frozen, frozen["frozen"])
+    later = entry.model_copy(update={"at": "2999-01-01T00:00:00+00:00"}).model_dump(mode="json")
+    row = replace(results.design_row, manifest={**results.manifest, "frozen": later})
+    assert "2 runs were begun before the freeze." in history(Results(url, row)).deviations

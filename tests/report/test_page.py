@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from contextlib import closing
@@ -12,6 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from opinionsim.cli import app
+from opinionsim.errors import SpecError
 from opinionsim.evidence import EVIDENCE
 from opinionsim.report import write_page
 from opinionsim.store import Results, copy_store
@@ -95,6 +97,12 @@ def test_a_page_that_is_too_large_says_what_it_lacks(modelled: Results, page_of:
     assert page_of.stat().st_size < whole
     assert said in page_of.read_text("utf-8")
     assert 'id="transcripts"' not in page_of.read_text("utf-8")
+
+
+def test_what_may_never_end_is_not_read(scripted: Results, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.html")
+    with pytest.raises(SpecError, match="no page of this kind"):
+        write_page(scripted, tmp_path / "pipe.html")
 
 
 def test_an_earlier_page_is_replaced_and_nothing_else_is(scripted: Results, tmp_path: Path) -> None:

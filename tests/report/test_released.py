@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,25 @@ def test_one_word_is_withheld_where_it_is_a_message_and_stays_where_it_is_a_word
     before, after = (str(each.prompt(row["run_id"], int(row["turn"]))) for each in (results, shown))
     assert ASKED["task"] in after
     assert before.count("Sundays") == after.count("Sundays") + 1
+
+
+@pytest.mark.parametrize("said", ["  Zanzibar\tmarmalade  ", "\tNever", "Zanzibar \ud800 marmalade is what I think."])
+def test_words_with_blanks_before_them_and_characters_that_no_file_holds(said: str, tmp_path: Path) -> None:
+    results = carried_out(ASKED, tmp_path, seats={1: Seat(Speaking(said))})
+    write_archive(results, tmp_path / "archive")
+    written = all_bytes(tmp_path / "archive")
+    assert [word for word in said.split() if len(word) > 4 and word.encode() in written] == []
+
+
+def test_paths_are_left_out_for_blind_review(tmp_path: Path) -> None:
+    results = carried_out(
+        {**STUDY, "sweep": {}, "description": "Files: /home/ada/x.csv, file:///srv/ada/y.csv"}, tmp_path
+    )
+    model = {**results.spec["model"], "options": {"organization": "org-ada", "weights": "C:\\Ada L\\w.bin"}}
+    row = replace(results.design_row, spec={**results.spec, "model": model})
+    shown = released(Results(results.url, row), anonymous=True).spec
+    assert shown["description"] == "Files: x.csv, file://y.csv"
+    assert shown["model"]["options"] == {"organization": None, "weights": "w.bin"}
 
 
 def test_words_of_a_person_who_consents_are_passed_on(tmp_path: Path) -> None:

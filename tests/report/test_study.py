@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -12,8 +13,10 @@ import opinionsim as osim
 from opinionsim.analysis import number_text
 from opinionsim.audit import draw, keep
 from opinionsim.cli import app
+from opinionsim.comparison import PanelMapping
 from opinionsim.evidence import EVIDENCE
-from opinionsim.report import study, tables_of
+from opinionsim.report import history, study, tables_of
+from opinionsim.report._describing import odd
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results, copy_store
 from opinionsim.sweeps import load_sweep, run_sweep
@@ -131,3 +134,33 @@ def test_a_classic_sweep_has_its_figure_and_its_table(tmp_path: Path) -> None:
 def test_tables_are_those_that_the_command_prints(modelled: Results) -> None:
     printed = CliRunner().invoke(app, ["table", modelled.url]).stdout
     assert printed == "\n".join(each.to_text() for each in tables_of(modelled))
+
+
+def test_what_people_said_is_told_as_theirs(tmp_path: Path) -> None:
+    table = pd.DataFrame({"who": ["A", "B"], "before": [-2, 1], "after": [-1, 1]})
+    mapping = PanelMapping(
+        name="buses", person="who", rating=("before", "after"), claims={"buses": {"for": "buses should be free"}}
+    )
+    told = study(osim.import_panel(table, mapping, store=f"sqlite:///{tmp_path / 'people.sqlite'}"))
+    said = " ".join((told.methods, *told.references, *told.caveats, *(what for _, what in told.design), odd(told)))
+    assert "taken in from a table" in told.methods
+    assert "Nothing was simulated" in said
+    before_fields = said.partition("Every field of the specification")[0]
+    assert [word for word in ("chuang", "Chuang", "0.7", "replicate", "agents of") if word in before_fields] == []
+
+
+def test_equations_have_no_temperature_and_are_of_no_model_family(tmp_path: Path) -> None:
+    compared = {
+        "name": "both",
+        "population": {"size": 4, "initial_opinions": "uniform"},
+        "topic": {"name": "t-rex"},
+        "interaction": {"kind": "dyadic", "steps": 4},
+        "measurement": {"classifier": "lexicon"},
+        "sweep": {"model": [{"name": "scripted"}, {"classic": "voter"}]},
+    }
+    results = osim.run(load_experiment(compared), f"sqlite:///{tmp_path / 'both.sqlite'}")
+    told = study(results)
+    assert told.statements
+    assert told.history.reach == ()
+    assert "temperature" not in told.methods
+    assert any("(scripted)" in each for each in history(results).reach)
