@@ -101,7 +101,7 @@ def put_page(path: Path, content: Callable[[], str]) -> None:
     """
     part = path.parent / f".{path.name}.{os.getpid()}"
     try:
-        if path.exists() and not _is_page(path):
+        if path.exists() and not path.is_dir() and not _is_page(path):
             raise SpecError(f"{path} is there already, and no page of this kind; give another name")
         text = content()
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -191,7 +191,7 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
     try:
         spec = yaml.safe_load((place / "specification.yaml").read_text("utf-8"))
         manifest = json.loads((place / "manifest.json").read_text("utf-8"))
-        if not _agree(spec, manifest["spec"]):
+        if not _agree(spec, _unswept(manifest.get("spec", {}))):
             raise ValueError("the first two state different experiments")
         if spec.get("robustness"):
             # Variants are other designs, whose runs are in no frame of this one.
@@ -203,6 +203,13 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, yaml.YAMLError) as error:
         raise SpecError(f"specification.yaml, manifest.json or archive.json is not what was written: {error}") from None
     return Results.of_frames(row, frames, answered=about["answered"])
+
+
+def _unswept(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """What a manifest states, without the sections of swept fields: a specification as resolved has its first cell."""
+    grids = stated.get("sweep") or {}
+    paths = [path for grid in ([grids] if isinstance(grids, Mapping) else grids) for path in grid]
+    return {name: each for name, each in stated.items() if name not in {str(path).partition(".")[0] for path in paths}}
 
 
 def _agree(resolved: Any, stated: Any) -> bool:
