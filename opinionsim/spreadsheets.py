@@ -67,6 +67,6 @@ def texts_changed(frame: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataF
     found = frame.copy(deep=False)
     for position in (position for position, dtype in enumerate(frame.dtypes) if not is_numeric_dtype(dtype)):
         # Not `map`, which would take texts for those of Arrow, whose strings cannot hold half a surrogate pair.
-        changed = pd.Series([change(value) for value in found.iloc[:, position]], index=found.index, dtype=object)
-        found.isetitem(position, changed)
+        changed = pd.Series([change(value) for value in found.iloc[:, position]], dtype=object)
+        found.isetitem(position, changed.to_numpy(dtype=object))
     return found.rename(columns=change)

@@ -195,7 +195,7 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
         spec = yaml.safe_load((place / "specification.yaml").read_text("utf-8"))
         manifest = json.loads((place / "manifest.json").read_text("utf-8"))
         design = dict(about["design"])
-        if not _agree(spec, manifest["spec"]):
+        if not _agree(spec, _unswept(manifest.get("spec", {}))):
             raise ValueError("the first two state different experiments")
         if spec.get("robustness"):
             # Variants are other designs, whose runs are in no frame of this one.
@@ -215,8 +215,15 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
 def _agree(resolved: Any, stated: Any) -> bool:
     """Whether what a manifest states stands in the specification as resolved, which has defaults and a first cell."""
     if isinstance(resolved, Mapping) and isinstance(stated, Mapping):
-        return all(_agree(resolved[key], stated[key]) for key in resolved.keys() & stated.keys() - {"sweep"})
+        return all(_agree(resolved[key], stated[key]) for key in resolved.keys() & stated.keys())
     return isinstance(stated, list) or stated == resolved
+
+
+def _unswept(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The sections of a specification in which nothing is swept, so that they are those of every cell."""
+    grids = spec.get("sweep") or {}
+    paths = {path for grid in (grids if isinstance(grids, list) else [grids]) for path in grid}
+    return {name: each for name, each in spec.items() if name not in {path.partition(".")[0] for path in paths}}
 
 
 def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
