@@ -66,7 +66,7 @@ def texts_changed(frame: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataF
 
     found = frame.copy(deep=False)
     for position in (position for position, dtype in enumerate(frame.dtypes) if not is_numeric_dtype(dtype)):
-        # Not `map`, which would take texts for those of Arrow, whose strings cannot hold half a surrogate pair.
+        # A series stays what it is; an array would become one of Arrow, which cannot hold half a surrogate pair.
         changed = pd.Series([change(value) for value in found.iloc[:, position]], index=found.index, dtype=object)
-        found.isetitem(position, changed.array)
+        found.isetitem(position, changed)  # type: ignore[arg-type]
     return found.rename(columns=change)

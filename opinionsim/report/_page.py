@@ -115,8 +115,8 @@ def put_page(path: Path, content: Callable[[], str]) -> None:
 
 
 def _is_page(path: Path) -> bool:
-    """Whether a path is a file that begins as a page; devices, which may never end, are not read."""
-    if not path.is_file():
+    """Whether a path begins as a page; a pipe or device, which may never end, is none, and is not read."""
+    if not (path.is_file() or path.is_dir()):
         return False
     with path.open("rb") as file:
         return file.read(len(_DOCTYPE)) == _DOCTYPE

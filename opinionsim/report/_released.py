@@ -213,9 +213,10 @@ class Released(Results):
             return found
         column = "message" if name == "turns" else "reply"
         by = [key in self._people for key in keys]
-        both = zip(by, frame[column], found[column], strict=True)
-        said = [self._whole(old) if person else new for person, old, new in both]
-        return found.assign(**{column: pd.Series(said, index=found.index, dtype=frame[column].dtype)})
+        texts = zip(by, frame[column], found[column], strict=True)
+        said = [self._whole(old) if own else new for own, old, new in texts]
+        # As objects first: what pandas takes for texts by itself cannot hold half a surrogate pair.
+        return found.assign(**{column: pd.Series(said, index=found.index, dtype=object).astype(frame[column].dtype)})
 
 
 def _withheld(node: Mapping[str, Any]) -> str:

@@ -205,18 +205,18 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
     return Results.of_frames(row, frames, answered=about["answered"])
 
 
-def _unswept(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """What a manifest states, without the sections of swept fields: a specification as resolved has its first cell."""
-    grids = stated.get("sweep") or {}
-    paths = [path for grid in ([grids] if isinstance(grids, Mapping) else grids) for path in grid]
-    return {name: each for name, each in stated.items() if name not in {str(path).partition(".")[0] for path in paths}}
-
-
 def _agree(resolved: Any, stated: Any) -> bool:
     """Whether what a manifest states stands in the specification as resolved, which has defaults and a first cell."""
     if isinstance(resolved, Mapping) and isinstance(stated, Mapping):
-        return all(_agree(resolved[key], stated[key]) for key in resolved.keys() & stated.keys() - {"sweep"})
+        return all(_agree(resolved[key], stated[key]) for key in resolved.keys() & stated.keys())
     return isinstance(stated, list) or stated == resolved
+
+
+def _unswept(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The sections of a specification in which nothing is swept, so that they are those of every cell."""
+    grids = spec.get("sweep") or {}
+    paths = {path for grid in (grids if isinstance(grids, list) else [grids]) for path in grid}
+    return {name: each for name, each in spec.items() if name not in {path.partition(".")[0] for path in paths}}
 
 
 def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -16,9 +16,10 @@ import opinionsim as osim
 from opinionsim.comparison import PanelMapping, twins_experiment
 from opinionsim.llm import Question, Seat
 from opinionsim.prompts import load_pack
-from opinionsim.report import released, tables_of, write_archive
+from opinionsim.report import released, tables_of, verify, write_archive
 from opinionsim.store import Results, SeatRow, open_store
 from tests.support.archives import STUDY, all_bytes, carried_out
+from tests.support.provider import StubProvider
 
 ASKED = {
     "name": "asked",
@@ -92,12 +93,21 @@ def test_one_word_is_withheld_where_it_is_a_message_and_stays_where_it_is_a_word
     assert before.count("Sundays") == after.count("Sundays") + 1
 
 
-@pytest.mark.parametrize("said", ["  Zanzibar\tmarmalade  ", "\tNever", "Zanzibar \ud800 marmalade is what I think."])
-def test_words_with_blanks_before_them_and_characters_that_no_file_holds(said: str, tmp_path: Path) -> None:
-    results = carried_out(ASKED, tmp_path, seats={1: Seat(Speaking(said))})
-    write_archive(results, tmp_path / "archive")
-    written = all_bytes(tmp_path / "archive")
-    assert [word for word in said.split() if len(word) > 4 and word.encode() in written] == []
+def test_a_short_text_with_blanks_before_it(tmp_path: Path) -> None:
+    results = carried_out(ASKED, tmp_path, seats={1: Seat(Speaking("  Zanzibar\tmarmalade  "))})
+    nowhere(["Zanzibar"], results, tmp_path)
+
+
+def test_characters_that_no_file_holds_are_released_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with StubProvider(lambda messages, seed: f"Half a pair \ud800 of {seed}.") as stub:
+        model = {"name": "openai:stub", "options": {"base_url": stub.base_url}}
+        spec = {**STUDY, "model": model, "measurement": {"classifier": "lexicon"}, "sweep": {}}
+        results = carried_out(spec, tmp_path)
+    assert any("\ud800" in reply for reply in results.calls["reply"])
+    assert released(results, anonymous=True).calls["reply"].equals(results.calls["reply"])
+    write_archive(results, tmp_path / "archive", anonymous=True)
+    assert verify(tmp_path / "archive").problems == ()
 
 
 def test_paths_are_left_out_for_blind_review(tmp_path: Path) -> None:

@@ -15,8 +15,7 @@ from opinionsim.audit import draw, keep
 from opinionsim.cli import app
 from opinionsim.comparison import PanelMapping
 from opinionsim.evidence import EVIDENCE
-from opinionsim.report import history, study, tables_of
-from opinionsim.report._describing import odd
+from opinionsim.report import history, study, tables_of, write_archive
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results, copy_store
 from opinionsim.sweeps import load_sweep, run_sweep
@@ -141,8 +140,10 @@ def test_what_people_said_is_told_as_theirs(tmp_path: Path) -> None:
     mapping = PanelMapping(
         name="buses", person="who", rating=("before", "after"), claims={"buses": {"for": "buses should be free"}}
     )
-    told = study(osim.import_panel(table, mapping, store=f"sqlite:///{tmp_path / 'people.sqlite'}"))
-    said = " ".join((told.methods, *told.references, *told.caveats, *(what for _, what in told.design), odd(told)))
+    results = osim.import_panel(table, mapping, store=f"sqlite:///{tmp_path / 'people.sqlite'}")
+    write_archive(results, tmp_path / "archive")
+    told, odd = study(results), (tmp_path / "archive" / "odd.md").read_text()
+    said = " ".join((told.methods, *told.references, *told.caveats, *(what for _, what in told.design), odd))
     assert "taken in from a table" in told.methods
     assert "Nothing was simulated" in said
     before_fields = said.partition("Every field of the specification")[0]
