@@ -29,7 +29,7 @@ def level_name(axis: str | None, level: Any, titles: Mapping[str, str]) -> str:
     """A level with the name of its condition; the title of a topic, where `titles` has one, stands alone."""
     if axis == "topic" and level in titles:
         return titles[level]
-    return f"{level} framing" if axis == "framing" else f"{axis_name(str(axis))}: {level}"
+    return f"{axis_name(str(axis))}: {level}"
 
 
 def describe(run: pd.Series, without: tuple[str, ...] = (), among: pd.DataFrame | None = None) -> str:
@@ -41,7 +41,7 @@ def describe(run: pd.Series, without: tuple[str, ...] = (), among: pd.DataFrame 
     title = run.get("topic_title")
     words = {
         "topic": title if isinstance(title, str) and title else run["topic"],
-        "framing": f"{run['framing']} framing",
+        "framing": f"framing: {run['framing']}",
         "confirmation_bias": f"{'no' if bias == 'none' else bias} confirmation bias",
         "memory": f"{'no' if memory == 'none' else memory} memory",
     }

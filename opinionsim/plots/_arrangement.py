@@ -17,6 +17,7 @@ from opinionsim.metrics import (
     condition_axes,
     describe,
     level_name,
+    named_conditions,
     order_levels,
     topic_titles,
 )
@@ -226,10 +227,10 @@ def _by_cell(runs: pd.DataFrame) -> Arrangement:
     axes = [axis for axis in condition_axes(runs) if axis != "topic"]
     shared = runs["topic"].mode()[0]
     ranked = _all_named(runs).assign(other=runs["topic"] != shared).sort_values(["other", "seed"], kind="stable")
-    kept = runs.loc[ranked.drop_duplicates(axes).index.sort_values()]
+    kept, _, _ = named_conditions(runs.loc[ranked.drop_duplicates(axes).index.sort_values()])
     n_columns = 2 if len(kept) <= _TWO_COLUMNS else 3
     places = [
-        Place(*divmod(position, n_columns), str(run["cell"]), run)
+        Place(*divmod(position, n_columns), str(run["condition"]), run)
         for position, (_, run) in enumerate(kept.iloc[:_MAX_CELLS].iterrows())
     ]
     notes = []

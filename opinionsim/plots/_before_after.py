@@ -64,7 +64,7 @@ class BeforeAfterData:
         One row a condition and position: ``cell, position, mean, low, high, n_runs``, the change over runs. Where there
         are more than 40, neighbours make at most 20 groups, and ``position`` is the middle of one.
     controls : tuple of str
-        Conditions in whose runs no participant reads anything but messages of its own.
+        Conditions in whose runs participants speak, and none reads anything but messages of its own.
     change : {"distance", "signed"}
         Whether ``change`` is the distance of after from before or their difference.
     band : str
@@ -139,7 +139,8 @@ def before_after_data(
     if not both.any():
         raise SpecError(f"no participant has a measured opinion before and after; {_ASK}")
     readers = _readers(on_record, turns)
-    controls = [name for name, runs in drawn.cells.items() if readers.isdisjoint(run.run_id for run in runs)]
+    alone = set(on_record["run_id"]) - readers
+    controls = [name for name, runs in drawn.cells.items() if {run.run_id for run in runs} <= alone]
     names = [*(name for name in drawn.cells if name not in controls), *controls]
     left_out = [f"{(~both).sum()} of {len(both)} participants without both opinions left out"] if not both.all() else []
     by_cell = dict(list(frame.groupby("cell", sort=False)))
@@ -265,11 +266,14 @@ def draw_positions(part: pd.DataFrame, means: pd.DataFrame, control: float, ax: 
     share = dots["n"] / dots.groupby("position")["n"].transform("sum")
     ax.scatter(dots["position"], dots["change"], _DOT * share, INK, alpha=0.35, linewidths=0)
     several = means.dropna(subset="mean")
+    if part["position"].isna().all():
+        # People of a table have said nothing in turns.
+        ax.set_axis_off()
     ends = [several["mean"] - several["low"], several["high"] - several["mean"]]
     ax.errorbar(several["position"], several["mean"], ends, **_MEAN)
     if not np.isnan(control):
         ax.axhline(control, color=INK, **_CONTROL)
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
     _finish(ax)
 
 
@@ -310,10 +314,14 @@ def before_after(data: BeforeAfterData) -> Figure:
     figure, pairs = new_panels(captions, [data.evidence, *data.notes], size, n_columns=n_columns)
     moves = data.frame["change"]
     control = data.means.loc[data.means["cell"].isin(data.controls), "change"].mean()
+    titles = [pair.get_title(loc="left") or captions[place] for place, pair in enumerate(pairs)]
+    # Panels of equal height: titles of fewer lines begin with empty ones, and all of a row have a name below or none.
+    deepest = max(title.count("\n") for title in titles)
     for place, (name, pair) in enumerate(zip(names, pairs, strict=True)):
         spec: Any = pair.get_subplotspec()
         left, right = (figure.add_subplot(spot) for spot in spec.subgridspec(1, 2, width_ratios=[1, 1.3]))
-        left.set_title(pair.get_title(loc="left") or captions[place], fontsize=pt(8.5), loc="left")
+        title = "\n" * (deepest - titles[place].count("\n")) + titles[place]
+        left.set_title(title, fontsize=pt(8.5), loc="left")
         pair.remove()
         part = data.frame[data.frame["cell"] == name]
         draw_before_after(part, data.means.iloc[place], data.scale, left)
@@ -322,7 +330,7 @@ def before_after(data: BeforeAfterData) -> Figure:
         right.set_ylabel(_CHANGES[data.change], fontsize=pt(8))
         if not place % n_columns:
             left.set_ylabel("opinion", fontsize=pt(8))
-        if place + n_columns >= len(names):
+        if (place // n_columns + 2) * n_columns > len(names):
             right.set_xlabel("speaking position", fontsize=pt(8))
     legend_below(figure, _legend(data, control))
     return figure

@@ -56,6 +56,11 @@ def has_frames(source: object) -> TypeGuard[HasFrames]:
     return hasattr(source, "runs")
 
 
+def runs_of(results: HasFrames) -> pd.DataFrame:
+    """The runs in the order of the specification, where it is known, so that figures have the order of tables."""
+    return getattr(results, "ordered_runs", results.runs).astype({"cell": object})
+
+
 class Frames(NamedTuple):
     """Frames on their own, for drawing without a store."""
 

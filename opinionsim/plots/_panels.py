@@ -23,6 +23,7 @@ from opinionsim.plots._inputs import (
     mentioning,
     of_one_wording,
     read_for_stance,
+    runs_of,
 )
 from opinionsim.plots._style import heading, is_narrow, legend_below, new_figure, page, pt
 from opinionsim.plots._trajectories import TrajectoryData, colours_of, draw_trajectories, handles_of, trajectory_data
@@ -125,7 +126,7 @@ def panels_data(
     PanelsData
         Conditions that vary beyond rows and columns are held, one after the other, at the first level that is
         left, which the note states. Where the conditions form no grid, as in a union of sweeps, and neither rows
-        nor columns are given, each cell has a panel, titled by its label; at most 12 are drawn, and the note counts
+        nor columns are given, each cell has a panel, titled by its condition; at most 12 are drawn, and the note counts
         the others.
 
     Raises
@@ -134,7 +135,7 @@ def panels_data(
         If a column or wording does not exist, no complete run is left to draw, or a run has no such texts.
     """
     replicates = results.runs["replicate"].nunique()
-    taken, others = of_one_wording(results.runs, where or {}, wording)
+    taken, others = of_one_wording(runs_of(results), where or {}, wording)
     runs, _ = read_for_stance(taken, kind)
     if replicate is None:
         replicate = _first_replicate(runs, where or {})
@@ -152,7 +153,8 @@ def panels_data(
     which = f"one run a panel, replicate {replicate} (of {replicates})" if replicates > 1 else "one run a panel"
     notes = [
         which,
-        f"{', '.join(dict.fromkeys(panel.trajectory.instrument for panel in drawn))}, ddof {ddof}",
+        ", ".join(dict.fromkeys(panel.trajectory.instrument for panel in drawn)),
+        f"ddof {ddof}" if ddof else "",
         played_by((str(run["model"]) for run in every), (str(run["evidence"]) for run in every)),
         validation_statement(panel.trajectory.validation for panel in drawn),
         *arrangement.notes,

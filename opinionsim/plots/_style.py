@@ -42,6 +42,8 @@ SHARES = LinearSegmentedColormap.from_list("shares", ("#FFFFFF", "#CFE1EA", "#7F
 _CHARACTER, _LINE = 0.076, 0.165
 #: Inches of a page below which legends do not fit beside axes; and the share of its width that a panel keeps there.
 _COLUMN, _NARROWEST = 5.0, 0.45
+#: Share of the height of a figure that a legend beside its axes may take.
+_BESIDE = 0.65
 #: Most characters of the label of an event.
 _LABEL = 36
 #: Bars, light enough for a dotted line to show on them.
@@ -278,8 +280,9 @@ def legend_beside(ax: Axes, title: str, **options: Any) -> None:
     """Put the legend to the right of the axes; below them on a narrow figure, or if it is higher than the figure."""
     figure: Any = ax.get_figure(root=True)
     handles = options.get("handles", ax.get_legend_handles_labels()[0])
-    lines = sum(str(handle.get_label()).count("\n") + 1 for handle in handles)
-    if is_narrow() or lines * _LINE * pt(1) > figure.get_figheight():
+    # Entries stand half a line apart, and the heading of the axes takes its share of the height.
+    lines = sum(str(handle.get_label()).count("\n") + 1.5 for handle in handles) + title.count("\n")
+    if is_narrow() or lines * _LINE * pt(0.85) > _BESIDE * figure.get_figheight():
         legend_below(figure, handles, title.replace("\n", " "))
         return
     look = {"fontsize": pt(8.5), "title_fontsize": pt(8.5), "frameon": False}
@@ -293,8 +296,9 @@ def legend_below(figure: Any, handles: Sequence[Artist], title: str | None = Non
         handle.set_label(heading([str(handle.get_label())], inches - 0.6))
     texts = [str(handle.get_label()).split("\n") for handle in handles]
     widest = max(len(line) for text in texts for line in text) * _CHARACTER * pt(0.85) + 0.45
-    columns = min(max(int((inches + 0.2) // widest), 1), len(handles))
-    entries = -(-len(handles) // columns) * max(map(len, texts)) + bool(title)
+    rows = -(-len(handles) // max(int((inches + 0.2) // widest), 1))
+    columns = -(-len(handles) // rows)
+    entries = rows * max(map(len, texts)) + bool(title)
     figure.set_figheight(figure.get_figheight() + _LINE * pt(1) * entries + 0.1)
     figure.legend(
         handles=list(handles), loc="outside lower left", ncols=columns, fontsize=pt(8), frameon=False,

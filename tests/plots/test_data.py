@@ -66,9 +66,9 @@ def test_panels_say_which_lines_are_set_apart_where_some_are_not() -> None:
 def test_the_default_run_is_the_first_complete_one_of_the_lowest_replicate() -> None:
     frames = study([{}, {"framing": "truth"}], replicates=2, steps=10)
     frames.runs.loc[0, "status"] = "incomplete"
-    assert "truth framing" in trajectory_data(frames).title
+    assert "framing: truth" in trajectory_data(frames).title
     assert "replicate 0 (of 2)" in trajectory_data(frames).title
-    assert "falsehood framing" in trajectory_data(frames, run=1).title
+    assert "framing: falsehood" in trajectory_data(frames, run=1).title
     np.testing.assert_array_equal(trajectory_data(frames, "r3").values, trajectory_data(frames, 3).values)
 
 
@@ -125,7 +125,7 @@ def test_panels_of_the_study_with_controls() -> None:
     frames = study([*conditions, *CONTROLS], replicates=2, steps=30)
     data = panels_data(frames)
     assert (data.n_rows, data.n_columns) == (4, 2)
-    assert data.column_titles == ("falsehood framing", "truth framing")
+    assert data.column_titles == ("framing: falsehood", "framing: truth")
     assert data.row_titles == tuple(f"confirmation bias: {bias}" for bias in BIASES)
     drawn = {(panel.row, panel.column): panel for panel in data.panels}
     expected = {(row, column): f"r{2 * (3 * column + row)}" for row in range(3) for column in range(2)}
@@ -134,7 +134,7 @@ def test_panels_of_the_study_with_controls() -> None:
     below = [drawn[3, 0], drawn[3, 1]]
     assert [panel.run_id for panel in below] == ["r14", "r12"]
     assert [panel.final for panel in below] == [None, None]
-    assert below[1].title == "no role play, no interaction\nfalsehood framing"
+    assert below[1].title == "no role play, no interaction\nframing: falsehood"
     assert "replicate 0 (of 2)" in data.note
 
 
@@ -166,7 +166,7 @@ def test_rows_and_columns_can_be_given() -> None:
     frames = study([{"framing": f, "confirmation_bias": b} for f in FRAMINGS for b in BIASES], steps=20)
     data = panels_data(frames, rows="framing", columns="confirmation_bias")
     assert (data.n_rows, data.n_columns) == (2, 3)
-    assert data.row_titles == ("falsehood framing", "truth framing")
+    assert data.row_titles == ("framing: falsehood", "framing: truth")
 
 
 def test_incomplete_runs_leave_their_place_empty_and_controls_alone_are_drawn() -> None:
@@ -215,10 +215,16 @@ RAGGED = [
 
 
 def test_conditions_that_form_no_grid_have_a_panel_a_cell() -> None:
-    data = panels_data(study([row | {"cell": f"cell {i}"} for i, row in enumerate(RAGGED)], steps=20))
-    assert [panel.title for panel in data.panels] == [f"cell {i}" for i in range(5)]
+    data = panels_data(study(RAGGED, steps=20))
+    assert [panel.title for panel in data.panels] == [
+        "confirmation bias: none, interaction: dyadic, network: complete, shown: full",
+        "confirmation bias: none, interaction: dyadic, network: complete, shown: name",
+        "confirmation bias: none, interaction: broadcast, network: ring",
+        "confirmation bias: strong, interaction: dyadic, network: complete, shown: full",
+        "confirmation bias: strong, interaction: dyadic, network: complete, shown: name",
+    ]
     assert (data.n_rows, data.n_columns, data.row_titles, data.column_titles) == (3, 2, (), ())
-    assert data.title == "global-warming, falsehood framing, cumulative memory"
+    assert data.title == "global-warming, framing: falsehood, cumulative memory"
     assert "held" not in data.note
 
 
@@ -313,7 +319,7 @@ HOURS = {"topic": "hours", "topic_title": "Opening hours"}
 
 def test_figures_show_the_title_of_a_topic() -> None:
     frames = study([SQUARE, HOURS], steps=5)
-    assert trajectory_data(frames).title.startswith("What the square is for, falsehood framing, ")
+    assert trajectory_data(frames).title.startswith("What the square is for, framing: falsehood, ")
     data = panels_data(frames)
     assert [panel.title for panel in data.panels] == ["What the square is for", "Opening hours"]
     assert panels_data(frames, where={"topic": "hours"}).title.startswith("Opening hours, ")

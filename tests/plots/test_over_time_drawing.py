@@ -50,8 +50,8 @@ def test_ribbons_have_a_line_and_a_band_a_condition_and_name_them() -> None:
     assert len(ax.lines) == len(ax.collections) == 2
     assert len({line.get_linestyle() for line in ax.lines}) == 2
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
-        "falsehood framing (3 runs)",
-        "truth framing (3 runs)",
+        "framing: falsehood (3 runs)",
+        "framing: truth (3 runs)",
     ]
     assert "middle 90%" in ax.get_legend().get_title().get_text().replace("\n", " ")
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", "diversity: standard deviation")
@@ -70,7 +70,7 @@ def test_one_run_has_no_band() -> None:
 def test_density_has_a_map_a_condition_with_shared_colours() -> None:
     figure = plots.density(STUDY)
     panels = panels_of(figure)
-    assert [ax.get_title(loc="left") for ax in panels] == ["falsehood framing", "truth framing"]
+    assert [ax.get_title(loc="left") for ax in panels] == ["framing: falsehood", "framing: truth"]
     maps = [ax.collections[0] for ax in panels]
     assert all(isinstance(mesh, QuadMesh) for mesh in maps)
     assert maps[0].get_clim() == maps[1].get_clim()
@@ -272,8 +272,8 @@ def test_an_equation_without_a_topic_is_about_nothing() -> None:
     said = [(0, 1, 0, 1.0)]
     values = {"evidence": "equation", "confirmation_bias": None, "memory": None}
     about = plots.trajectory_data(one_run(said, [0.0], topic="t-rex", **values)).title
-    assert about.startswith("t-rex, falsehood framing\n")
+    assert about.startswith("t-rex, framing: falsehood\n")
     assert (
         about
-        == "t-rex, falsehood framing\n" + plots.trajectory_data(one_run(said, [0.0], topic="none", **values)).title
+        == "t-rex, framing: falsehood\n" + plots.trajectory_data(one_run(said, [0.0], topic="none", **values)).title
     )

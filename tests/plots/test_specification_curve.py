@@ -82,7 +82,7 @@ def test_a_contrast_is_needed(results: Results, tmp_path: Path) -> None:
 
 def test_two_factors_are_panels_and_lines_or_rows_and_columns() -> None:
     figure = plots.ribbons(GRID).figure
-    assert [ax.get_title(loc="left") for ax in figure.axes] == ["falsehood framing", "truth framing"]
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["framing: falsehood", "framing: truth"]
     assert [len([line for line in ax.lines if np.size(line.get_xdata()) > 2]) for ax in figure.axes] == [3, 3]
     assert len({ax.get_ylim() for ax in figure.axes}) == 1
     full = plots.ribbons(GRID, rows="confirmation_bias", columns="framing").figure

@@ -61,8 +61,8 @@ def test_a_changed_title_is_shown_without_another_run() -> None:
     first = carry_out(load_experiment(_spec()), "title.sqlite")[1]
     again = carry_out(load_experiment(_spec("Market or cars")), "title.sqlite")[1]
     assert again.runs["run_id"].tolist() == first.runs["run_id"].tolist()
-    assert trajectory_data(first).title.startswith("What the square is for, market framing")
-    assert trajectory_data(again).title.startswith("Market or cars, market framing")
+    assert trajectory_data(first).title.startswith("What the square is for, framing: market")
+    assert trajectory_data(again).title.startswith("Market or cars, framing: market")
 
 
 ARTS: dict[str, Any] = {
