@@ -227,19 +227,13 @@ def _by_cell(runs: pd.DataFrame) -> Arrangement:
     axes = [axis for axis in condition_axes(runs) if axis != "topic"]
     shared = runs["topic"].mode()[0]
     ranked = _all_named(runs).assign(other=runs["topic"] != shared).sort_values(["other", "seed"], kind="stable")
-    kept, _, _ = named_conditions(runs.loc[ranked.drop_duplicates(axes).index.sort_values()])
+    kept, _, notes = named_conditions(runs.loc[ranked.drop_duplicates(axes).index.sort_values()], most=_MAX_CELLS)
     n_columns = 2 if len(kept) <= _TWO_COLUMNS else 3
-    places = [
-        Place(*divmod(position, n_columns), str(run["condition"]), run)
-        for position, (_, run) in enumerate(kept.iloc[:_MAX_CELLS].iterrows())
-    ]
-    notes = []
+    places = [Place(*divmod(at, n_columns), str(run["condition"]), run) for at, (_, run) in enumerate(kept.iterrows())]
     if runs["topic"].nunique() > 1:
         notes.append(f"one topic a condition, {topic_titles(runs).get(shared, shared)} where there is one")
     if runs["seed"].nunique() > 1:
         notes.append("one seed a condition")
-    if len(kept) > _MAX_CELLS:
-        notes.append(f"{len(kept) - _MAX_CELLS} of {len(kept)} conditions left out")
     return Arrangement(places, n_columns, notes=notes)
 
 

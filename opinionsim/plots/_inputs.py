@@ -56,11 +56,6 @@ def has_frames(source: object) -> TypeGuard[HasFrames]:
     return hasattr(source, "runs")
 
 
-def runs_of(results: HasFrames) -> pd.DataFrame:
-    """The runs in the order of the specification, where it is known, so that figures have the order of tables."""
-    return getattr(results, "ordered_runs", results.runs).astype({"cell": object})
-
-
 class Frames(NamedTuple):
     """Frames on their own, for drawing without a store."""
 
@@ -156,7 +151,7 @@ def read_for_stance(runs: pd.DataFrame, kind: str | None) -> tuple[pd.DataFrame,
     return runs[read], f"{n} {runs_of} without an instrument of stance left out" if n else ""
 
 
-def of_one_wording(runs: pd.DataFrame, where: Mapping[str, Any], wording: str | None) -> tuple[pd.DataFrame, str]:
+def of_one_wording(results: HasFrames, where: Mapping[str, Any], wording: str | None) -> tuple[pd.DataFrame, str]:
     """Runs of one wording of the prompts (:func:`opinionsim.metrics.one_wording`), and a note on runs left out.
 
     The wording is chosen among all runs, so that figures of parts of an experiment show the same one. The note counts
@@ -167,7 +162,8 @@ def of_one_wording(runs: pd.DataFrame, where: Mapping[str, Any], wording: str | 
     SpecError
         If there is no such wording.
     """
-    taken, left_out = one_wording(runs, wording)
+    # In the order of the specification, where it is known, as in tables.
+    taken, left_out = one_wording(getattr(results, "ordered_runs", results.runs).astype({"cell": object}), wording)
     return taken, wording_statement(matching(left_out, where)["wording"], wording) if len(left_out) else ""
 
 

@@ -24,7 +24,6 @@ from opinionsim.plots._inputs import (
     pick_kind,
     pick_run,
     read_for_stance,
-    runs_of,
 )
 from opinionsim.plots._style import point_name
 from opinionsim.store import Mark, marks_of
@@ -176,7 +175,7 @@ def _of_store(
     by: str | Sequence[str] | None,
     wording: str | None,
 ) -> TrajectorySet:
-    taken, others = of_one_wording(runs_of(results), where, wording)
+    taken, others = of_one_wording(results, where, wording)
     with mentioning(others):
         chosen = select(taken, where)
     read, unread = read_for_stance(chosen, kind)

@@ -23,7 +23,6 @@ from opinionsim.plots._inputs import (
     mentioning,
     of_one_wording,
     read_for_stance,
-    runs_of,
 )
 from opinionsim.plots._style import heading, is_narrow, legend_below, new_figure, page, pt
 from opinionsim.plots._trajectories import TrajectoryData, colours_of, draw_trajectories, handles_of, trajectory_data
@@ -135,7 +134,7 @@ def panels_data(
         If a column or wording does not exist, no complete run is left to draw, or a run has no such texts.
     """
     replicates = results.runs["replicate"].nunique()
-    taken, others = of_one_wording(runs_of(results), where or {}, wording)
+    taken, others = of_one_wording(results, where or {}, wording)
     runs, _ = read_for_stance(taken, kind)
     if replicate is None:
         replicate = _first_replicate(runs, where or {})
@@ -265,8 +264,7 @@ def panels(
             bars.set_title("\n".join(panel.final.moments), fontsize=pt(8), loc="right")
             if _is_lowest(panel, [other for other in data.panels if other.final]):
                 bars.set_xlabel("agents", fontsize=pt(9))
-    handles = handles_of([panel.trajectory for panel in data.panels], of_models, words=True)
-    legend_below(figure, handles)
+    legend_below(figure, handles_of([panel.trajectory for panel in data.panels], of_models, words=True))
     return figure
 
 

@@ -350,7 +350,7 @@ def _of_store(
     """Levels, metrics of the final opinions, and evidence of each run."""
     if not hasattr(results, "runs"):
         raise SpecError(f"a phase diagram is drawn from Results, Frames or a DataFrame; got {type(results).__name__}")
-    taken, others = of_one_wording(results.runs, where, wording)
+    taken, others = of_one_wording(results, where, wording)
     with mentioning(others):
         chosen = select(taken, where)
     runs, unread = read_for_stance(chosen, kind)

@@ -42,8 +42,6 @@ SHARES = LinearSegmentedColormap.from_list("shares", ("#FFFFFF", "#CFE1EA", "#7F
 _CHARACTER, _LINE = 0.076, 0.165
 #: Inches of a page below which legends do not fit beside axes; and the share of its width that a panel keeps there.
 _COLUMN, _NARROWEST = 5.0, 0.45
-#: Share of the height of a figure that a legend beside its axes may take.
-_BESIDE = 0.65
 #: Most characters of the label of an event.
 _LABEL = 36
 #: Bars, light enough for a dotted line to show on them.
@@ -282,7 +280,7 @@ def legend_beside(ax: Axes, title: str, **options: Any) -> None:
     handles = options.get("handles", ax.get_legend_handles_labels()[0])
     # Entries stand half a line apart, and the heading of the axes takes its share of the height.
     lines = sum(str(handle.get_label()).count("\n") + 1.5 for handle in handles) + title.count("\n")
-    if is_narrow() or lines * _LINE * pt(0.85) > _BESIDE * figure.get_figheight():
+    if is_narrow() or lines * _LINE * pt(0.85) > 0.65 * figure.get_figheight():
         legend_below(figure, handles, title.replace("\n", " "))
         return
     look = {"fontsize": pt(8.5), "title_fontsize": pt(8.5), "frameon": False}
@@ -298,8 +296,7 @@ def legend_below(figure: Any, handles: Sequence[Artist], title: str | None = Non
     widest = max(len(line) for text in texts for line in text) * _CHARACTER * pt(0.85) + 0.45
     rows = -(-len(handles) // max(int((inches + 0.2) // widest), 1))
     columns = -(-len(handles) // rows)
-    entries = rows * max(map(len, texts)) + bool(title)
-    figure.set_figheight(figure.get_figheight() + _LINE * pt(1) * entries + 0.1)
+    figure.set_figheight(figure.get_figheight() + _LINE * pt(1) * (rows * max(map(len, texts)) + bool(title)) + 0.1)
     figure.legend(
         handles=list(handles), loc="outside lower left", ncols=columns, fontsize=pt(8), frameon=False,
         title=title, title_fontsize=pt(8), alignment="left",
