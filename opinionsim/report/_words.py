@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from opinionsim.analysis import Table, number_text, p_text, point_axes, spell_all
+from opinionsim.analysis import Table, headings, number_text, p_text, point_axes, spell_all
 from opinionsim.evidence import played_by, validation_statement
 from opinionsim.metrics import METRICS, condition_axes, order_levels
 from opinionsim.report._templates import WORDS, templates
@@ -25,14 +25,15 @@ _NO_FINDING = frozenset({"scripted", "mixed"})
 def design(results: Results) -> dict[str, str]:
     """The design in words, by labels; nothing is said of what the design does not have."""
     swept, spec = results.swept, results.spec
-    frame = results.points if swept else results.runs
+    frame = results.points if swept else results.ordered_runs
     states = frame["error"].eq("").map({True: "complete", False: "failed"}) if swept else frame["status"]
     counts = (states if swept else states[~frame["run_id"].duplicated()]).value_counts()
     told = {"Runs": f"{counts.sum()} ({', '.join(f'{number} {state}' for state, number in counts.items())})"}
     if len(results.designs) > 1:
         told["Design"] = f"number {results.design} of {len(results.designs)} under this name"
-    for axis in point_axes(frame) if swept else condition_axes(frame):
-        told[f"{VARIED}{axis.removeprefix('sweep.')}"] = listed(order_levels(frame[axis]))
+    axes = point_axes(frame) if swept else condition_axes(frame)
+    for axis, name in zip(axes, headings(axes), strict=True):
+        told[f"{VARIED}{name}"] = listed(order_levels(frame[axis]))
     if swept:
         attrs = frame.attrs
         told |= {"Model": attrs["model"], "Steps": str(attrs["steps"])}
@@ -41,12 +42,14 @@ def design(results: Results) -> dict[str, str]:
         told |= {
             label: listed(each for each in order_levels(frame[name]) if each)
             for label, name in WORDS["columns"].items()
+            if name not in axes
         }
-        told |= {
-            part.capitalize(): listed(results.manifest["contents"].get(part, ())) for part in ("personas", "surveys")
-        }
+        told |= {"Personas": listed(_personas(results)), "Surveys": listed(results.manifest["contents"]["surveys"])}
         told["Measured"] = "; ".join(_instruments(results.opinions))
     for label, path in WORDS["fields"].items():
+        # What is varied is told already, and of people on record no opinion is assigned.
+        if f"{VARIED}{label.lower()}" in told or (path.startswith("population.") and _on_record(results)):
+            continue
         node: Any = spec
         for name in path.split("."):
             node = node.get(name) if isinstance(node, Mapping) else None
@@ -55,12 +58,23 @@ def design(results: Results) -> dict[str, str]:
     return {label: what for label, what in told.items() if what}
 
 
+def _on_record(results: Results) -> bool:
+    """Whether all who take part are people on record, or stand in for them."""
+    return not results.swept and set(results.runs["interaction"]) <= {"recorded", "twins"}
+
+
+def _personas(results: Results) -> Mapping[str, Any]:
+    """The sets of personas that agents play, by name."""
+    personas: Mapping[str, Any] = results.manifest.get("contents", {}).get("personas", {})
+    return {} if _on_record(results) else personas
+
+
 def _instruments(opinions: pd.DataFrame) -> Iterator[str]:
     """What each instrument measures, by what, on which texts and scale."""
     columns = ["variable", "classifier", "scale"]
     for names, own in opinions[[*columns, "kind"]].drop_duplicates().groupby(columns, sort=False):
         variable, classifier, scale = map(str, names)
-        points = scale.replace(",", ", ")
+        points = scale.replace(",", ", ").replace("-", "\N{MINUS SIGN}")
         yield f"{variable} by {classifier} on the points {points}, of texts of kind {listed(own['kind'])}"
 
 
@@ -160,8 +174,8 @@ def methods(results: Results, told: Mapping[str, str]) -> str:
 def references(results: Results) -> Iterator[str]:
     """Sources of personas, topics, surveys and equations that the study used, each once."""
     contents = results.manifest.get("contents", {})
-    found = [_sources(contents.get(part, {})) for part in ("personas", "topics", "surveys", "networks")]
-    yield from dict.fromkeys(source for part in found for source in part)
+    found = [_personas(results), *(contents.get(part, {}) for part in ("topics", "surveys", "networks"))]
+    yield from dict.fromkeys(source for part in found for source in _sources(part))
     from opinionsim.classic import MODELS
 
     for metric in results.spec.get("measurement", {}).get("metrics", []):
@@ -196,7 +210,7 @@ def caveats(results: Results) -> Iterator[str]:
         yield "Language models in the role of people are no people: what they say need not be what anybody would say."
     if not results.swept and (known := validation_statement(results.runs["validation"])):
         yield f"Instrument: {known}."
-    for name, personas in results.manifest.get("contents", {}).get("personas", {}).items():
+    for name, personas in _personas(results).items():
         if card := personas.get("card"):
             yield f"Personas {name}: {card}"
     for topic in _topics(results):
