@@ -130,8 +130,15 @@ def preregistration(frozen: Mapping[str, Any], store: str) -> str:
             known = _counts(_Held(store, name))
     # Not strict: a specification leaves out what does not apply to it. No HTML, so nothing is escaped.
     pages = Environment(loader=PackageLoader("opinionsim.report"), trim_blocks=True, lstrip_blocks=True)  # noqa: S701
-    pages.filters["code"] = canonical_json
+    pages.filters["code"] = _told
     return pages.get_template("preregistration.md").render(**frozen, known=known)
+
+
+def _told(value: Any) -> str:
+    """Fields as JSON, without those that say nothing."""
+    if isinstance(value, Mapping):
+        value = {name: each for name, each in value.items() if each not in (None, [], {})}
+    return canonical_json(value)
 
 
 # -- after the runs ----------------------------------------------------------------------------------------------------
