@@ -9,16 +9,14 @@ Marks are comments, so that a page reads well wherever its file is shown:
 
 from __future__ import annotations
 
-import json
 import os
 import posixpath
 import re
 import shutil
-import subprocess
-import sys
 import textwrap
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from fnmatch import fnmatchcase
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,6 +24,7 @@ from typing import Any
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from PIL import Image
+from running import run
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
@@ -81,6 +80,10 @@ class Outputs:
     def __init__(self, app: Sphinx) -> None:
         self._app = app
         self._pool = ThreadPoolExecutor(os.cpu_count())
+        # What is set here is known to the process that all others are forked from, which begins with the first page.
+        os.environ.update(MPLBACKEND="Agg", COLUMNS=str(_COLUMNS), NO_COLOR="1", PYTHONPATH=str(Path(__file__).parent))
+        self._forks = get_context("forkserver")
+        self._forks.set_forkserver_preload(["__main__", "running"])
         self._running: dict[str, Future[list[dict[str, Any]]]] = {}
 
     def start(self, page: str) -> None:
@@ -90,17 +93,12 @@ class Outputs:
     def _run(self, page: str) -> list[dict[str, Any]]:
         text = read(self._app.env, page)
         kept = Path(self._app.doctreedir, "figures", page)
-        environment = {**os.environ, "MPLBACKEND": "Agg", "COLUMNS": str(_COLUMNS), "NO_COLOR": "1"}
-        environment["PYTHONPATH"] = str(self._app.srcdir)
-        with TemporaryDirectory() as folder:
-            done = subprocess.run(  # noqa: S603
-                [sys.executable, "-W", "error", str(Path(__file__).with_name("running.py"))],
-                input=json.dumps([found.groupdict() for found in RUN.finditer(text)]),
-                cwd=folder, env=environment, capture_output=True, text=True, check=False,
-            )  # fmt: skip
-            if done.returncode:
-                raise ExtensionError(f"{page}: {done.stderr[-3000:]}")
-            told: list[dict[str, Any]] = json.loads(done.stdout)
+        blocks = [found.groupdict() for found in RUN.finditer(text)]
+        with TemporaryDirectory() as folder, ProcessPoolExecutor(1, self._forks) as process:
+            try:
+                told = process.submit(run, blocks, folder).result()
+            except Exception as error:
+                raise ExtensionError(f"{page}: {str(error.__cause__ or error)[-3000:]}") from error
             shutil.rmtree(kept, ignore_errors=True)
             for number, block in enumerate(told):
                 (kept / str(number)).mkdir(parents=True)

@@ -45,7 +45,7 @@ def show(figure, name):
 # Posts are measured as well as reports, so that it is known what was read.
 
 # %%
-dyads = {"kind": "dyadic", "steps": 30}
+dyads = {"kind": "dyadic", "steps": 20}
 shared = {
     "seed": 2026,
     "replicates": 8,
@@ -97,8 +97,8 @@ show(found.plot(), "comparison")
 # %%
 kinds = [
     dyads,
-    {"kind": "placebo", "steps": 30},
-    {"kind": "remembered", "steps": 30},
+    {"kind": "placebo", "steps": 20},
+    {"kind": "remembered", "steps": 20},
     {"kind": "independent", "reports": 3},
 ]
 sweep = {"interaction": kinds, "topic.framing": ["truth", "falsehood"]}

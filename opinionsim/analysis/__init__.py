@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from opinionsim.analysis._table import (
         Table as Table,
         finished as finished,
+        headings as headings,
         mean_text as mean_text,
         number_text as number_text,
         p_text as p_text,

@@ -152,7 +152,7 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
         chosen |= own
     if any(each != compared[0] for each in compared):
         raise SpecError(
-            f"{name}: the conditions that are compared differ in {', '.join(others)} too; name there what they share"
+            f"{name}: the conditions that are compared differ in {', '.join(others)} too; give both the same levels"
         )
     total = pd.concat(sides, axis=1).sum(axis=1, skipna=False)
     if total.isna().all():

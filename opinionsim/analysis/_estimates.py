@@ -415,7 +415,7 @@ def _estimated(
     pooled = design == "nested" and estimand == "these-topics"
     if n < LEAST_UNITS or (pooled and known - n_topics < LEAST_UNITS - 1):
         few = f"{units} of {counts[0]}" if pooled else units
-        return replace(bare, mean=mean, reason=f"{few}: too few independent units, at least {LEAST_UNITS} are needed")
+        return replace(bare, mean=mean, reason=f"too few independent units ({few}), at least {LEAST_UNITS} are needed")
     found = spread_of(grid, design, estimand)
     sd = float(found.sd)
     if not sd > 1e-12 * max(1.0, abs(mean)):

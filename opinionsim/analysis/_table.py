@@ -24,6 +24,8 @@ from opinionsim.spreadsheets import write_csv
 Form = Literal["text", "csv", "markdown", "latex"]
 #: Columns of a printed table, and the share of them that labels have where a table is wider.
 _WIDTH, _LABELS = 100, 0.54
+#: Most columns of a word in the heading of a label that is not broken.
+_WORD = 14
 #: What LaTeX reads as commands, and signs that its fonts do not have outside of formulas.
 _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -76,8 +78,10 @@ class Table:
         lines: list[Sequence[str]] = [*self.header, *self.rows]
         head = len(self.header)
         if sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True)) - 2 > width:
-            folded = max(int(_LABELS * width) // max(self.n_labels, 1) - 2, 6)
-            parts = [self._folded(line, folded) for line in lines]
+            share = max(int(_LABELS * width) // max(self.n_labels, 1) - 2, 6)
+            # Headings are folded between words, unless one is longer than that.
+            heads = [max(map(len, name.split()), default=0) for name in self.header[-1][: self.n_labels]]
+            parts = [self._folded(line, [max(share, min(head, _WORD)) for head in heads]) for line in lines]
             lines, head = [each for part in parts for each in part], sum(map(len, parts[:head]))
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         labels = list(range(self.n_labels))
@@ -135,9 +139,9 @@ class Table:
         made = {"markdown": self.to_markdown, "latex": self.to_latex}
         return made[form]() if form in made else str(write_csv(self.frame))
 
-    def _folded(self, line: Sequence[str], width: int) -> list[list[str]]:
-        """The lines that a row takes where labels are folded to a width."""
-        parts = [wrap(cell, width) if column < self.n_labels else [cell] for column, cell in enumerate(line)]
+    def _folded(self, line: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
+        """The lines that a row takes where its labels are folded to widths."""
+        parts = [*map(wrap, line, widths), *([cell] for cell in line[self.n_labels :])]
         return [list(each) for each in zip_longest(*parts, fillvalue="")]
 
     def _aligned(self, line: Sequence[str], widths: Sequence[int], column: int) -> str:
@@ -202,7 +206,8 @@ def headings(axes: Sequence[str]) -> list[str]:
     """Column headings of conditions: the last part of each path in words, or the whole path where that repeats."""
     short = [axis.rsplit(".", 1)[-1].replace("_", " ") for axis in axes]
     return [
-        name if short.count(name) == 1 else axis.removeprefix("sweep.") for axis, name in zip(axes, short, strict=True)
+        name if short.count(name) == 1 else axis.removeprefix("sweep.").replace("_", " ")
+        for axis, name in zip(axes, short, strict=True)
     ]
 
 

@@ -210,9 +210,7 @@ def interval_notes(estimates: Sequence[Estimate], *further: Sequence[Estimate]) 
     reasons = dict.fromkeys(each.reason for each in estimates if each.reason)
     if reasons:
         lacking = f"{len(estimates) - len(having)} of {len(estimates)} rows" if having else "any row"
-        about = (
-            f", about {_ABOUT[first.estimand]}, where the independent unit is the {first.unit}" if first.unit else ""
-        )
+        about = f", about {_ABOUT[first.estimand]}" if first.unit else ""
         notes.append(f"No interval in {lacking}{about}: {'; '.join(reasons)}.")
     others = dict.fromkeys(each.reason for own in further for each in own if each.reason not in ("", *reasons))
     if others:

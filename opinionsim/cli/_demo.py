@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 _EXPERIMENT = "demo"
 _CAUTION = (
-    "All agents are played by the scripted stand-in. Its replies follow two fixed rules that are written into the\n"
-    "package, so nothing here is evidence about people or language models."
+    "All agents are played by the scripted stand-in. Its replies follow two fixed rules of this package,\n"
+    "so nothing here is evidence about people or language models."
 )
 
 

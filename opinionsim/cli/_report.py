@@ -118,7 +118,9 @@ def verify(archive: Annotated[Path, typer.Argument(metavar="FOLDER|FILE")], as_j
     if as_json:
         say_json(asdict(found))
     else:
-        told = {"problem": found.problems, "made again": found.rebuilt, "not made again": found.not_rebuilt}
+        whole = () if found.problems else ("every one is as it was written",)
+        told = {"problem": found.problems, "files": whole, "the same, made again": found.rebuilt}
+        told["not made again"] = found.not_rebuilt
         for label, lines in told.items():
             for line in lines:
                 say(f"{label}: {line}")

@@ -255,7 +255,7 @@ def carry_out(
     from opinionsim.assembly import LoadedParts
     from opinionsim.planning import calls_by_run
     from opinionsim.running import under_way
-    from opinionsim.specification import taking_part
+    from opinionsim.specification import manifest, taking_part
 
     loaded = loaded or LoadedParts(experiment)
     if calls is None:
@@ -273,6 +273,8 @@ def carry_out(
             f"{experiment.spec.name}: {counted(n_runs, 'run')}{' of those planned' if only else ''} into {spelled(url)}"
         )
         note(taking_part(experiment))
+        if experiment.frozen is not None and (changed := manifest(experiment)["frozen"]["changed"]):
+            note(f"Changed since it was frozen, which goes on record: {', '.join(changed)}")
         for warning in runner.warnings:
             note(f"  {warning}")
         told, stopped = _Shown(calls, loaded.prices.currency), False
@@ -328,11 +330,10 @@ def report(url: str, summary: Summary) -> None:
         note(f"{whole} complete already; {called}")
     else:
         note(
-            f"{summary.complete} of {counted(summary.total, 'run')} complete after {summary.seconds:.1f} s; "
+            f"{summary.complete} of {counted(summary.total, 'run')} complete"
+            f"{f' ({summary.already} of them already)' if summary.already else ''} after {summary.seconds:.1f} s; "
             f"{counted(summary.made, 'call')} made, {summary.answered:,} answered by the store"
         )
-        if summary.already:
-            note(f"{summary.already} of {counted(summary.total, 'run')} complete already")
         if summary.repeated:
             note(f"{counted(summary.repeated, 'attempt')} failed in passing and had to be repeated")
     _say_reasons(url, summary.errors.values())

@@ -99,6 +99,7 @@ def _standing(
         "designs": [
             {
                 "design": design.design,
+                "frozen": "frozen" in design.manifest,
                 "run_last": design is last,
                 **(
                     _swept(opened, [design])
@@ -142,7 +143,8 @@ def _table(found: Sequence[dict[str, Any]]) -> str:
             used[usage.index("tokens_cached")] += f" ({each['tokens_cached'] / each['tokens_in']:.0%})"
         rows.append([each["experiment"], *(f"{each[name]:,}" for name in columns), *used])
         for design in each["designs"] if len(each["designs"]) > 1 else ():
-            name = f"  design {design['design']}{' (run last)' if design['run_last'] else ''}"
+            marks = ", ".join(mark.replace("_", " ") for mark in ("frozen", "run_last") if design[mark])
+            name = f"  design {design['design']}{f' ({marks})' if marks else ''}"
             rows.append([name, *(f"{design[name]:,}" for name in columns), *("" for _ in usage)])
     return aligned(rows)
 

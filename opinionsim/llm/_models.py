@@ -42,7 +42,7 @@ from opinionsim.registry import raised
 _MESSAGE_TYPES: dict[str, type[BaseMessage]] = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
 _VALID = (
     "'scripted', 'provider:model' such as 'openai:gpt-4o-mini', 'hf:MODEL' for one of Hugging Face in this process, or "
-    "the import path of one of your own, package.module:Name"
+    "the import path of one of your own, package.module:Name; an equation is {classic: NAME}"
 )
 #: Option that limits the reply, of providers that do not call it max_tokens.
 _LENGTH = {"ollama": "num_predict"}

@@ -229,10 +229,7 @@ def _by_cell(runs: pd.DataFrame) -> Arrangement:
     ranked = _all_named(runs).assign(other=runs["topic"] != shared).sort_values(["other", "seed"], kind="stable")
     kept, _, notes = named_conditions(runs.loc[ranked.drop_duplicates(axes).index.sort_values()], most=_MAX_CELLS)
     n_columns = 2 if len(kept) <= _TWO_COLUMNS else 3
-    places = [
-        Place(*divmod(position, n_columns), str(run["condition"]), run)
-        for position, (_, run) in enumerate(kept.iterrows())
-    ]
+    places = [Place(*divmod(at, n_columns), str(run["condition"]), run) for at, (_, run) in enumerate(kept.iterrows())]
     if runs["topic"].nunique() > 1:
         notes.append(f"one topic a condition, {topic_titles(runs).get(shared, shared)} where there is one")
     if runs["seed"].nunique() > 1:

@@ -138,8 +138,7 @@ def before_after_data(
     both = frame["change"].notna()
     if not both.any():
         raise SpecError(f"no participant has a measured opinion before and after; {_ASK}")
-    readers = _readers(on_record, turns)
-    alone = set(on_record["run_id"]) - readers
+    alone = set(on_record["run_id"]) - _readers(on_record, turns)
     controls = [name for name, runs in drawn.cells.items() if {run.run_id for run in runs} <= alone]
     names = [*(name for name in drawn.cells if name not in controls), *controls]
     left_out = [f"{(~both).sum()} of {len(both)} participants without both opinions left out"] if not both.all() else []
@@ -320,8 +319,7 @@ def before_after(data: BeforeAfterData) -> Figure:
     for place, (name, pair) in enumerate(zip(names, pairs, strict=True)):
         spec: Any = pair.get_subplotspec()
         left, right = (figure.add_subplot(spot) for spot in spec.subgridspec(1, 2, width_ratios=[1, 1.3]))
-        title = "\n" * (deepest - titles[place].count("\n")) + titles[place]
-        left.set_title(title, fontsize=pt(8.5), loc="left")
+        left.set_title("\n" * (deepest - titles[place].count("\n")) + titles[place], fontsize=pt(8.5), loc="left")
         pair.remove()
         part = data.frame[data.frame["cell"] == name]
         draw_before_after(part, data.means.iloc[place], data.scale, left)

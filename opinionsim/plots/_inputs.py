@@ -163,8 +163,7 @@ def of_one_wording(results: HasFrames, where: Mapping[str, Any], wording: str | 
         If there is no such wording.
     """
     # In the order of the specification, where it is known, as in tables.
-    runs = getattr(results, "ordered_runs", results.runs).astype({"cell": object})
-    taken, left_out = one_wording(runs, wording)
+    taken, left_out = one_wording(getattr(results, "ordered_runs", results.runs).astype({"cell": object}), wording)
     return taken, wording_statement(matching(left_out, where)["wording"], wording) if len(left_out) else ""
 
 

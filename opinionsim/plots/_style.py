@@ -296,8 +296,7 @@ def legend_below(figure: Any, handles: Sequence[Artist], title: str | None = Non
     widest = max(len(line) for text in texts for line in text) * _CHARACTER * pt(0.85) + 0.45
     rows = -(-len(handles) // max(int((inches + 0.2) // widest), 1))
     columns = -(-len(handles) // rows)
-    entries = rows * max(map(len, texts)) + bool(title)
-    figure.set_figheight(figure.get_figheight() + _LINE * pt(1) * entries + 0.1)
+    figure.set_figheight(figure.get_figheight() + _LINE * pt(1) * (rows * max(map(len, texts)) + bool(title)) + 0.1)
     figure.legend(
         handles=list(handles), loc="outside lower left", ncols=columns, fontsize=pt(8), frameon=False,
         title=title, title_fontsize=pt(8), alignment="left",

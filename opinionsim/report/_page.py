@@ -68,7 +68,7 @@ def write_page(results: Results | Study, path: str | Path, most: int = MOST_BYTE
         given = {
             "study": told,
             "sections": sections,
-            "figures": [(each, _address(each)) for each in told.figures],
+            "figures": [(each, _address(each), _width(each.draw())) for each in told.figures],
             "spec": yaml.safe_dump(told.results.spec, sort_keys=False, allow_unicode=True, width=100),
             "spans": _spans,
             "at": datetime.now(UTC),
@@ -133,6 +133,11 @@ def _address(drawn: Drawn) -> str:
         found = {kind: save(drawn.draw(), Path(folder, f"figure.{kind}")).read_bytes() for kind in _FORMATS}
     kind = min(found, key=lambda each: len(found[each]))
     return f"data:{_FORMATS[kind]};base64,{b64encode(found[kind]).decode()}"
+
+
+def _width(drawn: Any) -> int:
+    """Pixels of a figure on a page, at which letters have one size in all figures."""
+    return round(float(drawn.get_figure(root=True).get_figwidth()) * 96)
 
 
 def _spans(names: Sequence[str]) -> Iterator[tuple[str, int]]:

@@ -29,7 +29,7 @@ def tables_of(
     results : Results
         The results; of a classic sweep there is one table, of its points.
     kind, wording, estimand
-        As for :func:`opinionsim.analysis.table`.
+        As for :func:`opinionsim.analysis.table`; where people are on record, the default is a kind that they have.
     ddof : int
         Correction of the standard deviation, 0 or 1.
     as_published : bool
@@ -50,6 +50,7 @@ def tables_of(
     """
     if results.swept:
         return [analysis.points_table(results.points)]
+    kind = kind or _of_people(results)
     found, opinions, agents, turns = results.counted()
     measured = run_metrics(found, opinions, agents, ddof, turns=turns)
     runs, declared = results.ordered_runs, analysis_of(results.spec)
@@ -77,6 +78,12 @@ def tables_of(
         made.append(analysis.further_table(runs, measured, values, kind, wording, estimand))
     answered = several_answered(results.answered)
     return [replace(each, notes=(*each.notes, *answered)) for each in made]
+
+
+def _of_people(results: Results) -> str | None:
+    """The kind of the last ratings of people on record, by which their twins are measured too; None without people."""
+    kinds = results.opinions.loc[results.opinions["classifier"] == "recorded", "kind"]
+    return None if kinds.empty else str(kinds.iloc[-1])
 
 
 def own_metrics(results: Results) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,17 @@ def templates(undefined: type[Undefined] = StrictUndefined) -> Environment:
     )
     environment.filters["cell"] = lambda value: " ".join(str(value).split()).replace("|", r"\|")
     environment.filters["bib"] = lambda text: " ".join(text.split()).translate(_BIBTEX)
-    environment.filters["code"] = canonical_json
+    environment.filters["code"] = _code
     environment.filters["line"] = lambda text: " ".join(text.split())
     environment.tests["known"] = lambda value: value is not None and value == value
     return environment
+
+
+def _code(value: Any) -> str:
+    """Fields as JSON, without those that say nothing."""
+    if isinstance(value, Mapping):
+        value = {name: each for name, each in value.items() if each not in (None, [], {})}
+    return canonical_json(value)
 
 
 def filled(template: str, /, **values: Any) -> str:

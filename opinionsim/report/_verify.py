@@ -21,6 +21,7 @@ from opinionsim.report._archive import DESIGN, LAYOUT, SUM, SUMS, checksum, file
 from opinionsim.report._frames import read_frames
 from opinionsim.report._tables import tables_of
 from opinionsim.report._templates import WORDS
+from opinionsim.specification import axes_of
 from opinionsim.store import Results
 
 #: Most bytes that a compressed archive may unfold to.
@@ -214,9 +215,8 @@ def _agree(resolved: Any, stated: Any) -> bool:
 
 def _unswept(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The sections of a specification in which nothing is swept, so that they are those of every cell."""
-    grids = spec.get("sweep") or {}
-    paths = {path for grid in (grids if isinstance(grids, list) else [grids]) for path in grid}
-    return {name: each for name, each in spec.items() if name not in {path.partition(".")[0] for path in paths}}
+    swept = {axis.partition(".")[0] for axis in axes_of(spec.get("sweep"))}
+    return {name: each for name, each in spec.items() if name not in swept}
 
 
 def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from opinionsim.analysis import Table, number_text, p_text, point_axes, spell_all
+from opinionsim.analysis import Table, headings, number_text, p_text, point_axes, spell_all
 from opinionsim.evidence import played_by, validation_statement
 from opinionsim.metrics import condition_axes, order_levels
 from opinionsim.report._templates import WORDS, filled, sentences
+from opinionsim.specification import axes_of
 from opinionsim.store import Results
 
 #: Most levels that are listed one by one, and most conditions that a sentence is made of.
@@ -25,14 +26,15 @@ _NO_FINDING = frozenset({"scripted", "mixed"})
 def design(results: Results) -> dict[str, str]:
     """The design in words, by labels; nothing is said of what the design does not have."""
     swept, spec = results.swept, results.spec
-    frame = results.points if swept else results.runs
+    frame = results.points if swept else results.ordered_runs
     states = frame["error"].eq("").map({True: "complete", False: "failed"}) if swept else frame["status"]
     counts = (states if swept else states[~frame["run_id"].duplicated()]).value_counts()
     told = {"Runs": f"{counts.sum()} ({', '.join(f'{number} {state}' for state, number in counts.items())})"}
     if len(results.designs) > 1:
         told["Design"] = f"number {results.design} of {len(results.designs)} under this name"
-    for axis in point_axes(frame) if swept else condition_axes(frame):
-        told[f"{VARIED}{axis.removeprefix('sweep.')}"] = listed(order_levels(frame[axis]))
+    axes = point_axes(frame) if swept else condition_axes(frame)
+    for axis, name in zip(axes, headings(axes), strict=True):
+        told[f"{VARIED}{name}"] = listed(order_levels(frame[axis]))
     if swept:
         attrs = frame.attrs
         told |= {"Model": attrs["model"], "Steps": str(attrs["steps"])}
@@ -41,10 +43,14 @@ def design(results: Results) -> dict[str, str]:
         told |= {
             label: listed(each for each in order_levels(frame[name]) if each)
             for label, name in WORDS["columns"].items()
+            if name not in axes
         }
         told |= {part.capitalize(): listed(contents_of(results).get(part, ())) for part in ("personas", "surveys")}
         told["Measured"] = "; ".join(_instruments(results.opinions))
     for label, path in () if is_recorded(results) else WORDS["fields"].items():
+        # What is varied is told already, and of people on record and their twins no opinion is assigned.
+        if _is_swept(path, spec) or (path.startswith("population.") and not contents_of(results)["personas"]):
+            continue
         node: Any = spec
         for name in path.split("."):
             node = node.get(name) if isinstance(node, Mapping) else None
@@ -53,15 +59,23 @@ def design(results: Results) -> dict[str, str]:
     return {label: what for label, what in told.items() if what}
 
 
+def _is_swept(path: str, spec: Mapping[str, Any]) -> bool:
+    """Whether a field, one above it or one below it differs between cells."""
+    return any(
+        f"{other}.".startswith(f"{path}.") or f"{path}.".startswith(f"{other}.") for other in axes_of(spec.get("sweep"))
+    )
+
+
 def is_recorded(results: Results) -> bool:
     """Whether results are of people alone, taken in from a table: nothing was asked, played or drawn at random."""
     return not results.swept and set(results.runs["interaction"]) == {"recorded"}
 
 
 def contents_of(results: Results) -> dict[str, Any]:
-    """The files that a study used, of its manifest; a table of people comes with default personas, which nobody was."""
+    """The files that a study used, of its manifest; people on record and their twins are none of the personas."""
     found = dict(results.manifest.get("contents", {}))
-    return {**found, "personas": {}} if is_recorded(results) else found
+    on_record = not results.swept and set(results.runs["interaction"]) <= {"recorded", "twins"}
+    return {**found, "personas": {}} if on_record else found
 
 
 def _instruments(opinions: pd.DataFrame) -> Iterator[str]:
@@ -69,7 +83,7 @@ def _instruments(opinions: pd.DataFrame) -> Iterator[str]:
     columns = ["variable", "classifier", "scale"]
     for names, own in opinions[[*columns, "kind"]].drop_duplicates().groupby(columns, sort=False):
         variable, classifier, scale = map(str, names)
-        points = scale.replace(",", ", ")
+        points = scale.replace(",", ", ").replace("-", "\N{MINUS SIGN}")
         yield f"{variable} by {classifier} on the points {points}, of texts of kind {listed(own['kind'])}"
 
 

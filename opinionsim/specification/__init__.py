@@ -46,7 +46,11 @@ from opinionsim.specification._model import (
     ModelSpec as ModelSpec,
     agent_label as agent_label,
 )
-from opinionsim.specification._overrides import Overrides as Overrides, apply_overrides as apply_overrides
+from opinionsim.specification._overrides import (
+    Overrides as Overrides,
+    apply_overrides as apply_overrides,
+    axes_of as axes_of,
+)
 from opinionsim.specification._own_parts import (
     advice_on_changed_code as advice_on_changed_code,
     naming_own_part as naming_own_part,

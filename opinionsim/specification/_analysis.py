@@ -67,7 +67,7 @@ def analysis_problems(
                     if str(level) not in axes[path]:
                         yield place, f"{path} is never {level!r}; valid: {', '.join(axes[path])}"
         if differ := _differing(contrast, [{path: each[path] for path in axes} for each in conditions]):
-            yield place, f"the conditions that are compared differ in {differ} too; name there what they share"
+            yield place, f"the conditions that are compared differ in {differ} too; give both the same levels"
     if analysis.choices is not None:
         stance = [each for cell in cells for each in cell.instruments if each.variable == STANCE and not each.about]
         there = {"texts": {kind for each in stance for kind in each.kinds}}

@@ -13,7 +13,7 @@ from typing import Any
 import opinionsim
 from opinionsim.specification._cells import Experiment, design_id
 from opinionsim.specification._fields import ExperimentSpec
-from opinionsim.specification._overrides import split_path
+from opinionsim.specification._overrides import axes_of, split_path
 from opinionsim.specification._own_parts import own_parts_manifest, require_importable
 
 _PACKAGES = (
@@ -82,7 +82,7 @@ def _unswept(experiment: Experiment) -> dict[str, Any]:
     source = experiment.source.value
     sweep = source.get("sweep", {})
     found: dict[str, Any] = {**_resolved(experiment.spec), "sweep": sweep}
-    paths = {tuple(split_path(str(path))) for grid in (sweep if isinstance(sweep, list) else [sweep]) for path in grid}
+    paths = set(map(split_path, axes_of(sweep)))
     # What files decide is decided again by their contents: cells may have different files.
     paths |= {("population", "size"), ("population", "initial_opinions"), ("topic", "masked")}
     for *folders, last in sorted(paths, key=len):

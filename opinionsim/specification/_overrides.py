@@ -111,7 +111,7 @@ def with_changes(document: Document, changes: Iterable[tuple[str, str, Any]]) ->
     SpecError
         If a path is malformed, or would have no effect because a sweep sets the field.
     """
-    axes = _axes(document.value.get("sweep"))
+    axes = axes_of(document.value.get("sweep"))
     for origin, path, value in changes:
         for axis in axes:
             if path == axis or path.startswith(f"{axis}."):
@@ -201,7 +201,7 @@ def _is_sweep(path: str) -> bool:
     return path == "sweep" or path.startswith("sweep.")
 
 
-def _axes(sweep: Any) -> list[str]:
+def axes_of(sweep: Any) -> list[str]:
     """Axes of all grids, as far as they can be read."""
     grids = sweep if isinstance(sweep, list) else [sweep]
     return [str(axis) for grid in grids if isinstance(grid, Mapping) for axis in grid]
@@ -218,7 +218,7 @@ def _override_sweep(document: Document, origin: str, path: str, value: Any) -> D
         return document.with_value({**document.value, "sweep": changed}, (("sweep", axis), origin))
     places = [i for i, grid in enumerate(sweep) if isinstance(grid, Mapping) and axis in grid]
     if not places:
-        valid = ", ".join(dict.fromkeys(_axes(sweep)))
+        valid = ", ".join(dict.fromkeys(axes_of(sweep)))
         raise SpecError(f"{origin}: no grid of the sweep has the axis {axis}; valid: {valid}, or the whole sweep")
     changed = [{**grid, axis: value} if i in places else grid for i, grid in enumerate(sweep)]
     origins = [(("sweep", i, axis), origin) for i in places]

@@ -112,10 +112,10 @@ def test_redraws_are_averaged_within_their_block_and_are_no_units() -> None:
 @pytest.mark.parametrize(
     ("grid", "estimand", "nested", "reason"),
     [
-        (GRID[:2], "topics-like-these", True, "2 topics: too few independent units, at least 3 are needed"),
-        (GRID[:, :2], "topics-like-these", False, "4 topics, 2 blocks: too few"),
-        (GRID[:, :2], "these-topics", False, "2 blocks: too few"),
-        (GRID[:, :1], "these-topics", True, "4 blocks of 4 topics: too few"),
+        (GRID[:2], "topics-like-these", True, "too few independent units (2 topics), at least 3 are needed"),
+        (GRID[:, :2], "topics-like-these", False, "too few independent units (4 topics, 2 blocks)"),
+        (GRID[:, :2], "these-topics", False, "too few independent units (2 blocks)"),
+        (GRID[:, :1], "these-topics", True, "too few independent units (4 blocks of 4 topics)"),
         (GRID[:1], "topics-like-these", False, "one topic does not tell how topics differ"),
         (np.ones((4, 3)), "topics-like-these", True, "all units have the same value"),
     ],

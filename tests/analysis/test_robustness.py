@@ -136,7 +136,7 @@ def test_a_part_of_the_variants_is_compared_at_the_level_of_all_and_about_the_sa
     frame = robustness_frame(osim.run(experiment, store=url))
     assert frame.attrs["level"] == pytest.approx(1 - 0.05 / 4)
     (row,) = frame[frame["of"] != "analysis"].to_dict("records")
-    assert row["shift_no_interval"] == "2 topics: too few independent units, at least 3 are needed"
+    assert row["shift_no_interval"] == "too few independent units (2 topics), at least 3 are needed"
     assert row["difference_no_interval"] == row["shift_no_interval"]
     said = " ".join(frame.attrs["notes"])
     assert f"No interval of second: {row['shift_no_interval']}." in said

@@ -74,7 +74,7 @@ def test_status_counts_runs(invoke: Invoke, store: Path) -> None:
         "tokens_cached": 0, "money": 0.0, "money_saved": 0.0,
         "asking_a_person": 0,
         "calls_left_behind": 0, "models": {"scripted": ["scripted"]},
-        "designs": [{"design": 1, "run_last": True, **counts}],
+        "designs": [{"design": 1, "frozen": False, "run_last": True, **counts}],
     }  # fmt: skip
     listed = invoke("status", store, "--runs").stdout.splitlines()
     ids = osim.load(str(store)).runs["run_id"]

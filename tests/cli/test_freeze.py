@@ -16,7 +16,16 @@ def test_a_pilot_is_frozen_and_what_was_frozen_is_run(invoke: Invoke, spec: Path
     assert "4 of 4 runs complete" in invoke("run", "small.frozen.json").stderr
     (told,) = json.loads(invoke("status", "results/small.sqlite", "--json").stdout)
     assert [(each["runs"], each["complete"]) for each in told["designs"]] == [(4, 2), (4, 4)]
+    assert [each["frozen"] for each in told["designs"]] == [False, True]
+    assert "design 2 (frozen, run last)" in invoke("status", "results/small.sqlite").stdout
     assert "design 2 of 2" in invoke("table", "results/small.sqlite").stderr
+
+
+def test_what_is_changed_of_a_frozen_study_is_told_when_it_is_run(invoke: Invoke, spec: Path) -> None:
+    invoke("freeze", spec)
+    assert "Changed since" not in invoke("run", "small.frozen.json").stderr
+    changed = invoke("run", "small.frozen.json", "--set", "replicates=3").stderr
+    assert "Changed since it was frozen, which goes on record: replicates\n" in changed
 
 
 def test_frozen_files_are_never_replaced(invoke: Invoke, spec: Path) -> None:

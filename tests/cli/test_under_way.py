@@ -162,8 +162,9 @@ def test_status_lists_each_design_and_sums_what_was_paid(invoke: Invoke, designs
     assert (found["runs"], found["complete"], found["calls"]) == (6, 6, 72)
     assert found["designs"] == [
         {
-            "design": number, "run_last": number == 2, "runs": 4, "complete": 4, "incomplete": 0, "under_way": 0,
-            "withdrawn": 0, "cut_off": 0, "pending": 0, "being_coded": 0,
+            "design": number, "frozen": False, "run_last": number == 2,
+            "runs": 4, "complete": 4, "incomplete": 0, "under_way": 0, "withdrawn": 0, "cut_off": 0,
+            "pending": 0, "being_coded": 0,
         }
         for number in (1, 2)
     ]  # fmt: skip

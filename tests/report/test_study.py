@@ -13,7 +13,7 @@ import opinionsim as osim
 from opinionsim.analysis import number_text
 from opinionsim.audit import draw, keep
 from opinionsim.cli import app
-from opinionsim.comparison import PanelMapping
+from opinionsim.comparison import PanelMapping, import_panel, twins_experiment
 from opinionsim.evidence import EVIDENCE
 from opinionsim.report import history, study, tables_of, write_archive
 from opinionsim.specification import load_experiment
@@ -67,14 +67,27 @@ def test_the_design_and_the_methods_name_what_was_done(modelled: Results) -> Non
     told = study(modelled)
     design = dict(told.design)
     assert design["Runs"] == "6 (6 complete)"
-    assert design["Varied: confirmation_bias"] == "none, strong"
+    assert design["Varied: confirmation bias"] == "none, strong"
     assert (design["Answered by"], design["Replicates"], design["Seed"]) == ("openai:stub", "3", "5")
-    for part in ("openai:stub", "seed 5", "none, strong", "4 agents for 10 steps", osim.__version__, "3 replicates"):
+    for part in ("openai:stub", "seed 5", "none, strong", "4 agents and 10 steps", osim.__version__, "3 replicates"):
         assert part in told.methods
     assert any("10.18653/v1/2024.findings-naacl.211" in each for each in told.references)
     assert any(name == "model openai:stub" and "stub-1" in what for name, what in told.versions)
     ((model, calls, *_),) = told.cost
     assert (model, calls) == ("stub-1", str(len(modelled.calls)))
+
+
+def test_people_stand_beside_their_twins_and_nobody_is_said_to_play_personas() -> None:
+    table = pd.DataFrame({"who": list("ABCD"), "before": (-2, 1, 0, 2), "after": (-1, 1, 1, 1), "read": "Yes."})
+    claims = {"b": {"for": "it is so"}}
+    mapping = PanelMapping(name="b", person="who", rating=("before", "after"), read=("read",), claims=claims)
+    people = import_panel(table, mapping, store="people.sqlite")
+    told = study(osim.run(twins_experiment(people, {"model": {"name": "scripted"}}), people.url))
+    assert set(told.tables[0].frame["evidence"]) == {"human", "scripted"}
+    assert not {"Personas", "Initial opinions"} & set(dict(told.design))
+    assert "personas" not in told.methods
+    assert told.references == ()
+    assert not any("Personas" in each for each in told.caveats)
 
 
 def test_the_largest_changes_are_shown_with_what_was_read(scripted: Results) -> None:
