@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opinionsim.classic import MODELS
+from opinionsim.classifiers import DECIDED, RECORDED
 from opinionsim.metrics import METRICS
 from opinionsim.registry import described, find, is_path
 from opinionsim.report._templates import WORDS, filled
@@ -52,7 +53,7 @@ def sources(results: Results) -> Iterator[Source]:
         for name in agents.loc[agents["evidence"] == "model", "model"]:
             answered = ", ".join(results.answered.get(name, []))
             yield Source(name, f"Language model{answered and f', which answered as {answered}'}")
-        for name in results.opinions["classifier"].dropna().unique():
+        for name in sorted(set(results.opinions["classifier"].dropna()) - {DECIDED, RECORDED}):
             yield Source(name, "Classifier of opinionsim, by which texts were coded")
 
 

@@ -49,7 +49,7 @@ def design(results: Results) -> dict[str, str]:
         told["Measured"] = "; ".join(_instruments(results.opinions))
     for label, path in () if is_recorded(results) else WORDS["fields"].items():
         # What is varied is told already, and of people on record and their twins no opinion is assigned.
-        if _is_swept(path, spec) or (path.startswith("population.") and not contents_of(results)["personas"]):
+        if _is_swept(path, spec) or (path.startswith("population.") and _is_on_record(results)):
             continue
         node: Any = spec
         for name in path.split("."):
@@ -74,8 +74,12 @@ def is_recorded(results: Results) -> bool:
 def contents_of(results: Results) -> dict[str, Any]:
     """The files that a study used, of its manifest; people on record and their twins are none of the personas."""
     found = dict(results.manifest.get("contents", {}))
-    on_record = not results.swept and set(results.runs["interaction"]) <= {"recorded", "twins"}
-    return {**found, "personas": {}} if on_record else found
+    return {**found, "personas": {}} if _is_on_record(results) else found
+
+
+def _is_on_record(results: Results) -> bool:
+    """Whether all who take part are people on record, or stand in for them."""
+    return not results.swept and set(results.runs["interaction"]) <= {"recorded", "twins"}
 
 
 def _instruments(opinions: pd.DataFrame) -> Iterator[str]:

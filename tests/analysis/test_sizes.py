@@ -92,7 +92,9 @@ def test_what_no_number_attains_is_missing() -> None:
 
 def test_a_half_width_is_of_a_contrast_and_of_a_pilot_with_enough_units() -> None:
     runs, metrics = _pilot("a", 2, nested=False)
-    with pytest.raises(SpecError, match=r"the pilot has no interval of 'D rises': 2 blocks: too few"):
+    with pytest.raises(
+        SpecError, match=r"the pilot has no interval of 'D rises': too few independent units \(2 blocks\)"
+    ):
         study_sizes(runs, metrics, ANALYSIS, 0.1, (1, 2))
     with pytest.raises(SpecError, match=r"declare it as analysis\.primary"):
         study_sizes(runs, metrics, AnalysisSpec(), 0.1, (1, 2))
@@ -121,7 +123,7 @@ def test_sizes_are_of_the_design_of_the_study_whatever_that_of_the_pilot() -> No
 
 def test_sizes_are_about_what_the_study_is_about() -> None:
     """A pilot of two topics does not tell how the topics of a study differ; one of three may be about its own alone."""
-    with pytest.raises(SpecError, match=r"no interval of 'D rises': 2 topics"):
+    with pytest.raises(SpecError, match=r"no interval of 'D rises': too few independent units \(2 topics, 6 blocks\)"):
         study_sizes(*_pilot("ab", 6, nested=False), ANALYSIS, 0.2, (5, 6))
     _, own, _ = study_sizes(*_pilot("abc", 6, nested=False), ANALYSIS, 0.2, (1, 6))
     assert own.estimand == "these-topics"

@@ -86,7 +86,7 @@ def test_people_stand_beside_their_twins_and_nobody_is_said_to_play_personas() -
     assert set(told.tables[0].frame["evidence"]) == {"human", "scripted"}
     assert not {"Personas", "Initial opinions"} & set(dict(told.design))
     assert "personas" not in told.methods
-    assert told.references == ()
+    assert told.references == ("lexicon: Classifier of opinionsim, by which texts were coded",)
     assert not any("Personas" in each for each in told.caveats)
 
 
