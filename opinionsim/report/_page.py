@@ -18,7 +18,6 @@ from markupsafe import Markup
 from opinionsim.analysis import Table
 from opinionsim.errors import SpecError
 from opinionsim.messages import spelled_out
-from opinionsim.plots import save
 from opinionsim.report._figures import Drawn
 from opinionsim.report._study import Study, study
 from opinionsim.report._templates import WORDS, templates
@@ -130,7 +129,7 @@ def _seen(value: Any) -> Any:
 def _address(drawn: Drawn) -> str:
     """A figure as an address that holds it, as the smaller of two kinds of file."""
     with TemporaryDirectory() as folder:
-        found = {kind: save(drawn.draw(), Path(folder, f"figure.{kind}")).read_bytes() for kind in _FORMATS}
+        found = {kind: drawn.save(Path(folder, f"figure.{kind}")) for kind in _FORMATS}
     kind = min(found, key=lambda each: len(found[each]))
     return f"data:{_FORMATS[kind]};base64,{b64encode(found[kind]).decode()}"
 
