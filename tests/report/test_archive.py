@@ -197,6 +197,7 @@ def test_for_blind_review_nothing_tells_who_made_it(tmp_path: Path, monkeypatch:
     assert verify(tmp_path / "blind").problems == ()
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_an_archive_replaces_an_earlier_one_and_nothing_else(
     small: Results, small_archive: Path, tmp_path: Path
 ) -> None:
