@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import pytest
 import typer
 import yaml
-from PIL import Image
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
@@ -220,21 +219,6 @@ def test_sensitive_topics_stay_out(page: Path, checkout: Path) -> None:
     for topic in sensitive:
         named = [topic.name, *(claim.lower() for claim in topic.claims.values())]
         assert [words for words in named if words in text] == []
-
-
-def _description(figure: Path) -> str:
-    with Image.open(figure) as image:
-        return str(image.info["Description"])
-
-
-def test_the_first_figure_is_what_demo_draws(tmp_path: Path) -> None:
-    """Down to bias and diversity of each panel, which the file states beside its caution."""
-    shown = _TOP / "docs" / "images" / "demo.png"
-    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "demo")])
-    assert done.exit_code == 0, done.output
-    stated, drawn = _description(shown), _description(tmp_path / "demo" / "panels.png")
-    assert stated == drawn, "make the figure again as the README says"
-    assert stated.startswith("SCRIPTED STAND-IN")
 
 
 def test_figures_are_small() -> None:

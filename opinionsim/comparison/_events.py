@@ -73,6 +73,11 @@ def studies(results: Results, wording: str | None = None, cells: Collection[str]
     return found
 
 
+def _numbers(column: pd.Series[int]) -> np.ndarray:
+    """A column as an array of its own: kernels are compiled anew for one that may only be read, as those of frames."""
+    return column.to_numpy(np.int64, copy=True)
+
+
 def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFrame) -> Study | None:
     """The updates of one condition; None where nobody that was measured has read a measured message."""
     evidence = sorted(set(runs["evidence"]))
@@ -93,7 +98,7 @@ def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFr
     # Probes leave no memory, and what an agent wrote itself is no message of another.
     pairs = pairs[(pairs["agent"] != pairs["by"]) & ~pairs["condition"].isin(_UNHEARD)]
     pairs = pairs.sort_values("reading", kind="stable")
-    reading, reads = pairs["reading"].to_numpy(np.int64), pairs["at"].to_numpy(np.int64)
+    reading, reads = _numbers(pairs["reading"]), _numbers(pairs["at"])
     counts = np.bincount(reading, minlength=len(own))
     value = own["value"].to_numpy(float)
     if not (~np.isnan(value[reads]) & ~np.isnan(value[reading])).any():
@@ -105,11 +110,11 @@ def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFr
         exact=bool((stance["classifier"] == _EXACT).all()),
         run_ids=tuple(runs["run_id"]),
         blocks=tuple(runs["block"]),
-        n_agents=runs["n_agents"].to_numpy(np.int64),
+        n_agents=_numbers(runs["n_agents"]),
         first=np.concatenate([[0], np.cumsum(np.bincount(own["run"], minlength=len(runs)))]),
-        turn=own["turn"].to_numpy(np.int64),
-        step=own["step"].to_numpy(np.int64),
-        agent=own["agent"].to_numpy(np.int64),
+        turn=_numbers(own["turn"]),
+        step=_numbers(own["step"]),
+        agent=_numbers(own["agent"]),
         first_read=np.concatenate([[0], np.cumsum(counts)]),
         reads=reads,
         value=value,

@@ -111,7 +111,8 @@ class Grid:
         mass = np.concatenate(rows)
         there = mass > _NONE
         first = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-        return Steps(first, np.nonzero(there)[1], mass[there])
+        # A kernel is compiled anew for every other layout of memory.
+        return Steps(first, np.nonzero(there)[1].copy(), mass[there])
 
     def moved(self, pull: float, towards: float, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """Where a pull and a shift lead from each node: the node below, and the share of the one above, each (G,)."""

@@ -176,10 +176,8 @@ def _write_table(table: Table, folder: Path, number: int) -> dict[str, str]:
 
 
 def _write_figures(told: Study, folder: Path) -> None:
-    from opinionsim.plots import save
-
     for each in told.figures:
-        save(each.draw(), folder / f"{each.name}.pdf")
+        each.save(folder / f"{each.name}.pdf")
 
 
 def _write_texts(results: Results, place: Path) -> None:

@@ -18,7 +18,6 @@ from markupsafe import Markup
 from opinionsim.analysis import Table
 from opinionsim.errors import SpecError
 from opinionsim.messages import spelled_out
-from opinionsim.plots import save
 from opinionsim.report._figures import Drawn
 from opinionsim.report._study import Study, study
 from opinionsim.report._templates import WORDS, templates
@@ -29,8 +28,8 @@ MOST_BYTES = 5_000_000
 _LEFT_OUT = ("sample transcripts", "largest changes of opinion", "figures")
 #: How a page begins.
 _DOCTYPE = b"<!doctype html>"
-#: Formats of figures, the smaller of which is taken, and their media types.
-_FORMATS = {"svg": "image/svg+xml", "png": "image/png"}
+#: Bytes of a drawing in lines beyond which one in points is tried, which may be smaller.
+_MOST_LINES = 100_000
 
 
 def write_page(results: Results | Study, path: str | Path, most: int = MOST_BYTES) -> list[str]:
@@ -128,11 +127,12 @@ def _seen(value: Any) -> Any:
 
 
 def _address(drawn: Drawn) -> str:
-    """A figure as an address that holds it, as the smaller of two kinds of file."""
+    """A figure as an address that holds it: as SVG, or as PNG where that is smaller and the SVG is large."""
     with TemporaryDirectory() as folder:
-        found = {kind: save(drawn.draw(), Path(folder, f"figure.{kind}")).read_bytes() for kind in _FORMATS}
-    kind = min(found, key=lambda each: len(found[each]))
-    return f"data:{_FORMATS[kind]};base64,{b64encode(found[kind]).decode()}"
+        kind, found = "svg+xml", drawn.save(Path(folder, "figure.svg"))
+        if len(found) > _MOST_LINES and len(points := drawn.save(Path(folder, "figure.png"))) < len(found):
+            kind, found = "png", points
+    return f"data:image/{kind};base64,{b64encode(found).decode()}"
 
 
 def _width(drawn: Any) -> int:

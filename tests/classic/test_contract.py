@@ -47,14 +47,23 @@ def test_every_model_is_checked() -> None:
     assert set(CASES) == set(MODELS)
 
 
+_DENSE = "test_the_kernel_of_dense_networks_is_the_python_it_is_written_in"
+
+
 def _suite(name: str, case: Mapping[str, Any]) -> type[testing.ClassicModelContract]:
     """The contract of one model."""
 
     def model(self: testing.ClassicModelContract) -> ClassicModel:
         return MODELS[name]
 
+    # It compiles a second kernel, which draws partners in another way and is the same apart from that.
+    @pytest.mark.long
+    def dense(self: testing.ClassicModelContract) -> None:
+        getattr(testing.ClassicModelContract, _DENSE)(self)
+
     title = "Test" + name.title().replace("-", "")
-    return type(title, (testing.ClassicModelContract,), {"model": property(model), "settings": dict(case)})
+    made = {"model": property(model), "settings": dict(case), _DENSE: dense}
+    return type(title, (testing.ClassicModelContract,), made)
 
 
 for _name, _case in CASES.items():
@@ -65,14 +74,13 @@ del _made
 
 _DIGESTS = """
 import hashlib, json, sys
-from opinionsim.classic import MODELS, simulate
+from opinionsim.classic import simulate
 cases = json.loads(sys.argv[1])
 print(json.dumps({
     name: hashlib.sha256(
-        simulate(name, network, n=8, steps=4, seed=11, replicates=3, threads=2, **case).opinions.tobytes()
+        simulate(name, "ring", n=8, steps=4, seed=11, replicates=3, threads=2, **case).opinions.tobytes()
     ).hexdigest()
     for name, case in cases.items()
-    for network in [8 if MODELS[name].ties is None else "ring"]
 }))
 """
 
@@ -80,10 +88,9 @@ print(json.dumps({
 def test_another_process_gives_the_same_bytes() -> None:
     here = {
         name: hashlib.sha256(
-            simulate(name, network, n=8, steps=4, seed=11, replicates=3, threads=1, **case).opinions.tobytes()
+            simulate(name, "ring", n=8, steps=4, seed=11, replicates=3, threads=1, **case).opinions.tobytes()
         ).hexdigest()
         for name, case in CASES.items()
-        for network in [8 if MODELS[name].ties is None else "ring"]
     }
     done = subprocess.run(
         [sys.executable, "-c", _DIGESTS, json.dumps(CASES)], capture_output=True, text=True, check=False, timeout=600

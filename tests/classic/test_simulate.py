@@ -101,7 +101,7 @@ def listeners_of(order: str, sweeps: int) -> np.ndarray:
     record = []
     opinions = np.arange(20.0)
     for seed in range(sweeps):
-        end = simulate("voter", RING, opinions, steps=1, seed=seed, range=(0, 19), order=order).final[0]
+        end = simulate("voter", RING, opinions, steps=1, seed=seed, range=(0, 19), order=order, machine=False).final[0]
         record.append(end != opinions)
     return np.array(record)
 
@@ -117,9 +117,10 @@ def test_a_permutation_and_a_sequence_reach_everybody() -> None:
 
 
 def test_synchronous_agents_see_the_step_before() -> None:
-    end = simulate("deffuant", 2, [0.0, 1.0], steps=1, epsilon=1.0, mu=0.25, order="synchronous").final[0]
+    options = {"steps": 1, "epsilon": 1.0, "mu": 0.25, "machine": False}
+    end = simulate("deffuant", 2, [0.0, 1.0], order="synchronous", **options).final[0]
     np.testing.assert_array_equal(end, [0.25, 0.75])
-    after = simulate("deffuant", 2, [0.0, 1.0], steps=1, epsilon=1.0, mu=0.25, order="sequential", sides="one").final[0]
+    after = simulate("deffuant", 2, [0.0, 1.0], order="sequential", sides="one", **options).final[0]
     np.testing.assert_array_equal(after, [0.25, 0.8125])
 
 
@@ -395,7 +396,7 @@ def test_opinions_that_grow_beyond_all_numbers_are_an_error() -> None:
 
 def test_who_hears_nobody_is_not_moved_by_those_who_hear_it() -> None:
     edge = Network.from_edges([(0, 1)], 2, directed=True)
-    found = simulate("deffuant", edge, [0.0, 1.0], 1, epsilon=1.0, isolates="keep")
+    found = simulate("deffuant", edge, [0.0, 1.0], 1, epsilon=1.0, isolates="keep", machine=False)
     assert found.final[0].tolist() == [0.0, 0.25]  # two pairs are drawn in a sweep of two agents
     assert found.scheme["sides"] == "one"
     with pytest.raises(SpecError, match="this network is directed"):
@@ -405,7 +406,7 @@ def test_who_hears_nobody_is_not_moved_by_those_who_hear_it() -> None:
 def test_nobody_meets_itself_where_the_model_does_not_say_so() -> None:
     with pytest.raises(SpecError, match="in step 2 agent 1 meets itself"):
         simulate("coda", 3, pairs=[(0, 1), (1, 1)])
-    assert simulate("lorenz", 3, pairs=[(1, 1)]).opinions.shape == (1, 2, 3)
+    assert simulate("lorenz", 3, pairs=[(1, 1)], machine=False).opinions.shape == (1, 2, 3)
 
 
 def test_the_last_opinions_are_recorded_whatever_the_interval() -> None:
@@ -457,7 +458,8 @@ def test_what_contradicts_or_cannot_be_is_refused(options: dict[str, object], me
 
 
 def test_pairs_need_no_network_that_joins_them() -> None:
-    assert simulate("deffuant", nx.empty_graph(3), [0.0, 0.5, 1.0], pairs=[(0, 1)]).opinions.shape == (1, 2, 3)
+    found = simulate("deffuant", nx.empty_graph(3), [0.0, 0.5, 1.0], pairs=[(0, 1)], machine=False)
+    assert found.opinions.shape == (1, 2, 3)
     assert simulate("lorenz", nx.cycle_graph(4), steps=1).scheme["meets_itself"] is False
 
 
@@ -480,8 +482,8 @@ def test_a_sweep_measures_against_the_start_and_refuses_first_what_it_cannot_mea
 def test_booleans_are_the_ends_of_the_range_in_discrete_models(model: str) -> None:
     start = np.arange(30) % 3 == 0
     for initial in (start, start.tolist()):
-        found = simulate(model, n=30, initial=initial, steps=4, seed=3, range=(-1, 2))
-        same = simulate(model, n=30, initial=np.where(start, 2.0, -1.0), steps=4, seed=3, range=(-1, 2))
+        found = simulate(model, "ring", initial, steps=4, seed=3, range=(-1, 2))
+        same = simulate(model, "ring", np.where(start, 2.0, -1.0), steps=4, seed=3, range=(-1, 2))
         np.testing.assert_array_equal(found.opinions, same.opinions)
     with pytest.raises(SpecError, match="initial must be numbers"):
         simulate("hegselmann-krause", n=30, initial=start, steps=4)

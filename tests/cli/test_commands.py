@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import typer
+from PIL import Image
 
 import opinionsim as osim
 from opinionsim.cli import app
@@ -443,7 +444,12 @@ def test_doctor_reports_a_problem(invoke: Invoke, tmp_path: Path) -> None:
     assert "results cannot be written" in result.stdout
 
 
-def test_demo_writes_what_it_lists_and_can_be_repeated(invoke: Invoke, tmp_path: Path) -> None:
+def _description(figure: Path) -> str:
+    with Image.open(figure) as image:
+        return str(image.info["Description"])
+
+
+def test_demo_writes_what_it_lists_and_can_be_repeated(invoke: Invoke, tmp_path: Path, checkout: Path) -> None:
     first, second = invoke("demo", "--out", "shown"), invoke("demo", "--out", "shown")
     assert (first.exit_code, second.exit_code) == (0, 0), first.stderr + second.stderr
     assert first.stdout == second.stdout
@@ -456,6 +462,10 @@ def test_demo_writes_what_it_lists_and_can_be_repeated(invoke: Invoke, tmp_path:
     assert set(runs["sweep.model"]) == {"influence", "attractor"}
     assert "opinionsim show shown/demo.sqlite --run 0" in first.stdout
     assert not osim.load("shown/demo.sqlite").manifest["contents"]["topics"]["package"]["global-warming"]["sensitive"]
+    # Down to bias and diversity of each panel, which the file states beside its caution.
+    documented = _description(checkout / "docs" / "images" / "demo.png")
+    assert documented == _description(Path("shown/panels.png")), "make the figure again as the README says"
+    assert documented.startswith("SCRIPTED STAND-IN")
 
 
 def test_an_agent_is_shown_by_the_beginning_of_its_name(invoke: Invoke, store: Path) -> None:

@@ -42,7 +42,11 @@ def _all(problem: Problem, names: list[str], seed: int = 0) -> list[Fit]:
 
 @pytest.mark.parametrize(
     ("truth", "error", "exact"),
-    [(None, 0.1, False), ("deffuant", 0.3, False), ("voter", 0.0, False), (None, 0.0, True)],
+    [
+        ("deffuant", 0.3, False),
+        (None, 0.0, True),
+        *(pytest.param(*each, False, marks=pytest.mark.long) for each in ((None, 0.1), ("voter", 0.0))),
+    ],
 )
 def test_a_larger_model_never_fits_worse(truth: str | None, error: float, exact: bool) -> None:
     study = meetings(3, 4, 20, 1)
@@ -57,7 +61,7 @@ def test_a_larger_model_never_fits_worse(truth: str | None, error: float, exact:
             assert each.objective >= smaller.objective - 0.05, (each.candidate.name, smaller.candidate.name)
 
 
-@pytest.mark.parametrize("truth", TRUTHS)
+@pytest.mark.parametrize("truth", ["voter", "deffuant", pytest.param("degroot", marks=pytest.mark.long)])
 def test_parameters_are_found_again(truth: str) -> None:
     problem = Problem(rated(meetings(12, 10, 50, 3), truth, TRUTHS[truth], 0.1, 3))
     attractor = fit(problem, BASELINES[2])

@@ -92,6 +92,13 @@ def test_checksums_are_those_of_sha256sum(small_archive: Path) -> None:
         subprocess.run(["sha256sum", "--check", "--strict", name], cwd=small_archive, check=True)  # noqa: S607
 
 
+@pytest.fixture
+def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have archives written as of a study that no figure fits, which takes a third of the time."""
+    monkeypatch.setattr("opinionsim.report._study.figures_of", lambda results: iter(()))
+
+
+@pytest.mark.usefixtures("without_figures")
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_the_script_makes_the_main_table_again_without_this_package(kind: Any, tmp_path: Path, small: Results) -> None:
     if kind == "parquet":
@@ -116,6 +123,7 @@ RULES = [
 ]
 
 
+@pytest.mark.usefixtures("without_figures")
 @pytest.mark.parametrize("change", RULES)
 def test_script_and_verification_agree_with_tables_of_all_kinds(change: dict[str, Any], tmp_path: Path) -> None:
     write_archive(carried_out({**STUDY, **change}, tmp_path), tmp_path / "archive")
@@ -126,6 +134,7 @@ def test_script_and_verification_agree_with_tables_of_all_kinds(change: dict[str
     assert found.rebuilt
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_numbers_that_are_missing_are_read_back_from_parquet(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     topics = [{"name": name, "claims": {"for": f"{name} is tall"}, "masked": False} for name in ("oak", "elm")]
@@ -156,6 +165,7 @@ def test_other_kinds_of_experiments(made: Callable[[Path], Results], tmp_path: P
     assert rebuild(tmp_path / "archive").returncode == 0
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_sources_of_classic_models_are_cited(tmp_path: Path) -> None:
     write_archive(_sweep(tmp_path), tmp_path / "archive")
     assert "doi = {10.1142/S0219525900000078}" in (tmp_path / "archive" / "references.bib").read_text()
@@ -187,6 +197,7 @@ def test_for_blind_review_nothing_tells_who_made_it(tmp_path: Path, monkeypatch:
     assert verify(tmp_path / "blind").problems == ()
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_an_archive_replaces_an_earlier_one_and_nothing_else(
     small: Results, small_archive: Path, tmp_path: Path
 ) -> None:

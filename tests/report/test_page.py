@@ -29,17 +29,24 @@ def _report(store: object, *options: object) -> Result:
     return CliRunner().invoke(app, ["report", *map(str, (store, *options))])
 
 
+@pytest.fixture(scope="module")
+def written(modelled: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a study of a model, which no test changes."""
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    assert write_page(modelled, path) == []
+    return path
+
+
 @pytest.fixture
-def opened(browser: Any, modelled: Results, page_of: Path, request: pytest.FixtureRequest) -> Any:
-    """The page of a study of a model, open; no request may leave the file, and no script may run."""
-    assert write_page(modelled, page_of) == []
+def opened(browser: Any, written: Path, request: pytest.FixtureRequest) -> Any:
+    """That page, open; no request may leave the file, and no script may run."""
     context = browser.new_context(color_scheme=getattr(request, "param", "light"))
     page = context.new_page()
     strange: list[str] = []
     page.on("request", lambda each: strange.append(each.url) if not each.url.startswith(("file:", "data:")) else None)
     page.on("console", lambda each: strange.append(each.text))
     page.on("dialog", lambda each: strange.append(each.message))
-    page.goto(page_of.as_uri())
+    page.goto(written.as_uri())
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     yield page
     assert not strange
@@ -89,9 +96,8 @@ def test_a_scripted_stamp_stands_in_the_title(scripted: Results, page_of: Path) 
     assert "they are of a scripted stand-in, which finds nothing" in text
 
 
-def test_a_page_that_is_too_large_says_what_it_lacks(modelled: Results, page_of: Path) -> None:
-    write_page(modelled, page_of)
-    whole = page_of.stat().st_size
+def test_a_page_that_is_too_large_says_what_it_lacks(modelled: Results, written: Path, page_of: Path) -> None:
+    whole = written.stat().st_size
     (said,) = write_page(modelled, page_of, most=whole - 1)
     assert said == "To keep this file small, there are no sample transcripts."
     assert page_of.stat().st_size < whole

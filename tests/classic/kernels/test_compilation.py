@@ -72,6 +72,15 @@ def test_variants_give_what_their_python_gives(name: str) -> None:
         np.testing.assert_array_equal(runs[0].opinions, runs[1].opinions, err_msg=str(variant))
 
 
+@pytest.mark.parametrize("name", sorted(name for name, model in MODELS.items() if model.update is not None))
+def test_given_pairs_give_what_their_python_gives(name: str) -> None:
+    model = MODELS[name]
+    settings = {key: value for key, value in CASES[name].items() if key not in model.schemes}
+    pairs = np.random.default_rng(3).permuted(np.tile(np.arange(7), (20, 1)), axis=1)[:, :2]
+    runs = [simulate(model, 7, seed=7, pairs=pairs, machine=machine, **settings) for machine in (False, True)]
+    np.testing.assert_array_equal(runs[0].opinions, runs[1].opinions)
+
+
 def test_a_process_that_reads_bytecode_finds_what_one_that_read_sources_kept(tmp_path: Path) -> None:
     code = "from opinionsim.classic import simulate; simulate('voter', n=8, steps=1, seed=1)"
     told = [

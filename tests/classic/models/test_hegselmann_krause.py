@@ -125,13 +125,14 @@ def test_vectors_by_euclidean_distance(network) -> None:
 
 def test_one_after_another() -> None:
     opinions = np.array([0.0, 0.3, 0.6, 0.9])
-    found = _step(opinions, order="sequential", epsilon=0.35)
+    found = _step(opinions, order="sequential", epsilon=0.35, machine=False)
     # 0 -> 0.15; 1 hears 0.15 and 0.6: (0.15 + 0.3 + 0.6) / 3 = 0.35; 2: (0.35 + 0.6 + 0.9) / 3; 3: with 2.
     third = 1.85 / 3
     np.testing.assert_allclose(found, [0.15, 0.35, third, (third + 0.9) / 2], rtol=0, atol=1e-15)
-    random = simulate(MODEL, 4, opinions, 1, replicates=400, order="random", epsilon=0.35).opinions[:, 1]
+    options = {"epsilon": 0.35, "machine": False}
+    random = simulate(MODEL, 4, opinions, 1, replicates=400, order="random", **options).opinions[:, 1]
     assert abs((random[:, 0] == 0).mean() - 0.75**4) < 4.5 * np.sqrt(0.25 / 400)
-    each = simulate(MODEL, 4, opinions, 1, replicates=50, order="permutation", epsilon=0.35).opinions[:, 1]
+    each = simulate(MODEL, 4, opinions, 1, replicates=50, order="permutation", **options).opinions[:, 1]
     assert (each[:, [0, 3]] != opinions[[0, 3]]).all(), "each has its turn"
 
 

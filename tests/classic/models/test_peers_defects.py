@@ -72,7 +72,7 @@ def test_nobody_elses_random_numbers_change() -> None:
     expected = np.random.random(3)  # noqa: NPY002
     np.random.seed(4)  # noqa: NPY002, TID251
     for name in _GROUPS:
-        simulate(name, 12, steps=2, seed=1)
+        simulate(name, "ring", n=12, steps=2, seed=1)
     np.testing.assert_array_equal(np.random.random(3), expected)  # noqa: NPY002
 
 
@@ -101,8 +101,8 @@ def test_majorities_are_local() -> None:
     """NDlib 6.0.1: groups of the majority rule are drawn from everybody, whatever the graph."""
     islands = nx.disjoint_union(nx.complete_graph(10), nx.complete_graph(10))
     start = np.repeat([0.0, 1.0], 10)
-    assert (simulate("majority", islands, start, 40, r=5).opinions == start).all()
-    mixed = simulate("majority", 20, start, 40, r=5).final[0]
+    assert (simulate("majority", islands, start, 40, r=5, machine=False).opinions == start).all()
+    mixed = simulate("majority", 20, start, 40, r=5, machine=False).final[0]
     assert (mixed == mixed[0]).all()
 
 
@@ -112,7 +112,9 @@ def test_panels_that_disagree_can_turn_an_agent() -> None:
     path = [(0, 1), (1, 2)]
     # Agent 1 asks 0 and 2, who disagree.
     for epsilon, flips in ((0.0, False), (1.0, True)):
-        found = simulate("q-voter", path, start, 1, q=2, repetition=False, epsilon=epsilon, order="synchronous")
+        found = simulate(
+            "q-voter", path, start, 1, q=2, repetition=False, epsilon=epsilon, order="synchronous", machine=False
+        )
         assert (found.opinions[0, 1, 1] == 1.0) == flips
 
 
