@@ -12,7 +12,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format site verify constraints clean
+.PHONY: help demo test whole check format site verify constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,8 +22,11 @@ demo: .venv/.ready ## first figures and a report: no key, no network
 
 # Bytecode is kept whatever the environment says: each worker, and each process that tests start, loads the same files.
 # Workers begin with a half of the tests each, so that few rooms need what they load or start in both.
-test: .venv/.ready-test ## run the tests but for those of `verify`, properties on few examples
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal --hypothesis-profile brief -m "not long" tests
+test: .venv/.ready-test ## run the tests but for those of `whole` and `verify`, properties on few examples
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal --hypothesis-profile brief -m "not long and not whole" tests
+
+whole: .venv/.ready-test ## tests of every page, study and kernel, where `test` takes some
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal --hypothesis-profile brief -m "whole and not long" tests
 
 check: .venv/.ready-dev ## lint and type-check
 	$(BIN)/ruff check
@@ -40,7 +43,7 @@ site: .venv/.ready-docs ## build the documentation for a browser into build/site
 	@echo build/site/index.html
 
 verify: .venv/.ready-test .venv/.ready-verification ## long tests, all examples, closed forms, statistics, durability; figures in results/verification
-	OPINIONSIM_FLIPS=100 $(BIN)/pytest -n auto --dist loadfile --hypothesis-profile local -m "long or hypothesis" tests
+	OPINIONSIM_FLIPS=100 $(BIN)/pytest -n auto --dist loadfile --hypothesis-profile local -m "long or whole or hypothesis" tests
 	OPINIONSIM_FIGURES=results/verification $(BIN)/pytest verification
 
 constraints: ## resolve constraints/py311.txt anew (needs uv)

@@ -54,7 +54,7 @@ def test_a_new_study_can_be_looked_at_before_it_runs(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [kind if kind in OFTEN else pytest.param(kind, marks=pytest.mark.long) for kind in KINDS]
+    "kind", [kind if kind in OFTEN else pytest.param(kind, marks=pytest.mark.whole) for kind in KINDS]
 )
 def test_every_command_of_a_new_study_works_as_it_stands(kind: str) -> None:
     folder, steps = _made(kind)

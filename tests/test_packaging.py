@@ -142,7 +142,7 @@ def test_wheel_runs_demo_from_an_empty_folder(wheel_python: Path, tmp_path: Path
     assert (tmp_path / "results" / "demo" / "panels.png").stat().st_size > 10_000
 
 
-@pytest.mark.long
+@pytest.mark.whole
 @pytest.mark.parametrize("kind", ["structure", "people"])
 def test_wheel_makes_studies_that_run(wheel_python: Path, kind: str, tmp_path: Path) -> None:
     """From an empty folder, by the commands that the study's README names; tests/test_first_study.py has all kinds."""

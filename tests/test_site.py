@@ -21,7 +21,7 @@ _TOP = Path(__file__).resolve().parents[1]
 _FEW = ("notebooks/consensus.py", "notebooks/first_study.py")
 _ALL = ("docs/gallery.md", *(f"notebooks/{path.name}" for path in sorted(_TOP.glob("notebooks/*.py"))))
 _OPTIONS = {"few": ["-D", f"run_pages={','.join(page.partition('.')[0] for page in _FEW)}"], "all": []}
-_WITH_ALL = pytest.param("all", marks=pytest.mark.long)
+_WITH_ALL = pytest.param("all", marks=pytest.mark.whole)
 #: Attributes by which a page has the browser fetch something, and the elements in which they only name a place to go.
 _FETCHED = {"src", "href", "srcset", "data", "poster", "action"}
 _GOES = {"a", *(f"link rel={kind}" for kind in ("next", "prev", "index", "search", "author", "copyright"))}
@@ -114,7 +114,7 @@ def test_the_tutorial_shows_what_its_commands_print(site: Path) -> None:
 
 @pytest.mark.parametrize(
     ("site", "page"),
-    [*(("few", page) for page in _FEW), *(pytest.param("all", page, marks=pytest.mark.long) for page in _ALL)],
+    [*(("few", page) for page in _FEW), *(pytest.param("all", page, marks=pytest.mark.whole) for page in _ALL)],
     indirect=["site"],
 )
 def test_figures_stand_below_their_code(page: str, site: Path) -> None:

@@ -57,7 +57,7 @@ def _suite(name: str, case: Mapping[str, Any]) -> type[testing.ClassicModelContr
         return MODELS[name]
 
     # It compiles a second kernel, which draws partners in another way and is the same apart from that.
-    @pytest.mark.long
+    @pytest.mark.whole
     def dense(self: testing.ClassicModelContract) -> None:
         getattr(testing.ClassicModelContract, _DENSE)(self)
 

@@ -45,7 +45,7 @@ def _all(problem: Problem, names: list[str], seed: int = 0) -> list[Fit]:
     [
         ("deffuant", 0.3, False),
         (None, 0.0, True),
-        *(pytest.param(*each, False, marks=pytest.mark.long) for each in ((None, 0.1), ("voter", 0.0))),
+        *(pytest.param(*each, False, marks=pytest.mark.whole) for each in ((None, 0.1), ("voter", 0.0))),
     ],
 )
 def test_a_larger_model_never_fits_worse(truth: str | None, error: float, exact: bool) -> None:
@@ -61,7 +61,7 @@ def test_a_larger_model_never_fits_worse(truth: str | None, error: float, exact:
             assert each.objective >= smaller.objective - 0.05, (each.candidate.name, smaller.candidate.name)
 
 
-@pytest.mark.parametrize("truth", ["voter", "deffuant", pytest.param("degroot", marks=pytest.mark.long)])
+@pytest.mark.parametrize("truth", ["voter", "deffuant", pytest.param("degroot", marks=pytest.mark.whole)])
 def test_parameters_are_found_again(truth: str) -> None:
     problem = Problem(rated(meetings(12, 10, 50, 3), truth, TRUTHS[truth], 0.1, 3))
     attractor = fit(problem, BASELINES[2])
