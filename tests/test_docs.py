@@ -75,8 +75,8 @@ def _run_shell(block: Block) -> None:
 MODEL_PAGES = {f"docs/classic/{name}.md" for name in MODELS}
 
 
-#: Pages whose blocks take seconds.
-LONG_PAGES = {f"docs/{name}.md" for name in ("audit", "controls")}
+#: Pages whose blocks take seconds; what those of reports and archives do, commands of a new study do too.
+LONG_PAGES = {f"docs/{name}.md" for name in ("archive", "audit", "controls", "report")}
 
 #: Pages that the build of the site runs, whose output it shows; see tests/test_site.py.
 SITE_PAGES = {"docs/tutorial.md", "docs/gallery.md"}

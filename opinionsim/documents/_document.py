@@ -89,7 +89,7 @@ class Document:
 
 def is_one_line(text: str) -> bool:
     """Whether a text has neither line breaks nor other control characters."""
-    return not any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in text)
+    return text.isprintable() or not any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in text)
 
 
 def spell_path(keys: Sequence[str | int]) -> str:

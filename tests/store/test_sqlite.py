@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from sqlalchemy import MetaData, event
+from sqlalchemy import event
 
 from opinionsim.errors import StoreError
 from opinionsim.llm import EntryKey
@@ -263,10 +263,10 @@ def test_a_store_that_cannot_be_created_leaves_nothing_behind(tmp_path: Path, mo
     with pytest.raises(StoreError, match=r"cannot write the store .*: .*file is not a folder"):
         open_store(str(tmp_path / "file" / "a.sqlite"))
 
-    def fail(tables: object, connection: object) -> None:
+    def fail(connection: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(MetaData, "create_all", fail)
+    monkeypatch.setattr("opinionsim.store._files.create", fail)
     with pytest.raises(StoreError, match="no space left"):
         open_store(str(tmp_path / "new" / "folder" / "a.sqlite"))
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
