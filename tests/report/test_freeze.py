@@ -215,3 +215,14 @@ def test_runs_made_beside_the_freeze_are_deviations(monkeypatch: pytest.MonkeyPa
     later = entry.model_copy(update={"at": "2999-01-01T00:00:00+00:00"}).model_dump(mode="json")
     row = replace(results.design_row, manifest={**results.manifest, "frozen": later})
     assert "2 runs were begun before the freeze." in history(Results(url, row)).deviations
+
+
+def test_a_copy_without_the_mark_does_not_undo_the_freeze() -> None:
+    url, frozen = "copied.sqlite", _frozen(STUDY)
+    unmarked = {name: value for name, value in frozen.items() if name != "frozen"}
+    osim.run(load_experiment(frozen), url)
+    same = history(osim.run(load_experiment(unmarked), url))
+    assert same.frozen is not None
+    assert (same.frozen["hash"], same.deviations) == (frozen["frozen"]["hash"], ())
+    more = history(osim.run(load_experiment(unmarked, {"replicates": 2}), url))
+    assert "replicates: 2 in the place of 1, which was frozen." in more.deviations
