@@ -186,6 +186,8 @@ def _specification(
         "rated": sorted({step for variable, _, step in rated if variable == STANCE}),
         "ratings": {name: sorted({kind for variable, kind, _ in rated if variable == name}) for name in variables},
         "collected": mapping.collected,
+        "source": mapping.source,
+        "licence": mapping.licence,
         "pass_on": mapping.pass_on,
     }
     sizes = {size for _, size, _ in cells}

@@ -129,6 +129,8 @@ def test_the_form_is_filled_and_says_what_only_its_author_can() -> None:
     assert frozen["frozen"]["hash"] in form
     assert str(frozen["spec"]["seed"]) in form
     assert form.count("**AUTHOR:**") >= 5
+    assert "| Conditions | cognition.confirmation_bias: none, strong |" in form
+    assert '{"' not in form
     bare = preregistration(_frozen(STUDY), "sqlite:///none.sqlite")
     assert "no contrast is declared" in bare
     assert "none.sqlite holds no run" in bare
