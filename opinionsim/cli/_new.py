@@ -20,7 +20,7 @@ _NAME, _ORIGIN = "my-study", "ORIGIN"
 _PACKAGED = "packaged"
 #: Names of files that Windows keeps for devices.
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
-_NEXT = 3
+_NEXT = 4
 
 
 def new(name: str, origin: Annotated[str, typer.Option("--from")] = "dyads") -> None:
