@@ -164,8 +164,7 @@ def transition_matrix(data: TransitionData) -> Figure:
         As for :func:`transition_data`.
     """
     cells = dict(list(data.frame.groupby("cell", sort=False)))
-    widest = max(len(names) for names in data.names.values())
-    side = max(2.3, 0.38 * widest)
+    side = max(2.3, 0.38 * max(map(len, data.names.values())))
     # Long names of opinions stand upright, and the name of the axis below them.
     upright = 0.06 * max(0, max(len(name) for names in data.names.values() for name in names) - 4)
     lines, size = [data.evidence, *data.notes], (side + 1.3, side + 1.1 + upright)

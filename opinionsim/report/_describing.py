@@ -61,11 +61,7 @@ def _stated(value: Any, key: str = "") -> Iterator[Source]:
     """What JSON values state a source of."""
     if isinstance(value, Mapping):
         if isinstance(value.get("source"), str) and value["source"]:
-            yield Source(
-                str(value.get("name") or value.get("label") or key),
-                " ".join(value["source"].split()),
-                value.get("licence", ""),
-            )
+            yield Source(str(value.get("name") or key), " ".join(value["source"].split()), value.get("licence", ""))
         for name, each in value.items():
             yield from _stated(each, str(name))
     elif isinstance(value, list | tuple):

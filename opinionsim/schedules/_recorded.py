@@ -44,10 +44,6 @@ class RecordedPeople(Interaction):
     """Variables of which there are ratings, each with the kinds of text that have one."""
     conditions: dict[str, str] = Field(default_factory=dict)
     """Values of the factors of the design, such as the wording of the statement."""
-    source: str = ""
-    """Where the table comes from."""
-    licence: str = ""
-    """Terms of use of the table."""
     pass_on: bool = False
     """Whether the terms of the table let others have its texts."""
     collected: str | None = None
