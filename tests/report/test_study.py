@@ -95,6 +95,7 @@ def test_people_stand_beside_their_twins_and_nobody_is_said_to_play_personas() -
     assert "Replicates" not in dict(told.design)
     assert told.statements
     assert not any("diversity" in each for each in told.statements)
+    assert "panels" not in {each.name for each in told.figures}
     assert "stance, as people rated it (in texts of kind self-report)" in dict(told.design)["Measured"]
     assert not any("Personas" in each for each in told.caveats)
 
