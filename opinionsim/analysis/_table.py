@@ -204,7 +204,7 @@ def cell_text(mean: float, error: float = math.nan, none: str = "undefined") -> 
 
 def headings(axes: Sequence[str]) -> list[str]:
     """Column headings of conditions: the last part of each path in words, or the whole path where that repeats."""
-    short = [axis.rsplit(".", 1)[-1].replace("_", " ") for axis in axes]
+    short = [axis.rsplit(".", 1)[-1].replace("_", " ").removeprefix("n ") for axis in axes]
     return [
         name if short.count(name) == 1 else axis.removeprefix("sweep.").replace("_", " ")
         for axis, name in zip(axes, short, strict=True)

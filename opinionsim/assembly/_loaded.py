@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -30,8 +31,11 @@ from opinionsim.llm import (
 from opinionsim.measurement import Instrument, check_abilities
 from opinionsim.prompts import PromptPack
 from opinionsim.registry import find
-from opinionsim.specification import Experiment, ExperimentSpec, ModelSpec, ResolvedInstrument, SeatSpec
+from opinionsim.specification import Cell, Experiment, ExperimentSpec, ModelSpec, ResolvedInstrument, SeatSpec
 from opinionsim.streams import canonical_json
+
+#: Fields of a run's identity that change nothing but prompts.
+_WORDS = ("cognition", "prompts", "task")
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -100,6 +104,7 @@ class LoadedParts:
         budget = execution.budget
         self.limits = Limits(budget.calls, budget.tokens, budget.money)
         self.missing: list[str] = []
+        self._unheeded = list(_unheeded(experiment.cells))
         if to_plan:
             with planning() as self.missing:
                 self._load(experiment)
@@ -229,13 +234,13 @@ class LoadedParts:
         return self._models[key]
 
     def warnings(self) -> list[str]:
-        """Notes on the models for readers of the results."""
+        """Notes on the models, and on conditions that equations do not heed, for readers of the results."""
         agents: list[tuple[str, dict[str, Any]]] = []
         if self._chat_model is None:
             agents = [(model.name, model.options) for model in self._specs.values()]
         agents += [(client.name, {}) for client in self._judges.values()]
         found = (warnings_for(name, options) for name, options in agents)
-        return list(dict.fromkeys(text for texts in found for text in texts))
+        return list(dict.fromkeys([*self._unheeded, *(text for texts in found for text in texts)]))
 
     def evidence(self, spec: ExperimentSpec, pack: PromptPack) -> str:
         """Kind of evidence of a run: the one kind of all its authors, or ``mixed``."""
@@ -296,6 +301,22 @@ class LoadedParts:
                 if isinstance(found.endpoint.client, llm.ModelClient):
                     self._judges[key] = found.endpoint.client
         return self._classifiers[key]
+
+
+def _unheeded(cells: Iterable[Cell]) -> Iterator[str]:
+    """Notes on axes in which conditions of an equation differ, and which it cannot heed: it reads no prompts."""
+    groups = defaultdict[str, list[Cell]](list)
+    for cell in cells:
+        if cell.spec.model.equation is not None:
+            heeded = {name: each for name, each in cell.fields.items() if name not in _WORDS}
+            groups[canonical_json(heeded)].append(cell)
+    for own in groups.values():
+        if len({canonical_json(cell.fields) for cell in own}) > 1:
+            axes = [axis for axis in own[0].axes if len({str(cell.axes.get(axis)) for cell in own}) > 1]
+            yield (
+                f"{', '.join(axes)}: an equation reads no prompts, so that {len(own)} conditions of "
+                f"{own[0].spec.model.label} have the same numbers; give it a grid of its own under `sweep`."
+            )
 
 
 def _evidence(seat: Seat | None) -> str:

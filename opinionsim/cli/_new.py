@@ -20,7 +20,6 @@ _NAME, _ORIGIN = "my-study", "ORIGIN"
 _PACKAGED = "packaged"
 #: Names of files that Windows keeps for devices.
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
-_NEXT = 3
 
 
 def new(name: str, origin: Annotated[str, typer.Option("--from")] = "dyads") -> None:
@@ -51,7 +50,8 @@ def new(name: str, origin: Annotated[str, typer.Option("--from")] = "dyads") -> 
         say(f"  {place / file}")
     say("\nNext:")
     commands = re.findall(r"^(opinionsim .+?)(?: +#.*)?$", files["README.md"], re.MULTILINE)
-    for command in (f"cd {name}", *commands[:_NEXT]):
+    run = next(at for at, command in enumerate(commands) if command.startswith("opinionsim run "))
+    for command in (f"cd {name}", *commands[: run + 1]):
         say(f"  {command}")
 
 

@@ -349,7 +349,7 @@ def _say_next(url: str, summary: Summary) -> None:
     if summary.complete:
         where = spelled(url)
         note("Next:")
-        for command in ("table", "plot", "show"):
+        for command in ("table", "plot", "show", "report"):
             note(f"  opinionsim {command} {where}")
 
 

@@ -194,7 +194,8 @@ def _specification(
     for (topic, size, conditions), own in cells.items():
         claims = mapping.claims.get(topic) or {"for": topic}
         slug = _slug(topic) if slugs[_slug(topic)] == 1 else f"{_slug(topic)}-{digest(topic)[:8]}"
-        definition = {"name": slug, "title": topic, "claims": claims, "masked": False}
+        about = {name: told for name in ("source", "licence") if (told := getattr(mapping, name))}
+        definition = {"name": slug, "title": topic, "claims": claims, "masked": False, **about}
         grid: dict[str, list[Any]] = {"topic": [{"label": topic, "definition": definition, "framing": "for"}]}
         grid |= {f"interaction.conditions.{factor}": [value] for factor, value in conditions}
         grid |= {"population.size": [size]} if len(sizes) > 1 else {}

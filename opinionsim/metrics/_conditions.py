@@ -143,7 +143,12 @@ def condition_axes(runs: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _that_have(runs: pd.DataFrame, column: str) -> pd.DataFrame:
-    """The runs whose agents can have a level in a column: equations have no memory and no prompts, people no model."""
+    """The runs whose agents can have a level in a column: equations have no memory and no prompts, people no model.
+
+    Agents that play nobody have no world, so that one world beside them is none that varies.
+    """
+    if column == "world" and column in runs.columns:
+        runs = runs[runs[column].notna()]
     if column not in _MINDS | {"model"} or "evidence" not in runs.columns:
         return runs
     return runs[~runs["evidence"].isin(["human"] if column == "model" else ["human", "equation"])]

@@ -69,7 +69,8 @@ def outdated(runs: Sequence[pd.Series]) -> str:
 
 def name_instrument(kind: str, classifier: str) -> str:
     """The instrument in words: kind of text and classifier."""
-    return "self-reports" if kind == "self-report" else f"{kind}s coded by {classifier}"
+    texts = f"{kind}es" if kind.endswith("ch") else f"{kind}s"
+    return texts if kind == "self-report" else f"{texts} coded by {classifier}"
 
 
 def provenance(run: pd.Series, n_replicates: int) -> str:

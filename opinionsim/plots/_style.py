@@ -312,11 +312,12 @@ def heading(lines: Iterable[str], width: float) -> str:
 
 
 def set_heading(ax: Axes, lines: Iterable[str]) -> None:
-    """Set the title of axes, broken to their width."""
+    """Set the title of axes, broken to their width; a legend beside the only axes of a figure leaves room above it."""
     figure: Any = ax.get_figure(root=True)
     if figure.get_layout_engine() is not None:
         figure.get_layout_engine().execute(figure)  # the width that ticks and legend leave
-    title = heading(lines, figure.get_figwidth() * ax.get_position().width)
+    place = ax.get_position()
+    title = heading(lines, figure.get_figwidth() * ((1 if len(figure.axes) == 1 else place.x1) - place.x0))
     ax.set_title(title, fontsize=pt(9), loc="left")
     if _WIDTH.get() is not None:
         figure.set_figheight(figure.get_figheight() + _LINE * pt(1) * title.count("\n"))

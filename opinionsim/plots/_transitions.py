@@ -164,9 +164,10 @@ def transition_matrix(data: TransitionData) -> Figure:
         As for :func:`transition_data`.
     """
     cells = dict(list(data.frame.groupby("cell", sort=False)))
-    widest = max(len(names) for names in data.names.values())
-    side = max(2.3, 0.38 * widest)
-    lines, size = [data.evidence, *data.notes], (side + 1.3, side + 1.1)
+    side = max(2.3, 0.38 * max(map(len, data.names.values())))
+    # Long names of opinions stand upright, and the name of the axis below them.
+    upright = 0.06 * max(0, max(len(name) for names in data.names.values() for name in names) - 4)
+    lines, size = [data.evidence, *data.notes], (side + 1.3, side + 1.1 + upright)
     figure, axes = new_panels([str(name) for name in cells], lines, size, data.facets, square=True)
     for ax, (name, part) in zip(axes, cells.items(), strict=True):
         mesh = draw_transitions(part, data.names[str(name)], ax)

@@ -25,8 +25,8 @@ _SOURCE = re.compile(r"(?P<authors>[^():]{2,400}?)\s*\((?P<year>\d{4})\w?\)\.\s+
 _DOI = re.compile(r"doi:\s*(10\.\d{4,9}/\S+?)\.?(?=\s|$)")
 #: Between two authors with initials, and between two family names alone.
 _INITIALS, _NAMES = re.compile(r"(?<=\.),\s+|\s+(?:and|&)\s+|;\s+"), re.compile(r",\s+|\s+(?:and|&)\s+")
-#: Parts that a specification names and the registry knows, and where their names stand.
-_PARTS = {"interaction": ("interaction", "kind"), "memory": ("cognition", "memory")}
+#: Parts that the registry knows, which are columns of the runs; and a reference to Python in what it says of them.
+_PARTS, _ROLE = ("interaction", "memory"), re.compile(r":\w+:`~?([^`]+)`")
 
 
 class Source(NamedTuple):
@@ -100,20 +100,20 @@ def odd(study: Study) -> str:
         runs=None if results.swept else results.runs.drop_duplicates("run_id"),
         recorded=is_recorded(results),
         apart=results.spec.get("independent_over"),
-        parts=list(_parts(results.spec)),
+        parts=list(_parts(results)),
         models=[MODELS[name] for name in models.drop_duplicates() if name in MODELS],
         fields=list(_fields(results.spec, json_schema())),
         sources=list(sources(results)),
     )
 
 
-def _parts(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The parts that a specification names, each with what its documentation says."""
-    for kind, (section, field) in _PARTS.items():
-        value = spec.get(section, {}).get(field)
-        name = value.get("name") if isinstance(value, Mapping) else value
-        if isinstance(name, str) and not is_path(name):
-            yield f"{kind} {name}", " ".join(filter(None, described(find(kind, name).target)[:2]))
+def _parts(results: Results) -> Iterator[tuple[str, str]]:
+    """The parts that runs were made of, each with what its documentation says; not those of the user's own."""
+    for kind in () if results.swept else _PARTS:
+        for name in results.ordered_runs[kind].dropna().unique():
+            if not is_path(name):
+                told = " ".join(filter(None, described(find(kind, name).target)[:2]))
+                yield f"{kind.capitalize()} {name}", _ROLE.sub(r"`\1`", told)
 
 
 def _fields(value: Any, schema: Mapping[str, Any], path: str = "", told: str = "") -> Iterator[tuple[str, str, str]]:

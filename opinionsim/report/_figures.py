@@ -84,7 +84,9 @@ def _candidates(results: Results) -> Iterator[tuple[str, Callable[[], Figure | A
         yield "consensus", lambda: plots.consensus(results)
     if not (results.runs["status"] == "complete").any():
         return
-    yield "panels", lambda: plots.panels(results)
+    # A panel is of one run, which says little where that is one person.
+    if (results.runs["n_agents"] > 1).any():
+        yield "panels", lambda: plots.panels(results)
     # As in tables, topics are no condition where anything else varies.
     varying = condition_axes(results.runs)
     by = [axis for axis in varying if axis != "topic"] or None

@@ -149,7 +149,9 @@ def _holds_empty(values: pd.Series) -> bool:
     return values.dtype.kind not in "biuf" and bool((values == "").any())
 
 
-def read_frames(folder: Path, empty: Mapping[str, Collection[str]]) -> dict[str, pd.DataFrame]:
+def read_frames(
+    folder: Path, empty: Mapping[str, Collection[str]], only: Collection[str] = ()
+) -> dict[str, pd.DataFrame]:
     """The frames that :func:`write_frames` wrote, as they were.
 
     Parameters
@@ -158,6 +160,8 @@ def read_frames(folder: Path, empty: Mapping[str, Collection[str]]) -> dict[str,
         Where they are.
     empty : mapping of str to collection of str
         What writing them returned.
+    only : collection of str
+        Names of the frames that are read; default all.
 
     Raises
     ------
@@ -168,7 +172,7 @@ def read_frames(folder: Path, empty: Mapping[str, Collection[str]]) -> dict[str,
 
     book = read_csv(folder / CODEBOOK, dtype=str, keep_default_na=False)
     found = {}
-    for name, columns in book.groupby("frame", sort=False):
+    for name, columns in (book[book["frame"].isin(only)] if only else book).groupby("frame", sort=False):
         path = next((path for kind in get_args(FileKind) if (path := folder / f"{name}.{kind}").is_file()), None)
         try:
             if path is None:

@@ -209,12 +209,15 @@ _UNKNOWN = "What was tried in other stores, under other names, or removed from t
 
 def _counts(held: _Held) -> tuple[str, ...]:
     """Sentences that count all that a store holds under a name."""
+    several = len(held.designs) > 1
     groups = [
-        f"{_counted(rows, f'{group} design')} ({', '.join(str(row.design) for row in rows)})"
+        f"{_counted(rows, f'{group} design')} ({', '.join(str(row.design) for row in rows)})" if several else group
         for group, rows in held.groups.items()
     ]
     told = [f"This store holds {_counted(held.designs, 'design')} under the name {held.name}: {', '.join(groups)}."]
     for group, rows in held.groups.items():
+        if not any(row.runs for row in rows):
+            continue  # a classic sweep, whose runs are points
         runs = held.begun(rows)
         wordings = {run.wording for run in runs if run.wording}
         models = {model for run in runs for model in _models(run.model)}

@@ -138,7 +138,9 @@ class Released(Results):
             people, recorded = people[~recorded], recorded[~recorded]
         self._people = set(people[["run_id", "agent"]].itertuples(index=False, name=None))
         wrote = results.turns.merge(people[["run_id", "agent"]])
-        self._texts |= {part.strip() for text in wrote["message"] for part in (text, *text.splitlines())}
+        texts = {part.strip() for text in wrote["message"] for part in (text, *text.splitlines())}
+        # What a scale calls its points are words of the study; ratings are passed on as numbers.
+        self._texts |= texts - set((results.spec.get("scale") or {}).get("labels", ()))
         if n := (~recorded).sum():
             yield (
                 f"What people wrote at {n} seats is withheld, since they have not consented that it is published "

@@ -9,8 +9,6 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Undefined, select_autoescape
 
-from opinionsim.streams import canonical_json
-
 #: Words of a design, by what they are called: columns of the runs, and fields of a specification; captions of figures;
 #: the parts of an archive, folders with a slash behind them.
 WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
@@ -33,17 +31,23 @@ def templates(undefined: type[Undefined] = StrictUndefined) -> Environment:
     )
     environment.filters["cell"] = lambda value: " ".join(str(value).split()).replace("|", r"\|")
     environment.filters["bib"] = lambda text: " ".join(text.split()).translate(_BIBTEX)
-    environment.filters["code"] = _code
+    environment.filters["fields"] = lambda value: _fields(value).replace("|", r"\|")
     environment.filters["line"] = lambda text: " ".join(text.split())
     environment.tests["known"] = lambda value: value is not None and value == value
     return environment
 
 
-def _code(value: Any) -> str:
-    """Fields as JSON, without those that say nothing."""
+def _fields(value: Any) -> str:
+    """Fields with their values, as in ``steps: 40; network (kind: ring)``, without those that say nothing."""
     if isinstance(value, Mapping):
-        value = {name: each for name, each in value.items() if each not in (None, [], {})}
-    return canonical_json(value)
+        told = {name: each for name, each in value.items() if each not in (None, "", [], {})}
+        return "; ".join(
+            f"{name} ({_fields(each)})" if isinstance(each, Mapping) else f"{name}: {_fields(each)}"
+            for name, each in told.items()
+        )
+    if isinstance(value, list | tuple):
+        return ", ".join(f"({_fields(each)})" if isinstance(each, Mapping) else _fields(each) for each in value)
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else " ".join(str(value).split())
 
 
 def filled(template: str, /, **values: Any) -> str:

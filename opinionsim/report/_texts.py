@@ -79,9 +79,11 @@ class Sample:
 def shifts(results: Results) -> tuple[Line, ...]:
     """The largest changes of opinion of complete runs, the largest first, with what was read just before.
 
-    A change is from the last opinion of the same author coded from the same kind of text.
+    A change is from the last opinion of the same author coded from the same kind of text. Equations state numbers, of
+    which there is nothing to read.
     """
     runs = _complete(results)
+    runs = runs[runs["evidence"] != "equation"]
     keys = ["run_id", "cell", "instrument_id"]
     codes = stance_rows(runs, results.opinions).merge(runs[keys], on=keys)
     kinds = set(codes["kind"])
@@ -104,7 +106,8 @@ def shifts(results: Results) -> tuple[Line, ...]:
 def samples(results: Results) -> tuple[Sample, ...]:
     """The beginnings of some complete runs: the first of the first condition, of one in the middle, and of the last."""
     runs = _complete(results).sort_values(["replicate", "redraw"], kind="stable")
-    firsts = runs.drop_duplicates("cell").sort_index()
+    # Conditions have the order of the specification; runs are numbered in another.
+    firsts = runs.drop_duplicates("cell").astype({"cell": results.ordered_runs["cell"].dtype}).sort_values("cell")
     places = sorted({round(at * (len(firsts) - 1) / (_SAMPLES - 1)) for at in range(_SAMPLES) if len(firsts)})
     found = []
     for row in map(int, firsts.index[places]):

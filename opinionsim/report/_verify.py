@@ -22,6 +22,7 @@ from opinionsim.report._frames import read_frames
 from opinionsim.report._tables import tables_of
 from opinionsim.report._templates import WORDS
 from opinionsim.specification import axes_of
+from opinionsim.spreadsheets import write_csv
 from opinionsim.store import Results
 
 #: Most bytes that a compressed archive may unfold to.
@@ -222,6 +223,10 @@ def _unswept(spec: Mapping[str, Any]) -> dict[str, Any]:
 def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What is found of each table: whether it is made again, cannot be, or is another (a problem), and a sentence."""
     results = results_of(place, about)
+    if not results.swept:
+        (metrics,) = read_frames(place / "frames", about["empty"], ["metrics"]).values()
+        if not _alike(*(str(write_csv(frame)) for frame in (metrics, results.metrics))):
+            yield "problem", "frames/metrics is not what the frames give that it is computed from"
     try:
         made = tables_of(results)
     except (SpecError, MeasurementError):
@@ -253,7 +258,11 @@ _NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
 
 def _same(file: Path, text: str) -> bool:
     """Whether a file holds a text, or one with numbers that differ by no more than the last digits of a float."""
-    archived = file.read_bytes().decode("utf-8", "replace") if file.is_file() else ""
+    return _alike(file.read_bytes().decode("utf-8", "replace") if file.is_file() else "", text)
+
+
+def _alike(archived: str, text: str) -> bool:
+    """Whether two texts are equal but for the last digits of floats."""
     if archived == text:
         return True
     if _NUMBER.sub("#", archived) != _NUMBER.sub("#", text):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -17,6 +18,10 @@ from opinionsim.store import Results
 
 #: Most levels that are listed one by one, and most conditions that a sentence is made of.
 _LISTED, _TOLD = 16, 24
+#: The label of the wording of prompts, and the texts of acts in the name of one.
+_WORDING, _TEXTS = "Wording of the prompts", re.compile(r"(\+[^+@,]+)+(?=@)")
+#: Labels of what is texts, in which there are commas.
+_TEXTUAL = ("Question of the topic", "Claim", "Task")
 #: How labels of what varies begin.
 VARIED = "Varied: "
 #: Kinds of evidence of which nothing is found, since a scripted stand-in is or may be among the authors.
@@ -29,27 +34,35 @@ def design(results: Results) -> dict[str, str]:
     frame = results.points if swept else results.ordered_runs
     states = frame["error"].eq("").map({True: "complete", False: "failed"}) if swept else frame["status"]
     counts = (states if swept else states[~frame["run_id"].duplicated()]).value_counts()
+    # What nobody carries out any more was cut off.
+    counts = counts if results.under_way else counts.rename({"running": "cut off"})
     told = {"Runs": f"{counts.sum()} ({', '.join(f'{number} {state}' for state, number in counts.items())})"}
     if len(results.designs) > 1:
         told["Design"] = f"number {results.design} of {len(results.designs)} under this name"
     axes = point_axes(frame) if swept else condition_axes(frame)
     for axis, name in zip(axes, headings(axes), strict=True):
-        told[f"{VARIED}{name}"] = listed(order_levels(frame[axis]))
+        levels = order_levels(frame[axis])
+        told[f"{VARIED}{name}"] = listed(levels if len(levels) > 1 else [*levels, "not set"])
     if swept:
         attrs = frame.attrs
         told |= {"Model": attrs["model"], "Steps": str(attrs["steps"])}
         told |= {name.capitalize(): spell_all(attrs.get(name, {})) for name in ("parameters", "scheme")}
     else:
         told |= {
-            label: listed(each for each in order_levels(frame[name]) if each)
+            label: listed((each for each in order_levels(frame[name]) if each), "; " if label in _TEXTUAL else ", ")
             for label, name in WORDS["columns"].items()
             if name not in axes
         }
         told |= {part.capitalize(): listed(contents_of(results).get(part, ())) for part in ("personas", "surveys")}
         told["Measured"] = "; ".join(_instruments(results.opinions))
+        # A pack has a name that people know; the texts that acts bring along are many.
+        told[_WORDING] = _TEXTS.sub(lambda found: f" with {found[0].count('+')} texts of acts", told[_WORDING])
+    on_record = _is_on_record(results)
+    # To people on record, their twins and the members of a cast no opinion is assigned; each person is one replicate.
+    apart = (*["replicates"] * on_record, *["population."] * (on_record or bool(spec.get("cast"))))
     for label, path in () if is_recorded(results) else WORDS["fields"].items():
-        # What is varied is told already, and of people on record and their twins no opinion is assigned.
-        if _is_swept(path, spec) or (path.startswith("population.") and _is_on_record(results)):
+        # What is varied is told already.
+        if _is_swept(path, spec) or path.startswith(apart):
             continue
         node: Any = spec
         for name in path.split("."):
@@ -83,18 +96,22 @@ def _is_on_record(results: Results) -> bool:
 
 
 def _instruments(opinions: pd.DataFrame) -> Iterator[str]:
-    """What each instrument measures, by what, on which texts and scale."""
+    """What each instrument measures, how, of which texts and on which scale."""
     columns = ["variable", "classifier", "scale"]
     for names, own in opinions[[*columns, "kind"]].drop_duplicates().groupby(columns, sort=False):
         variable, classifier, scale = map(str, names)
         points = scale.replace(",", ", ").replace("-", "\N{MINUS SIGN}")
-        yield f"{variable} by {classifier} on the points {points}, of texts of kind {listed(own['kind'])}"
+        coded = [kind for kind in own["kind"] if kind != "self-report" or classifier in WORDS["read"]]
+        stated = ["as each self-report states it"] * (len(coded) < len(own))
+        read = [f"{WORDS['read'].get(classifier, f'coded by {classifier}')} (in texts of kind {listed(coded)})"]
+        ways = " and ".join([*(read if coded else []), *stated])
+        yield f"{variable.replace('_', ' ')}, {ways}, on the points {points}"
 
 
-def listed(values: Iterable[Any]) -> str:
+def listed(values: Iterable[Any], between: str = ", ") -> str:
     """Values in words; of many, their number and the first and last."""
     found = [str(value) for value in values]
-    return ", ".join(found) if len(found) <= _LISTED else f"{len(found)} in all: {found[0]}, ..., {found[-1]}"
+    return between.join(found) if len(found) <= _LISTED else f"{len(found)} in all: {found[0]}, ..., {found[-1]}"
 
 
 # -- what tables say -----------------------------------------------------------------------------------------
@@ -133,6 +150,7 @@ def methods(results: Results, told: Mapping[str, str]) -> str:
         made=results.manifest["environment"],
         swept=results.swept,
         recorded=is_recorded(results),
+        beside=_is_on_record(results),
         asked=bool({"model", "mixed"} & set(runs["evidence"])),
         redraws=results.spec.get("redraws", 1),
         contrasted=bool((results.spec.get("analysis") or {}).get("contrasts")),

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import opinionsim
 from opinionsim.assembly import instrument_row
+from opinionsim.documents import validate
+from opinionsim.frozen import Frozen
 from opinionsim.planning import RunCounts, counts_by_run
 from opinionsim.redaction import kept
 from opinionsim.running._context import Context
@@ -95,6 +97,10 @@ class Registration:
         models = sorted({model for found in returned for model, _ in found if model})
         found, spec = kept(recorded_manifest(experiment, models=models)), experiment.spec
         identity = (self._context.experiment_id, spec.name, design_id(experiment))
+        known = next((row for row in store.designs(identity[0]) if row.design_id == identity[-1]), None)
+        if experiment.frozen is None and known is not None and (frozen := known.manifest.get("frozen")):
+            # A copy without the mark is the same design, which was frozen all the same.
+            found["frozen"] = validate(Frozen, frozen).against(found).model_dump(mode="json")
         store.save_design(DesignRow(*identity, kept(spec.model_dump(mode="json")), found, runs))
 
     def inputs(self, planned: PlannedRun) -> Inputs:

@@ -240,3 +240,13 @@ def test_parameters_are_swept_and_told_apart() -> None:
 def test_what_cannot_be_carried_out_is_said_before_anything_is(change: dict[str, Any], message: str) -> None:
     with pytest.raises(SpecError, match=message):
         load_experiment(changed(NATIVE, **change))
+
+
+def test_conditions_that_an_equation_cannot_heed_are_told_before_anything_is_run() -> None:
+    bias = {"cognition.confirmation_bias": ["none", "strong"]}
+    both = changed(MATCHED, sweep={**MATCHED["sweep"], **bias})
+    (told,) = [each for each in plan(load_experiment(both)).notes if "reads no prompts" in each]
+    assert told.startswith("cognition.confirmation_bias: ")
+    assert "2 conditions of deffuant" in told
+    apart = changed(MATCHED, sweep=[bias, {"model": MATCHED["sweep"]["model"][1:]}])
+    assert not any("reads no prompts" in each for each in plan(load_experiment(apart)).notes)

@@ -29,6 +29,11 @@ def test_it_prints_what_it_made_and_three_commands(invoke: Invoke) -> None:
     assert sum("results/town.sqlite" in text for text in texts) == 2
 
 
+def test_what_comes_next_ends_with_the_run(invoke: Invoke) -> None:
+    last = invoke("new", "street", "--from", "people").stdout.splitlines()[-1]
+    assert last == "  opinionsim run street.yaml"
+
+
 @pytest.mark.parametrize("standing", ["folder", "file", "link"])
 def test_what_stands_there_is_left_alone(invoke: Invoke, standing: str) -> None:
     if standing == "folder":

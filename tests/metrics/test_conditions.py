@@ -197,3 +197,9 @@ def test_equations_which_have_no_mind_make_no_condition_of_it() -> None:
     assert condition_axes(runs) == ("model",)
     twice = pd.concat([runs, runs.assign(memory=["reflective", None])])
     assert condition_axes(twice) == ("memory", "model")
+
+
+def test_one_world_beside_agents_that_play_nobody_is_no_condition() -> None:
+    runs = pd.DataFrame({"evidence": "scripted", "world": ["closed", None], "interaction": ["dyadic", "no-role-play"]})
+    assert condition_axes(runs) == ("interaction",)
+    assert condition_axes(pd.concat([runs, runs.assign(world=["open", None])])) == ("world", "interaction")

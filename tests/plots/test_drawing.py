@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+import opinionsim as osim
 from opinionsim import plots
 from opinionsim.errors import SpecError
 from opinionsim.evidence import EVIDENCE
+from opinionsim.metrics import name_instrument
+from opinionsim.specification import load_experiment
 from tests.support.frames import one_run, study
 
 SCRIPTED = EVIDENCE["scripted"]
@@ -143,3 +146,22 @@ def test_a_formula_in_a_name_is_shown_as_it_is_written(tmp_path: Path) -> None:
     figure.subplots().set_title(r"$\nosuchcommand{$ and $x_i$")
     assert plots.save(figure, tmp_path / "a.svg").is_file()
     assert not figure.axes[0].title.get_parse_math()
+
+
+def test_the_name_of_an_axis_below_long_names_of_opinions_stands_within_the_figure(tmp_path: Path) -> None:
+    compared = {
+        "name": "both",
+        "population": {"size": 6, "initial_opinions": "continuous"},
+        "interaction": {"kind": "dyadic", "steps": 30},
+        "sweep": {"model": [{"classic": "deffuant", "parameters": {"epsilon": each}} for each in (2.0, 3.0, 4.0)]},
+    }
+    figure = plots.transition_matrix(osim.run(load_experiment(compared), str(tmp_path / "a.sqlite")))
+    figure.draw_without_rendering()
+    for ax in figure.axes[:3]:
+        assert ax.xaxis.label.get_text() == "next opinion"
+        assert ax.xaxis.label.get_window_extent().y0 >= 0
+
+
+def test_kinds_of_text_have_their_plurals() -> None:
+    assert [name_instrument(kind, "lexicon").split()[0] for kind in ("post", "speech")] == ["posts", "speeches"]
+    assert name_instrument("self-report", "lexicon") == "self-reports"

@@ -129,6 +129,8 @@ def test_the_form_is_filled_and_says_what_only_its_author_can() -> None:
     assert frozen["frozen"]["hash"] in form
     assert str(frozen["spec"]["seed"]) in form
     assert form.count("**AUTHOR:**") >= 5
+    assert "| Conditions | cognition.confirmation_bias: none, strong |" in form
+    assert '{"' not in form
     bare = preregistration(_frozen(STUDY), "sqlite:///none.sqlite")
     assert "no contrast is declared" in bare
     assert "none.sqlite holds no run" in bare
@@ -140,7 +142,7 @@ def test_history_tells_pilot_confirmatory_runs_and_every_deviation() -> None:
     osim.run(load_experiment(STUDY), url)
     unfrozen = history(osim.load(url))
     assert (unfrozen.frozen, unfrozen.deviations) == (None, ())
-    assert "1 unfrozen design (1)" in unfrozen.counts[0]
+    assert unfrozen.counts[0].endswith(": unfrozen.")
 
     experiment = load_experiment(frozen)
     as_frozen = history(osim.run(experiment, url, only=experiment.pilot))
@@ -215,3 +217,14 @@ def test_runs_made_beside_the_freeze_are_deviations(monkeypatch: pytest.MonkeyPa
     later = entry.model_copy(update={"at": "2999-01-01T00:00:00+00:00"}).model_dump(mode="json")
     row = replace(results.design_row, manifest={**results.manifest, "frozen": later})
     assert "2 runs were begun before the freeze." in history(Results(url, row)).deviations
+
+
+def test_a_copy_without_the_mark_does_not_undo_the_freeze() -> None:
+    url, frozen = "copied.sqlite", _frozen(STUDY)
+    unmarked = {name: value for name, value in frozen.items() if name != "frozen"}
+    osim.run(load_experiment(frozen), url)
+    same = history(osim.run(load_experiment(unmarked), url))
+    assert same.frozen is not None
+    assert (same.frozen["hash"], same.deviations) == (frozen["frozen"]["hash"], ())
+    more = history(osim.run(load_experiment(unmarked, {"replicates": 2}), url))
+    assert "replicates: 2 in the place of 1, which was frozen." in more.deviations

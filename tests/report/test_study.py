@@ -16,6 +16,7 @@ from opinionsim.cli import app
 from opinionsim.comparison import PanelMapping, import_panel, twins_experiment
 from opinionsim.evidence import EVIDENCE
 from opinionsim.report import history, study, tables_of, write_archive
+from opinionsim.report._words import design
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results, copy_store
 from opinionsim.sweeps import load_sweep, run_sweep
@@ -80,13 +81,22 @@ def test_the_design_and_the_methods_name_what_was_done(modelled: Results) -> Non
 def test_people_stand_beside_their_twins_and_nobody_is_said_to_play_personas() -> None:
     table = pd.DataFrame({"who": list("ABCD"), "before": (-2, 1, 0, 2), "after": (-1, 1, 1, 1), "read": "Yes."})
     claims = {"b": {"for": "it is so"}}
-    mapping = PanelMapping(name="b", person="who", rating=("before", "after"), read=("read",), claims=claims)
+    mapping = PanelMapping(
+        name="b", source="a survey", person="who", rating=("before", "after"), read=("read",), claims=claims
+    )
     people = import_panel(table, mapping, store="people.sqlite")
     told = study(osim.run(twins_experiment(people, {"model": {"name": "scripted"}}), people.url))
     assert set(told.tables[0].frame["evidence"]) == {"human", "scripted"}
     assert not {"Personas", "Initial opinions"} & set(dict(told.design))
     assert "personas" not in told.methods
-    assert told.references == ("lexicon: Classifier of opinionsim, by which texts were coded",)
+    assert told.references == ("b: a survey", "lexicon: Classifier of opinionsim, by which texts were coded")
+    # Each person is one run, which has no diversity, and no replicate.
+    assert "replicate" not in told.methods
+    assert "Replicates" not in dict(told.design)
+    assert told.statements
+    assert not any("diversity" in each for each in told.statements)
+    assert "panels" not in {each.name for each in told.figures}
+    assert "stance, as people rated it (in texts of kind self-report)" in dict(told.design)["Measured"]
     assert not any("Personas" in each for each in told.caveats)
 
 
@@ -127,6 +137,7 @@ def test_without_a_complete_run_a_study_says_so(tmp_path: Path) -> None:
     assert (told.tables, told.figures, told.samples) == ((), (), ())
     assert told.caveats[0].startswith("There is no table of results: no run is complete")
     assert "incomplete" in dict(told.design)["Runs"]
+    assert f"Not all of its runs are complete: {dict(told.design)['Runs']}." in told.methods
 
 
 def test_a_classic_sweep_has_its_figure_and_its_table(tmp_path: Path) -> None:
@@ -176,5 +187,31 @@ def test_equations_have_no_temperature_and_are_of_no_model_family(tmp_path: Path
     told = study(results)
     assert told.statements
     assert told.history.reach == ()
+    of_models = results.runs.index[results.runs["evidence"] == "scripted"]
+    assert {each.place.partition(",")[0] for each in told.shifts} <= {f"run {row}" for row in of_models}
     assert "temperature" not in told.methods
     assert any("(scripted)" in each for each in history(results).reach)
+
+
+def test_what_varies_is_told_in_the_order_and_words_of_the_specification(tmp_path: Path) -> None:
+    several = [
+        {"population.size": [4, 6], "cognition.confirmation_bias": ["weak", "none"]},
+        {"interaction": [{"kind": "no-role-play", "reports": 2, "label": "nobody played"}]},
+    ]
+    told = study(osim.run(load_experiment(changed(SCRIPTED, sweep=several)), str(tmp_path / "a.sqlite")))
+    varied = {label for label, _ in told.design if label.startswith("Varied")}
+    # Agents that play nobody have no world: none varies.
+    assert varied == {"Varied: agents", "Varied: confirmation bias", "Varied: interaction"}
+    assert "Each run had 4 or 6 agents and " in told.methods
+    headings = [each.heading for each in told.samples]
+    assert headings[0].startswith("population.size=4, cognition.confirmation_bias=weak")
+    assert headings[-1].startswith("interaction=nobody played")
+
+
+def test_runs_that_nobody_carries_out_any_more_are_cut_off(scripted: Results) -> None:
+    runs = scripted.runs.assign(status="running")
+    frames = {name: getattr(scripted, name) for name in ("agents", "turns", "opinions")} | {"runs": runs}
+    dead = Results.of_frames(scripted.design_row, frames, {})
+    assert design(dead)["Runs"] == "6 (6 cut off)"
+    dead.under_way = 6
+    assert design(dead)["Runs"] == "6 (6 running)"

@@ -108,6 +108,7 @@ def test_files_that_are_missing_or_foreign(archive: Path) -> None:
         ("tables/1-opinions.txt", r"(?m)^(none .*?)(\d+\.\d\d)", r"\g<1>9.99"),
         ("tables/1-opinions.tex", r"(?m)^(none .*?)(\d+\.\d\d)", r"\g<1>9.99"),
         ("frames/opinions.csv", r"(?m)^(.*?,report,.*?,)(-?[12]\.0)(,-?[12]\.0,)", r"\g<1>0.0\g<3>"),
+        ("frames/metrics.csv", r"(?m)^(.*?,report,)(-?\d+\.\d+)", r"\g<1>0.123"),
     ],
 )
 def test_a_number_changed_together_with_its_checksum_is_found(name: str, old: str, new: str, archive: Path) -> None:
