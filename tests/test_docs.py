@@ -85,7 +85,7 @@ SITE_PAGES = {"docs/tutorial.md", "docs/gallery.md"}
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=pytest.mark.long) if page in LONG_PAGES else page
+        pytest.param(page, marks=pytest.mark.whole) if page in LONG_PAGES else page
         for page in sorted({block.page for block in BLOCKS if block.run} - MODEL_PAGES - SITE_PAGES)
     ],
 )
