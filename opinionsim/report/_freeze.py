@@ -21,7 +21,7 @@ from opinionsim.frozen import Frozen
 from opinionsim.provenance import digest_of_weights
 from opinionsim.redaction import kept
 from opinionsim.registry import find
-from opinionsim.report._templates import templates
+from opinionsim.report._templates import TEMPLATES
 from opinionsim.specification import consent_of, manifest, wording_of
 from opinionsim.store import AbsentError, find_design, open_store
 from opinionsim.streams import canonical_json
@@ -131,7 +131,7 @@ def preregistration(frozen: Mapping[str, Any], store: str) -> str:
         with suppress(AbsentError):
             known = _counts(_Held(store, name))
     # Not strict: a specification leaves out what does not apply to it.
-    return templates(Undefined).get_template("preregistration.md").render(**frozen, known=known)
+    return TEMPLATES.overlay(undefined=Undefined).get_template("preregistration.md").render(**frozen, known=known)
 
 
 # -- after the runs ----------------------------------------------------------------------------------------------------

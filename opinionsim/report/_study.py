@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 
@@ -15,7 +16,7 @@ from opinionsim.report._figures import Drawn, figures_of
 from opinionsim.report._freeze import History, history
 from opinionsim.report._released import released
 from opinionsim.report._tables import own_metrics, tables_of
-from opinionsim.report._texts import Line, Sample, samples, shifts
+from opinionsim.report._texts import samples, shifts
 from opinionsim.report._words import caveats, design, methods, statements
 from opinionsim.store import Results
 
@@ -42,9 +43,9 @@ class Study:
         All tables, of opinions first. Names of those that rest on labels begin with ``audit-``.
     statements : tuple of str
         Sentences of numbers of the tables; none of rows that a scripted stand-in has written.
-    shifts : tuple of Line
+    shifts : tuple of dict
         The largest changes of opinion, with what was read.
-    samples : tuple of Sample
+    samples : tuple of dict
         The beginnings of some runs.
     cost : tuple of tuple of str
         For each model that answered, its name, calls, tokens in, tokens out and money, as printed.
@@ -68,8 +69,8 @@ class Study:
     figures: tuple[Drawn, ...]
     tables: tuple[Table, ...]
     statements: tuple[str, ...]
-    shifts: tuple[Line, ...]
-    samples: tuple[Sample, ...]
+    shifts: tuple[dict[str, Any], ...]
+    samples: tuple[dict[str, Any], ...]
     cost: tuple[tuple[str, ...], ...]
     versions: tuple[tuple[str, str], ...]
     methods: str
@@ -102,7 +103,7 @@ def study(results: Results) -> Study:
     told = design(results)
     spec, swept = results.spec, results.swept
     left_out, past = own_metrics(results), history(results)
-    # Of models alone is anything found that a family or a wording could carry.
+    # Only what is found of language models can hang on one family of them, or on one wording of the prompts.
     reach = past.reach if not swept and {"model", "mixed"} & set(results.runs["evidence"]) else ()
     return Study(
         results=results,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Undefined, select_autoescape
-
 from opinionsim.streams import canonical_json
+from opinionsim.templates import filled as of_package, sentences as sentences_of_package, templates
 
 #: Words of a design, by what they are called: columns of the runs, and fields of a specification; captions of figures;
 #: the parts of an archive, folders with a slash behind them.
@@ -21,24 +21,6 @@ _BIBTEX = {ord(sign): f"\\{sign}" for sign in "&%$#_{}"} | {
 }
 
 
-def templates(undefined: type[Undefined] = StrictUndefined) -> Environment:
-    """The templates; in those of pages every value is escaped, and by default one that is missing is an error."""
-    environment = Environment(
-        loader=PackageLoader("opinionsim.report"),
-        autoescape=select_autoescape(),
-        undefined=undefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["cell"] = lambda value: " ".join(str(value).split()).replace("|", r"\|")
-    environment.filters["bib"] = lambda text: " ".join(text.split()).translate(_BIBTEX)
-    environment.filters["code"] = _code
-    environment.filters["line"] = lambda text: " ".join(text.split())
-    environment.tests["known"] = lambda value: value is not None and value == value
-    return environment
-
-
 def _code(value: Any) -> str:
     """Fields as JSON, without those that say nothing."""
     if isinstance(value, Mapping):
@@ -46,11 +28,11 @@ def _code(value: Any) -> str:
     return canonical_json(value)
 
 
-def filled(template: str, /, **values: Any) -> str:
-    """A template with its values."""
-    return templates().get_template(template).render(**values)
+#: The templates of this room; in those of pages every value is escaped.
+TEMPLATES = templates("opinionsim.report")
+TEMPLATES.filters["cell"] = lambda value: " ".join(str(value).split()).replace("|", r"\|")
+TEMPLATES.filters["bib"] = lambda text: " ".join(text.split()).translate(_BIBTEX)
+TEMPLATES.filters["code"] = _code
+TEMPLATES.tests["known"] = lambda value: value is not None and value == value
 
-
-def sentences(template: str, /, **values: Any) -> list[str]:
-    """The lines of a template that say something, each a sentence."""
-    return [line for each in filled(template, **values).splitlines() if (line := each.strip())]
+filled, sentences = partial(of_package, "opinionsim.report"), partial(sentences_of_package, "opinionsim.report")

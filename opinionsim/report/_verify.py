@@ -128,7 +128,7 @@ def _verified(place: Path) -> Verification:
         found = list(_of_tables(place, _about(place)))
     except (OpinionSimError, LookupError, ValueError, TypeError, AttributeError, OSError, ArithmeticError,
             RecursionError) as error:  # fmt: skip
-        # Whoever changes an archive may leave anything in it.
+        # An archive that somebody has changed may hold anything, and thus end in any of these errors.
         found = [("problem", f"No table can be made again: {error}")]
     others = [name for name in WORDS["parts"] if not name.startswith((*_MADE, SUMS)) and (place / name).exists()]
     found.append(
