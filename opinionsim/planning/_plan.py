@@ -266,7 +266,7 @@ class _Planning:
         return "" if claim is None else claim.text
 
     def _counted(self) -> dict[str, CountedTurns]:
-        """RunCounts turns of each run that makes calls and can be drawn; equal schedules are counted once."""
+        """The turns, counted, of each run that makes calls and can be drawn; equal schedules are counted once."""
         known: dict[str, CountedTurns | None] = {}
         found = {}
         for run_id, run in self.runs.items():
