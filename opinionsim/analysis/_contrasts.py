@@ -23,13 +23,12 @@ from opinionsim.analysis._table import Table, finished, number_text, p_text
 from opinionsim.analysis._units import METRIC_KEYS, default_axes, interval_notes, key_of, unit_frame, usable_runs
 from opinionsim.contrasts import FRAMING, AnalysisSpec, ContrastSpec, Level
 from opinionsim.errors import SpecError
+from opinionsim.evidence import WITHOUT_FINDING
 from opinionsim.metrics import NOT_SET, in_order, named_levels, one_wording, permutation_test
 from opinionsim.templates import sentences
 
 Role = Literal["primary", "secondary", "exploratory"]
 
-#: Kinds of evidence of which nothing is found, since a scripted stand-in is or may be among the authors.
-_NO_FINDING = frozenset({"scripted", "mixed"})
 NO_FINDING = (
     "No p-value and no finding: the scripted stand-in says how this software behaves, and nothing of people or models."
 )
@@ -68,7 +67,7 @@ class Effect:
     @property
     def scripted(self) -> bool:
         """Whether a scripted stand-in is or may be among the authors, of which nothing is found."""
-        return self.evidence in _NO_FINDING
+        return self.evidence in WITHOUT_FINDING
 
     @property
     def tested(self) -> bool:
@@ -157,7 +156,7 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
             "shared by cells that differ in nothing listed in independent_over, and need complete runs"
         )
     kinds = units.loc[chosen, "evidence"].unique()
-    evidence = next((each for each in _NO_FINDING if each in kinds), str(kinds[0]))
+    evidence = next((each for each in WITHOUT_FINDING if each in kinds), str(kinds[0]))
     return total.rename("value").reset_index().assign(evidence=evidence)
 
 

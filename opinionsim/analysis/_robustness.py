@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 LEAST_LEVELS = 5
 _UNIT = ["topic", "block"]
 _WHY = "shift_no_interval"
-#: What a study may vary beside how it is analysed: beginnings of the paths of fields, and those that are others' own.
+#: What a study can vary beside its analysis: beginnings of the paths of the fields, and of those that another one has.
 _ASPECTS: Mapping[str, tuple[str, str]] = {
     "wording": ("prompts", ""),
     "model": ("model", "model.temperature"),

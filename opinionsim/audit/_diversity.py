@@ -25,7 +25,7 @@ FAMILIES: tuple[Family, ...] = ("free", "camps")
 
 #: Most classes of the free family.
 _CLASSES = 4
-#: Labels that stand for what is known of a true point beforehand: the errors at all points.
+#: Weight of the prior of the errors at a true point, in labels. It has the errors at all points together.
 _PRIOR = 2.0
 #: Most steps of the maximisation, the change that ends it, and steps after which shapes of less than a share of their
 #: even weight are left out.

@@ -15,7 +15,7 @@ import pandas as pd
 from opinionsim.analysis import Table, condition_column, finished, number_text
 from opinionsim.contrasts import ContrastSpec, analysis_of
 from opinionsim.errors import SpecError, StoreError, whole_number
-from opinionsim.evidence import KINDS, TO_MEASURE
+from opinionsim.evidence import KINDS, TO_MEASURE, evidence_of
 from opinionsim.metrics import condition_axes, named_levels, stance_rows
 from opinionsim.opinions import OpinionScale
 from opinionsim.spreadsheets import write_csv
@@ -78,8 +78,7 @@ class Sample:
         """
         frame = pd.DataFrame(rows).assign(audit=self.audit.audit_id)
         if "evidence" not in frame:
-            kinds = set(self.texts["evidence_of_run"])
-            frame["evidence"] = kinds.pop() if len(kinds) == 1 else "mixed"
+            frame["evidence"] = evidence_of(self.texts["evidence_of_run"])
         cells = [tuple(number_text(row, column, "-") for column in shown) for row in frame.to_dict("records")]
         of = {"audit_id": self.audit.audit_id, "kind": self.audit.sample["kind"]}
         notes = sentences("opinionsim.audit", "notes.txt", table=name, **of, **told)

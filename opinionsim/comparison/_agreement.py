@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: Fewest drawn respondents of a subgroup that is compared, or of a value that has a coefficient.
 FEWEST = 10
-#: Coefficients nearer to 0 are 0.
+#: Coefficients nearer to 0 than this count as 0.
 _NO_EFFECT = 1e-9
 #: Resamples of respondents behind an interval, and how many standard errors it has to either side.
 _RESAMPLES = 400

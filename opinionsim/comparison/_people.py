@@ -14,7 +14,7 @@ from opinionsim.comparison._agreement import resampled
 from opinionsim.comparison._panel import RETEST
 from opinionsim.comparison._predictions import equations, folds, shares
 from opinionsim.errors import MeasurementError
-from opinionsim.evidence import evidence_statement
+from opinionsim.evidence import evidence_of, evidence_statement
 from opinionsim.measurement import SELF_REPORT, STANCE
 from opinionsim.streams import stream
 from opinionsim.templates import sentences
@@ -155,7 +155,8 @@ def people_table(results: Results, *, cutoffs: Mapping[str, date] | None = None)
     if n_units < 3:
         raise MeasurementError(f"the record has {n_units} units with two ratings, and an interval needs at least 3")
     measuring = _Measuring(table, points, units)
-    columns = dict(measuring.columns(_evidence_of_twins(results)))
+    runs = results.runs
+    columns = dict(measuring.columns(evidence_of(runs.loc[runs["interaction"] == "twins", "evidence"])))
     rows = []
     for of, column in columns.items():
 
@@ -168,12 +169,6 @@ def people_table(results: Results, *, cutoffs: Mapping[str, date] | None = None)
     frame = pd.DataFrame(rows, columns=["measure", "of", "value", "low", "high", "n", "evidence"])
     frame = pd.concat([frame, _corrected(frame)] if RETEST not in table else [frame], ignore_index=True)
     return _printed(results, frame, n_units, cutoffs or {})
-
-
-def _evidence_of_twins(results: Results) -> str:
-    runs = results.runs
-    found = set(runs.loc[runs["interaction"] == "twins", "evidence"])
-    return found.pop() if len(found) == 1 else "mixed"
 
 
 class _Measuring:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: Fields of the specification that can be changed.
 _CHANGEABLE = ("model", "execution", "prompts")
 
-#: What is said of an item by when it was asked.
+#: Whether the training data of the model may hold the answers to an item, which depends on when it was asked.
 _MAY_BE_KNOWN = "may be in the training data"
 _LATER = "asked after the cutoff"
 _NO_CUTOFF = "may be in the training data: no cutoff is given"

@@ -35,7 +35,7 @@ from opinionsim.templates import sentences
 #: Calls that are acted out: about so many at most, shared out over the conditions; and least number for each.
 _ACTED_OUT = 2_000
 _FEWEST_ACTED_OUT = 50
-#: Blocks from which on topics may share them at little cost.
+#: From so many blocks on, topics may share blocks at little cost.
 _FEW_BLOCKS = 8
 #: Characters of a person's answer.
 _WRITTEN = 400

@@ -10,7 +10,7 @@ import pandas as pd
 
 from opinionsim.analysis import Table
 from opinionsim.errors import MeasurementError, SpecError, StoreError
-from opinionsim.evidence import evidence_statement
+from opinionsim.evidence import WITHOUT_FINDING, evidence_statement
 from opinionsim.report._describing import sources
 from opinionsim.report._figures import Drawn, figures_of
 from opinionsim.report._freeze import History, history
@@ -156,8 +156,8 @@ def _stamps(results: Results) -> Iterator[str]:
     if results.swept:
         return
     runs = results.runs.drop_duplicates("run_id")
-    if {"scripted", "mixed"} & set(runs["evidence"]):
-        yield evidence_statement(set(runs["evidence"]) & {"scripted", "mixed"})
+    if stand_ins := set(runs["evidence"]).intersection(WITHOUT_FINDING):
+        yield evidence_statement(stand_ins)
     if withdrawn := int((runs["status"] == "withdrawn").sum()):
         yield f"{withdrawn} {'run is' if withdrawn == 1 else 'runs are'} withdrawn by people who took part"
 

@@ -26,7 +26,7 @@ from opinionsim.store import Results
 
 #: Most bytes that a compressed archive may unfold to.
 _MOST = 20 * 2**30
-#: What is made again, or is what that is made of; no number of any other file is.
+#: Parts of an archive that are made again, or that these are made from. Numbers in other files are not checked.
 _MADE = ("frames/", "tables/", "specification.yaml", "manifest.json", "archive.json")
 
 
