@@ -29,6 +29,14 @@ EVIDENCE: Mapping[str, str] = {
     "equation": "Equation-based model",
     "human": "Human participants",
 }
+#: Kinds of evidence that allow no finding: a scripted stand-in is, or may be, among the authors.
+WITHOUT_FINDING = ("scripted", "mixed")
+
+
+def evidence_of(evidence: Iterable[str]) -> str:
+    """The kind of evidence of what rests on several runs or agents: the only one among theirs, or ``mixed``."""
+    kinds = set(evidence)
+    return kinds.pop() if len(kinds) == 1 else "mixed"
 
 
 def evidence_statement(evidence: Iterable[str]) -> str:

@@ -24,7 +24,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "errors lazy",
         "streams",
         "documents",
-        "background compilation data evidence forms progress provenance redaction spreadsheets",
+        "background compilation data evidence forms progress provenance redaction spreadsheets templates",
         "registry",
         "contrasts frozen messages opinions",
         "dialogue topics",

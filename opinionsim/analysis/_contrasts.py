@@ -23,17 +23,12 @@ from opinionsim.analysis._table import Table, finished, number_text, p_text
 from opinionsim.analysis._units import METRIC_KEYS, default_axes, interval_notes, key_of, unit_frame, usable_runs
 from opinionsim.contrasts import FRAMING, AnalysisSpec, ContrastSpec, Level
 from opinionsim.errors import SpecError
+from opinionsim.evidence import WITHOUT_FINDING
 from opinionsim.metrics import NOT_SET, in_order, named_levels, one_wording, permutation_test
+from opinionsim.templates import sentences
 
 Role = Literal["primary", "secondary", "exploratory"]
 
-#: Kinds of evidence of which nothing is found, since a scripted stand-in is or may be among the authors.
-_NO_FINDING = frozenset({"scripted", "mixed"})
-#: What the measures made of framings are.
-_MEANINGS = {
-    "truth-pull": "Truth pull: (B under true framing less B under false framing)/2.",
-    "agreement-bias": "Agreement bias: half the sum of both, what is agreed with whichever side is put.",
-}
 NO_FINDING = (
     "No p-value and no finding: the scripted stand-in says how this software behaves, and nothing of people or models."
 )
@@ -72,7 +67,7 @@ class Effect:
     @property
     def scripted(self) -> bool:
         """Whether a scripted stand-in is or may be among the authors, of which nothing is found."""
-        return self.evidence in _NO_FINDING
+        return self.evidence in WITHOUT_FINDING
 
     @property
     def tested(self) -> bool:
@@ -161,7 +156,7 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
             "shared by cells that differ in nothing listed in independent_over, and need complete runs"
         )
     kinds = units.loc[chosen, "evidence"].unique()
-    evidence = next((each for each in _NO_FINDING if each in kinds), str(kinds[0]))
+    evidence = next((each for each in WITHOUT_FINDING if each in kinds), str(kinds[0]))
     return total.rename("value").reset_index().assign(evidence=evidence)
 
 
@@ -370,42 +365,9 @@ def _printed(record: Mapping[Any, Any]) -> dict[str, str]:
     }
 
 
-def _notes(effects: Sequence[Effect]) -> Iterator[str]:
+def _notes(effects: Sequence[Effect]) -> list[str]:
     """What is compared, and how contrasts are paired and tested."""
-    yield from (f"{each.name}: {_compared(each.contrast)}." for each in effects if each.role != "exploratory")
-    measures = {each.contrast.measure for each in effects}
-    yield from (said for measure, said in _MEANINGS.items() if measure in measures)
-    yield "Differences are taken within topics and blocks, for which complete runs of all conditions are there."
-    if any(each.tested for each in effects):
-        roles = {each.role for each in effects}
-        told = {
-            "primary": "of the primary contrast as it is",
-            "secondary": "of secondary ones adjusted for one another (Holm 1979)",
-            "exploratory": "of exploratory ones, which were not declared, as it is, to be tested with other runs",
-        }
-        said = "; ".join(said for role, said in told.items() if role in roles)
-        yield f"p: two-sided, {said}. Intervals are not adjusted."
-        yield "d_z: difference over the standard deviation of the differences of units; interval by noncentral t."
     least = dict.fromkeys(p_text(each.sign_flips()[1]) for each in effects if each.tested and each.estimate.values)
-    if least:
-        yield f"Sign-flip p: share of the signs of units' differences that are as extreme; at least {', '.join(least)}."
-    for smallest in dict.fromkeys(each.smallest for each in effects if each.finding):
-        yield (
-            f"Finding, for a smallest effect of interest of {smallest:g}: larger, the whole interval lies beyond it on "
-            "one side; equivalent, two one-sided tests put the difference within it (Lakens 2017); else undecided."
-        )
-    if any(each.scripted for each in effects):
-        yield NO_FINDING
-
-
-def _compared(contrast: ContrastSpec) -> str:
-    """A contrast in words: its measure, and the conditions of either side."""
-    sides = [
-        " and ".join(
-            f"{path} = {' or '.join(map(str, levels if isinstance(levels, tuple) else (levels,)))}"
-            for path, levels in side.items()
-        )
-        for side in (contrast.of, contrast.less)
-        if side is not None
-    ]
-    return f"{contrast.measure}, {' less '.join(side or 'all conditions' for side in sides)}"
+    smallest = dict.fromkeys(each.smallest for each in effects if each.finding)
+    given = {"effects": effects, "least": list(least), "smallest_effects": list(smallest), "no_finding": NO_FINDING}
+    return sentences("opinionsim.analysis", "contrasts.txt", **given)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from opinionsim.analysis._table import Table, finished, headings, level_text
+from opinionsim.evidence import evidence_of
 from opinionsim.metrics import condition_axes
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def election_table(results: Results) -> Table | None:
         records.append({**told, "elections": len(each), "same": each["same"].mean(), "tied": each["tied"].mean()})
         shares = (f"{records[-1]['same']:.2f}", f"{records[-1]['tied']:.2f}")
         rows.append((*map(level_text, key), str(len(each)), *shares, named))
-        records[-1]["evidence"] = each["evidence"].iloc[0] if each["evidence"].nunique() == 1 else "mixed"
+        records[-1]["evidence"] = evidence_of(each["evidence"])
     missing = int((held["asked"] - held["counted"]).sum())
     rules = ", ".join(sorted(set(own)))
     notes = [

@@ -7,9 +7,7 @@ crossed with them where the topics share theirs. All arrays end in topics and bl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -81,16 +79,6 @@ def _units(values: np.ndarray, method: str) -> Spread:
     return Spread(values.mean(axis=-1), sd, errors, np.full_like(errors, n - 1), (method,))
 
 
-def _topics(grid: np.ndarray) -> Spread:
-    """Nested blocks, of which topics are a sample: t over topic means. NaN stands for a block that a topic lacks."""
-    return _units(np.nanmean(grid, axis=-1), "t over topic means")
-
-
-def _blocks(grid: np.ndarray) -> Spread:
-    """Crossed blocks and the studied topics: t over block means."""
-    return _units(grid.mean(axis=-2), "t over block means" if grid.shape[-2] > 1 else "t over blocks")
-
-
 def _within(grid: np.ndarray) -> Spread:
     """Nested blocks and the studied topics: pooled variance within topics. NaN stands for a block that is lacking."""
     counts = (~np.isnan(grid)).sum(axis=-1)
@@ -101,11 +89,6 @@ def _within(grid: np.ndarray) -> Spread:
     error = np.sqrt(variance * (1 / counts).sum(axis=-1)) / grid.shape[-2]
     method = "t with the variance within topics pooled"
     return Spread(means.mean(axis=-1), np.sqrt(variance), error[..., None], df[..., None].astype(float), (method,))
-
-
-def _crossed(grid: np.ndarray) -> Spread:
-    """Crossed blocks, of which topics are a sample: mean squares of a two-way layout with one value a cell."""
-    return of_mean_squares(grid.mean(axis=(-2, -1)), *mean_squares(grid), grid.shape[-2:])
 
 
 def mean_squares(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -149,16 +132,6 @@ def of_mean_squares(
     return Spread(np.asarray(mean, float), np.sqrt(components.sum(axis=-1)), errors, of_each, methods, components)
 
 
-_SPREADS: Mapping[tuple[Estimand, Design], Callable[[np.ndarray], Spread]] = MappingProxyType(
-    {
-        ("topics-like-these", "nested"): _topics,
-        ("topics-like-these", "crossed"): _crossed,
-        ("these-topics", "nested"): _within,
-        ("these-topics", "crossed"): _blocks,
-    }
-)
-
-
 def spread_of(grid: ArrayLike, design: Design, estimand: Estimand) -> Spread:
     """Means of grids of values, with their standard errors.
 
@@ -175,7 +148,13 @@ def spread_of(grid: ArrayLike, design: Design, estimand: Estimand) -> Spread:
     Spread
         The interval that counts is :meth:`Spread.interval`.
     """
-    return _SPREADS[estimand, design](np.asarray(grid, dtype=float))
+    values = np.asarray(grid, dtype=float)
+    if design == "nested":
+        like_these = estimand == "topics-like-these"
+        return _units(np.nanmean(values, axis=-1), "t over topic means") if like_these else _within(values)
+    if estimand == "these-topics":
+        return _units(values.mean(axis=-2), "t over block means" if values.shape[-2] > 1 else "t over blocks")
+    return of_mean_squares(values.mean(axis=(-2, -1)), *mean_squares(values), values.shape[-2:])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,6 +13,7 @@ from opinionsim.analysis._contrasts import NO_FINDING
 from opinionsim.analysis._estimates import LEAST_UNITS
 from opinionsim.analysis._table import Table, cell_text, finished, level_text, p_text
 from opinionsim.analysis._units import unit_frame, usable_runs
+from opinionsim.evidence import WITHOUT_FINDING
 from opinionsim.metrics import condition_axes, in_order, one_wording
 
 _FRAMINGS, _BIAS = ("truth", "falsehood"), "confirmation_bias"
@@ -61,7 +62,7 @@ def published_tests(
     if not records:
         return []
     frame = pd.DataFrame(records, columns=_COLUMNS)
-    scripted = frame["evidence"].isin(("scripted", "mixed"))
+    scripted = frame["evidence"].isin(WITHOUT_FINDING)
     frame[["statistic", "p"]] = frame[["statistic", "p"]].where(~scripted)
     header = (("test", "condition", "cells", "estimate", "statistic", "df", "p"),)
     rows = [_row(record) for record in frame.to_dict("records")]

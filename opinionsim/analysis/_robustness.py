@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from opinionsim.contrasts import ChoicesSpec, VariantSpec, analysis_of
 from opinionsim.documents import validate
 from opinionsim.errors import SpecError
 from opinionsim.metrics import one_wording
+from opinionsim.templates import sentences
 
 if TYPE_CHECKING:
     from opinionsim.store import Results
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 LEAST_LEVELS = 5
 _UNIT = ["topic", "block"]
 _WHY = "shift_no_interval"
-#: What a study may vary beside how it is analysed: beginnings of the paths of fields, and those that are others' own.
+#: What a study can vary beside its analysis: beginnings of the paths of the fields, and of those that another one has.
 _ASPECTS: Mapping[str, tuple[str, str]] = {
     "wording": ("prompts", ""),
     "model": ("model", "model.temperature"),
@@ -219,16 +220,20 @@ def robustness_frame(
     frame = pd.DataFrame(rows)
     if variants:
         frame["finding"] = frame["finding"].fillna("")
-    lacking = [label for label in declared if label not in {variant.label for variant, _ in variants}]
-    why = [f"No interval of {row['label']}: {row[_WHY]}." for row in rows if row.get(_WHY)]
-    notes = [
-        *interval_notes([effect.estimate for _, effect in choices]),
-        *(_variant_notes(reference, variants, level) if variants else ()),
-        *why,
-        f"Declared, and not carried out: {', '.join(lacking)}." if lacking else "",
-        NO_FINDING if any(effect.scripted for _, effect in (*choices, *variants)) else "",
-        _not_varied(results, [path for variant, _ in variants for path in variant.change], varied),
-    ]
+    notes = sentences(
+        "opinionsim.analysis",
+        "robustness.txt",
+        about=interval_notes([effect.estimate for _, effect in choices]),
+        compared=variants,
+        reference=reference,
+        level=level,
+        shares=list(_shares(reference, variants)),
+        undefined=[(row["label"], row[_WHY]) for row in rows if row.get(_WHY)],
+        lacking=[label for label in declared if label not in {variant.label for variant, _ in variants}],
+        scripted=any(effect.scripted for _, effect in (*choices, *variants)),
+        no_finding=NO_FINDING,
+        not_varied=_not_varied(results, [path for variant, _ in variants for path in variant.change], varied),
+    )
     frame.attrs.update(contrast=analysis.decides, notes=notes, level=level)
     return frame
 
@@ -237,16 +242,8 @@ def _record(own: Estimate, name: str = "difference") -> dict[str, Any]:
     return own.columns(name) | {f"{name}_units": own.units, f"{name}_no_interval": own.reason}
 
 
-def _variant_notes(reference: Effect, variants: list[tuple[VariantSpec, Effect]], level: float) -> list[str]:
-    """How variants are compared, and shares of variance of fields that at least four variants change alone."""
-    equivalent = (
-        f"equivalent, two one-sided tests put it within {reference.smallest}; else " if reference.smallest else ""
-    )
-    notes = [
-        f"Change: {reference.name} under the variant less that under the specification, paired by topic and block. "
-        f"The intervals of all that are declared hold together at 95 %, each at {100 * level:.4g} % (Bonferroni).",
-        f"Finding: {equivalent}changes, the interval excludes 0; else undecided.",
-    ]
+def _shares(reference: Effect, variants: list[tuple[VariantSpec, Effect]]) -> Iterator[tuple[str, int, int, str]]:
+    """Shares of variance of fields that at least four variants change alone: levels, topics and the share."""
     fields: dict[str, list[Effect]] = {}
     for variant, effect in variants:
         fields.setdefault(", ".join(variant.change), [reference]).append(effect)
@@ -256,16 +253,11 @@ def _variant_notes(reference: Effect, variants: list[tuple[VariantSpec, Effect]]
             continue
         wide = pd.concat(values, axis=1).dropna().groupby(level="topic").mean()
         if len(wide) >= LEAST_UNITS:
-            share = interval_text(*variance_share(wide.to_numpy().T))
-            notes.append(
-                f"Share of {path} in the variance over its {len(values)} levels and {len(wide)} topics: {share} "
-                "(intraclass correlation, Shrout & Fleiss 1979)."
-            )
-    return notes
+            yield path, len(values), len(wide), interval_text(*variance_share(wide.to_numpy().T))
 
 
-def _not_varied(results: Results, changed: list[str], ways: list[str]) -> str:
-    """A statement of what neither variants nor choices nor conditions vary."""
+def _not_varied(results: Results, changed: list[str], ways: list[str]) -> list[str]:
+    """What neither variants nor choices nor conditions vary."""
     sweep = results.spec.get("sweep") or {}
     paths = [*changed, *(path for grid in (sweep if isinstance(sweep, list) else [sweep]) for path in grid)]
     left = [
@@ -273,8 +265,7 @@ def _not_varied(results: Results, changed: list[str], ways: list[str]) -> str:
         for name, (fields, others) in _ASPECTS.items()
         if not any(f"{path}.".startswith(f"{fields}.") and not (others and path.startswith(others)) for path in paths)
     ]
-    left += [way for way in ChoicesSpec.model_fields if way not in ways]
-    return f"Not varied: {', '.join(left)}." if left else ""
+    return left + [way for way in ChoicesSpec.model_fields if way not in ways]
 
 
 def robustness_table(

@@ -24,7 +24,7 @@ from opinionsim.spreadsheets import write_csv
 Form = Literal["text", "csv", "markdown", "latex"]
 #: Columns of a printed table, and the share of them that labels have where a table is wider.
 _WIDTH, _LABELS = 100, 0.54
-#: Most columns of a word in the heading of a label that is not broken.
+#: Longest word in the heading of labels that is not broken, in columns.
 _WORD = 14
 #: What LaTeX reads as commands, and signs that its fonts do not have outside of formulas.
 _LATEX = {

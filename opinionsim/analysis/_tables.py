@@ -30,6 +30,7 @@ from opinionsim.analysis._units import (
 from opinionsim.errors import SpecError
 from opinionsim.evidence import played_by, validation_statement
 from opinionsim.metrics import condition_axes, one_wording, order_levels, wording_statement
+from opinionsim.templates import sentences
 
 _TABLE_AXES = ("framing", "confirmation_bias")
 #: Causes of texts without an opinion in words; the others were cut off.
@@ -272,7 +273,7 @@ def further_table(
     columns = [_intervals(numbers, name) for name in names]
     rows = list(zip(*levels, frame["n_runs"].astype(str), *columns, strict=True))
     header = (*headings(labels), "runs", *(f"{name} {_INTERVAL}" for name in names))
-    notes = _notes(runs, metrics, frame, kind, interval_notes(*found))[1:]
+    notes = _notes(runs, metrics, frame, kind, interval_notes(*found), ends=False)
     made = finished("Further metrics by condition", numbers, (header,), rows, len(labels), notes, "metrics")
     return _telling(left_out, wording, made)
 
@@ -333,82 +334,45 @@ def _published(frame: pd.DataFrame) -> str:
 
 
 def _notes(
-    runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind: str, about: Sequence[str]
+    runs: pd.DataFrame,
+    metrics: pd.DataFrame,
+    frame: pd.DataFrame,
+    kind: str,
+    about: Sequence[str],
+    *,
+    ends: bool = True,
 ) -> list[str]:
-    """Notes on conventions, exclusions, rates and the instrument; `about` says what stands behind the means."""
+    """Notes on conventions, exclusions, rates and the instrument.
+
+    `about` says what stands behind the means; `ends` whether they are of opinions at the start and the end.
+    """
     complete = runs[runs["status"] == "complete"]
     read = usable_runs(runs)
     of_kind = metrics[metrics["kind"] == kind]
     used = own_metrics(read, of_kind)
-    others = runs.loc[runs["status"] != "complete", "status"].value_counts()
-    excluded = ", ".join(f"{count} {status}" for status, count in others.items()) or "none"
-    instruments = ", ".join(dict.fromkeys(str(name) for name in used["classifier"]))
-    notes = [
-        "Start: opinions that agents were assigned, which is no measurement. End: the last measured opinion of each "
-        f"agent. Diversity: standard deviation (ddof {frame['ddof'].iloc[0]}) over agents.",
-        *about,
-        f"Runs used: {len(used)} complete. Excluded as not complete: {excluded}.",
-        _counts(used),
-        _instrument(kind, instruments),
-        *_every_report(read),
-        *_events(read),
-    ]
-    players = played_by(read["model"].astype(str), read["evidence"])
-    if players:
-        notes.append(f"{players[0].upper()}{players[1:]}.")
-    known = validation_statement(used["validation"])
-    if known:
-        notes.append(f"Validation of this instrument: {known}.")
-    silent = len(complete) - len(used)
-    undefined = int(used["bias"].isna().sum())
-    outdated = int(used.merge(complete[complete["error"].fillna("") != ""][["run_id", "cell"]]).shape[0])
-    if outdated:
-        answer = "answers" if outdated == 1 else "answer"
-        fault = "an earlier wording of the prompts than there is now, or could not be coded"
-        notes.append(f"{outdated} of the runs used {answer} {fault}; see runs.error.")
-    if silent:
-        notes.append(f"Complete runs without a text of kind {kind}, not used: {silent}.")
-    further = len(of_kind.merge(read[["run_id", "cell"]])) - len(used)
-    if further:
-        notes.append(f"Readings of these runs by further instruments of stance, not used: {further}.")
-    if undefined:
-        notes.append(f"Runs in which no agent was ever measured, which add nothing to the means: {undefined}.")
-    return notes
-
-
-def _counts(used: pd.DataFrame) -> str:
-    """Agents never measured and texts without an opinion, of how many, with the causes."""
     n = used[["n_never", "n_agents", "n_missing", "n_texts", *_CAUSES]].sum()
     causes = {told: n[column] for column, told in _CAUSES.items()}
-    causes["cut off"] = n["n_missing"] - sum(causes.values())
-    told = ", ".join(f"{count:,} {cause}" for cause, count in causes.items() if count)
-    return (
-        f"Agents never measured: {n['n_never']:,} of {n['n_agents']:,}. "
-        f"Texts without an opinion: {n['n_missing']:,} of {n['n_texts']:,}{told and f' ({told})'}."
+    every = read[read["every_report"].astype(bool)] if "every_report" in read.columns else read[:0]
+    eventful = read.dropna(subset="event_steps") if "event_steps" in read.columns else read[:0]
+    return sentences(
+        "opinionsim.analysis",
+        "opinions.txt",
+        ddof=frame["ddof"].iloc[0] if ends else None,
+        about=about,
+        kind=kind,
+        used=len(used),
+        excluded=runs.loc[runs["status"] != "complete", "status"].value_counts().to_dict(),
+        n=n,
+        causes=causes | {"cut off": n["n_missing"] - sum(causes.values())},
+        instruments=used["classifier"].astype(str).unique(),
+        every_report=every["interaction"].astype(str).unique().tolist(),
+        events=len(eventful),
+        read=len(read),
+        dropped=eventful["dropped_turns"].mean() if len(eventful) else 0,
+        players=played_by(read["model"].astype(str), read["evidence"]),
+        validation=validation_statement(used["validation"]),
+        outdated=len(used.merge(complete[complete["error"].fillna("") != ""][["run_id", "cell"]])),
+        silent=len(complete) - len(used),
+        further=len(of_kind.merge(read[["run_id", "cell"]])) - len(used),
+        undefined=int(used["bias"].isna().sum()),
     )
-
-
-def _every_report(read: pd.DataFrame) -> list[str]:
-    """A note where all reports of an agent count."""
-    if "every_report" not in read.columns or not read["every_report"].any():
-        return []
-    names = ", ".join(dict.fromkeys(read.loc[read["every_report"], "interaction"].astype(str)))
-    return [f"Under {names}, all reports of each agent count, because none depends on another."]
-
-
-def _events(read: pd.DataFrame) -> list[str]:
-    """A note where events happened, with the turns that dropped out."""
-    if "event_steps" not in read.columns or not (told := read["event_steps"].dropna()).size:
-        return []
-    dropped = read.loc[told.index, "dropped_turns"]
-    return [
-        f"Events in {len(told)} of {len(read)} runs; turns that dropped out because of them: {dropped.mean():.1f} a "
-        "run. Agents that left, and zealots, count with their last opinion."
-    ]
-
-
-def _instrument(kind: str, names: str) -> str:
-    """The kind of text that opinions were read from, and the classifier."""
-    if kind == "self-report":
-        return "Instrument: self-reports, the position each agent chose for itself in a closed answer."
-    return f"Instrument: texts of kind {kind}, coded by {names}."

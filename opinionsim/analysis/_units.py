@@ -19,6 +19,7 @@ from opinionsim.analysis._estimates import (
 from opinionsim.errors import SpecError
 from opinionsim.evidence import KINDS, TO_MEASURE
 from opinionsim.metrics import condition_axes, condition_metrics, condition_rows, in_order
+from opinionsim.templates import sentences
 
 #: What names a row of metrics.
 METRIC_KEYS = ["run_id", "cell", "instrument_id", "kind"]
@@ -183,13 +184,6 @@ def with_intervals(
     return made.assign(**rests), [[own[key] for key in keys if key in own] for own in found]
 
 
-#: What means are about, in words.
-_ABOUT = {
-    "topics-like-these": "topics like these, of which those studied are a sample",
-    "these-topics": "these topics alone",
-}
-
-
 def interval_notes(estimates: Sequence[Estimate], *further: Sequence[Estimate]) -> list[str]:
     """What intervals rest on: estimand, unit, number of units, method and level; and why some are lacking.
 
@@ -197,27 +191,15 @@ def interval_notes(estimates: Sequence[Estimate], *further: Sequence[Estimate]) 
     """
     if not estimates:
         return []
-    first = estimates[0]
-    having = [each for each in estimates if not each.reason]
-    notes = []
-    if having:
-        methods = " or ".join(dict.fromkeys(each.method for each in having))
-        units = " or ".join(dict.fromkeys(each.units for each in having))
-        notes.append(
-            f"Interval: {first.level:.0%} confidence, about {_ABOUT[first.estimand]}. Independent unit: "
-            f"{first.unit} ({units}). Method: {methods}."
-        )
     reasons = dict.fromkeys(each.reason for each in estimates if each.reason)
-    if reasons:
-        lacking = f"{len(estimates) - len(having)} of {len(estimates)} rows" if having else "any row"
-        about = f", about {_ABOUT[first.estimand]}" if first.unit else ""
-        notes.append(f"No interval in {lacking}{about}: {'; '.join(reasons)}.")
     others = dict.fromkeys(each.reason for own in further for each in own if each.reason not in ("", *reasons))
-    if others:
-        notes.append(f"No interval of a further measure where {'; '.join(others)}.")
-    left_out = sum(each.left_out for each in estimates)
-    if left_out:
-        notes.append(
-            f"Values of topics and blocks that are missing, or left out to have the rest complete: {left_out}."
-        )
-    return notes
+    return sentences(
+        "opinionsim.analysis",
+        "intervals.txt",
+        first=estimates[0],
+        having=[each for each in estimates if not each.reason],
+        rows=len(estimates),
+        reasons=list(reasons),
+        others=list(others),
+        left_out=sum(each.left_out for each in estimates),
+    )

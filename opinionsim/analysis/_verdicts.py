@@ -8,6 +8,7 @@ from types import MappingProxyType
 import pandas as pd
 
 from opinionsim.analysis._table import Table, finished, headings, level_text
+from opinionsim.evidence import evidence_of
 from opinionsim.metrics import condition_axes, in_order, one_wording
 
 #: The variable that verdicts are coded under, and its scale points in words.
@@ -49,7 +50,7 @@ def verdict_table(runs: pd.DataFrame, opinions: pd.DataFrame, wording: str | Non
     columns = [*_WORDS.values(), "none stated"]
     frame = counts.reindex(columns=columns, fill_value=0).reset_index()
     frame["runs"] = frame[columns].sum(axis=1)
-    frame["evidence"] = found["evidence"].iloc[0] if found["evidence"].nunique() == 1 else "mixed"
+    frame["evidence"] = evidence_of(found["evidence"])
     frame = in_order(frame, axes, read)
     rows = [(*(level_text(row[axis]) for axis in axes), *(str(row[name]) for name in (*columns, "runs")))
             for row in frame.to_dict("records")]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.errors import MeasurementError, whole_number
+from opinionsim.errors import MeasurementError
 from opinionsim.streams import stream
 
 #: How far apart two labels are: equal or not, by their ranks, or by their difference on the scale.
@@ -17,19 +17,27 @@ Distance = Literal["nominal", "ordinal", "interval"]
 
 _ONE_VALUE = "all labels are equal, so that agreement by chance is complete"
 _NO_PAIR = "no text has two labels"
+#: Resamples behind an interval.
+_RESAMPLES = 999
 
 
 class Coefficient(NamedTuple):
-    """A coefficient of agreement: 1 for complete agreement, 0 for that of chance."""
+    """A coefficient of agreement: 1 for complete agreement, 0 for that of chance.
+
+    Attributes
+    ----------
+    value : float
+        NaN where it is not defined.
+    reason : str
+        Why it is not defined; empty where it is.
+    low, high : float
+        Ends of the interval; NaN without one.
+    """
 
     value: float
-    """NaN where it is not defined."""
     reason: str = ""
-    """Why it is not defined; empty where it is."""
     low: float = math.nan
-    """Lower end of the interval; NaN without one."""
     high: float = math.nan
-    """Upper end of the interval; NaN without one."""
 
 
 def confusion(first: ArrayLike, second: ArrayLike, points: ArrayLike, weights: ArrayLike | None = None) -> np.ndarray:
@@ -147,10 +155,8 @@ def coincidences(counts: np.ndarray) -> np.ndarray:
     return np.asarray((_pairs(counts, counts) - own) / np.maximum(n - 1, 1)[:, None, None])
 
 
-def bootstrap(
-    parts: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray], n: int = 999, seed: int = 0, level: float = 0.95
-) -> tuple[float, float]:
-    """Percentile interval of a statistic of a sum over texts, which are drawn with replacement.
+def bootstrap(parts: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray], seed: int = 0) -> tuple[float, float]:
+    """Percentile interval of 95 % of a statistic of a sum over texts, which are drawn 999 times with replacement.
 
     Parameters
     ----------
@@ -158,25 +164,24 @@ def bootstrap(
         What each text adds, its weight included.
     statistic : callable
         Takes sums, (resamples, ...), and returns one value for each. Undefined values are left out.
-    n, seed, level
-        Resamples, their seed, and the level of the interval.
+    seed : int
+        Seed of the resamples.
 
     Returns
     -------
     (float, float)
         NaN for fewer than two texts, or where fewer than half of the resamples have a value.
     """
-    whole_number("n", n, 1, MeasurementError)
     if len(parts) < 2:
         return math.nan, math.nan
     # Many texts add the same: it is drawn how often each distinct part comes.
     distinct, times = np.unique(parts.reshape(len(parts), -1), axis=0, return_counts=True)
-    drawn = stream(seed, "audit bootstrap").multinomial(len(parts), times / len(parts), size=n)
-    found = statistic((drawn @ distinct).reshape(n, *parts.shape[1:]))
+    drawn = stream(seed, "audit bootstrap").multinomial(len(parts), times / len(parts), size=_RESAMPLES)
+    found = statistic((drawn @ distinct).reshape(_RESAMPLES, *parts.shape[1:]))
     known = found[np.isfinite(found)]
-    if 2 * len(known) < n:
+    if 2 * len(known) < _RESAMPLES:
         return math.nan, math.nan
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(known, [0.025, 0.975])
     return float(low), float(high)
 
 

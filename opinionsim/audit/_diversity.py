@@ -25,7 +25,7 @@ FAMILIES: tuple[Family, ...] = ("free", "camps")
 
 #: Most classes of the free family.
 _CLASSES = 4
-#: Labels that stand for what is known of a true point beforehand: the errors at all points.
+#: Weight of the prior of the errors at a true point, in labels. It has the errors at all points together.
 _PRIOR = 2.0
 #: Most steps of the maximisation, the change that ends it, and steps after which shapes of less than a share of their
 #: even weight are left out.
@@ -38,36 +38,55 @@ _TINY = 1e-12
 
 
 class Mixture(NamedTuple):
-    """Classes of runs."""
+    """Classes of runs.
+
+    Attributes
+    ----------
+    weights : ndarray (g,)
+        Share of each class.
+    shares : ndarray (g, k)
+        Shares of true opinions in each class.
+    """
 
     weights: np.ndarray
-    """Share of each class, (g,)."""
     shares: np.ndarray
-    """Shares of true opinions in each class, (g, k)."""
 
 
 class CorrectedDiversity(NamedTuple):
-    """Diversity of a condition, as read and as corrected under one family."""
+    """Diversity of a condition, as read and as corrected under one family.
+
+    Attributes
+    ----------
+    raw : float
+        Mean over runs of the standard deviation of opinions as read.
+    corrected : float
+        The same of true opinions, under the family.
+    low, high : float
+        Ends of the interval; NaN with fewer than 50 simulated studies.
+    removed : float
+        Mean error of simulated studies, which the corrected value is free of.
+    """
 
     raw: float
-    """Mean over runs of the standard deviation of opinions as read."""
     corrected: float
-    """The same of true opinions, under the family."""
     low: float
-    """Lower end of the interval; NaN with fewer than 50 simulated studies."""
     high: float
-    """Upper end of the interval; likewise."""
     removed: float
-    """Mean error of simulated studies, which the corrected value is free of."""
 
 
 class Study(NamedTuple):
-    """Texts of each run, as numbers by places on the scale; a label between two points counts half for each."""
+    """Texts of each run, as numbers by places on the scale; a label between two points counts half for each.
+
+    Attributes
+    ----------
+    readings : ndarray (runs, k)
+        Readings of texts without a label.
+    pairs : ndarray (runs, k, k)
+        Labels and readings of texts with one.
+    """
 
     readings: np.ndarray
-    """Readings of texts without a label, (runs, k)."""
     pairs: np.ndarray
-    """Labels and readings of texts with one, (runs, k, k)."""
 
     @property
     def labels(self) -> np.ndarray:

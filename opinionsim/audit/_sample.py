@@ -15,12 +15,13 @@ import pandas as pd
 from opinionsim.analysis import Table, condition_column, finished, number_text
 from opinionsim.contrasts import ContrastSpec, analysis_of
 from opinionsim.errors import SpecError, StoreError, whole_number
-from opinionsim.evidence import KINDS, TO_MEASURE
+from opinionsim.evidence import KINDS, TO_MEASURE, evidence_of
 from opinionsim.metrics import condition_axes, named_levels, stance_rows
 from opinionsim.opinions import OpinionScale
 from opinionsim.spreadsheets import write_csv
 from opinionsim.store import AuditRow, Results, open_store
 from opinionsim.streams import canonical_json, digest, stream
+from opinionsim.templates import filled, sentences
 
 #: Label of a text in which a coder finds no opinion.
 NO_OPINION = "N"
@@ -58,7 +59,7 @@ class Sample:
         rows: Sequence[Mapping[Any, Any]] | pd.DataFrame,
         shown: Mapping[str, str],
         labels: int,
-        notes: Sequence[str],
+        **told: Any,
     ) -> Table:
         """A table of what was found of the sample.
 
@@ -72,14 +73,15 @@ class Sample:
             Names of the columns that are printed, with their headings.
         labels : int
             How many of them name the row.
-        notes : sequence of str
-            How to read it.
+        **told
+            What its notes say.
         """
         frame = pd.DataFrame(rows).assign(audit=self.audit.audit_id)
         if "evidence" not in frame:
-            kinds = set(self.texts["evidence_of_run"])
-            frame["evidence"] = kinds.pop() if len(kinds) == 1 else "mixed"
+            frame["evidence"] = evidence_of(self.texts["evidence_of_run"])
         cells = [tuple(number_text(row, column, "-") for column in shown) for row in frame.to_dict("records")]
+        of = {"audit_id": self.audit.audit_id, "kind": self.audit.sample["kind"]}
+        notes = sentences("opinionsim.audit", "notes.txt", table=name, **of, **told)
         return finished(heading, frame, (tuple(shown.values()),), cells, labels, notes, name)
 
 
@@ -281,15 +283,5 @@ def write_files(sample: Sample, coders: Sequence[str], folder: str | Path) -> li
         order = stream(sample.audit.sample["seed"], "audit order", 0, name).permutation(len(items))
         write_csv(items.assign(coder=name).iloc[order][list(COLUMNS)], path)
     guide = target / f"{audit_id}-instructions.txt"
-    points = "\n".join(f"  {point:>3}  {sample.scale.label(point)}" for point in sample.scale.points)
-    guide.write_text(
-        "Read each text by itself. In the column label, give the opinion that its author expresses of the claim:\n"
-        f"{points}\n    {NO_OPINION}  the text expresses no opinion of the claim\n"
-        "The lowest number is the opinion most against the claim, the highest the one most for it. Judge what the text "
-        "says,\nnot whether the claim is true. N is also right where the author declines to answer, or speaks as a "
-        "language model.\n"
-        "Texts may call the claim Theory XYZ or this theory.\n"
-        "Label every row, change no other column, and do not talk about the texts until all coders are done.\n",
-        encoding="utf-8",
-    )
+    guide.write_text(filled("opinionsim.audit", "instructions.txt", scale=sample.scale, no_opinion=NO_OPINION), "utf-8")
     return [*paths, guide]

@@ -33,10 +33,6 @@ _COEFFICIENTS = {
 }
 #: What texts call a masked claim.
 _MASK = re.compile(r"(?i)\b(theory XYZ|XYZ|this theory|the claim)\b")
-_RULE = (
-    "Labels of several coders are combined by their median; a text in which more of them find no opinion than find one "
-    "has none. A median between two points counts in matrices and coefficients as the point nearer to neutral."
-)
 
 
 def people_of(sample: Sample) -> list[str]:
@@ -193,20 +189,16 @@ def _agreement(results: Results, sample: Sample, texts: pd.DataFrame, used: list
         found = _coefficients(labels[names].to_numpy(float).T, texts, sample, seed)
         rows.append({"of": " and ".join(names), "texts": "all", **found})
     divided = labels[used].isna().mean(axis=1).between(0, 1, "neither").sum()
-    people = "people" if people_of(sample) else "chat models: a check of consistency, not of validity"
     reasons = {str(value) for row in rows for name, value in row.items() if name.endswith("_reason")}
-    notes = [
-        f"Audit {sample.audit.audit_id}: {len(texts)} texts of kind {sample.audit.sample['kind']}, labelled by "
-        f"{', '.join(used)} ({people}); no opinion in {int(texts['label'].isna().sum())} of them, which do not count.",
-        *([_RULE] if used[1:] else []),
-        f"Texts in which some coders find an opinion and others none: {divided}; they are not compared there.",
-        "Kappa: Cohen 1960; weighted kappa: Cohen 1968, quadratic weights; alpha: Krippendorff 2011. Weighted by "
-        "inverse inclusion probabilities; intervals of 95 % from 999 resamples of texts.",
-        f"Below {ENOUGH} labelled texts no coefficient is given; the table of labels and readings has all.",
-        *(f"Undefined: {each}." for each in sorted(reasons - {""})),
-    ]
+    told = {
+        "coders": used,
+        "people": people_of(sample),
+        "texts": len(texts),
+        "without": int(texts["label"].isna().sum()),
+    }
+    told |= {"divided": divided, "enough": ENOUGH, "reasons": sorted(reasons - {""})}
     shown = {"of": "between", "texts": "texts", "n": "n", **_COEFFICIENTS}
-    return sample.table("agreement", "Agreement of instrument and labels", rows, shown, 2, notes)
+    return sample.table("agreement", "Agreement of instrument and labels", rows, shown, 2, **told)
 
 
 def _matrices(sample: Sample, texts: pd.DataFrame) -> Table:
@@ -216,8 +208,7 @@ def _matrices(sample: Sample, texts: pd.DataFrame) -> Table:
         for point, counts in zip(points, confusion(_points(own["label"], sample), own["value"], points), strict=True):
             read = {f"read {each}": int(count) for each, count in zip(points, counts, strict=True)}
             rows.append({"texts": stratum, "label": point, **read})
-    notes = ["Numbers of texts, unweighted, by label and reading of the instrument."]
-    return sample.table("confusion", "Labels and readings", rows, {each: each for each in rows[0]}, 2, notes)
+    return sample.table("confusion", "Labels and readings", rows, {each: each for each in rows[0]}, 2)
 
 
 def _errors(sample: Sample, texts: pd.DataFrame) -> Table:
@@ -230,15 +221,8 @@ def _errors(sample: Sample, texts: pd.DataFrame) -> Table:
             if abs(gap) > half:
                 ends = {"gap": gap, "gap_ci_low": gap - half, "gap_ci_high": gap + half}
                 told.append(f"{second['texts']} less {first['texts']} {number_text(ends, 'gap')}")
-    notes = [
-        "Error: reading less label, weighted by inverse inclusion probabilities; interval of 95 % for these texts "
-        "alone; `audit correct` has that over topics and blocks.",
-        f"Errors differ between conditions, which can make a finding or hide one: {'; '.join(told)}."
-        if told
-        else "No difference of errors between conditions stands out of its interval; small ones may be there.",
-    ]
     shown = {"texts": "texts", "n": "n", "error": "mean error"}
-    return sample.table("errors", "Errors of the instrument", rows, shown, 1, notes)
+    return sample.table("errors", "Errors of the instrument", rows, shown, 1, differing=told)
 
 
 def _mirrored(results: Results, sample: Sample) -> Table:
@@ -268,13 +252,8 @@ def _mirrored(results: Results, sample: Sample) -> Table:
         both, same = _error(own), float((own["label"] == own["value"])[own["label"].notna()].mean())
         ends = {f"yes{end}": both[f"error{end}"] / 2 for end in ("", "_ci_low", "_ci_high")}
         rows.append({"texts": stratum, "n": both["n"], "opposite": same, **ends})
-    notes = [
-        "Each text coded with its claim and with that of the other side. Opposite: share with the opposite reading. "
-        "Towards yes: half the sum of both readings, 0 for an instrument that takes no side; it needs no labels. In "
-        f"{int(masked.sum())} texts the claim stands for what they call it, as Theory XYZ, which fits either side.",
-    ]
     shown = {"texts": "texts", "n": "n", "opposite": "opposite", "yes": "towards yes"}
-    return sample.table("mirror", "Mirrored claims", rows, shown, 1, notes)
+    return sample.table("mirror", "Mirrored claims", rows, shown, 1, masked=int(masked.sum()))
 
 
 def _other_side(experiment: Experiment, planned: PlannedRun) -> Claim:

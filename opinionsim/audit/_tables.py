@@ -52,24 +52,17 @@ def correction_tables(
             "models are a check of consistency"
         )
     labels, _ = judged(results, sample)
-    texts, kind = counted_texts(results, sample.audit.sample["kind"])
+    texts, _ = counted_texts(results, sample.audit.sample["kind"])
     texts, by = texts.assign(evidence=texts["evidence_of_run"]), axes_of(sample)
     frame, contrasts, estimates = bias_frames(texts, labels, by, estimand or analysis_of(results.spec).estimand)
     shown = {name: name for name in (*by, "labels", "error", *BOTH)}
     late = int((texts["begun_at"] > sample.audit.made_at).sum())
-    notes = [
-        f"Corrected by {int(labels['label'].notna().sum())} labels of {', '.join(people)} on texts of kind {kind}, "
-        f"audit {sample.audit.audit_id}, by the difference estimator with inverse inclusion probabilities. Error: "
-        "reading less label, which the correction takes away. Intervals of corrected means hold runs and audit.",
-        *interval_notes(*estimates),
-        f"Texts of runs begun after the sample was drawn, whose errors it tells if they are alike: {late}.",
-    ]
-    made = [sample.table("bias", "Mean opinion as read and corrected", frame, shown, len(by), notes)]
+    told = {"n_labels": int(labels["label"].notna().sum()), "coders": people, "intervals": interval_notes(*estimates)}
+    made = [sample.table("bias", "Mean opinion as read and corrected", frame, shown, len(by), late=late, **told)]
     if len(contrasts):
-        reasons = dict.fromkeys(filter(None, contrasts["no_interval"]))
-        said = ["Differences of means, paired by topic and block.", *(f"No interval where {each}." for each in reasons)]
+        reasons = list(dict.fromkeys(filter(None, contrasts["no_interval"])))
         shown = {name: name for name in ("contrast", *BOTH)}
-        made.append(sample.table("contrasts", "Contrasts as read and corrected", contrasts, shown, 1, said))
+        made.append(sample.table("contrasts", "Contrasts as read and corrected", contrasts, shown, 1, reasons=reasons))
     if diversity:
         made.append(_diversity(texts, labels, sample, simulations, seed))
     return made
@@ -87,13 +80,5 @@ def _diversity(texts: pd.DataFrame, labels: pd.DataFrame, sample: Sample, simula
             row |= {f"{family}_ci_low": found.low, f"{family}_ci_high": found.high}
         rows.append(row)
     shown = {name: name for name in (*by, "labels", "raw")} | {"free": "free classes", "camps": "one or two camps"}
-    notes = [
-        "A sensitivity figure: how much noise adds to diversity depends on what true opinions look like. Free classes: "
-        "runs belong to classes with any shares on the scale; one or two camps: with one mode, or two. Where both "
-        "differ, the labels do not tell. The errors of the instrument come from labels alone.",
-        f"Simulated studies of this size, whose truths differ as much as the labels leave open: {simulations}. Their "
-        "mean error is taken away; intervals, from 50 studies on, leave out the one in fifty that is farthest off on "
-        "either side. Standard deviations have ddof 0.",
-    ]
     rows = [dict.fromkeys(shown, math.nan) | row for row in rows]
-    return sample.table("diversity", "Diversity as read and corrected", rows, shown, len(by), notes)
+    return sample.table("diversity", "Diversity as read and corrected", rows, shown, len(by), simulations=simulations)

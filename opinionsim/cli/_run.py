@@ -80,7 +80,7 @@ def run(
         Dask scheduler whose workers carry the runs out, as tcp://HOST:8786; needs a PostgreSQL store.
     """
     from opinionsim.assembly import LoadedParts
-    from opinionsim.planning import calls_by_run, plan
+    from opinionsim.planning import counts_by_run, plan
 
     experiment = read_spec(spec, changes, prompts)
     if robustness and not experiment.variants:
@@ -93,7 +93,8 @@ def run(
     summary = sweep(experiment, url, only=only, loaded=loaded, calls=forecast.calls)
     report(url, summary)
     if summary.complete == summary.total and summary.made:
-        rest = sum(calls_by_run(experiment, loaded).values()) - forecast.calls if pilot else 0
+        every = counts_by_run(experiment, loaded) if pilot else {}
+        rest = sum(each.calls for each in every.values()) - forecast.calls if pilot else 0
         _compare(forecast, summary, rest)
     if robustness:
         pilots = {label: each.pilot if pilot else None for label, each in experiment.variants.items()}
@@ -253,13 +254,13 @@ def carry_out(
     """
     from opinionsim import background
     from opinionsim.assembly import LoadedParts
-    from opinionsim.planning import calls_by_run
+    from opinionsim.planning import counts_by_run
     from opinionsim.running import under_way
     from opinionsim.specification import manifest, taking_part
 
     loaded = loaded or LoadedParts(experiment)
     if calls is None:
-        calls = sum(count for run, count in calls_by_run(experiment, loaded).items() if only is None or run in only)
+        calls = sum(each.calls for each in counts_by_run(experiment, loaded, only).values())
     # Objects loaded by now stay: walking them, a collection would delay dispatch and journal by tenths of a second.
     gc.freeze()
     with (

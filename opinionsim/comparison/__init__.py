@@ -22,7 +22,6 @@ from opinionsim.comparison._response import response_curve as response_curve
 from opinionsim.comparison._survey_validation import (
     SurveyValidation as SurveyValidation,
     read_validation as read_validation,
-    validate_survey as validate_survey,
     validation_experiment as validation_experiment,
 )
 from opinionsim.comparison._twins import twins_experiment as twins_experiment

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: Fewest drawn respondents of a subgroup that is compared, or of a value that has a coefficient.
 FEWEST = 10
-#: Coefficients nearer to 0 are 0.
+#: Coefficients nearer to 0 than this count as 0.
 _NO_EFFECT = 1e-9
 #: Resamples of respondents behind an interval, and how many standard errors it has to either side.
 _RESAMPLES = 400
@@ -199,28 +199,14 @@ class ItemAgreement:
         for place in np.flatnonzero(self._compared):
             variable, value = self._subgroups.names[place]
             inside = self._subgroups.members[:, place]
-            theirs = _row(estimates(y, self._survey, _within(inside)))
-            ours = _row(estimates(said, None, _within(inside[self._drawn])))
-            rows.append(
-                {
-                    "item": self.item.name,
-                    "variable": variable,
-                    "value": value,
-                    **theirs,
-                    **{f"model_{name}": number for name, number in ours.items() if name != "effective_n"},
-                    "difference": ours["mean"] - theirs["mean"],
-                }
+            theirs, ours = (
+                estimates(given, weights, [value if each else None for each in members]).drop(columns="group")
+                for given, weights, members in ((y, self._survey, inside), (said, None, inside[self._drawn]))
             )
+            both = theirs.join(ours.drop(columns="effective_n").add_prefix("model_")).to_dict("records")[0]
+            both["difference"] = both["model_mean"] - both["mean"]
+            rows.append({"item": self.item.name, "variable": variable, "value": value, **both})
         return pd.DataFrame(rows)
-
-
-def _within(inside: np.ndarray) -> list[str | None]:
-    """One subgroup and nobody else, as :func:`estimates` takes groups."""
-    return ["in" if each else None for each in inside]
-
-
-def _row(table: pd.DataFrame) -> dict[str, float]:
-    return {name: table[name].iloc[0] for name in ("n", "effective_n", "mean", "standard_error")}
 
 
 def intervals(items: list[ItemAgreement]) -> pd.DataFrame:

@@ -23,7 +23,7 @@ DEFAULT = ("voter", "degroot", "friedkin-johnsen", "deffuant", "jager-amblard", 
 _FIXED: Mapping[str, Mapping[str, float]] = {"lorenz": {"theta": 0.0, "credibility": 1.0}}
 #: Upper bound of parameters that have none and are in no units of opinion.
 _MOST = 20.0
-#: Upper bound of distances, in ranges of opinions: above 1, for some parameters act on what is exactly as far.
+#: Upper bound of distances, in ranges of opinions. Above 1, agents a whole range apart can be on either side.
 _BEYOND = 1.01
 #: Least distance from an end that is not itself valid, in parts of the interval.
 _INSIDE = 1e-3

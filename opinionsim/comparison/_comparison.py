@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 #: Scale points moved for each point of discrepancy below which influence counts as absent, where nothing else is said.
 MARGIN = 0.05
-#: The candidate in which agents read others' messages than they did.
+#: The candidate whose agents read messages that they did not receive, in the place of those that they did.
 _SHUFFLED = "shuffled-partners"
 #: Least rate of errors of ratings, and share of errors that fall on neighbours where a rate is given.
 _LEAST, _NEAR = 1e-3, 0.8
 #: Model whose parameter is the strength of influence.
 _LINEAR = "degroot"
-#: What is done of a condition when a stage begins, in percent of the time that all take.
+#: Stages of the work on a condition, each with the percentage of the time that has passed when it begins.
 _STAGES = {"fits": 0, "blocks held out": 45, "studies of known truth": 70, "intervals": 85}
 
 

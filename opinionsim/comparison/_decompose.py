@@ -10,6 +10,7 @@ import numpy as np
 
 from opinionsim.comparison._events import events
 from opinionsim.errors import MeasurementError
+from opinionsim.evidence import WITHOUT_FINDING, evidence_of
 from opinionsim.metrics import condition_axes, one_wording, stance_rows
 
 if TYPE_CHECKING:
@@ -109,8 +110,7 @@ def decompose(
     axes = [axis for axis in condition_axes(runs) if axis not in _PARTS and not axis.startswith("interaction.")]
     records, made = [], []
     for key, group in runs.groupby(axes, dropna=False, sort=False) if axes else [((), runs)]:
-        kinds = set(group["evidence"])
-        evidence = kinds.pop() if len(kinds) == 1 else "mixed"
+        evidence = evidence_of(group["evidence"])
         for name, cell in _named(group):
             control, values, missing = _values(_EQUATIONS[name], cell, group, numbers)
             found = no_estimate(missing or "too few updates or blocks")
@@ -122,7 +122,7 @@ def decompose(
             claim = "effect" if cell == "dyadic" else "association" if cell else "description"
             record: dict[str, Any] = {**dict(zip(axes, key, strict=True)), "part": name, "equation": equation}
             record |= {"cell": cell or control, "control": control if cell else "", **found.columns("value")}
-            p = math.nan if evidence in ("scripted", "mixed") else found.p_value
+            p = math.nan if evidence in WITHOUT_FINDING else found.p_value
             records.append(record | found.basis | {"p": p, "claim": claim, "missing": missing, "evidence": evidence})
     rows = [
         (*(str(row[axis]) for axis in axes), row["part"], " less ".join(filter(None, (row["cell"], row["control"]))),

@@ -22,7 +22,7 @@ _SMALLEST, _LARGEST = 1e-4, 0.1
 class ExactProblem(Problem):
     """The recorded numbers of a study. What a candidate says is smeared by a normal density, whose width is fitted."""
 
-    #: From far away a narrow density shows no way to climb, so that it is narrowed step by step.
+    #: Far from the optimum the likelihood of a narrow density is flat, so the density is narrowed step by step.
     ladder: ClassVar[tuple[Mapping[str, float], ...]] = ({"log_sd": -2.0}, {"log_sd": -4.0}, {"log_sd": -6.0})
 
     def bounds(self, candidate: Candidate) -> list[Bounds]:

@@ -11,8 +11,8 @@ from opinionsim.comparison._study import Study
 from opinionsim.compilation import compiled, inlined
 
 _NO_STEPS = Steps(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1))
-#: Probability of a node from which, or towards which, nothing moves: it costs up to 0.05 nats in 600 updates, and two
-#: thirds of the time and more are saved.
+#: Moves from and to nodes of a lower probability are left out. This costs up to 0.05 nats in 600 updates, and saves at
+#: least two thirds of the time.
 _RARE = 1e-5
 
 

@@ -18,7 +18,7 @@ _BIN = 4
 #: Places inside a cell, in its widths from the node, over which an update is averaged: a confidence bound then moves
 #: the likelihood smoothly.
 _WITHIN = np.array([-0.375, -0.125, 0.125, 0.375])
-#: Changes of opinion and probabilities below this are none.
+#: Changes of opinion and probabilities below this count as 0.
 _NONE = 1e-12
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: Variable of the first rating asked again.
 RETEST = "retest"
-#: Names of variables and of columns of frames, which a condition or an answer would stand in for.
+#: Names that no condition and no answer may have, because variables and columns of frames have them.
 _TAKEN = re.compile("agent|first|framing|group|last|retest|run_id|stance|step|topic|turn|twins|unit|wording|.*[.].*")
 #: Kinds of text that the others of a group read.
 _SHOWN = frozenset({"post", "speech", "response"})

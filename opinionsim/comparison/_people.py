@@ -14,9 +14,10 @@ from opinionsim.comparison._agreement import resampled
 from opinionsim.comparison._panel import RETEST
 from opinionsim.comparison._predictions import equations, folds, shares
 from opinionsim.errors import MeasurementError
-from opinionsim.evidence import evidence_statement
+from opinionsim.evidence import evidence_of, evidence_statement
 from opinionsim.measurement import SELF_REPORT, STANCE
 from opinionsim.streams import stream
+from opinionsim.templates import sentences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,13 +28,8 @@ if TYPE_CHECKING:
 _DRAWS = 10
 #: Reliabilities of one rating between which its slope is corrected where nobody was asked again.
 _RELIABILITIES = (0.7, 0.8, 0.9)
-#: People who were asked again, as a column, and what is said where there are some, and where there are none.
+#: People who were asked again, as a column.
 _AGAIN = "people, asked again"
-_CEILING = f"`{_AGAIN}` had read nothing in between: nobody who predicts people can be expected to do better."
-_NO_CEILING = (
-    "Nobody was asked again without having read anything, so no ceiling is known; the slope of people is corrected for "
-    "a range of reliabilities of the first rating."
-)
 _KEYS = ("topic", "unit", "agent", "step")
 
 
@@ -159,7 +155,8 @@ def people_table(results: Results, *, cutoffs: Mapping[str, date] | None = None)
     if n_units < 3:
         raise MeasurementError(f"the record has {n_units} units with two ratings, and an interval needs at least 3")
     measuring = _Measuring(table, points, units)
-    columns = dict(measuring.columns(_evidence_of_twins(results)))
+    runs = results.runs
+    columns = dict(measuring.columns(evidence_of(runs.loc[runs["interaction"] == "twins", "evidence"])))
     rows = []
     for of, column in columns.items():
 
@@ -172,12 +169,6 @@ def people_table(results: Results, *, cutoffs: Mapping[str, date] | None = None)
     frame = pd.DataFrame(rows, columns=["measure", "of", "value", "low", "high", "n", "evidence"])
     frame = pd.concat([frame, _corrected(frame)] if RETEST not in table else [frame], ignore_index=True)
     return _printed(results, frame, n_units, cutoffs or {})
-
-
-def _evidence_of_twins(results: Results) -> str:
-    runs = results.runs
-    found = set(runs.loc[runs["interaction"] == "twins", "evidence"])
-    return found.pop() if len(found) == 1 else "mixed"
 
 
 class _Measuring:
@@ -340,24 +331,21 @@ def _printed(results: Results, frame: pd.DataFrame, n_units: int, cutoffs: Mappi
     dates = {"people": collected or "no date given", **{of: str(cutoffs.get(of, "no cutoff given")) for of in models}}
     rows = [("data collected, or training data until", *(dates.get(of, "") for of in ofs))]
     rows += [(measure, *(cells.get((measure, of), "") for of in ofs)) for measure in measures]
-    n = int(frame["n"].max())
-    notes = (
-        f"{n:,} updates of {n_units:,} units. Intervals are 95 %, over units; fits are not repeated in them.",
-        "Log scores are in nats an update, of people's next opinions, for units that were not fitted to: of people by "
-        "shares of each next opinion for each first one, of a model by shares for each of its answers. Answers of "
-        "equations are drawn from their distributions, but for persistence, which stays put.",
-        _CEILING if _AGAIN in ofs else _NO_CEILING,
-        _known(collected, cutoffs, models),
+    notes = sentences(
+        "opinionsim.comparison",
+        "people.txt",
+        n=int(frame["n"].max()),
+        n_units=n_units,
+        asked_again=_AGAIN if _AGAIN in ofs else "",
+        may_know=[of for of in models if not _is_later(collected, cutoffs.get(of))],
     )
     statement = evidence_statement(frame["evidence"])
-    return Table(f"{statement} | People and those in their places", (("", *ofs),), tuple(rows), 1, frame, notes)
+    return Table(f"{statement} | People and those in their places", (("", *ofs),), tuple(rows), 1, frame, tuple(notes))
 
 
-def _known(collected: str | None, cutoffs: Mapping[str, date], models: list[str]) -> str:
-    """What is to be said of whether models may have seen the data."""
-    later = [of for of in models if collected and of in cutoffs and date.fromisoformat(collected) > cutoffs[of]]
-    unsafe = [of for of in models if of not in later]
-    return f"The data may be in the training data of {', '.join(unsafe)}." if unsafe else ""
+def _is_later(collected: str | None, cutoff: date | None) -> bool:
+    """Whether the data were collected after the training data of a model end."""
+    return collected is not None and cutoff is not None and date.fromisoformat(collected) > cutoff
 
 
 def _cell(value: float, low: float, high: float) -> str:

@@ -16,20 +16,19 @@ from opinionsim.comparison._agreement import ItemAgreement, intervals
 from opinionsim.errors import SpecError, SurveyError, whole_number
 from opinionsim.evidence import evidence_statement, played_by
 from opinionsim.opinions import OpinionScale
-from opinionsim.running import run
 from opinionsim.specification import Experiment, Overrides, load_experiment
 from opinionsim.surveys import Survey, SurveyItem, items_of, load_mapping, load_survey, subgroups_of
+from opinionsim.templates import sentences
 
 if TYPE_CHECKING:
     import pandas as pd
-    from langchain_core.language_models import BaseChatModel
 
     from opinionsim.store import Results
 
 #: Fields of the specification that can be changed.
 _CHANGEABLE = ("model", "execution", "prompts")
 
-#: What is said of an item by when it was asked.
+#: Whether the training data of the model may hold the answers to an item, which depends on when it was asked.
 _MAY_BE_KNOWN = "may be in the training data"
 _LATER = "asked after the cutoff"
 _NO_CUTOFF = "may be in the training data: no cutoff is given"
@@ -167,43 +166,6 @@ def _check_size(survey: Survey, size: int) -> None:
         )
 
 
-def validate_survey(
-    survey: str | Path,
-    mapping: str | Path,
-    *,
-    items: Sequence[str] | None = None,
-    size: int = 200,
-    model: str = "scripted",
-    seed: int = 0,
-    cutoff: date | None = None,
-    store: str | Path | None = None,
-    overrides: Overrides = (),
-    chat_model: BaseChatModel | None = None,
-) -> SurveyValidation:
-    """Ask respondents of a survey its held-out items, and compare the answers with theirs.
-
-    Parameters
-    ----------
-    survey, mapping, items, size, model, seed, overrides
-        As for :func:`validation_experiment`.
-    cutoff : date, optional
-        Last day that the model's training data may cover.
-    store : str or Path, optional
-        Where the calls are kept; default ``sqlite:///results/NAME.sqlite``. Asking again makes no call that it holds.
-    chat_model : BaseChatModel, optional
-        A LangChain chat model in the place of the named one.
-
-    Raises
-    ------
-    SurveyError, SpecError
-        As for :func:`validation_experiment`; if the run of no item is complete.
-    """
-    experiment = validation_experiment(
-        survey, mapping, items=items, size=size, model=model, seed=seed, overrides=overrides
-    )
-    return read_validation(experiment, run(experiment, store, chat_model=chat_model), cutoff=cutoff)
-
-
 def read_validation(experiment: Experiment, results: Results, *, cutoff: date | None = None) -> SurveyValidation:
     """Compare the answers of a validation that was carried out with those of the respondents.
 
@@ -212,7 +174,7 @@ def read_validation(experiment: Experiment, results: Results, *, cutoff: date | 
     experiment : Experiment
         From :func:`validation_experiment`.
     results : Results
-        Its results. Items whose run is not complete are left out, which a note says.
+        What :func:`opinionsim.run` returned for it. Items whose run is not complete are left out, which a note says.
     cutoff : date, optional
         Last day that the model's training data may cover.
 
@@ -259,7 +221,16 @@ def read_validation(experiment: Experiment, results: Results, *, cutoff: date | 
         listed.assign(evidence=known),
         compared.assign(evidence=known),
         _findings(measures) if kinds == {"model"} else (),
-        tuple(_notes(survey, size, left_out, cutoff, scripted=kinds != {"model"})),
+        tuple(
+            sentences(
+                "opinionsim.comparison",
+                "validation.txt",
+                cutoff=cutoff,
+                certain=_certain(survey, size),
+                left_out=left_out,
+                scripted=kinds != {"model"},
+            )
+        ),
     )
 
 
@@ -317,24 +288,7 @@ def _findings(measures: pd.DataFrame) -> tuple[str, ...]:
     return (f"Variance ratio within subgroups {row['value']:.2f} ({row['low']:.2f} to {row['high']:.2f}): {shown}.",)
 
 
-def _notes(survey: Survey, size: int, left_out: list[str], cutoff: date | None, *, scripted: bool) -> list[str]:
-    """How to read the numbers."""
-    notes = [
-        "Answers are placed on 0 to 1. Intervals are 95 %, over respondents. `respondents` are the drawn respondents' "
-        "own answers: what a perfect model would get, by sampling alone.",
-        "Missing answers count in no measure and are never imputed.",
-    ]
-    if cutoff is None:
-        notes.append("No cutoff of the model's training data is given: any item may be in them.")
-    if survey.weights is not None:
-        certain = int((size * survey.weights / survey.weights.sum() >= 1).sum())
-        if certain:
-            notes.append(
-                f"{certain} respondents have so much weight that they are drawn for certain: the sample does not quite "
-                "follow the weights. Draw fewer."
-            )
-    if left_out:
-        notes.append(f"Left out, for their runs are not complete: {', '.join(left_out)}.")
-    if scripted:
-        notes.append("Scripted answers are a stand-in: no finding is stated.")
-    return notes
+def _certain(survey: Survey, size: int) -> int:
+    """Number of respondents with so much weight that they are drawn for certain."""
+    weights = survey.weights
+    return 0 if weights is None else int((size * weights / weights.sum() >= 1).sum())

@@ -21,7 +21,7 @@ STUDIES, RECOVERED = 20, 0.8
 FEWEST_BLOCKS = 8
 #: Standard errors from which influence is claimed.
 CLAIMED = 2.0
-#: Standard deviations of what drawn studies show within which a candidate is adequate.
+#: A candidate is adequate if the record is within so many standard deviations of the studies drawn from it.
 _ADEQUATE = 3.0
 #: Twice the fall of the log likelihood at the ends of an interval of 95 %, and of a one-sided one.
 _TWO_SIDED, _ONE_SIDED = 3.841, 2.706

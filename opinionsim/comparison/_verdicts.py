@@ -14,6 +14,7 @@ from opinionsim.comparison._fit import Fit, Problem
 from opinionsim.comparison._scores import paired
 from opinionsim.comparison._study import Study
 from opinionsim.comparison._trust import CLAIMED, Trust, claimed
+from opinionsim.templates import sentences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -290,34 +291,8 @@ def _counts(study: Study) -> dict[str, Any]:
     return {"cell": study.cell, **n, "evidence": study.evidence}
 
 
-#: Verdicts in words, by name: of the candidates that tie, the margin, the gain and its standard error, and reasons.
-_STATEMENTS = {
-    "withheld": "No verdict: {why}.",
-    "none adequate": "No candidate is adequate: {lacking}, by more than chance explains.",
-    "influence": "Agents change by what they read ({gain:+.3f} ± {error:.3f} in the log score of an update), and "
-    "{ties} {say} how.",
-    "persistence": "Agents keep their opinions; they move less than {margin:g} points for each point of discrepancy.",
-    "no interaction needed": "No interaction is needed: {alone} says as much, and agents move less than {margin:g} "
-    "points for each point of discrepancy.",
-    "undecided": "Undecided: influence is not shown ({gain:+.3f} ± {error:.3f} in the log score of an update), nor "
-    "that agents move less than {margin:g} points for each point of discrepancy.",
-}
-#: What is better than every candidate, or otherwise than by the best, where none is adequate.
-_LACKING = ("a table of shares by own rating and message predicts updates better", "the mean opinion runs elsewhere")
-
-
 def _statement(each: Explained, margin: float) -> str:
-    reading = [one.candidate.name for one in each.fits if one.candidate.influence]
+    """The verdict on a condition in a sentence."""
+    reading = {one.candidate.name for one in each.fits if one.candidate.influence}
     ties = [name for name in each.ties if name in reading]
-    gain, error = each.gain
-    said = _STATEMENTS[each.verdict].format(
-        why="; ".join(each.withheld),
-        gain=gain,
-        error=error,
-        ties=" or ".join(ties),
-        say="says" if len(ties) == 1 else "say",
-        alone=each.alone,
-        lacking=_LACKING[0 if each.trust.exceeded[0] else 1],
-        margin=margin,
-    )
-    return f"{said} This is about the script." if each.study.evidence == "scripted" else said
+    return " ".join(sentences("opinionsim.comparison", "verdict.txt", found=each, ties=ties, margin=margin))

@@ -19,7 +19,7 @@ from opinionsim import background
 from opinionsim.assembly import LoadedParts
 from opinionsim.deliberation._speaker import NoAnswer, Speaker, only_here
 from opinionsim.errors import BudgetExceeded, ModelCallError, OpinionSimError, SpecError
-from opinionsim.planning import Forecast, calls_by_run, plan
+from opinionsim.planning import Forecast, counts_by_run, plan
 from opinionsim.progress import attended, shown
 from opinionsim.running import Runner, Summary, default_store, under_way
 from opinionsim.specification import Experiment, load_experiment
@@ -254,7 +254,7 @@ def _executed(experiment: Experiment, url: str, loaded: LoadedParts, verbose: bo
     with under_way(experiment, url, loaded=loaded) as (runner, future):
         try:
             if verbose:
-                _show(runner, future, sum(calls_by_run(experiment, loaded).values()))
+                _show(runner, future, sum(each.calls for each in counts_by_run(experiment, loaded).values()))
             return future.result()
         except KeyboardInterrupt:
             background.call_soon(runner.stop)

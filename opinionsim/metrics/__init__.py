@@ -9,13 +9,11 @@ from opinionsim.metrics._classes import (
     qualitative_class as qualitative_class,
 )
 from opinionsim.metrics._clusters import (
-    cluster_labels as cluster_labels,
     clusters as clusters,
     effective_clusters as effective_clusters,
     largest_cluster as largest_cluster,
 )
 from opinionsim.metrics._communities import communities as communities, modularity as modularity
-from opinionsim.metrics._components import components as components, largest_component as largest_component
 from opinionsim.metrics._conditions import (
     NOT_SET as NOT_SET,
     check_conditions as check_conditions,
@@ -109,6 +107,8 @@ from opinionsim.metrics._polarization import (
     opinion_polarization_index as opinion_polarization_index,
 )
 from opinionsim.metrics._regions import (
+    components as components,
+    largest_component as largest_component,
     largest_region as largest_region,
     partial_overlap as partial_overlap,
     regions as regions,

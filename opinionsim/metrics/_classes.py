@@ -105,8 +105,7 @@ def class_transitions(before: ArrayLike, after: ArrayLike) -> np.ndarray:
     if unknown:
         raise MeasurementError(f"classes must be of {', '.join(CLASSES)}; got {unknown[0]!r}")
     kept = (first != "") & (second != "")
-    order = np.argsort(CLASSES)
-    names = np.array(CLASSES)[order]
-    rows, columns = (order[np.searchsorted(names, values[kept])] for values in (first, second))
-    counts = np.bincount(rows * len(CLASSES) + columns, minlength=len(CLASSES) ** 2)
-    return counts.reshape(len(CLASSES), len(CLASSES)).astype(np.int64)
+    counts = np.zeros((len(CLASSES), len(CLASSES)), dtype=np.int64)
+    for pair in zip(first[kept].tolist(), second[kept].tolist(), strict=True):
+        counts[tuple(map(CLASSES.index, pair))] += 1
+    return counts

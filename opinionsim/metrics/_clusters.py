@@ -16,15 +16,6 @@ def _breaks(rows: Rows, delta: float) -> np.ndarray:
     return np.asarray(rows.gaps > positive(delta, "delta", zero=True))
 
 
-def _labels(rows: Rows, delta: float) -> np.ndarray:
-    """Cluster of each agent from 0, (R, N); -1 where there is no opinion."""
-    ranked = np.zeros(rows.x.shape, dtype=np.int64)
-    np.cumsum(_breaks(rows, delta), axis=1, out=ranked[:, 1:])
-    labels = np.empty_like(ranked)
-    np.put_along_axis(labels, np.argsort(rows.x, axis=1, kind="stable"), ranked, axis=1)
-    return np.where(rows.present, labels, -1)
-
-
 def _sizes(rows: Rows, delta: float) -> np.ndarray:
     """Agents in each cluster, (R, most clusters); 0 for those that a row has not."""
     if rows.x.shape[1] >= _MANY and positive(delta, "delta", zero=True) > 0:
@@ -61,30 +52,6 @@ def _sizes_by_cell(x: np.ndarray, delta: float) -> np.ndarray:
     return np.add.reduceat(counts[taken], np.concatenate([[0], begins]))
 
 
-def cluster_labels(opinions: ArrayLike, delta: float) -> np.ndarray:
-    """Cluster of each agent.
-
-    Parameters
-    ----------
-    opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none.
-    delta : float
-        Largest gap between neighbouring opinions of one cluster; at least 0.
-
-    Returns
-    -------
-    ndarray of int64 (..., N)
-        0, 1, ... from low to high opinions; -1 where there is no opinion.
-
-    Raises
-    ------
-    MeasurementError
-        If `delta` is negative or not finite.
-    """
-    rows = Rows.of(opinions)
-    return _labels(rows, delta).reshape(*rows.shape, -1)
-
-
 def clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     """Number of clusters, however small.
 
@@ -93,7 +60,7 @@ def clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     opinions : array_like (..., N)
         One opinion an agent; NaN where there is none, which is left out.
     delta : float
-        Largest gap within a cluster, in units of opinion (:func:`cluster_labels`).
+        Largest gap between neighbouring opinions of one cluster, in units of opinion.
 
     Returns
     -------
@@ -122,7 +89,7 @@ def effective_clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     opinions : array_like (..., N)
         One opinion an agent; NaN where there is none, which is left out.
     delta : float
-        Largest gap within a cluster, in units of opinion (:func:`cluster_labels`).
+        Largest gap between neighbouring opinions of one cluster, in units of opinion.
 
     Returns
     -------
@@ -151,7 +118,7 @@ def largest_cluster(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     opinions : array_like (..., N)
         One opinion an agent; NaN where there is none, which is left out.
     delta : float
-        Largest gap within a cluster, in units of opinion (:func:`cluster_labels`).
+        Largest gap between neighbouring opinions of one cluster, in units of opinion.
 
     Returns
     -------

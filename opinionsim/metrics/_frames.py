@@ -8,13 +8,13 @@ measured nor counted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 
 from opinionsim.evidence import instrument_validation, validation_statement
+from opinionsim.metrics._arrays import ratio
 from opinionsim.metrics._instruments import (
     OPINION_COLUMNS,
     by_participants,
@@ -63,25 +63,6 @@ def _stance(cells: pd.DataFrame, opinions: pd.DataFrame, *more: str) -> pd.DataF
     return stance.sort_values(["row", "turn"], kind="stable", ignore_index=True)
 
 
-@dataclass(frozen=True)
-class _Grid:
-    """Opinions on a dense grid series x agent x step, flattened; series may differ in size.
-
-    `heads` has one row a series, which is a (run, cell, instrument). The arrays have one entry a grid point, except
-    `length` with one a series.
-    """
-
-    heads: pd.DataFrame
-    length: np.ndarray
-    group: np.ndarray
-    agent: np.ndarray
-    step: np.ndarray
-    value: np.ndarray
-    measured: np.ndarray
-    age: np.ndarray
-    missing: dict[str, np.ndarray]
-
-
 def _heads(cells: pd.DataFrame, stance: pd.DataFrame) -> pd.DataFrame:
     """One row a (cell, instrument) with `length`, the number of its steps from step 0; cells without texts too."""
     by_instrument = stance.groupby(["row", "instrument_id"], dropna=False)["step"]
@@ -96,53 +77,34 @@ def _heads(cells: pd.DataFrame, stance: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _grid(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str) -> _Grid:
-    """Lay the measured opinions of one kind of text on the grid and carry each forward."""
+def _carried(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """The measured opinions of one kind of text at every step, each carried forward.
+
+    Returns
+    -------
+    heads : DataFrame
+        One row a series, which is a (run, cell, instrument), from :func:`_heads`.
+    opinions : DataFrame
+        One row a series, agent and step: ``group, agent, step, value, measured, age``.
+    texts : DataFrame
+        One row a text, with the `group` of its series.
+    """
     cells = _cells(runs)
     stance = _stance(cells, opinions)
     stance = stance[stance["kind"] == kind]
     heads = _heads(cells, stance)
-    n_agents, length = heads["n_agents"].to_numpy(int), heads["length"].to_numpy(int)
-    tracks = np.repeat(np.arange(len(heads)), n_agents)
-    first_track = np.concatenate([[0], np.cumsum(n_agents)])
-    track_length = length[tracks]
-    start = np.concatenate([[0], np.cumsum(track_length)])
-    track = np.repeat(np.arange(len(tracks)), track_length)
-
-    stance = stance.merge(heads[["row", "instrument_id", "group"]], on=["row", "instrument_id"], how="left")
-    stance = stance.sort_values(["row", "turn"], kind="stable")
-    position = start[first_track[stance["group"].to_numpy(int)] + stance["agent"].to_numpy(int)]
-    position = position + stance["step"].to_numpy(int)
-    value = stance["value"].to_numpy(float)
-    has_value = ~np.isnan(value)
-
-    grid = np.full(start[-1], np.nan)
-    # Rows are in turn order, so the last of several texts of a step stays.
-    grid[position[has_value]] = value[has_value]
-    measured = ~np.isnan(grid)
-    without, condition = position[~has_value], stance["condition"].to_numpy(object)[~has_value]
-    source = _last_known(grid, start[track])
-    return _Grid(
-        heads=heads,
-        length=length,
-        group=tracks[track],
-        agent=(np.arange(len(tracks)) - first_track[tracks])[track],
-        step=np.arange(start[-1]) - start[track],
-        value=np.where(source >= 0, grid[np.maximum(source, 0)], np.nan) if len(grid) else grid,
-        measured=measured,
-        age=np.where(source >= 0, np.arange(len(grid)) - source, np.nan),
-        missing={
-            name: np.bincount(without[condition == cause] if cause else without, minlength=len(grid))
-            for name, cause in _MISSING.items()
-        },
-    )
-
-
-def _last_known(values: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Position of the last value up to each entry of its track, -1 before any; `start` is where the track begins."""
-    source = np.where(np.isnan(values), -1, np.arange(len(values)))
-    source = np.maximum.accumulate(source) if len(values) else source
-    return np.where(source >= start, source, -1)
+    texts = stance.merge(heads[["row", "instrument_id", "group"]], on=["row", "instrument_id"], how="left")
+    grid = heads.loc[heads.index.repeat(heads["n_agents"] * heads["length"]), ["group", "length"]]
+    place = grid.groupby("group").cumcount()
+    grid = grid.assign(agent=place // grid["length"], step=place % grid["length"])
+    keys = ["group", "agent", "step"]
+    # Texts are in turn order: the last of several of one step stays.
+    last = texts.dropna(subset="value").drop_duplicates(keys, keep="last").astype(dict.fromkeys(keys, int))
+    grid = grid[keys].merge(last[[*keys, "value"]], on=keys, how="left")
+    grid = grid.assign(value=grid["value"].astype(float), measured=grid["value"].notna())
+    grid["age"] = grid["step"].where(grid["measured"])
+    grid[["value", "age"]] = grid.groupby(["group", "agent"])[["value", "age"]].ffill()
+    return heads, grid.assign(age=grid["step"] - grid["age"]), texts
 
 
 def trajectories(
@@ -177,23 +139,12 @@ def trajectories(
     Chuang et al. 2023, Algorithm 1 (A1): agents that do not listen keep their opinion.
     """
     require(agents, "agents", _AGENT_COLUMNS)
-    grid = _grid(runs, opinions, kind)
-    heads = grid.heads.iloc[grid.group]
-    frame = pd.DataFrame(
-        {
-            "run_id": heads["run_id"].array,
-            "cell": heads["cell"].array,
-            "instrument_id": heads["instrument_id"].array,
-            "agent": grid.agent,
-            "step": grid.step,
-            "value": grid.value,
-            "measured": grid.measured,
-            "age": grid.age,
-        }
-    )
+    heads, grid, _ = _carried(runs, opinions, kind)
+    frame = heads[["group", "run_id", "cell", "instrument_id", "evidence"]].merge(grid, on="group")
     assigned = agents[list(_AGENT_COLUMNS)].drop_duplicates(["run_id", "agent"])
     frame = frame.merge(assigned, on=["run_id", "agent"], how="left")
-    return frame.assign(assigned_opinion=frame["assigned_opinion"].astype(float), evidence=heads["evidence"].array)
+    columns = ["run_id", "cell", "instrument_id", "agent", "step", "value", "measured", "age", "assigned_opinion"]
+    return frame[[*columns, "evidence"]].astype({"assigned_opinion": float})
 
 
 def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report", ddof: int = 0) -> pd.DataFrame:
@@ -223,37 +174,21 @@ def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report
         If a frame lacks a column or an agent has a negative number.
     """
     check_ddof(ddof)
-    grid = _grid(runs, opinions, kind)
-    first = np.concatenate([[0], np.cumsum(grid.length)])
-    group = np.repeat(np.arange(len(grid.heads)), grid.length)
-    step = np.arange(first[-1]) - first[group]
-    cell = first[grid.group] + grid.step
-    present = ~np.isnan(grid.value)
-    n, mean, spread = _moments(cell[present], grid.value[present], int(first[-1]), ddof)
-    _, age, _ = _moments(cell[present], grid.age[present], int(first[-1]), 0)
-    heads = grid.heads.iloc[group]
-
-    def so_far(missing: np.ndarray) -> np.ndarray:
-        fresh = np.bincount(cell, weights=missing, minlength=first[-1]).astype(int)
-        total = np.concatenate([[0], np.cumsum(fresh)])
-        return np.asarray(total[first[group] + step + 1] - total[first[group]])
-
-    return pd.DataFrame(
-        {
-            "run_id": heads["run_id"].array,
-            "cell": heads["cell"].array,
-            "instrument_id": heads["instrument_id"].array,
-            "step": step,
-            "bias": mean,
-            "diversity": spread,
-            "n_measured": n,
-            "n_never": heads["n_agents"].to_numpy(int) - n,
-            "mean_age": age,
-            **{name: so_far(missing) for name, missing in grid.missing.items()},
-            "ddof": ddof,
-            "evidence": heads["evidence"].array,
-        }
-    )
+    heads, grid, texts = _carried(runs, opinions, kind)
+    frame = heads.loc[heads.index.repeat(heads["length"])]
+    frame = frame.assign(step=frame.groupby("group").cumcount()).reset_index(drop=True)
+    places = pd.MultiIndex.from_frame(frame[["group", "step"]])
+    known = grid.dropna(subset="value")
+    place = places.get_indexer(pd.MultiIndex.from_frame(known[["group", "step"]]))
+    n, frame["bias"], frame["diversity"] = _moments(place, known["value"].to_numpy(), len(frame), ddof)
+    _, frame["mean_age"], _ = _moments(place, known["age"].to_numpy(), len(frame), 0)
+    without = texts[texts["value"].isna()]
+    causes = {name: without["condition"].eq(cause) if cause else True for name, cause in _MISSING.items()}
+    fresh = without[["group", "step"]].assign(**causes).groupby(["group", "step"])[list(_MISSING)].sum()
+    so_far = fresh.reindex(places, fill_value=0).groupby(level="group").cumsum().astype(int)
+    frame = frame.assign(n_measured=n, n_never=frame["n_agents"] - n, ddof=ddof, **so_far.reset_index(drop=True))
+    columns = ["run_id", "cell", "instrument_id", "step", "bias", "diversity", "n_measured", "n_never", "mean_age"]
+    return frame[[*columns, *_MISSING, "ddof", "evidence"]]
 
 
 def _moments(group: np.ndarray, value: np.ndarray, size: int, ddof: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -266,40 +201,25 @@ def _moments(group: np.ndarray, value: np.ndarray, size: int, ddof: int) -> tupl
     return n, mean, np.sqrt(variance)
 
 
-def _finals(stance: pd.DataFrame, group: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values that count in tables, as (group, value, step); `stance` is in turn order within a group.
+def _grouped(stance: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Texts with the number `group` of their run, cell, instrument and kind; and those of them that count in tables.
 
-    They are the last measured value of each agent, or all its values where no report depends on another.
+    They are the last text with a value of each agent, or all of them where no report depends on another. `stance` is
+    in turn order within a group.
     """
-    kept = np.flatnonzero(stance["value"].notna().to_numpy())
-    group, agent = group[kept], stance["agent"].to_numpy(int)[kept]
-    order = np.lexsort((agent, group))
-    group, agent, kept = group[order], agent[order], kept[order]
-    last = np.ones(len(group), dtype=bool)
-    last[:-1] = (group[1:] != group[:-1]) | (agent[1:] != agent[:-1])
-    last |= stance["every_report"].to_numpy(bool)[kept]
-    rows = kept[last]
-    return group[last], stance["value"].to_numpy(float)[rows], stance["step"].to_numpy(int)[rows]
+    texts = stance.assign(group=stance.groupby(["row", "instrument_id", "kind"], dropna=False).ngroup())
+    known = texts.dropna(subset="value").sort_values(["group", "agent"], kind="stable")
+    last = ~known.duplicated(["group", "agent"], keep="last")
+    return texts, known[last | known["every_report"].astype(bool)]
 
 
-def _shares(group: np.ndarray, value: np.ndarray, n: np.ndarray, scale: OpinionScale) -> dict[str, np.ndarray]:
-    """Columns ``share_<point>``: fraction of each group's n values at each scale point."""
-    size, k = len(n), len(scale)
-    counts = np.bincount(group * k + nearest_points(value, scale), minlength=size * k).reshape(size, k)
-    shares = np.divide(counts, n[:, None], out=np.full((size, k), np.nan), where=n[:, None] > 0)
-    return {f"share_{point}": shares[:, column] for column, point in enumerate(scale.points)}
-
-
-def _without_foreign_points(
-    metrics: pd.DataFrame, stance: pd.DataFrame, first: np.ndarray, scale: OpinionScale
-) -> pd.DataFrame:
-    """Shares only at the points of each instrument's own scale; `first` are rows of `stance`, one a row of metrics."""
-    instrument = stance.groupby("instrument_id", dropna=False).ngroup().to_numpy(int)
+def _own_points(texts: pd.DataFrame, heads: pd.DataFrame, scale: OpinionScale) -> np.ndarray:
+    """Whether each of the k points of `scale` is on the scale of the instrument of each head, (n, k)."""
+    instrument = texts.groupby("instrument_id", dropna=False).ngroup()
     # An instrument of unknown scale may have any point.
-    known = [points_of(part) or scale.points for _, part in stance.groupby(instrument)]
-    own = np.array([[point in points for point in scale.points] for points in known])
-    shares = [f"share_{point}" for point in scale.points]
-    return metrics.assign(**metrics[shares].where(own[instrument[first]]))
+    known = [points_of(part) or scale.points for _, part in texts.groupby(instrument)]
+    own = np.array([[point in points for point in scale.points] for points in known], dtype=bool)
+    return own.reshape(-1, len(scale))[instrument[heads.index]]
 
 
 def _assigned(cells: pd.DataFrame, agents: pd.DataFrame, ddof: int) -> pd.DataFrame:
@@ -335,22 +255,12 @@ def final_opinions(runs: pd.DataFrame, opinions: pd.DataFrame) -> tuple[pd.DataF
     finals : list of ndarray
         Opinions, one array a row of `heads`.
     """
-    stance = _stance(_cells(runs), opinions)
-    group = stance.groupby(["row", "instrument_id", "kind"], dropna=False).ngroup().to_numpy(int)
-    _, first = np.unique(group, return_index=True)
-    final_group, final, _ = _finals(stance, group)
-    heads = stance.iloc[first][["run_id", "cell", "instrument_id", "kind"]].reset_index(drop=True)
-    return heads, [final[final_group == number] for number in range(len(heads))]
-
-
-def _ends(stance: pd.DataFrame, group: np.ndarray, size: int, scale: OpinionScale) -> tuple[np.ndarray, np.ndarray]:
-    """Lowest and highest point of the scale of each group: its instrument's own, or `scale` where that is unknown."""
-    ends = np.array([[scale.lowest, scale.highest]] * size, dtype=float).reshape(size, 2)
-    if "scale" in stance.columns:
-        for text, part in stance.groupby("scale"):
-            points = [int(point) for point in str(text).split(",")]
-            ends[np.unique(group[part.index.to_numpy(int)])] = (min(points), max(points))
-    return ends[:, 0], ends[:, 1]
+    texts, finals = _grouped(_stance(_cells(runs), opinions))
+    heads = texts.drop_duplicates("group").sort_values("group")[["run_id", "cell", "instrument_id", "kind"]]
+    values = dict(list(finals.groupby("group")["value"]))
+    none = np.zeros(0)
+    found = [values[group].to_numpy(float) if group in values else none for group in range(len(heads))]
+    return heads.reset_index(drop=True), found
 
 
 def _with_silent(
@@ -365,12 +275,11 @@ def _with_silent(
     own = runs[["run_id", "cell", "classifier"]].drop_duplicates(["run_id", "cell"])
     named = cells[cells["instrument_id"].notna()].merge(own, on=["run_id", "cell"]).merge(skipped, on="run_id")
     # An instrument reads the kinds of text that it has read in other runs; without any, reports.
-    known = set(zip(stance["instrument_id"], stance["kind"], strict=True))
-    reads = [(each, kind) in known or (not known and kind == "report") for each, kind in
-             zip(named["instrument_id"], named["kind"], strict=True)]  # fmt: skip
-    there = set(zip(stance["row"], stance["instrument_id"], stance["kind"], strict=True))
-    keys = zip(named["row"], named["instrument_id"], named["kind"], reads, strict=True)
-    silent = named[[read and (row, each, kind) not in there for row, each, kind, read in keys]]
+    known = stance[["instrument_id", "kind"]].drop_duplicates()
+    named = named[named["kind"] == "report"] if known.empty else named.merge(known)
+    there = stance[["row", "instrument_id", "kind"]].drop_duplicates()
+    silent = named.merge(there, how="left", indicator="there")
+    silent = silent[silent["there"] == "left_only"]
     if silent.empty:
         return stance
     columns = ["run_id", "cell", "instrument_id", "classifier", "kind", "row", "n_agents", "every_report"]
@@ -399,7 +308,6 @@ def run_metrics(
     opinions: pd.DataFrame,
     agents: pd.DataFrame,
     ddof: int = 0,
-    scale: OpinionScale | None = None,
     turns: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Metrics of the final opinions of every run: each participant's last measured value.
@@ -412,8 +320,6 @@ def run_metrics(
         Frames of a store; only runs in `runs` are used, whatever their status.
     ddof : int
         Correction of the standard deviation (:func:`diversity`); repeated in column ``ddof``.
-    scale : OpinionScale, optional
-        Points at which shares are counted; default the points of all instruments of stance in these runs.
     turns : DataFrame, optional
         Frame of the same store. Without it, what only turns tell is NaN: skipped turns, first replies, flags, failed
         reflections, readings.
@@ -436,39 +342,28 @@ def run_metrics(
     """
     check_ddof(ddof)
     cells = _cells(runs)
-    scaled = [column for column in opinions.columns if column == "scale"]
-    marked = [column for column in opinions.columns if column == "ambiguous"]
-    stance = _stance(cells, opinions, *scaled, *marked, *point_columns(opinions))
+    told = [column for column in ("scale", "ambiguous") if column in opinions.columns]
+    stance = _stance(cells, opinions, *told, *point_columns(opinions))
     stance = _with_silent(stance, runs, cells, turns)
-    own_points = scale is None and not stance.empty
-    if scale is None:
-        # Without a measurement there may be no columns to read a scale from.
-        scale = OpinionScale() if stance.empty else scale_of(stance)
-    group = stance.groupby(["row", "instrument_id", "kind"], dropna=False).ngroup().to_numpy(int)
-    _, first = np.unique(group, return_index=True)
-    heads = stance.iloc[first]
+    # Without a measurement there may be no columns to read a scale from.
+    scale = OpinionScale() if stance.empty else scale_of(stance)
+    texts, finals = _grouped(stance)
+    heads = texts.drop_duplicates("group").sort_values("group")
     head_cells = cells.iloc[heads["row"].to_numpy(int)]
-    size = len(heads)
-    final_group, final, step = _finals(stance, group)
-    n_values, mean, spread = _moments(final_group, final, size, ddof)
-    known = stance.loc[stance["value"].notna(), "agent"]
-    n = known.groupby(group[known.index.to_numpy(int)]).nunique().reindex(range(size), fill_value=0).to_numpy(int)
+    size, group, values = len(heads), finals["group"].to_numpy(int), finals["value"].to_numpy(float)
+    n_values, mean, spread = _moments(group, values, size, ddof)
+    n = finals.groupby("group")["agent"].nunique().reindex(range(size), fill_value=0).to_numpy(int)
     every = heads["every_report"].to_numpy(bool)
     steps = runs.drop_duplicates("run_id").set_index("run_id")["steps"]
-    age = heads["run_id"].map(steps).to_numpy(float)[final_group] - step
-    is_text = (stance["condition"] != "skipped").to_numpy(bool)
-    n_texts = np.bincount(group[is_text], minlength=size)
-    missing = stance["value"].isna().to_numpy() & is_text
-    n_missing = np.bincount(group[missing], minlength=size)
-    has = {cause: (stance["condition"] == cause).to_numpy(bool) for cause in ("answered", *_CAUSES)}
-    told = {f"n_{cause}": np.bincount(group[has[cause]], minlength=size) for cause in _CAUSES}
-    told["n_off_scale"] = np.bincount(group[missing & has["answered"]], minlength=size)
-    split = stance["ambiguous"].fillna(False).to_numpy(bool) & ~missing if marked else np.zeros(len(stance), dtype=bool)
-    told["n_ambiguous"] = np.bincount(group[split], minlength=size)
+    age = finals["run_id"].map(steps).to_numpy(float) - finals["step"].to_numpy(float)
+    counts = _counts(texts)
     n_agents = head_cells["n_agents"].to_numpy(int)
-    low, high = _ends(stance, group, size, scale)
-    total = np.bincount(final_group, weights=final, minlength=size)
-    whole = np.where(every, n_texts, n_agents)
+    own = _own_points(texts, heads, scale)
+    low, high = np.where(own, scale.values, np.inf).min(axis=1), np.where(own, scale.values, -np.inf).max(axis=1)
+    total = np.bincount(group, weights=values, minlength=size)
+    whole = np.where(every, counts["n_texts"], n_agents)
+    at_points = np.bincount(group * len(scale) + nearest_points(values, scale), minlength=size * len(scale))
+    shares = np.where(own, ratio(at_points.reshape(size, len(scale)), n_values[:, None]), np.nan)
     frame = pd.DataFrame(
         {
             **{column: heads[column].array for column in ("run_id", "cell", "instrument_id", "classifier", "kind")},
@@ -480,22 +375,29 @@ def run_metrics(
             "n_never": n_agents - n,
             "never_measured_rate": (n_agents - n) / n_agents,
             "sparse": n < _ENOUGH * n_agents,
-            "mean_age": np.where(every, np.nan, _moments(final_group, age, size, 0)[1]),
+            "mean_age": np.where(every, np.nan, _moments(group, age, size, 0)[1]),
             "bias_low": (total + (whole - n_values) * low) / whole,
             "bias_high": (total + (whole - n_values) * high) / whole,
-            "n_texts": n_texts,
-            "n_missing": n_missing,
-            **told,
+            **counts,
         }
     )
     if "replicate" in runs.columns:
-        own = runs.drop_duplicates(["run_id", "cell"])["replicate"].to_numpy()
-        frame.insert(2, "replicate", own[heads["row"].to_numpy(int)])
+        replicates = runs.drop_duplicates(["run_id", "cell"])["replicate"].to_numpy()
+        frame.insert(2, "replicate", replicates[heads["row"].to_numpy(int)])
     frame = _with_turns(frame, turns)
     skipped = frame["n_skipped"].fillna(0)
-    frame["missing_rate"] = (n_missing + skipped) / (n_texts + skipped)
-    frame = pd.concat([frame, pd.DataFrame(_shares(final_group, final, n_values, scale))], axis="columns")
-    if own_points:
-        frame = _without_foreign_points(frame, stance, first, scale)
+    frame["missing_rate"] = (frame["n_missing"] + skipped) / (frame["n_texts"] + skipped)
+    frame = frame.assign(**{f"share_{point}": shares[:, place] for place, point in enumerate(scale.points)})
     frame = frame.join(_assigned(cells, agents, ddof), on="run_id")
     return frame.assign(evidence=head_cells["evidence"].array, validation=_validation(head_cells, heads))
+
+
+def _counts(texts: pd.DataFrame) -> pd.DataFrame:
+    """Numbers of texts of each group: in all, without a value, by cause, and ambiguous ones."""
+    is_text = texts["condition"] != "skipped"
+    missing = texts["value"].isna() & is_text
+    split = texts["ambiguous"].fillna(False).astype(bool) if "ambiguous" in texts.columns else False
+    flags = {"n_texts": is_text, "n_missing": missing}
+    flags |= {f"n_{cause}": texts["condition"] == cause for cause in _CAUSES}
+    flags |= {"n_off_scale": missing & (texts["condition"] == "answered"), "n_ambiguous": ~missing & split}
+    return pd.DataFrame(flags).groupby(texts["group"].to_numpy()).sum().astype(int)

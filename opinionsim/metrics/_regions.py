@@ -1,16 +1,21 @@
-"""Regions of like agents on a network, of opinions or of cultures of several features."""
+"""Parts of a network: components that ties join, and regions of like agents, of opinions or of whole cultures."""
 
 from __future__ import annotations
+
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
-from opinionsim.metrics._arrays import Measured, opinion_array, ratio
+from opinionsim.metrics._arrays import Measured, opinion_array, positive, ratio
 from opinionsim.metrics._network import TieArrays, Ties
 
+#: Sizes of the parts of each population, and the leading shape of the populations.
+_Parts: TypeAlias = tuple[list[np.ndarray], tuple[int, ...]]
 
-def _cultures(opinions: ArrayLike, *, vectors: bool) -> tuple[np.ndarray, tuple[int, ...]]:
+
+def _cultures(opinions: ArrayLike, *, vectors: bool = False) -> tuple[np.ndarray, tuple[int, ...]]:
     """Opinions as cultures (R, N, F), and the leading shape."""
     values = opinion_array(opinions)
     if not vectors:
@@ -20,20 +25,105 @@ def _cultures(opinions: ArrayLike, *, vectors: bool) -> tuple[np.ndarray, tuple[
     return values.reshape(-1, *values.shape[-2:]), values.shape[:-2]
 
 
+def _parts(cultures: np.ndarray, shape: tuple[int, ...], network: Ties, within: float) -> _Parts:
+    """Parts that ties make of the agents with an opinion, of ties whose ends differ by no more than `within`."""
+    ties = TieArrays.of(network, cultures.shape[1])
+    found = []
+    for own in cultures:
+        present = ~np.isnan(own).any(axis=1)
+        if not ties.complete:
+            like = (np.abs(own[ties.listeners] - own[ties.speakers]) <= within).all(axis=1)
+            labels = ties.parts(like)[present]
+        elif own.shape[1] > 1:
+            # Adding 0 turns -0 into 0, which it equals.
+            labels = np.unique(own[present] + 0.0, axis=0, return_inverse=True)[1].reshape(-1)
+        else:
+            # Neighbours in order are all that can join two parts.
+            ranked = np.sort(own[present, 0])
+            labels = np.cumsum(np.diff(ranked, prepend=ranked[:1]) > within)
+        sizes = np.bincount(labels)
+        found.append(sizes[sizes > 0])
+    return found, shape
+
+
+def _numbers(parts: _Parts) -> Measured:
+    return _back([float(sizes.size) if sizes.size else np.nan for sizes in parts[0]], parts[1])
+
+
+def _largest(parts: _Parts) -> Measured:
+    return _back([float(sizes.max() / sizes.sum()) if sizes.size else np.nan for sizes in parts[0]], parts[1])
+
+
 def _back(values: list[float], shape: tuple[int, ...]) -> Measured:
     return np.reshape(values, shape) if shape else values[0]
 
 
-def _region_sizes(cultures: np.ndarray, ties: TieArrays) -> np.ndarray:
-    """Agents in each region of one population (N, F), those without opinion left out."""
-    present = ~np.isnan(cultures).any(axis=1)
-    # Adding 0 turns -0 into 0, which it equals.
-    _, kinds = np.unique(cultures + 0.0, axis=0, return_inverse=True)
-    labels = kinds.reshape(-1)
-    if not ties.complete:
-        labels = ties.parts(labels[ties.speakers] == labels[ties.listeners])
-    sizes = np.bincount(labels[present])
-    return np.asarray(sizes[sizes > 0])
+def _distance(within: float | None) -> float:
+    return np.inf if within is None else positive(within, "within", zero=True)
+
+
+def components(opinions: ArrayLike, network: Ties, within: float | None = None) -> Measured:
+    """Number of components of the network.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent; NaN where there is none, which is left out with its ties.
+    network : Network or tuple of arrays
+        Who hears whom; directions do not matter, and ties of weight 0 are none.
+    within : float, optional
+        Largest distance of opinions that a tie joins, at least 0; by default ties join any.
+
+    Returns
+    -------
+    float or ndarray (...)
+        From 1 to the number of agents; NaN without opinions.
+
+    Raises
+    ------
+    MeasurementError
+        If an argument is not valid or the network is of another number of agents.
+
+    Notes
+    -----
+    - Meaning: parts of the network without a tie between them
+    - Formula: ``number of components``
+    - Values: 1 to n
+    - Pitfall: agents without ties are components of one
+    """
+    return _numbers(_parts(*_cultures(opinions), network, _distance(within)))
+
+
+def largest_component(opinions: ArrayLike, network: Ties, within: float | None = None) -> Measured:
+    """Share of agents in the largest component of the network.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent; NaN where there is none, which is left out with its ties.
+    network : Network or tuple of arrays
+        Who hears whom; directions do not matter, and ties of weight 0 are none.
+    within : float, optional
+        Largest distance of opinions that a tie joins, at least 0; by default ties join any.
+
+    Returns
+    -------
+    float or ndarray (...)
+        Above 0, at most 1; NaN without opinions.
+
+    Raises
+    ------
+    MeasurementError
+        If an argument is not valid or the network is of another number of agents.
+
+    Notes
+    -----
+    - Meaning: share of agents in the largest component
+    - Formula: ``size of the largest component / n``
+    - Values: 0 to 1
+    - Pitfall: with `within`, ends of a chain may be farther apart
+    """
+    return _largest(_parts(*_cultures(opinions), network, _distance(within)))
 
 
 def regions(opinions: ArrayLike, network: Ties, vectors: bool = False) -> Measured:
@@ -66,10 +156,7 @@ def regions(opinions: ArrayLike, network: Ties, vectors: bool = False) -> Measur
     - Source: Axelrod 1997, doi 10.1177/0022002797041002001
     - Pitfall: opinions must be equal, so that continuous ones make a region each
     """
-    cultures, shape = _cultures(opinions, vectors=vectors)
-    ties = TieArrays.of(network, cultures.shape[1])
-    sizes = [_region_sizes(each, ties) for each in cultures]
-    return _back([float(each.size) if each.size else np.nan for each in sizes], shape)
+    return _numbers(_parts(*_cultures(opinions, vectors=vectors), network, 0.0))
 
 
 def largest_region(opinions: ArrayLike, network: Ties, vectors: bool = False) -> Measured:
@@ -102,10 +189,7 @@ def largest_region(opinions: ArrayLike, network: Ties, vectors: bool = False) ->
     - Source: Castellano et al. 2000, doi 10.1103/PhysRevLett.85.3536
     - Pitfall: opinions must be equal; compare networks of several sizes before speaking of order
     """
-    cultures, shape = _cultures(opinions, vectors=vectors)
-    ties = TieArrays.of(network, cultures.shape[1])
-    sizes = [_region_sizes(each, ties) for each in cultures]
-    return _back([float(each.max() / each.sum()) if each.size else np.nan for each in sizes], shape)
+    return _largest(_parts(*_cultures(opinions, vectors=vectors), network, 0.0))
 
 
 def partial_overlap(opinions: ArrayLike, network: Ties, vectors: bool = False) -> Measured:

@@ -17,7 +17,6 @@ from opinionsim.errors import MeasurementError
 from opinionsim.metrics import (
     _clusters,
     _communities,
-    _components,
     _controversy,
     _density,
     _dip,
@@ -113,7 +112,7 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     _clusters.effective_clusters, _clusters.largest_cluster, _groups.group_count, _groups.distinctness,
     _groups.group_divergence, _groups.group_consensus, _groups.size_parity, _network.neighbour_correlation,
     _network.assortativity, _network.same_side_share, _network.ei_index, _controversy.random_walk_controversy,
-    _communities.modularity, _network.active_link_density, _components.components, _components.largest_component,
+    _communities.modularity, _network.active_link_density, _regions.components, _regions.largest_component,
     _network.disagreement, _network.polarization, _network.internal_conflict, _regions.regions,
     _regions.largest_region, _regions.partial_overlap,
 )  # fmt: skip

@@ -83,16 +83,12 @@ class MeanTest:
         Whether all arrangements were counted, rather than a sample.
     n : int
         Number of arrangements that were counted, the observed one included.
-    n_first, n_second : int
-        Numbers of values that were compared.
     """
 
     difference: float
     p_value: float
     exact: bool
     n: int
-    n_first: int
-    n_second: int
 
 
 def _check(level: float, n: int) -> None:
@@ -137,9 +133,8 @@ def bootstrap_interval(
     level: float = 0.95,
     n: int = 1999,
     seed: int = 0,
-    method: str = "percentile",
 ) -> Interval:
-    """Bootstrap confidence interval over runs.
+    """Bootstrap confidence interval over runs, between two percentiles of the resamples.
 
     Parameters
     ----------
@@ -154,8 +149,6 @@ def bootstrap_interval(
         Resamples.
     seed : int
         Seed of the resamples, >= 0.
-    method : str
-        ``percentile``, ``basic`` or ``BCa``, as in scipy.stats.bootstrap.
 
     Returns
     -------
@@ -172,8 +165,6 @@ def bootstrap_interval(
     With few runs, under ten or so, bootstrap intervals are too narrow.
     """
     _check(level, n)
-    if method not in ("percentile", "basic", "BCa"):
-        raise MeasurementError(f"method must be percentile, basic or BCa; got {method!r}")
     runs = np.asarray(values, dtype=float)
     if runs.ndim == 0 or not runs.size:
         raise MeasurementError(f"values must be of at least one run, shape (R,) or (R, ...); got {runs.shape}")
@@ -188,7 +179,7 @@ def bootstrap_interval(
         columns = np.flatnonzero(of_column.ravel() == pattern)
         kept = patterns[:, pattern]
         if kept.any():
-            found[:, columns] = _intervals(table[np.ix_(kept, columns)], statistic, level, n, seed, method)
+            found[:, columns] = _intervals(table[np.ix_(kept, columns)], statistic, level, n, seed)
     if runs.ndim == 1:
         estimate, low, high = (float(part[0]) for part in found)
         return Interval(estimate, low, high, level, int(known.sum()))
@@ -197,9 +188,7 @@ def bootstrap_interval(
     return Interval(estimates, lows, highs, level, known.sum(axis=0).reshape(shape))
 
 
-def _intervals(
-    table: np.ndarray, statistic: Callable[..., Any], level: float, n: int, seed: int, method: str
-) -> np.ndarray:
+def _intervals(table: np.ndarray, statistic: Callable[..., Any], level: float, n: int, seed: int) -> np.ndarray:
     """Estimate, low and high of each column of (R, K), (3, K)."""
     from scipy.stats import bootstrap
 
@@ -218,7 +207,7 @@ def _intervals(
             axis=0,
             n_resamples=n,
             confidence_level=level,
-            method=method,
+            method="percentile",
             vectorized=True,
             batch=max(1, _BATCH // table.size),
             random_state=stream(seed, "bootstrap", 0, len(table)),
@@ -278,12 +267,18 @@ def permutation_test(
         random_state=stream(seed, "permutation test"),
     ).null_distribution
     difference, exact = float(one.mean() - two.mean()), possible <= n
-    # Arrangements that differ by rounding alone count as equally extreme.
-    slack = 1e-12 * max(1.0, float(np.abs(one).max()), float(np.abs(two).max()))
-    tails = (np.count_nonzero(null >= difference - slack), np.count_nonzero(null <= difference + slack))
-    counted = len(null) if exact else 1 + len(null)
-    p_value = min(1.0, 2 * (min(tails) + (not exact)) / counted)
-    return MeanTest(difference, p_value, exact, counted, len(one), len(two))
+    p_value = _two_sided(null, difference, float(np.abs([*one, *two]).max()), exact=exact)
+    return MeanTest(difference, p_value, exact, len(null) + (not exact))
+
+
+def _two_sided(null: np.ndarray, observed: float, size: float, *, exact: bool = False) -> float:
+    """Twice the smaller share of arrangements that are as extreme, at most 1; the observed one counts among drawn ones.
+
+    Arrangements that differ by rounding of numbers of this size alone count as equally extreme.
+    """
+    slack = 1e-12 * max(1.0, size)
+    tails = (np.count_nonzero(null >= observed - slack), np.count_nonzero(null <= observed + slack))
+    return float(min(1.0, 2 * (min(tails) + (not exact)) / (len(null) + (not exact))))
 
 
 def _two_conditions(first: ArrayLike, second: ArrayLike, *, paired: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -361,10 +356,7 @@ def permutation_null(
     if np.isnan(observed) or np.isnan(null).all():
         return PermutationNull(observed, float("nan"), (float("nan"), float("nan")), float("nan"), level, n)
     null = null[~np.isnan(null)]
-    # Arrangements that differ by rounding alone count as equally extreme.
-    slack = 1e-12 * max(1.0, abs(observed))
-    tails = (np.count_nonzero(null >= observed - slack), np.count_nonzero(null <= observed + slack))
-    p_value = float(min(1.0, 2 * (1 + min(tails)) / (1 + len(null))))
+    p_value = _two_sided(null, observed, abs(observed))
     low, high = np.quantile(null, [(1 - level) / 2, (1 + level) / 2])
     return PermutationNull(observed, float(null.mean()), (float(low), float(high)), p_value, level, len(null))
 

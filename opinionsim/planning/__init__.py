@@ -10,7 +10,6 @@ from opinionsim.planning._forecast import (
 )
 from opinionsim.planning._plan import (
     RunCounts as RunCounts,
-    calls_by_run as calls_by_run,
     counts_by_run as counts_by_run,
     plan as plan,
 )

@@ -30,22 +30,19 @@ _PROMPTS_READ = 200
 
 
 class Model(NamedTuple):
-    """A chat model, by the properties that matter to a forecast."""
+    """A chat model, by the properties that matter to a forecast; one that `judges` plays no agents."""
 
     name: str
     judges: bool
-    """Whether it is a judge; else it plays agents."""
     max_tokens: int | None
     price: Price | None
 
 
 class ReplySize(NamedTuple):
-    """Mean size of replies."""
+    """Mean size of replies: tokens as the provider counts them, with those of reasoning, and characters of the text."""
 
     tokens: float
-    """Tokens as the provider counts them, those of reasoning included."""
     characters: int
-    """Characters of the text, which later prompts may hold."""
 
 
 @dataclass

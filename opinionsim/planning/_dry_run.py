@@ -46,6 +46,7 @@ _CHARACTERS_PER_TOKEN = 4
 #: A sort of calls: the label of an agent's model and the kind of call, or the identity of a judge's instrument and the
 #: act whose texts it codes.
 Sort = tuple[str, str]
+_Asked = tuple[int, int, int]
 
 
 def call_kind(act: str, part: str) -> str:
@@ -176,16 +177,14 @@ class DryRun:
 
     Attributes
     ----------
-    asked : dict of (str, str) to list of (int, int)
-        For each call, by sort: turns that the agent remembered, 0 for a judge, and characters of the prompt.
-    begun : dict of (str, str) to list of (int, int)
-        The same with the characters of the longest beginning that an earlier prompt had; 0 for a judge.
+    asked : dict of (str, str) to list of (int, int, int)
+        For each call, by sort: turns that the agent remembered, characters of the prompt, and those of its longest
+        beginning that an earlier prompt had. Judges remember nothing, and their prompts share no beginning.
     """
 
     parts: RunParts
     reply: Callable[[Sort], str]
-    asked: defaultdict[Sort, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
-    begun: defaultdict[Sort, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    asked: defaultdict[Sort, list[_Asked]] = field(default_factory=lambda: defaultdict(list))
     _lengths: dict[tuple[Sort, bool], _Lengths] = field(default_factory=dict)
     _beginnings: set[str] = field(default_factory=set)
     _n_asked: int = 0
@@ -196,11 +195,13 @@ class DryRun:
         With `shared`, those of their beginnings that earlier prompts had.
         """
         if (sort, shared) not in self._lengths:
-            made = self.begun if shared else self.asked
-            alike = (made[each] for each in list(made) if each[1] == sort[1])
-            every = [pair for seen in made.values() for pair in seen]
-            seen = made.get(sort) or next(alike, every)
-            self._lengths[sort, shared] = _Lengths(seen, every, self.parts.cognition.token_budget)
+            alike = (seen for each, seen in self.asked.items() if each[1] == sort[1])
+            every = [asked for seen in self.asked.values() for asked in seen]
+            own, of_all = (
+                [(asked[0], asked[2 if shared else 1]) for asked in seen]
+                for seen in (self.asked.get(sort) or next(alike, every), every)
+            )
+            self._lengths[sort, shared] = _Lengths(own, of_all, self.parts.cognition.token_budget)
         return round(self._lengths[sort, shared].total(remembered))
 
     def _shared(self, prompt: Prompt) -> int:
@@ -228,7 +229,7 @@ class DryRun:
         # A fixed seed: two forecasts of one experiment must agree.
         order = np.random.default_rng(0).permutation(len(cast)).tolist()
         chosen = set(order[: max(_FEWEST_AGENTS, round(share * len(cast)))])
-        kept, acted, known = _Kept(schedule.acts), set[str](), dict[tuple[str, Item], list[tuple[int, int]]]()
+        kept, acted, known = _Kept(schedule.acts), set[str](), dict[tuple[str, Item], list[_Asked]]()
         published: list[Message] = []
         for turn in outline(schedule):
             member, act = cast[turn.agent], self.parts.acts(turn.agent)[turn.act]
@@ -272,9 +273,7 @@ class DryRun:
                 f"event, and its calls_per_event is {declared}"
             )
 
-    async def _judge(
-        self, each: Instrument, act: str, item: Item, known: dict[tuple[str, Item], list[tuple[int, int]]]
-    ) -> None:
+    async def _judge(self, each: Instrument, act: str, item: Item, known: dict[tuple[str, Item], list[_Asked]]) -> None:
         """Have a judge ask about an item; equal items are asked about once, and counted each time."""
         sort = each.instrument_id, act
         if (each.instrument_id, item) in known:
@@ -301,8 +300,7 @@ class DryRun:
         sort = who, call_kind(act, part)
         self._n_asked += 1
         prompt = Prompt.of(messages)
-        self.asked[sort].append((remembered, prompt.characters))
-        self.begun[sort].append((remembered, self._shared(prompt) if text is None else 0))
+        self.asked[sort].append((remembered, prompt.characters, self._shared(prompt) if text is None else 0))
         return Reply(self.reply(sort) if text is None else text)
 
 

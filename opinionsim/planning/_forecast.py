@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from opinionsim.llm import Price
+from opinionsim.templates import sentences
 
 
 @dataclass(frozen=True)
@@ -185,20 +186,9 @@ class Forecast:
 
     def tables(self) -> list[list[tuple[str, ...]]]:
         """The forecast as tables: rows of name, value and meaning, and for several models a row for each."""
-        rows = [
-            *self._who_rows(),
-            ("cells", f"{self.cells:,}", "combinations of conditions"),
-            ("runs", f"{self.runs:,}", "distinct runs, replicates counted"),
-            ("model calls", f"{self.calls:,}", "if no reply is rejected"),
-            *self._token_rows(),
-            self._money_row(),
-            ("coded texts", f"{self.texts:,}", ""),
-            *self._time_rows(),
-        ]
-        if self.missing is not None:
-            left = f"left to do in the store: at most {self.missing.usage}"
-            meaning = left if self.missing.runs else "all are complete in the store"
-            rows.append(("missing", f"{self.missing.runs:,} runs", meaning))
+        told = {"money": partial(spell_money, currency=self.currency), "seconds": spell_seconds, "each": self._each}
+        lines = sentences("opinionsim.planning", "forecast.txt", f=self, **told)
+        rows = [tuple(part.strip() for part in line.split("::")) for line in lines]
         if len(self.models) < 2:
             return [rows]
         return [rows, [("model", "calls", "tokens in", "tokens out", "money", "price"), *map(self._row, self.models)]]
@@ -208,67 +198,10 @@ class Forecast:
         figures = (f"{figure:,}" for figure in (model.calls, model.input_tokens, model.output_tokens))
         return (model.label, *figures, money, model.price)
 
-    def _who_rows(self) -> Iterator[tuple[str, ...]]:
-        for what, judges in (("model", False), ("judge", True)):
-            own = [model for model in self.models if model.judges == judges]
-            names = list(dict.fromkeys(model.name for model in own))
-            if names:
-                calls = sum(model.calls for model in own)
-                meaning = f"codes texts in {calls:,} of the calls" if judges else ""
-                yield what if len(names) == 1 else f"{what}s", ", ".join(names), meaning
-
-    def _token_rows(self) -> list[tuple[str, ...]]:
-        ratios = _range(f"{model.tokens_per_character:.3g}" for model in self.models)
-        replies = _range(f"{model.reply_tokens:,.0f}" for model in self.models)
-        counted = f"{self.input_characters:,} characters; {ratios} tokens a character"
-        share = self.shared_tokens / self.input_tokens if self.input_tokens else 0.0
-        saved = f"; saves {spell_money(self.rebate, self.currency)}" if self.rebate else ""
-        return [
-            ("input", f"{self.input_tokens:,} tokens", counted),
-            ("cached", f"{self.shared_tokens:,} tokens", f"{share:.0%} of the input at most{saved}"),
-            ("output", f"{self.output_tokens:,} tokens", f"{replies} tokens a reply"),
-        ]
-
-    def _money_row(self) -> tuple[str, ...]:
-        unknown = [model.label for model in self.models if model.cost is None]
-        known = sum(model.cost for model in self.models if model.cost is not None)
-        if len(self.models) == 1:
-            return "money", "not known" if unknown else spell_money(known, self.currency), self.models[0].price
-        if unknown:
-            amount = f"{spell_money(known, self.currency)} and more" if len(unknown) < len(self.models) else "not known"
-            return "money", amount, f"no price for {', '.join(unknown)}"
-        return "money", spell_money(known, self.currency), f"by the prices of {self.price_date}" if known else "free"
-
-    def _time_rows(self) -> list[tuple[str, ...]]:
-        path, critical = "not known", "known only as the run goes: later turns depend on what is said before"
-        useful, limit, bound = "at least: the calls of a run are taken to follow one another", "so taken", "at most, "
-        if self.longest_path is not None:
-            path, critical = f"{self.longest_path:,}", "calls that must follow one another: the critical path"
-            useful, limit, bound = "more do not lower the least time: the longest path sets it", "at most", ""
-        latency = _range(f"{model.latency_s:.3g}" for model in self.models)
-        least, most = spell_seconds(self.least_s), spell_seconds(self.most_s)
-        rows: list[tuple[str, ...]] = [
-            ("longest path", path, critical),
-            (
-                "width",
-                f"{self.width:,.1f}",
-                f"calls in flight on average if slots set no limit; {self.run_width:,.1f} a run",
-            ),
-            ("slots", f"{self.slots:,}", "calls in flight at most (--max-concurrency)"),
-            ("useful slots", f"{self.useful_slots:,}", useful),
-            ("speed-up", f"{self.speedup:,.1f}x", f"{limit}, over one call at a time"),
-            (
-                "time",
-                least if least == most else f"{least} to {most}",
-                f"{bound}at {latency} s a call; one at a time: {spell_seconds(self.sequential_s)}",
-            ),
-        ]
-        if self.least_s:
-            calls = 60.0 / self.least_s * self.calls
-            tokens = 60.0 / self.least_s * (self.input_tokens + self.output_tokens)
-            limits = f"and {tokens:,.0f} tokens, at full speed: your provider may allow less"
-            rows.append(("pace", f"{calls:,.0f} calls a minute", limits))
-        return rows
+    def _each(self, name: str, form: str) -> str:
+        """Distinct values of a figure of the models, in order."""
+        values = (f"{getattr(model, name):{form}}" for model in self.models)
+        return " / ".join(dict.fromkeys(values)) or "0"
 
 
 def spell_seconds(seconds: float) -> str:
@@ -292,8 +225,3 @@ def spell_price(price: Price | None, currency: str) -> str:
         return "free"
     tariff = f"{1e6 * price.input:,.4g} and {1e6 * price.output:,.4g} {currency} a million tokens in and out"
     return f"{tariff}, {price.date}"
-
-
-def _range(values: Iterable[str]) -> str:
-    """Distinct values, in order."""
-    return " / ".join(dict.fromkeys(values)) or "0"

@@ -30,11 +30,12 @@ from opinionsim.specification import (
     require_experiment,
 )
 from opinionsim.streams import canonical_json
+from opinionsim.templates import sentences
 
 #: Calls that are acted out: about so many at most, shared out over the conditions; and least number for each.
 _ACTED_OUT = 2_000
 _FEWEST_ACTED_OUT = 50
-#: Blocks from which on topics may share them at little cost.
+#: From so many blocks on, topics may share blocks at little cost.
 _FEW_BLOCKS = 8
 #: Characters of a person's answer.
 _WRITTEN = 400
@@ -117,8 +118,17 @@ def plan(
     return replace(planning.forecast(whole, slots), missing=planning.forecast(missing, slots))
 
 
-def calls_by_run(experiment: Experiment, loaded: LoadedParts | None = None) -> dict[str, int]:
-    """Number of calls of each run, judges' included, if no reply is rejected; no prompt of an agent is made.
+class RunCounts(NamedTuple):
+    """Numbers of a run that are known before it begins: its calls, and turns that drop out because of events."""
+
+    calls: int
+    dropped: int
+
+
+def counts_by_run(
+    experiment: Experiment, loaded: LoadedParts | None = None, only: Collection[str] | None = None
+) -> dict[str, RunCounts]:
+    """What is known of each run before it begins; no prompt of an agent is made.
 
     Parameters
     ----------
@@ -126,33 +136,19 @@ def calls_by_run(experiment: Experiment, loaded: LoadedParts | None = None) -> d
         From :func:`opinionsim.load_experiment`.
     loaded : LoadedParts, optional
         Models and classifiers of the experiment; default they are loaded to plan.
+    only : collection of str, optional
+        Ids of the runs; default all.
 
     Returns
     -------
-    dict of str to int
-        Calls by run id, counted as in :func:`opinionsim.plan`.
+    dict of str to RunCounts
+        By run id; calls are counted as in :func:`opinionsim.plan`, those of judges too, if no reply is rejected.
 
     Raises
     ------
     SpecError, MeasurementError
         As :func:`opinionsim.plan`.
     """
-    return {run_id: counted.calls for run_id, counted in counts_by_run(experiment, loaded).items()}
-
-
-class RunCounts(NamedTuple):
-    """Numbers of a run that are known before it begins."""
-
-    calls: int
-    """Calls, judges' included, if no reply is rejected."""
-    dropped: int
-    """Turns that drop out because of events."""
-
-
-def counts_by_run(
-    experiment: Experiment, loaded: LoadedParts | None = None, only: Collection[str] | None = None
-) -> dict[str, RunCounts]:
-    """What is known of each run, or of those in `only`, before it begins; see :func:`calls_by_run`."""
     require_experiment(experiment)
     planning = _Planning(experiment, loaded or LoadedParts(experiment, to_plan=True), _chosen(experiment, only))
     return {
@@ -270,7 +266,7 @@ class _Planning:
         return "" if claim is None else claim.text
 
     def _counted(self) -> dict[str, CountedTurns]:
-        """RunCounts turns of each run that makes calls and can be drawn; equal schedules are counted once."""
+        """The turns, counted, of each run that makes calls and can be drawn; equal schedules are counted once."""
         known: dict[str, CountedTurns | None] = {}
         found = {}
         for run_id, run in self.runs.items():
@@ -475,42 +471,29 @@ class _Planning:
             rebate=None if model.price is None else model.price.saved(cached),
         )
 
-    def _notes(self, forecast: Forecast) -> Iterator[str]:
+    def _notes(self, forecast: Forecast) -> list[str]:
         """Notes on the basis of the figures, on the agents and on the models."""
-        if forecast.longest_path is None:
-            yield "Later turns depend on what is said before: calls are the most that the runs can make."
-        if self._acted_out < forecast.calls:
-            yield (
-                f"Prompts of {self._acted_out:,} of {forecast.calls:,} calls were made and counted, those of one run "
-                "of each condition; the others follow from how many turns their agents remember."
-            )
-        for model in forecast.models:
-            if model.observed:
-                yield f"{model.label}: lengths and latency are those of {model.observed:,} calls in the store."
-        if not all(model.observed for model in forecast.models):
-            yield "Length of replies and latency are assumed where they are not given (--reply-tokens, --latency)."
-        if forecast.cost:
-            yield "Money: no rebate for cached prompts; reasoning counts as output."
         limits, tokens = self._loaded.limits, forecast.input_tokens + forecast.output_tokens
-        for name in limits.exceeded_by(Usage(forecast.calls, tokens, forecast.cost or 0.0)):
-            yield f"execution.budget.{name} = {getattr(limits, name):,} will stop the experiment before it is complete."
-        yield from self._loaded.missing
-        if self._unset:
-            yield f"Some runs cannot be set up and count no call: {self._unset[0]}"
-        yield from self._unusual
-        yield from _few_blocks(self.runs.values())
-        yield from self._loaded.warnings()
+        exceeded = limits.exceeded_by(Usage(forecast.calls, tokens, forecast.cost or 0.0))
+        return sentences(
+            "opinionsim.planning",
+            "notes.txt",
+            f=forecast,
+            exceeded=[(name, getattr(limits, name)) for name in exceeded],
+            missing=self._loaded.missing,
+            unset=str(self._unset[0]) if self._unset else "",
+            unusual=self._unusual,
+            shared_blocks=_shared_blocks(self.runs.values()),
+            few=_FEW_BLOCKS,
+            warnings=list(self._loaded.warnings()),
+        )
 
 
-def _few_blocks(runs: Iterable[PlannedRun]) -> Iterator[str]:
-    """A note where topics share so few blocks that intervals for topics like these would be long."""
+def _shared_blocks(runs: Iterable[PlannedRun]) -> int:
+    """Number of blocks that topics share, where they are so few that intervals for topics like these would be long."""
     pairs = {(run.block, str(run.cell.fields.get("topic", {}).get("name"))) for run in runs}
     blocks = len({block for block, _ in pairs})
-    if blocks < _FEW_BLOCKS and len(pairs) > blocks:
-        yield (
-            f"All topics share {blocks} block{'s' * (blocks != 1)} of random draws. Below {_FEW_BLOCKS}, intervals for "
-            "topics like these are shorter with independent_over: [topic.name], which gives each topic its own."
-        )
+    return blocks if blocks < _FEW_BLOCKS and len(pairs) > blocks else 0
 
 
 def _unusual(run: PlannedRun, parts: RunParts) -> Iterator[str]:

@@ -8,7 +8,6 @@ from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.report._archive import write_archive as write_archive
-    from opinionsim.report._figures import Drawn as Drawn
     from opinionsim.report._frames import write_export as write_export
     from opinionsim.report._freeze import (
         History as History,
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from opinionsim.report._released import released as released
     from opinionsim.report._study import Study as Study, study as study
     from opinionsim.report._tables import own_metrics as own_metrics, tables_of as tables_of
-    from opinionsim.report._texts import Line as Line, Sample as Sample
     from opinionsim.report._verify import Verification as Verification, verify as verify
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -12,6 +12,7 @@ from opinionsim.classic import MODELS
 from opinionsim.classifiers import DECIDED, RECORDED
 from opinionsim.metrics import METRICS
 from opinionsim.registry import described, find, is_path
+from opinionsim.report._released import nodes
 from opinionsim.report._templates import WORDS, filled
 from opinionsim.report._words import contents_of, is_recorded
 from opinionsim.specification import json_schema
@@ -39,7 +40,13 @@ class Source(NamedTuple):
 
 def sources(results: Results) -> Iterator[Source]:
     """The data, metrics and models that a study used, each with its sources."""
-    yield from dict.fromkeys(_stated({**results.manifest, "contents": contents_of(results)}))
+    stated = nodes({**results.manifest, "contents": contents_of(results)})
+    files = ((name, node) for name, node in stated if isinstance(node, Mapping) and isinstance(node.get("source"), str))
+    yield from dict.fromkeys(
+        Source(str(node.get("name") or name), " ".join(node["source"].split()), node.get("licence", ""))
+        for name, node in files
+        if node["source"]
+    )
     for metric in results.spec.get("measurement", {}).get("metrics", []):
         known = METRICS.get(metric if isinstance(metric, str) else metric["name"])
         if known is not None and known.source:
@@ -55,18 +62,6 @@ def sources(results: Results) -> Iterator[Source]:
             yield Source(name, f"Language model{answered and f', which answered as {answered}'}")
         for name in sorted(set(results.opinions["classifier"].dropna()) - {DECIDED, RECORDED}):
             yield Source(name, "Classifier of opinionsim, by which texts were coded")
-
-
-def _stated(value: Any, key: str = "") -> Iterator[Source]:
-    """What JSON values state a source of."""
-    if isinstance(value, Mapping):
-        if isinstance(value.get("source"), str) and value["source"]:
-            yield Source(str(value.get("name") or key), " ".join(value["source"].split()), value.get("licence", ""))
-        for name, each in value.items():
-            yield from _stated(each, str(name))
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _stated(each, key)
 
 
 def bibtex(results: Results) -> str:

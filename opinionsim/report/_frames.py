@@ -83,10 +83,8 @@ def new_folder(folder: Path, names: Collection[str], kind: FileKind = "csv") -> 
 
     Raises
     ------
-    SpecError
-        If the folder holds anything else, or a package is missing.
-    OSError
-        If it cannot be written.
+    SpecError, OSError
+        As :func:`write_export`.
     """
     if kind == "parquet" and find_spec("pyarrow") is None:
         raise SpecError("Parquet files need pyarrow: pip install 'opinionsim[parquet]'")

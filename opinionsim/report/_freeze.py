@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from opinionsim.frozen import Frozen
 from opinionsim.provenance import digest_of_weights
 from opinionsim.redaction import kept
 from opinionsim.registry import find
-from opinionsim.report._templates import templates
+from opinionsim.report._templates import TEMPLATES, sentences
 from opinionsim.specification import consent_of, manifest, wording_of
 from opinionsim.store import AbsentError, find_design, open_store
 from opinionsim.streams import canonical_json
@@ -131,7 +131,7 @@ def preregistration(frozen: Mapping[str, Any], store: str) -> str:
         with suppress(AbsentError):
             known = _counts(_Held(store, name))
     # Not strict: a specification leaves out what does not apply to it.
-    return templates(Undefined).get_template("preregistration.md").render(**frozen, known=known)
+    return TEMPLATES.overlay(undefined=Undefined).get_template("preregistration.md").render(**frozen, known=known)
 
 
 # -- after the runs ----------------------------------------------------------------------------------------------------
@@ -209,25 +209,21 @@ _UNKNOWN = "What was tried in other stores, under other names, or removed from t
 
 def _counts(held: _Held) -> tuple[str, ...]:
     """Sentences that count all that a store holds under a name."""
-    several = len(held.designs) > 1
-    groups = [
-        f"{_counted(rows, f'{group} design')} ({', '.join(str(row.design) for row in rows)})" if several else group
-        for group, rows in held.groups.items()
-    ]
-    told = [f"This store holds {_counted(held.designs, 'design')} under the name {held.name}: {', '.join(groups)}."]
+    told = []
     for group, rows in held.groups.items():
         if not any(row.runs for row in rows):
             continue  # a classic sweep, whose runs are points
         runs = held.begun(rows)
-        wordings = {run.wording for run in runs if run.wording}
-        models = {model for run in runs for model in _models(run.model)}
-        instruments = {each for row in rows for run in row.runs for each in run.instruments}
-        named = f" ({', '.join(sorted(models))})" if models else ""
         told.append(
-            f"{group.capitalize()}: {_counted(runs, 'run')} begun, {_counted(wordings, 'wording')} of prompts, "
-            f"{_counted(models, 'model')}{named}, {_counted(instruments, 'instrument')}."
+            {
+                "group": group,
+                "runs": len(runs),
+                "wordings": len({run.wording for run in runs if run.wording}),
+                "models": sorted({model for run in runs for model in _models(run.model)}),
+                "instruments": len({each for row in rows for run in row.runs for each in run.instruments}),
+            }
         )
-    return (*told, _UNKNOWN)
+    return tuple(sentences("history.txt", part="counts", held=held, told=told, unknown=_UNKNOWN))
 
 
 def _deviations(results: Results, frozen: Frozen, held: _Held) -> Iterator[str]:
@@ -249,23 +245,18 @@ def _deviations(results: Results, frozen: Frozen, held: _Held) -> Iterator[str]:
     returned = {model for model in environment["models"] if not model.startswith("hf:")}
     if other := returned - named - {model.partition(":")[2] for model in named}:
         yield f"{', '.join(sorted(other))} answered; frozen were the names {', '.join(sorted(named))}."
-    yield from _other_runs(results, frozen)
-
-
-def _other_runs(results: Results, frozen: Frozen) -> Iterator[str]:
-    """Sentences on runs that are missing, too many, or worded otherwise."""
+    # Runs that are missing, too many, or worded otherwise.
     runs = results.runs.drop_duplicates("run_id")
-    states = Counter(runs["status"])
-    if states["complete"] < frozen.runs:
-        rest = ", ".join(f"{number} {state}" for state, number in sorted(states.items()) if state != "complete")
-        yield f"{states['complete']} of the {_counted(frozen.runs, 'run')} that were frozen are complete ({rest})."
-    if early := int((runs["begun_at"] < datetime.fromisoformat(frozen.at).timestamp()).sum()):
-        yield f"{_counted(early, 'run')} {'was' if early == 1 else 'were'} begun before the freeze."
-    if len(runs) > frozen.runs:
-        yield f"{_counted(len(runs), 'run')} are on record, and {frozen.runs} were frozen."
     worded = runs["wording"][runs["begun_at"].notna()].dropna()
-    for wording, number in Counter(worded[~worded.isin(frozen.wordings)]).items():
-        yield f"{_counted(number, 'run')} had the wording {wording}; frozen was {', '.join(frozen.wordings)}."
+    yield from sentences(
+        "history.txt",
+        part="runs",
+        frozen=frozen,
+        states=runs["status"].value_counts().to_dict(),
+        early=int((runs["begun_at"] < datetime.fromisoformat(frozen.at).timestamp()).sum()),
+        n_runs=len(runs),
+        worded=Counter(worded[~worded.isin(frozen.wordings)]),
+    )
 
 
 def _reach(results: Results, held: _Held) -> Iterator[str]:
@@ -288,12 +279,6 @@ def _reach(results: Results, held: _Held) -> Iterator[str]:
 def _models(label: str | None) -> list[str]:
     """Names of chat models, of a label that joins them."""
     return label.split(" + ") if label else []
-
-
-def _counted(things: int | Collection[Any], one: str) -> str:
-    """A number of things that `one` names in the singular."""
-    number = things if isinstance(things, int) else len(things)
-    return f"{number:,} {one}{'' if number == 1 else 's'}"
 
 
 def _spelled(value: Any) -> str:

@@ -20,7 +20,7 @@ from opinionsim.errors import SpecError
 from opinionsim.messages import spelled_out
 from opinionsim.report._figures import Drawn
 from opinionsim.report._study import Study, study
-from opinionsim.report._templates import WORDS, templates
+from opinionsim.report._templates import TEMPLATES, WORDS
 from opinionsim.store import Results
 
 #: Most bytes of a page before something is left out, and what is, in this order.
@@ -72,7 +72,7 @@ def write_page(results: Results | Study, path: str | Path, most: int = MOST_BYTE
             "spans": _spans,
             "at": datetime.now(UTC),
         }
-        template = templates().overlay(finalize=_seen).get_template("report.html")
+        template = TEMPLATES.overlay(finalize=_seen).get_template("report.html")
         text = template.render(**given, left_out=[], without=())
         while len(text.encode()) > most and len(left_out) < len(_LEFT_OUT):
             left_out.append(f"To keep this file small, there are no {_LEFT_OUT[len(left_out)]}.")

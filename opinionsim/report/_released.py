@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -122,7 +122,8 @@ class Released(Results):
             told = {column.sentence(of[column.variable]) for column, of in known if column.variable in of}
         else:
             names = {"background", *(name for each in node.get("personas", ()) for name in each.get("attributes", ()))}
-            told = {each for each in _leaves(node) if kind != "personas" or _is_long(each)}
+            texts = (each for _, each in nodes(node, skip=_ABOUT) if isinstance(each, str))
+            told = {each for each in texts if kind != "personas" or _is_long(each)}
         self._texts |= told if kind != "record" else set()
         self._columns |= {prefix + name for name in names for prefix in ("", "persona.")} - COLUMNS["agents"].keys()
 
@@ -251,21 +252,22 @@ def _files(value: Any, name: str = "") -> Iterator[tuple[str, str, Mapping[str, 
 
 def _folders(manifest: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[str]:
     """The folders of all files that a study names; one from which it was carried out has no beginning."""
-    yield from (found[1] for text in {*_strings(manifest), *_strings(spec)} if (found := _PATH.fullmatch(text)))
+    texts = {text for pair in nodes([manifest, spec]) for text in pair if isinstance(text, str)}
+    yield from (found[1] for text in texts if (found := _PATH.fullmatch(text)))
     for name in chain.from_iterable(manifest.get("contents", {}).get(kind, ()) for kind in _FILED):
         folder, between, _ = name.rpartition("/")
         yield from [folder + between] if folder and Path(name).suffix else []
 
 
-def _strings(value: Any) -> Iterator[str]:
-    """All texts of JSON values, and the names of their fields."""
+def nodes(value: Any, name: str = "", skip: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
+    """JSON values and all that is within them, but for some fields, each with the name of the field it stands in."""
+    yield name, value
     if isinstance(value, Mapping):
-        yield from map(str, value)
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        yield from chain.from_iterable(map(_strings, value))
-    elif isinstance(value, str):
-        yield value
+        for key, each in value.items():
+            yield from () if key in skip else nodes(each, str(key), skip)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from nodes(each, name, skip)
 
 
 def _is_long(text: str) -> bool:
@@ -279,18 +281,6 @@ def _sentence(kind: str, name: str) -> str:
     if kind == "survey":
         return f"Respondents are withheld: the mapping of the survey {name!r} does not say pass_on: true."
     return f"The {kind} {name!r} {'are' if kind in ('personas', 'messages') else 'is'} withheld: pass_on is false."
-
-
-def _leaves(value: Any, key: str = "") -> Iterator[str]:
-    """The texts of a file, but those that tell what it is."""
-    if isinstance(value, Mapping):
-        for name, each in value.items():
-            yield from () if name in _ABOUT else _leaves(each, str(name))
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _leaves(each)
-    elif isinstance(value, str):
-        yield value
 
 
 def _delimited(manifest: Mapping[str, Any], blocks: set[str]) -> Iterator[re.Pattern[str]]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 
 from opinionsim.analysis import Table
 from opinionsim.errors import MeasurementError, SpecError, StoreError
-from opinionsim.evidence import evidence_statement
+from opinionsim.evidence import WITHOUT_FINDING, evidence_statement
 from opinionsim.report._describing import sources
 from opinionsim.report._figures import Drawn, figures_of
 from opinionsim.report._freeze import History, history
 from opinionsim.report._released import released
 from opinionsim.report._tables import own_metrics, tables_of
-from opinionsim.report._texts import Line, Sample, samples, shifts
+from opinionsim.report._texts import samples, shifts
 from opinionsim.report._words import caveats, design, methods, statements
 from opinionsim.store import Results
 
@@ -42,9 +43,9 @@ class Study:
         All tables, of opinions first. Names of those that rest on labels begin with ``audit-``.
     statements : tuple of str
         Sentences of numbers of the tables; none of rows that a scripted stand-in has written.
-    shifts : tuple of Line
+    shifts : tuple of dict
         The largest changes of opinion, with what was read.
-    samples : tuple of Sample
+    samples : tuple of dict
         The beginnings of some runs.
     cost : tuple of tuple of str
         For each model that answered, its name, calls, tokens in, tokens out and money, as printed.
@@ -68,8 +69,8 @@ class Study:
     figures: tuple[Drawn, ...]
     tables: tuple[Table, ...]
     statements: tuple[str, ...]
-    shifts: tuple[Line, ...]
-    samples: tuple[Sample, ...]
+    shifts: tuple[dict[str, Any], ...]
+    samples: tuple[dict[str, Any], ...]
     cost: tuple[tuple[str, ...], ...]
     versions: tuple[tuple[str, str], ...]
     methods: str
@@ -102,7 +103,7 @@ def study(results: Results) -> Study:
     told = design(results)
     spec, swept = results.spec, results.swept
     left_out, past = own_metrics(results), history(results)
-    # Of models alone is anything found that a family or a wording could carry.
+    # Only what is found of language models can hang on one family of them, or on one wording of the prompts.
     reach = past.reach if not swept and {"model", "mixed"} & set(results.runs["evidence"]) else ()
     return Study(
         results=results,
@@ -155,8 +156,8 @@ def _stamps(results: Results) -> Iterator[str]:
     if results.swept:
         return
     runs = results.runs.drop_duplicates("run_id")
-    if {"scripted", "mixed"} & set(runs["evidence"]):
-        yield evidence_statement(set(runs["evidence"]) & {"scripted", "mixed"})
+    if stand_ins := set(runs["evidence"]).intersection(WITHOUT_FINDING):
+        yield evidence_statement(stand_ins)
     if withdrawn := int((runs["status"] == "withdrawn").sum()):
         yield f"{withdrawn} {'run is' if withdrawn == 1 else 'runs are'} withdrawn by people who took part"
 

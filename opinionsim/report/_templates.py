@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Undefined, select_autoescape
+from opinionsim.templates import filled as of_package, sentences as sentences_of_package, templates
 
 #: Words of a design, by what they are called: columns of the runs, and fields of a specification; captions of figures;
 #: the parts of an archive, folders with a slash behind them.
@@ -17,24 +18,6 @@ _BIBTEX = {ord(sign): f"\\{sign}" for sign in "&%$#_{}"} | {
     ord("\\"): r"\textbackslash{}",
     ord("~"): r"\textasciitilde{}",
 }
-
-
-def templates(undefined: type[Undefined] = StrictUndefined) -> Environment:
-    """The templates; in those of pages every value is escaped, and by default one that is missing is an error."""
-    environment = Environment(
-        loader=PackageLoader("opinionsim.report"),
-        autoescape=select_autoescape(),
-        undefined=undefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["cell"] = lambda value: " ".join(str(value).split()).replace("|", r"\|")
-    environment.filters["bib"] = lambda text: " ".join(text.split()).translate(_BIBTEX)
-    environment.filters["fields"] = lambda value: _fields(value).replace("|", r"\|")
-    environment.filters["line"] = lambda text: " ".join(text.split())
-    environment.tests["known"] = lambda value: value is not None and value == value
-    return environment
 
 
 def _fields(value: Any) -> str:
@@ -50,11 +33,11 @@ def _fields(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else " ".join(str(value).split())
 
 
-def filled(template: str, /, **values: Any) -> str:
-    """A template with its values."""
-    return templates().get_template(template).render(**values)
+#: The templates of this room; in those of pages every value is escaped.
+TEMPLATES = templates("opinionsim.report")
+TEMPLATES.filters["cell"] = lambda value: " ".join(str(value).split()).replace("|", r"\|")
+TEMPLATES.filters["bib"] = lambda text: " ".join(text.split()).translate(_BIBTEX)
+TEMPLATES.filters["fields"] = lambda value: _fields(value).replace("|", r"\|")
+TEMPLATES.tests["known"] = lambda value: value is not None and value == value
 
-
-def sentences(template: str, /, **values: Any) -> list[str]:
-    """The lines of a template that say something, each a sentence."""
-    return [line for each in filled(template, **values).splitlines() if (line := each.strip())]
+filled, sentences = partial(of_package, "opinionsim.report"), partial(sentences_of_package, "opinionsim.report")

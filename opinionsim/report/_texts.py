@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 import pandas as pd
@@ -16,71 +13,18 @@ from opinionsim.watching import transcript_data
 
 #: Numbers of changes of opinion that are shown, of runs, and of turns of each of these.
 _SHIFTS, _SAMPLES, _TURNS = 6, 3, 12
-#: Most messages that are quoted as read before one turn.
-_QUOTED = 5
 
 
-@dataclass(frozen=True)
-class Line:
-    """One turn as a study shows it.
-
-    Attributes
-    ----------
-    place : str
-        Step and turn, and of a change of opinion its run.
-    author : str
-        Name of the agent, with its role if it is no participant.
-    what : str
-        Kind of text or act.
-    text : str
-        What was said.
-    condition : str
-        Empty for an answer; else why it is none.
-    coded : float or None
-        Opinion that the first instrument of stance has read.
-    change : float or None
-        Change from the author's opinion before; None where it is not what the turn is shown for.
-    read : tuple of (str, str)
-        Name of the author and text of each message read; of many, the last.
-    """
-
-    place: str
-    author: str
-    what: str
-    text: str
-    condition: str
-    coded: float | None
-    change: float | None
-    read: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The beginning of a run.
-
-    Attributes
-    ----------
-    run : int
-        Row of the run in the frame ``runs``.
-    heading : str
-        Its condition and replicate.
-    lines : tuple of Line
-        Its first turns.
-    further : int
-        Number of turns that are not shown.
-    """
-
-    run: int
-    heading: str
-    lines: tuple[Line, ...]
-    further: int
-
-
-def shifts(results: Results) -> tuple[Line, ...]:
+def shifts(results: Results) -> tuple[dict[str, Any], ...]:
     """The largest changes of opinion of complete runs, the largest first, with what was read just before.
 
     A change is from the last opinion of the same author coded from the same kind of text. Equations state numbers, of
     which there is nothing to read.
+
+    Returns
+    -------
+    tuple of dict of JSON values
+        Each what :func:`opinionsim.watching.transcript_data` tells of the turn, with the row of its ``run``.
     """
     runs = _complete(results)
     runs = runs[runs["evidence"] != "equation"]
@@ -91,20 +35,21 @@ def shifts(results: Results) -> tuple[Line, ...]:
     own = own.sort_values(["run_id", "agent", "turn"], kind="stable")
     changes = own.assign(change=own.groupby(["run_id", "agent"])["value"].diff()).dropna(subset="change")
     changes = changes[changes["change"] != 0]
-    size = changes["change"].abs()
-    found = changes.assign(size=-size).sort_values(["size", "run_id", "turn"], kind="stable").head(_SHIFTS)
+    found = changes.assign(size=-changes["change"].abs()).sort_values(["size", "run_id", "turn"], kind="stable")
     rows = {run_id: int(str(row)) for row, run_id in runs["run_id"].items()}
-    told = []
-    for run_id, turn, change in found[["run_id", "turn", "change"]].itertuples(index=False):
-        data = transcript_data(results, rows[run_id], turn=int(turn))
-        (line,) = _lines(data)
-        place = f"run {rows[run_id]}, {data['cell']}, {line.place}"
-        told.append(replace(line, place=place, change=float(change)))
-    return tuple(told)
+    pairs = found[["run_id", "turn"]].head(_SHIFTS).itertuples(index=False)
+    return tuple(transcript_data(results, rows[run], turn=int(turn)) | {"run": rows[run]} for run, turn in pairs)
 
 
-def samples(results: Results) -> tuple[Sample, ...]:
-    """The beginnings of some complete runs: the first of the first condition, of one in the middle, and of the last."""
+def samples(results: Results) -> tuple[dict[str, Any], ...]:
+    """The beginnings of some complete runs: the first of the first condition, of one in the middle, and of the last.
+
+    Returns
+    -------
+    tuple of dict of JSON values
+        Each what :func:`opinionsim.watching.transcript_data` tells of the first turns, with the row of the ``run``, and
+        how many ``further`` turns it has.
+    """
     runs = _complete(results).sort_values(["replicate", "redraw"], kind="stable")
     # Conditions have the order of the specification; runs are numbered in another.
     firsts = runs.drop_duplicates("cell").astype({"cell": results.ordered_runs["cell"].dtype}).sort_values("cell")
@@ -112,9 +57,8 @@ def samples(results: Results) -> tuple[Sample, ...]:
     found = []
     for row in map(int, firsts.index[places]):
         data = transcript_data(results, row)
-        heading = ", ".join(filter(None, (data["cell"], f"replicate {data['replicate']}")))
-        lines = tuple(islice(_lines(data), _TURNS))
-        found.append(Sample(row, heading, lines, len(data["turns"]) - len(lines)))
+        shown = data["turns"][:_TURNS]
+        found.append(data | {"run": row, "turns": shown, "further": len(data["turns"]) - len(shown)})
     return tuple(found)
 
 
@@ -122,32 +66,3 @@ def _complete(results: Results) -> pd.DataFrame:
     """Complete runs, each once; the index is the row in the frame `runs`."""
     runs = results.runs.reset_index(drop=True)
     return runs[runs["status"] == "complete"].drop_duplicates("run_id")
-
-
-def _lines(data: Mapping[str, Any]) -> Iterator[Line]:
-    """Turns of a run, which is told as JSON values."""
-    names = {each["agent"]: _named(each) for each in data["agents"]}
-    for each in data["turns"]:
-        codes = {code["instrument"]: code["value"] for code in each["codes"] if code["about"] is None}
-        yield Line(
-            place=f"step {each['step']}, turn {each['turn']}",
-            author=names[each["agent"]],
-            what=each["kind"] or each["act"],
-            text=each["text"],
-            condition="" if each["condition"] == "answered" else each["condition"],
-            coded=codes.get(data["instrument_id"]),
-            change=None,
-            read=tuple(_message(ref, data["read"][ref], names) for ref in each["reads"][-_QUOTED:]),
-        )
-
-
-def _message(ref: str, read: Mapping[str, Any], names: Mapping[int, str]) -> tuple[str, str]:
-    """Author and text of a message that was read."""
-    author = f"{names[read['agent']]} (turn {ref})" if ref.isdecimal() else read["name"]
-    return author, read["text"] or ""
-
-
-def _named(agent: Mapping[str, Any]) -> str:
-    """Name of an agent, with its role if it is no participant."""
-    name = agent["name"] or f"agent {agent['agent']}"
-    return name if agent["role"] in ("", "participant") else f"{name}, {agent['role']}"

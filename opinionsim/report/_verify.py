@@ -27,7 +27,7 @@ from opinionsim.store import Results
 
 #: Most bytes that a compressed archive may unfold to.
 _MOST = 20 * 2**30
-#: What is made again, or is what that is made of; no number of any other file is.
+#: Parts of an archive that are made again, or that these are made from. Numbers in other files are not checked.
 _MADE = ("frames/", "tables/", "specification.yaml", "manifest.json", "archive.json")
 
 
@@ -129,7 +129,7 @@ def _verified(place: Path) -> Verification:
         found = list(_of_tables(place, _about(place)))
     except (OpinionSimError, LookupError, ValueError, TypeError, AttributeError, OSError, ArithmeticError,
             RecursionError) as error:  # fmt: skip
-        # Whoever changes an archive may leave anything in it.
+        # An archive that somebody has changed may hold anything, and thus end in any of these errors.
         found = [("problem", f"No table can be made again: {error}")]
     others = [name for name in WORDS["parts"] if not name.startswith((*_MADE, SUMS)) and (place / name).exists()]
     found.append(

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from opinionsim.analysis import Table, headings, number_text, p_text, point_axes, spell_all
-from opinionsim.evidence import played_by, validation_statement
+from opinionsim.evidence import WITHOUT_FINDING, played_by, validation_statement
 from opinionsim.metrics import condition_axes, order_levels
 from opinionsim.report._templates import WORDS, filled, sentences
 from opinionsim.specification import axes_of
@@ -24,8 +24,6 @@ _WORDING, _TEXTS = "Wording of the prompts", re.compile(r"(\+[^+@,]+)+(?=@)")
 _TEXTUAL = ("Question of the topic", "Claim", "Task")
 #: How labels of what varies begin.
 VARIED = "Varied: "
-#: Kinds of evidence of which nothing is found, since a scripted stand-in is or may be among the authors.
-_NO_FINDING = frozenset({"scripted", "mixed"})
 
 
 def design(results: Results) -> dict[str, str]:
@@ -123,7 +121,7 @@ def statements(tables: Iterable[Table]) -> Iterator[str]:
         rows = table.frame.to_dict("records")
         if len(rows) <= _TOLD:
             told = zip(_labels(table), rows, strict=False)
-            found = [(name, row) for name, row in told if row.get("evidence") not in _NO_FINDING]
+            found = [(name, row) for name, row in told if row.get("evidence") not in WITHOUT_FINDING]
             yield from sentences("statements.txt", table=table.name, rows=found, number=number_text, p_text=p_text)
 
 

@@ -143,7 +143,7 @@ def _lasting(one: OneRun, state: str) -> dict[str, Any]:
 
 
 def _notices(row: dict[str, Any], state: str) -> list[str]:
-    """What whoever reads a run should know, in sentences."""
+    """What readers of a run should know, in sentences."""
     said = {
         "withdrawn": "A person has withdrawn: what it wrote, and what others wrote after it, is deleted.",
         "trial": "Somebody only tried a seat of this run: it counts in no table.",

@@ -69,7 +69,7 @@ def row_of(name: str, run_ids: Sequence[str], run: str) -> int:
     run_ids : sequence of str
         Run id of each row; a run that is measured in several ways has several rows.
     run : str
-        Value of the option ``--run``.
+        Number of a row, or beginning of a run id.
 
     Raises
     ------
@@ -77,17 +77,17 @@ def row_of(name: str, run_ids: Sequence[str], run: str) -> int:
         If it names no run, or several.
     """
     if not run_ids:
-        raise SpecError(f"--run {run}: the experiment {name!r} has no runs on record")
+        raise SpecError(f"run {run}: the experiment {name!r} has no runs on record")
     last = len(run_ids) - 1
     if run.isdecimal() and len(run) <= _ROW_DIGITS:
         if int(run) <= last:
             return int(run)
-        raise SpecError(f"--run {run}: there is no such run; valid: 0 to {last}, or a run id")
+        raise SpecError(f"run {run}: there is no such run; valid: 0 to {last}, or a run id")
     found = [row for row, run_id in enumerate(run_ids) if run and run_id.startswith(run)]
     n_runs = len({run_ids[row] for row in found})
     if n_runs != 1:
         raise SpecError(
-            f"--run {run}: {n_runs or 'no'} runs have such an id; give a number from 0 to {last} or the beginning of "
+            f"run {run}: {n_runs or 'no'} runs have such an id; give a number from 0 to {last} or the beginning of "
             "one id (see: opinionsim status STORE --runs)"
         )
     return found[0]

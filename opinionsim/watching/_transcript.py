@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from opinionsim.errors import SpecError
-from opinionsim.store import AgentRow, ExperimentRun, Results, find_design, open_store
+from opinionsim.store import AgentRow, Results, find_design, open_store
 from opinionsim.watching._lines import Lines
 from opinionsim.watching._one_run import OneRun
 from opinionsim.watching._record import agent_of
+from opinionsim.watching._runs import row_of
 
 #: Most messages that a heading names.
 _MOST_NAMED = 4
@@ -96,7 +97,7 @@ def _told(
         raise SpecError(f"shifts must be 1 or more; got {shifts}")
     with open_store(results.url, write=False) as store, store.moment() as moment:
         design, _ = find_design(moment, results.name, results.design)
-        one = OneRun(moment, design, design.rows, _row(design.rows, run))
+        one = OneRun(moment, design, design.rows, row_of(results.name, [each.run_id for each in design.rows], str(run)))
         moment.require_whole([one.run_id])
         agents = moment.agents(one.run_id)
         authors = {row.turn: row.agent for row in one.columns.turns}
@@ -117,19 +118,6 @@ def _told(
 
 #: What JSON says of a run.
 _ABOUT = ("run_id", "cell", "replicate", "status", "evidence", "claim", "task", "instrument_id", "validation")
-
-
-def _row(rows: Sequence[ExperimentRun], run: int | str) -> int:
-    """The row of a run, by its number in the frame ``runs`` or the beginning of its run id."""
-    if isinstance(run, int):
-        if not 0 <= run < len(rows):
-            raise SpecError(f"run {run} does not exist; valid: {_span(len(rows))}")
-        return run
-    found = [row for row, each in enumerate(rows) if each.run_id.startswith(run)]
-    n_runs = len({rows[row].run_id for row in found})
-    if n_runs != 1:
-        raise SpecError(f"run {run!r} names {n_runs} runs; give a row number or a longer run id")
-    return found[0]
 
 
 def _span(count: int) -> str:

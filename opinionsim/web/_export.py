@@ -13,6 +13,7 @@ from opinionsim import watching
 from opinionsim.errors import SpecError, packages
 from opinionsim.report import put_page
 from opinionsim.store import StoreReader
+from opinionsim.templates import filled
 
 #: Most bytes of a file before something is left out.
 MOST_BYTES = 20_000_000
@@ -63,10 +64,8 @@ def export(reader: StoreReader, run_id: str, path: Path, row: int | None = None)
 
 def _page(record: dict[str, Any]) -> str:
     """The viewer's page with all it needs inside."""
-    from opinionsim.web._guard import templates
-
     about = record["run"]["about"]
-    shell = templates().get_template("view.html").render(title=f"{about['experiment']}, run {about['row']}")
+    shell = filled("opinionsim.web", "view.html", title=f"{about['experiment']}, run {about['row']}")
     shell = re.sub(r'href="/static/([\w.]+\.svg)"', lambda found: f'href="{_data(found[1], "image/svg+xml")}"', shell)
     shell = re.sub(
         r'<link rel="stylesheet" href="/static/([\w.]+)">', lambda found: f"<style>\n{_text(found[1])}</style>", shell

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -25,13 +24,6 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-
-
-def templates() -> Environment:
-    """The templates of pages; every value is escaped."""
-    return Environment(
-        loader=PackageLoader("opinionsim.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
 
 
 def static() -> Mount:

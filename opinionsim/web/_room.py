@@ -15,8 +15,8 @@ from opinionsim.errors import StoreError
 from opinionsim.schedules import CONSENT, SIGNAL
 from opinionsim.specification import consent_of, participant_names, seat_numbers
 from opinionsim.store import SeatRow, WaitRow
+from opinionsim.templates import templates
 from opinionsim.web._desk import Desk
-from opinionsim.web._guard import templates
 from opinionsim.web._rights import Keys, Visitor, hashed, invited, new_code, new_key
 from opinionsim.web._sessions import CLOSED, Sight, standing
 
@@ -71,7 +71,7 @@ class Room:
         desk.wanted = self.wanted
         self.withdrawing = withdrawing
         self.consent_text = consent_of(experiment)
-        self.templates = templates()
+        self.templates = templates("opinionsim.web")
         self.keys = Keys()
         self.error = ""
         for run_id in self.runs:

@@ -24,7 +24,8 @@ from starlette.routing import Route
 from opinionsim import watching
 from opinionsim.errors import OpinionSimError, SpecError, StoreError
 from opinionsim.store import AbsentError, Store, StoreReader, open_store
-from opinionsim.web._guard import Guard, cookie_name, set_cookie, static, templates
+from opinionsim.templates import templates
+from opinionsim.web._guard import Guard, cookie_name, set_cookie, static
 from opinionsim.web._rights import Keys, hashed, new_key
 
 #: Seconds for which an answer holds: as many times as long as it took, but at least and at most so many.
@@ -150,7 +151,7 @@ def application(viewer: Viewer, hosts: frozenset[str]) -> Starlette:
     hosts : frozenset of str
         Names, with ports, under which the server may be reached.
     """
-    pages = templates()
+    pages = templates("opinionsim.web")
 
     def page(template: str, status: int = 200, **values: Any) -> Response:
         content = pages.get_template(template).render(**values)

@@ -22,7 +22,7 @@ from opinionsim.comparison import (
     intervals,
     linear_coefficients,
     predict_multinomial,
-    validate_survey,
+    read_validation,
     validation_experiment,
 )
 from opinionsim.errors import SpecError, SurveyError
@@ -113,11 +113,10 @@ class Town:
             options["chat_model"] = osim.GivenReplies(answer)
         if "chat_model" in options:
             options["model"] = "given"
-        return validate_survey(
-            self.data,
-            self.map,
-            **{"size": 200, "items": ["trust"], "store": self.data.with_name("s.sqlite"), **options},
-        )
+        store = options.pop("store", self.data.with_name("s.sqlite"))
+        chat_model, cutoff = options.pop("chat_model", None), options.pop("cutoff", None)
+        experiment = validation_experiment(self.data, self.map, **{"size": 200, "items": ["trust"], **options})
+        return read_validation(experiment, osim.run(experiment, store, chat_model=chat_model), cutoff=cutoff)
 
 
 @pytest.fixture

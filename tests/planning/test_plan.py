@@ -16,7 +16,7 @@ from opinionsim.assembly import LoadedParts, assemble
 from opinionsim.engine import critical_path
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.llm import ScriptedChatModel
-from opinionsim.planning import calls_by_run, preview
+from opinionsim.planning import counts_by_run, preview
 from opinionsim.specification import load_experiment
 from tests.support.judge import Bench, judge_model
 from tests.support.running import SMALL, carry_out, changed, ended
@@ -70,7 +70,7 @@ def forecast_of(spec: dict[str, Any], **options: Any) -> osim.planning.Forecast:
 
 def count_calls(spec: dict[str, Any]) -> int:
     """The calls that a runner registers."""
-    return sum(calls_by_run(load_experiment(spec)).values())
+    return sum(each.calls for each in counts_by_run(load_experiment(spec)).values())
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_calls_are_counted_without_a_prompt(kind: str, network: Any, monkeypatch
     pilot = osim.plan(experiment, only=experiment.pilot).calls
     whole = osim.plan(experiment).calls
     monkeypatch.setattr("opinionsim.planning._plan.DryRun", None)
-    counted = calls_by_run(experiment)
+    counted = {run_id: each.calls for run_id, each in counts_by_run(experiment).items()}
     assert (sum(counted.values()), sum(counted[run_id] for run_id in experiment.pilot)) == (whole, pilot)
     assert 0 < pilot < whole
 

@@ -102,31 +102,32 @@ def test_people_stand_beside_their_twins_and_nobody_is_said_to_play_personas() -
 
 def test_the_largest_changes_are_shown_with_what_was_read(scripted: Results) -> None:
     told = study(scripted)
-    sizes = [abs(each.change or 0) for each in told.shifts]
+    turns = [(data, each) for data in told.shifts for each in data["turns"]]
+    sizes = [abs(each["change"] or 0) for _, each in turns]
     assert sizes == sorted(sizes, reverse=True)
     assert min(sizes) > 0
     opinions = scripted.opinions[scripted.opinions["kind"] == "report"].sort_values("turn")
     assert sizes[0] == opinions.groupby(["run_id", "agent"])["value"].diff().abs().max()
     texts = set(scripted.turns["message"])
-    for each in told.shifts:
-        assert each.text in texts
-        assert each.read
-        assert {text for _, text in each.read} <= texts
+    for data, each in turns:
+        assert each["text"] in texts
+        assert each["reads"]
+        assert {data["read"][ref]["text"] for ref in each["reads"]} <= texts
 
 
 def test_sample_transcripts_are_the_beginnings_of_the_first_runs(scripted: Results) -> None:
     first, last = study(scripted).samples
-    assert [first.run, last.run] == [0, 3]
+    assert [first["run"], last["run"]] == [0, 3]
     turns = scripted.turns[scripted.turns["run_id"] == scripted.runs["run_id"].iloc[0]].sort_values("turn")
-    assert [each.text for each in first.lines] == list(turns["message"])[: len(first.lines)]
-    assert first.further == len(turns) - len(first.lines)
+    assert [each["text"] for each in first["turns"]] == list(turns["message"])[: len(first["turns"])]
+    assert first["further"] == len(turns) - len(first["turns"])
     assert study(scripted).samples == (first, last)
 
 
 def test_an_event_that_was_read_is_quoted(tmp_path: Path) -> None:
     events = [{"kind": "message", "step": 2, "text": "A new study says otherwise."}]
     told = study(osim.run(load_experiment(changed(SCRIPTED, events=events)), str(tmp_path / "a.sqlite")))
-    read = {pair for sample in told.samples for each in sample.lines for pair in each.read}
+    read = {(each["name"], each["text"]) for sample in told.samples for each in sample["read"].values()}
     assert ("event-0", "A new study says otherwise.") in read
 
 

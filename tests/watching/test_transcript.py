@@ -78,13 +78,13 @@ def test_a_bare_model_has_no_name() -> None:
 
 
 def test_what_does_not_exist(results: Results) -> None:
-    with pytest.raises(SpecError, match=r"run 2 does not exist; valid: 0\.\.1"):
+    with pytest.raises(SpecError, match=r"run 2: there is no such run; valid: 0 to 1"):
         osim.transcript(results, 2)
     with pytest.raises(SpecError, match=r"agent 4 does not exist; valid: 0\.\.3"):
         osim.transcript(results, 0, agent=4)
     with pytest.raises(SpecError, match=r"turn 12 does not exist; valid: 0\.\.11"):
         osim.transcript(results, 0, turn=12)
-    with pytest.raises(SpecError, match="run 'xyz' names 0 runs"):
+    with pytest.raises(SpecError, match="run xyz: no runs have such an id"):
         osim.transcript(results, "xyz")
 
 
