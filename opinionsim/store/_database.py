@@ -112,6 +112,8 @@ class Database:
                 return found
             except SQLAlchemyError as error:
                 if time.monotonic() + wait > until or not self.passes(error):
+                    # What was done to the file says more than what the database makes of it.
+                    self.present()
                     raise
                 failed()
             time.sleep(wait)

@@ -15,6 +15,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import QueuePool
+from sqlalchemy.util import LRUCache
 
 from opinionsim.errors import StoreError
 from opinionsim.store import _log
@@ -25,6 +26,8 @@ from opinionsim.store._database import Database, as_store_error, create, holds_s
 _BUSY_TIMEOUT_S = 5.0
 #: How long a transaction is tried again when the disk is full or another process keeps the file locked, seconds.
 PATIENCE_S = 60.0
+#: What the engines of all files have in common, so that a statement is spelled once and not for each store.
+_COMMON, _SPELLED = create_engine("sqlite://"), LRUCache[Any, Any](500)
 #: How long to try for the lock of a file.
 _LOCK_S = 0.2
 #: SQLite's own codes of errors that pass: busy, locked, disk full.
@@ -256,8 +259,9 @@ def _tidy(path: Path) -> None:
 
 
 def _engine(path: Path, mode: str, *, read_only: bool) -> Engine:
-    connect = partial(_connected, path, mode, read_only=read_only)
-    engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool)
+    connect: Any = partial(_connected, path, mode, read_only=read_only)
+    pool = QueuePool(connect, dialect=_COMMON.dialect)
+    engine = Engine(pool, _COMMON.dialect, _COMMON.url, execution_options={"compiled_cache": _SPELLED})
     event.listen(engine, "begin", _begin)
     return engine
 
