@@ -6,7 +6,7 @@ import gc
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from threading import Lock
 from types import CodeType, FunctionType
@@ -18,21 +18,29 @@ from opinionsim.streams import digest
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-#: Functions that kernels call, not yet known to the compiler.
-_waiting: list[Callable[..., Any]] = []
+#: Functions that kernels call, not yet known to the compiler, and whether they make arrays.
+_waiting: list[tuple[Callable[..., Any], bool]] = []
 #: Held while functions are registered with the compiler, since several threads may compile at once.
 _compiling = Lock()
 _log = logging.getLogger(__name__)
 
 
-def inlined(function: _Function) -> _Function:
-    """Mark a function that kernels call: plain Python when Python calls it, compiled when a compiled kernel does."""
+def inlined(function: _Function, *, allocates: bool = False) -> _Function:
+    """Mark a function that kernels call: plain Python when Python calls it, compiled when a compiled kernel does.
+
+    References to arrays are not counted in it, which would take time to compile and to run. A function that makes
+    arrays, or hands on those that another made, is marked :data:`allocating` instead.
+    """
     if function.__closure__:
         function.__qualname__ += f"-{_content(function)}"
-    _waiting.append(function)
+    _waiting.append((function, allocates))
     # The sources are read now, as they are loaded: files may be edited while the process runs.
     _sources(_room(function))
     return function
+
+
+#: Marks a function that kernels call and that makes arrays.
+allocating = partial(inlined, allocates=True)
 
 
 def at(values, agent):  # type: ignore[no-untyped-def]
@@ -110,13 +118,16 @@ def _compiled(kernel: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     _teach_at()
     # Nothing but kernels calls them, so that they need none of the wrappers by which Python and C call functions.
-    register = register_jitable(no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True, pipeline_class=_part)
+    register = partial(
+        register_jitable, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True, pipeline_class=_part
+    )
     while _waiting:
-        register(_waiting.pop())
+        function, allocates = _waiting.pop()
+        register(_nrt=allocates)(function)
     # Machine code on disk is found by this name and by the time of the kernel's own file. The functions it calls are in
     # other files: with a digest of all sources in the name, outdated code is never used.
     kernel.__qualname__ += f"-{_sources(_room(kernel))}-{_content(kernel)}"
-    made: Any = njit(nogil=True)(kernel)
+    made: Any = njit(nogil=True, no_cfunc_wrapper=True)(kernel)  # type: ignore[call-overload]
     with suppress(RuntimeError):  # no folder can be written to
         made.enable_caching()
         _keep_well(made._cache)

@@ -20,7 +20,7 @@ import numpy as np
 from opinionsim.classic.kernels._contacts import Variant, topology
 from opinionsim.classic.kernels._influences import MEETS, meeting
 from opinionsim.classic.kernels._random import draw, uniform
-from opinionsim.compilation import at, inlined
+from opinionsim.compilation import allocating, at, inlined
 
 #: Bits of a distance behind those that the table tells apart: exponent and four of the mantissa.
 _SHIFT = np.uint64(48)
@@ -111,7 +111,7 @@ def _closeness(distance, floor, gamma):
     return math.pow(floor / distance, gamma)
 
 
-@inlined
+@allocating
 def _bounds(contacts, p):
     """The table of bounds. It rests on the model alone: draws are the same wherever a run is interrupted."""
     alike = True
@@ -128,13 +128,13 @@ def _bounds(contacts, p):
     return bounds
 
 
-@inlined
+@allocating
 def rows_room(contacts, p):
     """The space of draws on a network."""
     return Rows(_bounds(contacts, p), np.empty(contacts.n + 2))
 
 
-@inlined
+@allocating
 def tree_room(contacts, p):
     """The space of draws on the complete graph."""
     n, levels, cells, lowest = contacts.n, 0, 1, 0
@@ -142,18 +142,22 @@ def tree_room(contacts, p):
         levels, cells, lowest = levels + 1, cells * 8, 8 * (lowest + 1)
     most, marks = n + 2 + 8 * _NEAR * levels, np.empty(3, np.uint64)
     marks[0], marks[1] = levels, lowest
+    counts, rooms, homes = np.empty(lowest + cells, np.uint32), np.empty(cells, np.uint32), np.empty(n, np.uint32)
+    for empty in (counts, rooms, homes):
+        for place in range(empty.size):
+            empty[place] = 0
     return Tree(
         _bounds(contacts, p),
         np.empty(most),
         np.empty(most),
         np.empty(most, np.uint32),
         np.empty(_NEAR * levels + 2, np.uint32),
-        np.zeros(lowest + cells, np.uint32),
+        counts,
         np.empty(cells, np.uint32),
-        np.zeros(cells, np.uint32),
+        rooms,
         np.empty(8 * n, np.uint32),
         np.empty(n, np.uint32),
-        np.zeros(n, np.uint32),
+        homes,
         np.empty(4),
         marks,
     )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opinionsim.classic.kernels._random import draw, fill, index, uniform
-from opinionsim.compilation import inlined
+from opinionsim.compilation import allocating, inlined
 from opinionsim.networks import Network
 
 #: Agent or pair that is drawn first.
@@ -172,7 +172,8 @@ def _partner_in_all(contacts, agent, place):
 
 @inlined
 def _partner_in_row(contacts, agent, place):
-    return np.int64(contacts.others[contacts.starts[agent] + place])
+    # Unsigned, for a signed index could count from the end, and is looked at for it.
+    return np.int64(contacts.others[np.uint64(contacts.starts[agent] + place)])
 
 
 @inlined
@@ -248,7 +249,7 @@ def _share(word, n):
     return (upper + (lower >> _HALF)) >> _HALF
 
 
-@inlined
+@allocating
 def shuffle(contacts, state, queue):
     """Fill `queue` with the agents that can be drawn first, in random order."""
     # From the same list each time, so that a step rests on nothing but the stream.

@@ -10,7 +10,7 @@ import numpy as np
 from opinionsim.classic.kernels._contacts import Variant, topology
 from opinionsim.classic.kernels._stepping import Stop
 from opinionsim.classic.kernels._until import CONSENSUS, one_number
-from opinionsim.compilation import at, inlined
+from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _MOST_CELLS = 2**22
 #: Agents that are looked at first.
 _FIRST = 16
 #: A component wider than this many times what is at rest is not looked at further: its ends will go on showing it.
-_AMPLY = 2.5
+_AMPLY = 1.5
 
 #: The criteria of bounded confidence in words.
 BOUNDED_CONFIDENCE = (
@@ -74,7 +74,7 @@ def _at_once(opinions, previous, contacts, p, timing, memory):
     return True
 
 
-@inlined
+@allocating
 def _cells(opinions, contacts, p):
     """Ends of opinions in each cell, the agents that have them, three agents of a wide block, and the frame."""
     # A little narrower than the confidence, so that all in a cell are within it.
@@ -143,7 +143,7 @@ def root(parents, agent):
     return agent
 
 
-@inlined
+@allocating
 def _forest(opinions, contacts, p):
     """Links, parent, lowest and highest agent and least confidence of each component, a queue, and agents that show it.
 
@@ -155,8 +155,8 @@ def _forest(opinions, contacts, p):
     for agent in range(n):
         links[agent] = 2 * agent
     shown[2] = -1
-    numbers = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n + 1, np.int64)
-    return links, numbers, np.empty(n), shown
+    parents, queue = np.empty(n, np.uint32), np.empty(n + 1, np.uint32)
+    return links, (parents, queue), (np.empty(n, np.int64), np.empty(n, np.int64)), np.empty(n), shown
 
 
 @inlined
@@ -198,65 +198,80 @@ def _ties_at_rest(variant: Variant) -> Callable[..., Any]:
     weighted = variant.weighted
 
     def check(opinions, previous, contacts, p, timing, memory):
-        links, (parents, lows, highs, queue), least, shown = memory
-        n, begun, beside = opinions.size, shown[0], False
-        if _going_on(opinions, p, links, shown, timing.tolerance):
+        links, (parents, queue), (lows, highs), least, shown = memory
+        n, begun, tolerance, nowhere, beside = opinions.size, shown[0], timing.tolerance, np.uint32(opinions.size), 0
+        if _going_on(opinions, p, links, shown, tolerance):
             return False
         for agent in range(n):
-            parents[agent] = -1
+            parents[agent] = nowhere
         for looked in range(n):
-            one = (begun + looked) % n
-            if parents[one] >= 0:
+            one = begun + looked
+            one -= n * np.int64(one >= n)
+            if parents[one] != nowhere:
                 continue
             parents[one], links[one], queue[0], low, high, tight = one, 2 * one, one, one, one, np.inf
-            done, end, lowest, highest = 0, 1, opinions[one], opinions[one]
-            while done < end and not highest - lowest > _AMPLY * min(timing.tolerance, tight):
-                agent, some = queue[done], False
-                own, epsilon = opinions[agent], at(p.epsilon, agent)
-                outer, done = epsilon + 3.0 * timing.tolerance, done + 1
+            done, end = 0, np.uint64(1)
+            while done < end and not opinions[high] - opinions[low] > _AMPLY * min(tolerance, tight):
+                agent, first, some = np.int64(queue[done]), end, False  # type: ignore[assignment]
+                own, epsilon, done = opinions[agent], at(p.epsilon, agent), done + 1
+                # Nothing branches on what cannot be guessed: all are put into the queue, and kept by counting on.
                 for place in range(reach(contacts, agent)):
-                    other = partner(contacts, agent, place)
-                    opinion, two = opinions[other], parents[other]
-                    gap = abs(opinion - own)
-                    if not gap < epsilon:
-                        beside |= gap <= outer
-                        continue
-                    if weighted and contacts.weights[contacts.starts[agent] + place] <= 0.0:
-                        continue
-                    some = True
-                    if two == one:
-                        continue
-                    if two < 0:
-                        parents[other], links[other], queue[end] = one, 2 * agent, other
-                        end += 1
-                        if opinion < lowest:
-                            low, lowest = other, opinion
-                        if opinion > highest:
-                            high, highest = other, opinion
-                        continue
-                    two = root(parents, two)
-                    if two != one:
-                        _turn(links, agent, 2 * other + 1)
-                        parents[two], tight = one, min(tight, least[two])
-                        low = lows[two] if opinions[lows[two]] < lowest else low
-                        high = highs[two] if opinions[highs[two]] > highest else high
-                        lowest, highest = opinions[low], opinions[high]
+                    other = np.uint64(partner(contacts, agent, place))
+                    near = abs(opinions[other] - own) < epsilon
+                    if weighted:
+                        near &= contacts.weights[contacts.starts[agent] + place] > 0.0
+                    new = near & (parents[other] == nowhere)
+                    queue[end], parents[other] = other, one if new else parents[other]
+                    end += np.uint64(new)
+                    some |= near
+                for place in range(first, end):
+                    found = np.int64(queue[np.uint64(place)])
+                    links[found] = 2 * agent
+                    low = found if opinions[found] < opinions[low] else low
+                    high = found if opinions[found] > opinions[high] else high
                 tight = min(tight, epsilon if some else np.inf)
-            lows[one], highs[one], least[one], width = low, high, tight, highest - lowest
-            if width > timing.tolerance or not width < tight:
+            lows[one], highs[one], least[one], width = low, high, tight, opinions[high] - opinions[low]
+            if width > tolerance or not width < tight:
                 shown[0], shown[1], shown[2] = low, high, -1
                 return False
+        # All components are narrow: what is left are ties between them, of agents who go into the queue once more.
+        for agent in range(n):
+            own, epsilon, mine, met, close = opinions[agent], at(p.epsilon, agent), parents[agent], False, False
+            for place in range(reach(contacts, agent)):
+                other = np.uint64(partner(contacts, agent, place))
+                gap = abs(opinions[other] - own)
+                met |= (gap < epsilon) & (parents[other] != mine)
+                close |= (gap >= epsilon) & (gap <= epsilon + 3.0 * tolerance)
+            queue[beside] = agent
+            beside += np.int64(close)  # type: ignore[assignment]
+            # One that hears another without being heard brings two components together.
+            for place in range(reach(contacts, agent) if met else 0):
+                heard = partner(contacts, agent, place)
+                one, two = root(parents, agent), root(parents, heard)
+                if one == two or not abs(opinions[heard] - own) < epsilon:
+                    continue
+                if weighted and contacts.weights[contacts.starts[agent] + place] <= 0.0:
+                    continue
+                _turn(links, agent, 2 * heard + 1)
+                parents[one], least[two] = two, min(least[one], least[two])
+                lows[two] = lows[one] if opinions[lows[one]] < opinions[lows[two]] else lows[two]
+                highs[two] = highs[one] if opinions[highs[one]] > opinions[highs[two]] else highs[two]
+                width = opinions[highs[two]] - opinions[lows[two]]
+                if width > tolerance or not width < least[two]:
+                    shown[0], shown[1], shown[2] = lows[two], highs[two], -1
+                    return False
         # Ends of components as narrow as these are no nearer to each other than agents beyond that.
-        for agent in range(n if beside else 0):
+        for looked in range(beside):
+            agent = np.int64(queue[looked])  # type: ignore[assignment]
             epsilon = at(p.epsilon, agent)
             for place in range(reach(contacts, agent)):
-                other = partner(contacts, agent, place)
-                one, two = root(parents, agent), root(parents, other)
+                heard = partner(contacts, agent, place)
+                one, two = root(parents, agent), root(parents, heard)
                 if one == two or (weighted and contacts.weights[contacts.starts[agent] + place] <= 0.0):
                     continue
                 above, below = opinions[lows[one]] - opinions[highs[two]], opinions[lows[two]] - opinions[highs[one]]
                 if max(above, below) < epsilon:
-                    shown[2], shown[3] = agent, other
+                    shown[2], shown[3] = agent, heard
                     shown[0], shown[1] = (lows[one], highs[two]) if above > below else (highs[one], lows[two])
                     return False
         return True

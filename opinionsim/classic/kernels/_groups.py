@@ -9,7 +9,7 @@ import numpy as np
 from opinionsim.classic.kernels._contacts import Variant, topology
 from opinionsim.classic.kernels._random import draw, index, uniform
 from opinionsim.classic.kernels._stepping import copy
-from opinionsim.compilation import inlined
+from opinionsim.compilation import allocating, inlined
 
 
 @inlined
@@ -72,4 +72,4 @@ def panel_drawer(variant: Variant) -> Callable[..., int]:
             members[place] = partner(contacts, agent, members[place])
         return count
 
-    return inlined(draw_panel)
+    return allocating(draw_panel)

@@ -10,7 +10,7 @@ from opinionsim.classic.kernels._contacts import Variant, pair_drawer
 from opinionsim.classic.kernels._influences import MEETS, meeting, turns
 from opinionsim.classic.kernels._random import fill, uniform
 from opinionsim.classic.kernels._stepping import Maker, step_kernel
-from opinionsim.compilation import inlined
+from opinionsim.compilation import allocating, inlined
 
 #: Events drawn ahead of their updates.
 BLOCK = 512
@@ -21,7 +21,7 @@ def _unconfined(opinion, p):
     return opinion
 
 
-@inlined
+@allocating
 def pair_buffers(opinions, contacts, p, spare):
     """Room for a block of random words, listeners and speakers."""
     return np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opinionsim.classic.kernels._contacts import PERMUTATION, SYNCHRONOUS, Variant, shuffle
-from opinionsim.compilation import inlined
+from opinionsim.compilation import allocating, inlined
 
 Machine = Callable[[Callable[..., Any]], Callable[..., Any]]
 #: ``maker(variant, stop, machine)``: the kernel of a variant.
@@ -73,7 +73,7 @@ def copy_rows(source, target):
         copy(source[row], target[row])
 
 
-@inlined
+@allocating
 def no_room(opinions, contacts, p, spare):
     """The space of steps that need none."""
     return np.empty(0)
@@ -130,8 +130,7 @@ def _loop(
     given = variant.given
 
     def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended, halt):
-        queue = np.empty(contacts.firsts.size, np.uint32)
-        copy(contacts.firsts, queue)
+        queue = np.empty(contacts.firsts.size, np.uint32) if shuffles else contacts.firsts
         previous = np.empty_like(rows[0]) if keeps else rows[0]
         for row in range(rows.shape[0]):
             opinions, start, state, spare = rows[row], starts[row], states[row], spares[row]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opinionsim.classic.kernels._random import draw, index, uniform
-from opinionsim.compilation import inlined
+from opinionsim.compilation import allocating, inlined
 from opinionsim.networks import Network
 
 _NOBODY = np.empty(0, dtype=np.uint32)
@@ -147,7 +147,7 @@ def note_at(rows, owner, place):
     return np.int64(rows[_cell(rows, owner, place) + 1])
 
 
-@inlined
+@allocating
 def _lay(rows):
     """Lay out all rows anew, one behind the other, each with room to spare."""
     old, used = rows.copy(), 0

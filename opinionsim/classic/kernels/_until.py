@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opinionsim.classic.kernels._stepping import Stop
-from opinionsim.compilation import inlined
+from opinionsim.compilation import allocating, inlined
 from opinionsim.errors import SpecError
 
 #: Distance between opinions that agree, as a part of the range, of models in which they never become equal.
@@ -77,7 +77,7 @@ def read_until(given: Any, span: tuple[float, float], *, discrete: bool) -> Unti
     return Until(event, float(tolerance))
 
 
-@inlined
+@allocating
 def one_number(opinions, contacts, p):
     """Room for the number of an agent, or of a place, at which the next check begins."""
     return np.zeros(1, dtype=np.int64)
@@ -92,7 +92,7 @@ def _apart(opinions, one, other, width):
     return most
 
 
-@inlined
+@allocating
 def _agreed(opinions, previous, contacts, p, timing, memory):
     """Look for an agent that disagrees with the first one, beginning with the one that did so last."""
     numbers, n = opinions.reshape(-1), contacts.n
@@ -113,7 +113,7 @@ def _agreed(opinions, previous, contacts, p, timing, memory):
     return True
 
 
-@inlined
+@allocating
 def _settled(opinions, previous, contacts, p, timing, memory):
     """Whether no opinion has moved farther than the tolerance."""
     now, last = opinions.reshape(-1), previous.reshape(-1)

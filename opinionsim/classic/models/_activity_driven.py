@@ -14,7 +14,7 @@ from opinionsim.classic.kernels._contacts import Variant, topology
 from opinionsim.classic.kernels._groups import draw_places, panel_drawer
 from opinionsim.classic.kernels._random import draw, uniform
 from opinionsim.classic.kernels._stepping import copy, step_kernel
-from opinionsim.compilation import at, inlined
+from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
 
 
@@ -69,7 +69,7 @@ class Parameters(NamedTuple):
     method: Any = Parameter("euler", "integration of a step", choices=("euler", "heun", "rk4"))
 
 
-@inlined
+@allocating
 def _activities(p, spare, activities):
     """Fill in the activities of all agents; drawn ones come from a copy of a state, and are the same each time."""
     seldom = np.empty(spare.size, np.uint64)
@@ -165,7 +165,7 @@ def _meeting(variant: Variant) -> Callable[..., int]:
     return inlined(meetings)
 
 
-@inlined
+@allocating
 def _room(opinions, contacts, p, spare):
     n, most = contacts.n, 1
     for agent in range(n):

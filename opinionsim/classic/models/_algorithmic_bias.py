@@ -12,7 +12,7 @@ from opinionsim.classic.kernels._influences import MEDIA, MEDIA_OPINIONS, NOISE,
 from opinionsim.classic.kernels._pairwise import block_drawer, pair_buffers, pairwise_kernel
 from opinionsim.classic.kernels._stepping import step_kernel
 from opinionsim.classic.models import _deffuant as deffuant
-from opinionsim.compilation import inlined
+from opinionsim.compilation import allocating, inlined
 
 
 class Parameters(NamedTuple):
@@ -67,7 +67,7 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
             meet(closeness, contacts, listeners[:count], speakers[:count], opinions, start, p, spare)
             done += count
 
-    return inlined(step), inlined(room)
+    return inlined(step), allocating(room)
 
 
 MODEL = ClassicModel(

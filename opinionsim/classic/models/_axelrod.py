@@ -15,7 +15,7 @@ from opinionsim.classic.kernels._pairwise import block_drawer, pair_buffers
 from opinionsim.classic.kernels._random import fill, uniform
 from opinionsim.classic.kernels._stepping import Stop, step_kernel
 from opinionsim.classic.kernels._until import one_number
-from opinionsim.compilation import at, inlined
+from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _ties_at_rest(weighted: bool) -> Stop:
     return Stop(inlined(check), one_number)
 
 
-@inlined
+@allocating
 def _first_holders(opinions, contacts, p):
     """Room for a pair that overlaps in part, and for the first agent that holds each trait of each feature."""
     return np.zeros(2, dtype=np.int64), np.empty((opinions.shape[1], p.traits), dtype=np.int64)

@@ -13,7 +13,7 @@ from opinionsim.classic.kernels._contacts import RANDOM, SYNCHRONOUS, Contacts, 
 from opinionsim.classic.kernels._influences import MEETS, NOISE, ZEALOT, disturbed, turns
 from opinionsim.classic.kernels._stepping import Begin, Machine, Stop, array_kernel, no_room, step_kernel
 from opinionsim.classic.kernels._until import CHANGE, one_number
-from opinionsim.compilation import inlined
+from opinionsim.compilation import allocating, inlined
 
 if TYPE_CHECKING:
     from opinionsim.classic.kernels._process import Setup
@@ -157,7 +157,7 @@ def _find_windows(ranked, n, epsilon, lows, highs):
             lows[k] = _first_near(ranked, k, epsilon)
 
 
-@inlined
+@allocating
 def _room_in_rank(opinions, contacts, p, spare):
     n = opinions.size
     heads, tails, padded = np.zeros(n + 1), np.zeros(n + 1), np.empty(n + 1)
@@ -316,7 +316,7 @@ def _by_neighbours(variant: Variant) -> tuple[Callable[..., None], Callable[...,
     return inlined(step), no_room
 
 
-@inlined
+@allocating
 def _room_of_vectors(opinions, contacts, p, spare):
     """The sum of an agent's distances in each dimension."""
     return np.empty(opinions.shape[1])

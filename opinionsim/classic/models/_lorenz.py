@@ -13,7 +13,7 @@ from opinionsim.classic.kernels._contacts import RANDOM, Variant
 from opinionsim.classic.kernels._pairwise import BLOCK, block_drawer, draw_in_turn, pairwise_kernel
 from opinionsim.classic.kernels._random import fill, normal, uniform
 from opinionsim.classic.kernels._stepping import confined, step_kernel
-from opinionsim.compilation import at, inlined
+from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
 
 #: What idiosyncrasy does.
@@ -118,7 +118,7 @@ def _update(i, j, own, other, start, p, word, spare):
     return _influenced(i, j, own, other, p)
 
 
-@inlined
+@allocating
 def _buffers(opinions, contacts, p, spare):
     words = np.empty(BLOCK, np.uint64)
     return words, np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint32), np.empty(BLOCK)

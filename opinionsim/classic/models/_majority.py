@@ -16,7 +16,7 @@ from opinionsim.classic.kernels._groups import panel_drawer
 from opinionsim.classic.kernels._influences import STATE_NOISE, ZEALOT
 from opinionsim.classic.kernels._random import draw, index, uniform
 from opinionsim.classic.kernels._stepping import Stop, step_kernel
-from opinionsim.compilation import at, inlined
+from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _decision(high, size, ties, spare):
     return np.int64(1)
 
 
-@inlined
+@allocating
 def _members(opinions, contacts, p, spare):
     return np.empty(p.r - 1, dtype=np.int64)
 

@@ -16,7 +16,7 @@ from opinionsim.classic.kernels._groups import panel_drawer
 from opinionsim.classic.kernels._influences import MEDIA, MEDIA_OPINIONS, ZEALOT, disturbed, medium_of
 from opinionsim.classic.kernels._random import draw, uniform
 from opinionsim.classic.kernels._stepping import Stop, step_kernel
-from opinionsim.compilation import at, inlined
+from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Parameters(NamedTuple):
     )
 
 
-@inlined
+@allocating
 def _members(opinions, contacts, p, spare):
     return np.empty(p.q, dtype=np.int64)
 

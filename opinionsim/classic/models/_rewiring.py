@@ -29,7 +29,7 @@ from opinionsim.classic.kernels._ties import (
     target_finder,
 )
 from opinionsim.classic.models._deffuant import MU
-from opinionsim.compilation import at, inlined
+from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 
@@ -205,7 +205,7 @@ def _meet_and_move(variant: Variant) -> tuple[Callable[..., None], Callable[...,
     return inlined(step), no_room
 
 
-@inlined
+@allocating
 def _forest(opinions, ties, p):
     """The tie that was discordant last, parents of agents in a forest, and the range of opinions of each tree."""
     n = ties.n

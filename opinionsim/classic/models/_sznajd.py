@@ -12,7 +12,7 @@ from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._contacts import Variant, topology
 from opinionsim.classic.kernels._random import draw, index
 from opinionsim.classic.kernels._stepping import step_kernel
-from opinionsim.compilation import inlined
+from opinionsim.compilation import allocating, inlined
 
 
 class Parameters(NamedTuple):
@@ -66,7 +66,7 @@ def _cross(opinions, contacts, one, two):
         there += np.int64(right <= left)
 
 
-@inlined
+@allocating
 def _united(opinions, contacts, p, spare):
     """Whether a pair has convinced everybody, in the complete graph."""
     return np.zeros(1, dtype=np.bool_)

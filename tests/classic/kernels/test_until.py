@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import assume, given, strategies as st
 
 from opinionsim import metrics
 from opinionsim.classic import Batch, Setup, find_model, set_up, simulate, sweep, transition
@@ -36,8 +36,8 @@ def _networks(draw: st.DrawFn) -> Network:
     return Network.of(n) if draw(st.booleans()) else Network.from_edges(edges, n)
 
 
-def _opinions(network: Network, values: st.SearchStrategy[float]) -> st.SearchStrategy[np.ndarray]:
-    return st.lists(values, min_size=network.n, max_size=network.n).map(np.array)
+def _each(n: int, values: st.SearchStrategy[float]) -> st.SearchStrategy[np.ndarray]:
+    return st.lists(values, min_size=n, max_size=n).map(np.array)
 
 
 def _ties(network: Network) -> list[tuple[int, int]]:
@@ -68,14 +68,40 @@ def _confined(network: Network, opinions: np.ndarray, epsilon: np.ndarray, width
 @given(st.data())
 def test_bounded_confidence_is_at_rest_where_its_definition_says(data: st.DataObject) -> None:
     network = data.draw(_networks())
-    opinions = data.draw(_opinions(network, _GRID))
+    opinions = data.draw(_each(network.n, _GRID))
     one = data.draw(st.booleans())
-    epsilon = data.draw(st.integers(1, 12)) / 20 if one else data.draw(_opinions(network, _GRID))
+    epsilon = data.draw(st.integers(1, 12)) / 20 if one else data.draw(_each(network.n, _GRID))
     width = data.draw(st.integers(1, 20))
     # A little more than the width, so that rounding has no say in what is as wide.
     until = {"frozen": width / 20 + 1e-9}
     setup = set_up(find_model("deffuant"), network, settings={"epsilon": epsilon}, until=until, isolates="keep")
     assert _rests(setup, opinions) == _confined(network, opinions, np.broadcast_to(epsilon, network.n), width)
+
+
+@given(st.data())
+def test_what_a_run_has_seen_does_not_move_its_end(data: st.DataObject) -> None:
+    """It ends at the first step from whose opinions a run of its own, that has seen nothing, ends at once."""
+    n = data.draw(st.integers(2, 9) | st.just(12))
+    pairs = st.sampled_from(list(permutations(range(n), 2)))
+    edges = data.draw(st.lists(pairs, min_size=1, max_size=4 * n, unique_by=lambda pair: tuple(sorted(pair))))
+    weights = data.draw(st.none() | _each(len(edges), st.sampled_from([0.0, 1.0, 2.0])))
+    network = Network.from_edges(edges, n, weights, directed=data.draw(st.booleans()))
+    if network.weights is not None:
+        assume((np.bincount(network.listeners, network.weights)[network.listeners] > 0).all())
+    options: dict[str, Any] = {"epsilon": data.draw(st.sampled_from([0.2, 0.3]) | _each(n, _GRID))}
+    options |= {
+        "isolates": "keep",
+        "initial": data.draw(_each(n, st.floats(0, 1))),
+        "seed": data.draw(st.integers(0, 99)),
+    }
+    ending, endless = (
+        simulate("deffuant", network, steps=40, mu=0.5, machine=False, until=until, **options)
+        for until in ({"frozen": 0.1}, None)
+    )
+    settings = {"epsilon": options["epsilon"]}
+    setup = set_up(find_model("deffuant"), network, settings=settings, until={"frozen": 0.1}, isolates="keep")
+    ends = (step for step, opinions in enumerate(endless.opinions[0]) if _rests(setup, opinions))
+    assert ending.ended[0] == next(ends, -1)
 
 
 @pytest.mark.parametrize("n", [200, 3000])
@@ -167,7 +193,7 @@ def _copies_for_ever(network: Network, states: np.ndarray, q: int, ties: str) ->
 @given(st.data(), st.integers(2, 4), st.sampled_from(["keep", "random", "bias"]))
 def test_rules_of_two_states_are_at_rest_where_no_panel_changes_anybody(data: st.DataObject, q: int, ties: str) -> None:
     network = data.draw(_networks())
-    states = data.draw(_opinions(network, st.sampled_from([0.0, 1.0])))
+    states = data.draw(_each(network.n, st.sampled_from([0.0, 1.0])))
     goes_on = _copies_for_ever(network, states, q, ties)
     settings: dict[str, dict[str, Any]] = {
         "voter": {},
