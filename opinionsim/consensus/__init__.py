@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from opinionsim.consensus._choices import (
         advantage_statement as advantage_statement,
         prediction as prediction,
-        rule_agreement as rule_agreement,
         sensitivity as sensitivity,
         welfare_advantage as welfare_advantage,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from itertools import combinations, permutations
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from opinionsim.consensus._evaluation import (
     whole,
 )
 from opinionsim.errors import MeasurementError
-from opinionsim.voting import Rule, compare_rules, elect
+from opinionsim.voting import Rule, elect
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,47 +99,6 @@ def sensitivity(
             for citizen, other in zip(kept.index, winners, strict=False)
         ]
     return pd.DataFrame(rows, columns=["group", "round", "citizen", "winners", "winners_without", "changed"])
-
-
-def rule_agreement(
-    ratings: pd.DataFrame,
-    rules: Iterable[AnyRule] | None = None,
-    value: str = "agreement",
-    level: float = 0.95,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """How often each two rules elect the same from the same ballots.
-
-    Parameters
-    ----------
-    ratings : DataFrame
-        The ratings.
-    rules : iterable, optional
-        As :func:`opinionsim.voting.compare_rules` takes them.
-    value : str
-        The column that makes ballots; ``rank`` holds ranks, any other one scores.
-    level, seed
-        As :func:`estimate` takes them.
-
-    Returns
-    -------
-    DataFrame
-        One row a pair of rules: rule, other; same, the share of elections with the same candidates at the first place,
-        its low and high; n elections of n_groups groups; and overlap, the share with one of them in common.
-    """
-    import pandas as pd
-
-    chosen = None if rules is None else list(rules)
-    found = [
-        (group, compare_rules(ballots, chosen, scores=value != "rank"))
-        for (group, _), (ballots,) in _elections(checked(ratings, value), value)
-    ]
-    labels, groups, rows = [each.label for each in found[0][1].rules], [group for group, _ in found], []
-    for one, other in combinations(range(len(labels)), 2):
-        same, overlap = ([getattr(each, kind)[one, other] for _, each in found] for kind in ("agreement", "overlap"))
-        shared = interval(estimate(pd.DataFrame({"group": groups, "same": same}), "same", level, seed), "same")
-        rows.append({"rule": labels[one], "other": labels[other], **shared, "overlap": float(np.mean(overlap))})
-    return pd.DataFrame(rows, columns=["rule", "other", "same", "low", "high", "n", "n_groups", "overlap"])
 
 
 # -- predicted and stated agreement ----------------------------------------------------------------------------------

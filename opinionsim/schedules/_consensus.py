@@ -88,6 +88,7 @@ class ConsensusInteraction(Interaction):
     """
 
     played_by = ("chat models",)
+    length_field = "rounds"
     prompts = "deliberation"
     smallest = 2
     member_name = "Citizen {number}"
@@ -220,11 +221,6 @@ class ConsensusInteraction(Interaction):
     def steps_for(self, size: int) -> int:
         """Steps T: the opinion round and the critique rounds."""
         return 1 + self.rounds
-
-    @property
-    def length_field(self) -> str:
-        """The field that says how long it takes."""
-        return "rounds"
 
     def turns_a_step(self, size: int) -> int:
         """Most turns of a round."""

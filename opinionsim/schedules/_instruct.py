@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pydantic import Field
 
 from opinionsim.registry import part
-from opinionsim.schedules._interaction import Interaction, Setting
+from opinionsim.schedules._interaction import AskedOnce
 from opinionsim.schedules._moderated import automatic_instructions
-from opinionsim.schedules._turns import ActSpec, Turn, named
+from opinionsim.schedules._turns import ActSpec, named
 
 
 @part("interaction", name="instruct")
-class InstructInteraction(Interaction):
+class InstructInteraction(AskedOnce):
     """Each agent writes the instructions of a moderator for its task (Plurals; B5)."""
-
-    played_by = ("chat models",)
-    prompts = "deliberation"
 
     marker: str = Field(min_length=1)
     """Words with which a reply must begin, as the prompt pack asks for them."""
@@ -29,16 +26,3 @@ class InstructInteraction(Interaction):
     def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]
         """The instructions of a moderator."""
         return named(replace(automatic_instructions(self.marker), attempts=self.attempts))
-
-    def steps_for(self, size: int) -> int:
-        """One step."""
-        return 1
-
-    def turns_a_step(self, size: int) -> int:
-        """One for each agent."""
-        return size
-
-    def turns(self, setting: Setting) -> Iterator[Turn]:
-        """One text of instructions by each agent."""
-        for agent in range(setting.size):
-            yield Turn(agent, 1, agent, "instruct")

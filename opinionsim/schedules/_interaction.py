@@ -231,11 +231,8 @@ class Interaction(KindModel):
 
     prompts: ClassVar[str] = "default"
     """Prompt pack that words its acts, where a specification names none."""
-
-    @property
-    def length_field(self) -> str:
-        """The field that says how long it takes."""
-        return "kind"
+    length_field: ClassVar[str] = "kind"
+    """The field that says how long it takes."""
 
     def unnamed(self, agent: int) -> str:
         """Name of a member of a cast without one."""
@@ -402,7 +399,7 @@ class SteppedInteraction(Interaction):
         return self
 
     @property
-    def length_field(self) -> str:
+    def length_field(self) -> str:  # type: ignore[override]
         """The field that says how long it takes."""
         return "steps" if self.exposures is None else "exposures"
 
@@ -434,14 +431,10 @@ class ReportsInteraction(Interaction):
     """Base of interactions in which every agent gives a number of reports, none of which depends on another."""
 
     every_report = True
+    length_field = "reports"
 
     reports: int = Field(10, ge=0, le=MAX_STEPS)
     """Reports each agent gives; none where agents are only asked off the record."""
-
-    @property
-    def length_field(self) -> str:
-        """The field that says how long it takes."""
-        return "reports"
 
     def steps_for(self, size: int) -> int:
         """Steps T: one for each report, in which every agent reports."""
@@ -450,6 +443,27 @@ class ReportsInteraction(Interaction):
     def turns_a_step(self, size: int) -> int:
         """As many as agents."""
         return size
+
+
+class AskedOnce(Interaction):
+    """Base of interactions in which every agent is asked once, by the one act that there is."""
+
+    played_by = ("chat models",)
+    prompts = "deliberation"
+
+    def steps_for(self, size: int) -> int:
+        """One step."""
+        return 1
+
+    def turns_a_step(self, size: int) -> int:
+        """As many as agents."""
+        return size
+
+    def turns(self, setting: Setting) -> Iterator[Turn]:
+        """One turn of each agent."""
+        (act,) = self.acts
+        for agent in range(setting.size):
+            yield Turn(agent, 1, agent, act)
 
 
 #: The type of a field that holds an interaction of any kind.

@@ -12,8 +12,8 @@ from opinionsim.errors import Rejected
 from opinionsim.messages import Message
 from opinionsim.registry import part
 from opinionsim.schedules._acts import act
-from opinionsim.schedules._interaction import Conflict, Interaction, Setting
-from opinionsim.schedules._turns import ActSpec, Turn, named
+from opinionsim.schedules._interaction import AskedOnce, Conflict
+from opinionsim.schedules._turns import ActSpec, named
 
 #: Line between two answers.
 _SEPARATOR = "====="
@@ -46,11 +46,9 @@ def read_answers(text: str, questions: int) -> tuple[str, ...]:
 
 
 @part("interaction", name="interview")
-class InterviewInteraction(Interaction):
+class InterviewInteraction(AskedOnce):
     """Each agent answers all questions of an interview in one reply (Plurals; B6)."""
 
-    played_by = ("chat models",)
-    prompts = "deliberation"
     needs_task: ClassVar[bool] = False
 
     questions: tuple[str, ...] = Field(min_length=1)
@@ -72,22 +70,9 @@ class InterviewInteraction(Interaction):
     def _read(self, part: str, text: str, received: tuple[Message, ...]) -> tuple[str, ...]:
         return read_answers(text, len(self.questions))
 
-    def steps_for(self, size: int) -> int:
-        """One step, in which every agent is interviewed."""
-        return 1
-
-    def turns_a_step(self, size: int) -> int:
-        """One for each agent."""
-        return size
-
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems for a population of `size` agents, blank questions included."""
         for place, question in enumerate(self.questions):
             if not question.strip():
                 yield ("questions", place), "must not be blank"
         yield from super().conflicts(size)
-
-    def turns(self, setting: Setting) -> Iterator[Turn]:
-        """One interview with each agent."""
-        for agent in range(setting.size):
-            yield Turn(agent, 1, agent, "interview")

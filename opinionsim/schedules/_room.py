@@ -39,6 +39,7 @@ class RoomInteraction(Interaction):
     """
 
     played_by = ("chat models",)
+    length_field = "steps"
     prompts = "room"
     smallest = 2
     places_questions = True
@@ -113,11 +114,6 @@ class RoomInteraction(Interaction):
     def steps_for(self, size: int) -> int:
         """Steps T: the most speaker turns."""
         return self.steps
-
-    @property
-    def length_field(self) -> str:
-        """The field that says how long it takes."""
-        return "steps"
 
     def turns_a_step(self, size: int) -> int:
         """A signal, a pause and a report of each participant, a vote, a remark, an analysis and a speech."""

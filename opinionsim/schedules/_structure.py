@@ -47,6 +47,7 @@ class Structure(Interaction):
     """
 
     played_by = ("chat models",)
+    length_field = "cycles"
     prompts = "deliberation"
     instructed: ClassVar[str] = "default"
     """Instructions to an agent that is shown answers, where neither it nor the structure has any."""
@@ -72,11 +73,6 @@ class Structure(Interaction):
     def steps_for(self, size: int) -> int:
         """Steps T: the cycles."""
         return self.cycles
-
-    @property
-    def length_field(self) -> str:
-        """The field that says how long it takes."""
-        return "cycles"
 
     def turns_a_step(self, size: int) -> int:
         """One for each agent."""

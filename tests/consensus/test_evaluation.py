@@ -18,7 +18,6 @@ from opinionsim.consensus import (
     prediction,
     reliability,
     reliable,
-    rule_agreement,
     sensitivity,
     weighted_kappa,
     welfare_advantage,
@@ -310,19 +309,6 @@ def test_ranks_are_counted_without_the_position() -> None:
     assert sensitivity(ratings, "borda", value="rank")["winners"].tolist() == [("p statement",)] * 2
 
 
-def test_rules_agree_as_often_as_they_elect_the_same() -> None:
-    ratings = many(
-        rated("a", {"p": [7, 7, 1], "q": [4, 4, 4], "r": [5, 5, 3]}),  # D6: three winners
-        rated("b", {"p": [7, 7, 7], "q": [4, 4, 4], "r": [1, 1, 1]}),
-    )
-    found = rule_agreement(ratings, ["utilitarian", "nash", "egalitarian"])
-    assert found["rule"].tolist() == ["utilitarian", "utilitarian", "nash"]
-    assert found["same"].tolist() == [0.5, 0.5, 0.5]
-    assert found["overlap"].tolist() == [0.5, 0.5, 0.5]
-    assert found["n_groups"].tolist() == [2, 2, 2]
-    assert len(rule_agreement(ratings)) == 21
-
-
 # -- predictions and welfare -----------------------------------------------------------------------------------------
 
 
@@ -422,12 +408,12 @@ def test_ratings_are_written_for_a_mixed_model(tmp_path: Any) -> None:
 )
 def test_what_is_no_table_of_ratings_is_refused(change: Any, said: str) -> None:
     table = change(rated("a", {"p": [7, 1]}))
-    for function in (candidate_table, policy_table, win_rates, reliability, sensitivity, rule_agreement, write_ratings):
+    for function in (candidate_table, policy_table, win_rates, reliability, sensitivity, write_ratings):
         with pytest.raises(MeasurementError, match=said):
             function(table)
 
 
-@pytest.mark.parametrize("function", [candidate_table, policy_table, win_rates, sensitivity, rule_agreement])
+@pytest.mark.parametrize("function", [candidate_table, policy_table, win_rates, sensitivity])
 def test_ratings_none_of_which_could_be_read_are_refused(function: Any) -> None:
     with pytest.raises(MeasurementError, match=r"no rating of agreement|no group has two candidates"):
         function(rated("a", {"p": [7, 1], "q": [1, 7]}).assign(agreement=None))
@@ -437,9 +423,8 @@ def test_statements_of_one_name_do_not_stand_for_election_together() -> None:
     table = rated("a", {"p": [7, 7], "q": [1, 1], "r": [3, 3]})
     assert sensitivity(table, "utilitarian")["winners"].tolist() == [("p statement",)] * 2
     one_name = table.assign(candidate=table["candidate"].replace("q statement", "p statement"))
-    for function in (sensitivity, rule_agreement):
-        with pytest.raises(MeasurementError, match="candidate p statement of round 0 in group a is of two policies"):
-            function(one_name)
+    with pytest.raises(MeasurementError, match="candidate p statement of round 0 in group a is of two policies"):
+        sensitivity(one_name)
 
 
 def test_two_passes_rate_the_same_statements() -> None:

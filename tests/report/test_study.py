@@ -204,7 +204,7 @@ def test_what_varies_is_told_in_the_order_and_words_of_the_specification(tmp_pat
     # Agents that play nobody have no world: none varies.
     assert varied == {"Varied: agents", "Varied: confirmation bias", "Varied: interaction"}
     assert "Each run had 4 or 6 agents and " in told.methods
-    headings = [each.heading for each in told.samples]
+    headings = [each["cell"] for each in told.samples]
     assert headings[0].startswith("population.size=4, cognition.confirmation_bias=weak")
     assert headings[-1].startswith("interaction=nobody played")
 
