@@ -278,6 +278,7 @@ def draw_positions(part: pd.DataFrame, means: pd.DataFrame, control: float, ax: 
 
 def _finish(ax: Axes) -> None:
     """Thin lines at the ticks of the vertical axis, and numbers small enough for a small panel."""
+    ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
     tidy(ax)
     ax.tick_params(labelsize=pt(7.5))
 

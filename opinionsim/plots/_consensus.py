@@ -16,7 +16,7 @@ from opinionsim.errors import SpecError
 from opinionsim.evidence import evidence_statement
 from opinionsim.metrics import provenance
 from opinionsim.plots._inputs import drawn_from, pick_run
-from opinionsim.plots._style import INK, SHARES, bare, colour_bar, is_narrow, new_figure, pt, tidy, write_numbers
+from opinionsim.plots._style import INK, SHARES, colour_bar, is_narrow, new_figure, pt, tidy, write_numbers
 from opinionsim.schedules import rows_of
 from opinionsim.store import Results
 
@@ -172,7 +172,7 @@ def _draw_support(own: pd.DataFrame, order: list[int], citizens: list[str], rate
         ax.add_patch(Rectangle(place, 1, len(citizens), fill=False, edgecolor="#D55E00", linewidth=2.2, clip_on=False))
     ax.set_xticks(np.arange(len(order)) + 0.5, [str(each) for each in order], fontsize=pt(8))
     ax.set_xlabel("candidate (winner framed)", fontsize=pt(9))
-    bare(ax)
+    _bare(ax)
     return mesh
 
 
@@ -184,7 +184,12 @@ def _draw_rules(rules: pd.DataFrame, order: list[int], names: list[str], ax: Axe
         ax.plot(x, [y] * len(x), "o", markersize=6, markerfacecolor=face, markeredgecolor=INK)
     ax.set(xlim=(0, len(order)), ylim=(len(names), 0), xticks=[])
     ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
-    bare(ax)
+    _bare(ax)
+
+
+def _bare(ax: Axes) -> None:
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
 
 
 def _draw_changes(opinions: pd.DataFrame, citizens: Sequence[str], ax: Axes, *, named: bool) -> None:
@@ -199,4 +204,5 @@ def _draw_changes(opinions: pd.DataFrame, citizens: Sequence[str], ax: Axes, *, 
     ax.set(xlim=(points[0] - 0.3, points[-1] + 0.3), ylim=(0, len(citizens)))
     ax.set_yticks(np.arange(len(citizens)) + 0.5, citizens if named else [""] * len(citizens))
     ax.set_xlabel("first (ring) and \nlast (dot) opinion", fontsize=pt(9))
-    tidy(ax, "both")
+    ax.grid(axis="both", color="#E4E4E4", linewidth=0.8)
+    tidy(ax)

@@ -110,7 +110,7 @@ def draw_final(data: FinalData, ax: Axes, *, horizontal: bool) -> None:
     else:
         ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     (ax.set_xlim if horizontal else ax.set_ylim)(0, data.n_agents)
-    tidy(ax, None)
+    tidy(ax)
 
 
 def final_distribution(

@@ -186,6 +186,7 @@ def _set_axes(
     else:
         ax.yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
     ax.set_ylabel(heading([data.label_of(measure, quantity)], size[1]), fontsize=pt(9))
+    ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
     tidy(ax)
 
 

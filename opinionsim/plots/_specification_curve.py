@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from opinionsim.contrasts import ChoicesSpec, analysis_of
 from opinionsim.evidence import evidence_statement
-from opinionsim.plots._style import INK, bare, heading, new_figure, page, pt, tidy
+from opinionsim.plots._style import INK, heading, new_figure, page, pt, tidy
 from opinionsim.store import Results
 
 #: Choices of analysis in few words.
@@ -29,6 +29,7 @@ def draw_curve(choices: pd.DataFrame, ax: Axes) -> None:
     ax.axhline(0, color=INK, linestyle="--", linewidth=0.9)
     ax.set(xlim=(-0.6, len(choices) - 0.4), xticks=[])
     ax.set_ylabel("difference", fontsize=pt(9))
+    ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
     tidy(ax)
 
 
@@ -42,8 +43,8 @@ def draw_choices(choices: pd.DataFrame, ways: Mapping[str, Sequence[Any]], ax: A
         ax.plot(at, np.full(len(at), row), **{**_POINT, "markersize": float(np.clip(120 / len(choices), 1.5, 4))})
     ax.set_yticks(range(len(rows)), [f"{_WAYS.get(way, way)}: {_worded(level)}" for way, level in rows])
     ax.set(xlim=(-0.6, len(choices) - 0.4), ylim=(len(rows) - 0.5, -0.5), xticks=[])
-    bare(ax)
-    ax.tick_params(labelsize=pt(8))
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0, labelsize=pt(8))
 
 
 def _worded(level: Any) -> str:
@@ -60,12 +61,13 @@ def draw_variants(variants: pd.DataFrame, names: Sequence[str], smallest: float 
     ax.errorbar(change, rows, xerr=ends, **_POINT)
     ax.set_yticks(rows, names)
     ax.set_ylim(len(rows) - 0.5, -0.5)
-    tidy(ax, None)
+    tidy(ax)
     ax.tick_params(labelsize=pt(8))
     reasons = variants["shift_no_interval"].map(lambda reason: "no interval" if reason else "")
     found = variants["finding"].where(variants["finding"] != "", reasons)
     ax.secondary_yaxis("right").set_yticks(rows, found, fontsize=pt(8))
-    bare(ax.child_axes[-1])
+    ax.child_axes[-1].tick_params(length=0)
+    ax.child_axes[-1].spines[:].set_visible(False)
 
 
 def specification_curve(

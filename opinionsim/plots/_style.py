@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from textwrap import fill, shorten
-from typing import Any, Literal
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -202,25 +202,18 @@ def new_axes(width: float, height: float) -> Axes:
     return Figure(figsize=(inches, height * (inches / width) ** 0.5), layout="constrained").add_subplot()
 
 
-def tidy(ax: Axes, grid: Literal["y", "both"] | None = "y") -> None:
-    """Remove the frame lines that carry no axis, and draw thin lines at the ticks of the others, by default of y."""
-    if grid is not None:
-        ax.grid(axis=grid, color="#E4E4E4", linewidth=0.8)
+def tidy(ax: Axes) -> None:
+    """Remove the frame lines that carry no axis."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=pt(8.5), length=3, color="#888888")
     ax.set_axisbelow(True)
 
 
-def bare(ax: Axes) -> None:
-    """Remove all frame lines, and the marks of ticks."""
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-
-
 def time_axis(ax: Axes) -> None:
-    """Name the horizontal axis, and tick it at whole steps."""
+    """Name the horizontal axis, tick it at whole steps, and draw thin lines at the ticks of the other axis."""
     ax.set_xlabel("step", fontsize=pt(9))
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6 if page(9.0) > 8 else "auto", integer=True))
+    ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
     tidy(ax)
 
 

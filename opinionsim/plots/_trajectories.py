@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from opinionsim import metrics
 from opinionsim.classic import Trajectories
 from opinionsim.errors import SpecError
-from opinionsim.evidence import validation_statement
+from opinionsim.evidence import evidence_statement, played_by, validation_statement
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import (
     Frames,
@@ -26,7 +26,6 @@ from opinionsim.plots._inputs import (
     pick_run,
 )
 from opinionsim.plots._lines import LineData, draw_lines, line_data
-from opinionsim.plots._over_time import one_trajectory
 from opinionsim.plots._shares import ShareData, draw_shares, has_discrete_opinions, share_data
 from opinionsim.plots._style import (
     UNASSIGNED,
@@ -42,7 +41,7 @@ from opinionsim.plots._style import (
     set_heading,
     time_axis,
 )
-from opinionsim.store import Mark
+from opinionsim.store import Mark, marks_of
 
 #: Vertical distance between agents of equal opinion, in scale units (Chuang et al. 2023, figures 4-6; A15).
 _JITTER = 0.03
@@ -156,26 +155,40 @@ def trajectory_data(
     SpecError
         If there is no such run or no stance was measured on such texts.
     """
-    trajectory, drawn = one_trajectory(results, run, kind)
     own = pick_run(results, run)
-    chosen, row = pick_kind(own.opinions, kind), own.runs.iloc[0]
-    values, assigned = trajectory.values.T, np.asarray(trajectory.assigned)
-    models = own.agents.drop_duplicates("agent").set_index("agent")["model"].reindex(range(len(values)))
-    scale = drawn.scale if scale is None else scale
+    chosen = pick_kind(own.opinions, kind)
+    row = own.runs.iloc[0]
+    frame = metrics.trajectories(own.runs, own.agents, own.opinions, chosen)
+    n_agents = int(row["n_agents"])
+    by_agent = (n_agents, len(frame) // n_agents)
+    replicates = results.runs.loc[results.runs["cell"] == row["cell"], "replicate"].nunique()
+    instrument = metrics.name_instrument(chosen, str(row["classifier"]))
+    models = own.agents.drop_duplicates("agent").set_index("agent")["model"].reindex(range(n_agents))
+    validation = validation_statement([row["validation"]], chosen)
+    told = [
+        metrics.describe(row, among=results.runs),
+        f"{metrics.provenance(row, replicates)}, {instrument}",
+        played_by([str(row["model"])], [str(row["evidence"])]),
+        validation,
+        metrics.outdated([row]),
+    ]
+    values = frame["value"].to_numpy(float).reshape(by_agent)
+    assigned = frame["assigned_opinion"].to_numpy(float).reshape(by_agent)[:, 0]
+    scale = metrics.scale_of(own.opinions) if scale is None else scale
     return TrajectoryData(
-        steps=trajectory.times,
+        steps=np.arange(by_agent[1]),
         values=values,
-        measured=trajectory.measured.T,
+        measured=frame["measured"].to_numpy(bool).reshape(by_agent),
         assigned=assigned,
         models=tuple(models.fillna("model not on record").astype(str)),
         offsets=_offsets(values, assigned, scale, str(row["classifier"])),
         scale=scale,
-        title="\n".join(drawn.notes),
-        instrument=metrics.name_instrument(chosen, str(row["classifier"])),
-        validation=validation_statement([row["validation"]], chosen),
-        evidence=drawn.evidence,
+        title="\n".join(filter(None, told)),
+        instrument=instrument,
+        validation=validation,
+        evidence=evidence_statement([str(row["evidence"])]),
         lost=_lost(own, getattr(results, "turns", None), chosen),
-        events=trajectory.events,
+        events=marks_of(row.to_dict()),
     )
 
 

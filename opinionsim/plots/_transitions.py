@@ -15,7 +15,7 @@ from opinionsim.errors import SpecError
 from opinionsim.plots._arrangement import Facets, facets
 from opinionsim.plots._inputs import drawn_from
 from opinionsim.plots._over_time import Bins, Source, Trajectory, TrajectorySet, bins_of, trajectories_of
-from opinionsim.plots._style import SHARES, bare, colour_bar, is_narrow, name_outer, new_panels, pt, write_numbers
+from opinionsim.plots._style import SHARES, colour_bar, is_narrow, name_outer, new_panels, pt, write_numbers
 
 #: Most opinions for which shares are printed into the matrix.
 _MOST_PRINTED = 12
@@ -134,7 +134,8 @@ def draw_transitions(part: pd.DataFrame, names: Sequence[str], ax: Axes) -> Any:
     counted = [f"{own} ({count:,})" for own, count in zip(names, n, strict=True)]
     ax.set_xticks(ticks, names, fontsize=pt(size), rotation=0 if max(map(len, names)) <= 4 else 60)
     ax.set_yticks(ticks, counted, fontsize=pt(size))
-    bare(ax)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
     if k <= _MOST_PRINTED:
         write_numbers(
             mesh, share, lambda value: f"{value:.2f}".removeprefix("0") if value else "0", (ticks, ticks), size
