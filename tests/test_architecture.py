@@ -80,6 +80,7 @@ USERS = ("benchmarks", "docs", "notebooks", "tests", "verification")
 
 #: Private modules that files outside their room import, and why no public name serves.
 EXCUSED = {
+    ("tests/report/test_study.py", "report._words"): "the design of runs whose process is gone, without a store",
     ("tests/web/test_rights.py", "web._app"): "its routes, against the table of rights",
     ("tests/web/test_rights.py", "web._rights"): "every cell of that table, and keys that no page shows",
     ("benchmarks/replies.py", "llm._refusals"): "fits the weights of the signs that it finds",

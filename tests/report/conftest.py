@@ -37,9 +37,14 @@ _replies = scripted_reply()
 
 
 def strange(messages: list[ChatMessage], seed: int) -> str:
-    """A reply of the scripted model, with something behind it that a page must bear."""
-    behind = (*HOSTILE, LONG, HEBREW, f"\N{RIGHT-TO-LEFT MARK}{HEBREW}")
-    return f"{_replies(messages, seed)} {behind[seed % len(behind)]}"
+    """A reply of the scripted model, with something behind it that a page must bear.
+
+    Seeds differ with the port of the provider: of what a page must show, too much is there to be missed by chance.
+    """
+    behind = [HOSTILE[seed % len(HOSTILE)], HEBREW, f"\N{RIGHT-TO-LEFT MARK}{HEBREW}"]
+    if seed // len(HOSTILE) % 3 == 0:
+        behind.append(LONG)
+    return " ".join([_replies(messages, seed), *behind])
 
 
 @pytest.fixture(scope="package")
