@@ -148,7 +148,7 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_made(
         (("ribbons", "--metric", "mood"), ["no metric 'mood'", "diversity"]),
         (("ribbons", "--csv", "/dev/null/n.csv"), ["cannot write /dev/null/n.csv"]),
         (("network", "--set", "steps=[999]"), ["known from step 0", "got 999"]),
-        (("network", "--run", "9"), ["--run 9"]),
+        (("network", "--run", "9"), ["run 9: there is no such run", "valid: 0 to 3"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
