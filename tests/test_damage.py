@@ -215,7 +215,11 @@ EDITS: dict[str, tuple[str, ...]] = {
     "totals": ("delete from totals",),
     "points": ("delete from points",),
     "point_keys": ("delete from point_keys",),
-    "schema_version": ("update schema_version set version = 9", "delete from schema_version"),
+    "audits": ("delete from audits",),
+    "labels": ("delete from labels",),
+    "seats": ("delete from seats",),
+    "waits": ("delete from waits",),
+    "schema_version": ("update schema_version set version = 99", "delete from schema_version"),
 }
 #: Of these nothing is shown in frames and prompts.
 _WITHOUT_EFFECT = {"workers", "reservations", "totals", "points", "point_keys"}

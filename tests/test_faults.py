@@ -67,7 +67,7 @@ def settled(stub: StubProvider, faults: Faults | None = None) -> list[Any]:
 
 def test_a_sweep_under_all_faults_at_once(stub: StubProvider) -> None:
     spec = changed(SPEC, replicates=20, interaction__steps=8, execution=IMPATIENT)
-    stub.faults = all_at_once(0.3, content_=0.2, lasting=0.01)
+    stub.faults = all_at_once(0.3, content_=0.2, lasting=0.02)
     summary, results = carry_out(spec, "s.sqlite")
     log = settled(stub)
     # Each kind was met, or the test shows less than it says.

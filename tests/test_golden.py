@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -100,7 +101,11 @@ def _svg(draw: Callable[[osim.Results], Any], results: osim.Results) -> str:
         target = io.StringIO()
         figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
         plt.close(figure)
-        return target.getvalue()
+        # Matplotlib names what clips a line after its place in memory; here it has a number in order of appearance.
+        numbers: dict[str, str] = {}
+        return re.sub(
+            r"\bp[0-9a-f]{10}\b", lambda found: numbers.setdefault(found[0], str(len(numbers))), target.getvalue()
+        )
 
 
 def _prompts(results: osim.Results) -> Iterator[str]:

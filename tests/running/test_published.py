@@ -10,6 +10,7 @@ import pytest
 import opinionsim as osim
 from opinionsim.assembly import assemble
 from opinionsim.data import data_folder
+from opinionsim.errors import SpecError
 from opinionsim.messages import ChatMessage
 from opinionsim.planning import preview
 from opinionsim.specification import load_experiment
@@ -26,9 +27,12 @@ SIZES = {
     "demo": (2, 6, 6 * 200),
     "classic_quickstart": (4, 20, 5 * (20 + 2 * 200)),
     "compare_quickstart": (5, 50, 20 * 2 * 60),
+    "consensus_quickstart": (1, 1, 141),
     "controls": (10, 20, 1400),
     "events": (4, 20, 2911),
     "quickstart": (3, 6, 6 * 80),
+    "room_models": (1, 1, 32),
+    "room_quickstart": (1, 1, 45),
     "selective_refusal": (3, 90, 90 * 200),
     "real_model": (2, 6, 6 * 60),
     "structures": (4, 20, 20 * 40),
@@ -44,6 +48,9 @@ SIZES = {
     "chuang2024/figure6": (8, 8, 6 * 400 + 2 * 100),
     "chuang2024/controls": (8, 8, 2 * (200 + 3 * 100)),
 }
+
+#: Agents of those that have other than ten.
+AGENTS = {"classic_quickstart": 20, "consensus_quickstart": 5, "room_models": 3, "room_quickstart": 3}
 
 SHORT: dict[str, dict[str, Any]] = {
     "dyadic": {"kind": "dyadic", "steps": 4},
@@ -94,7 +101,7 @@ def test_a_shipped_experiment_loads_plans_and_previews(name: str, monkeypatch: p
     forecast = osim.plan(experiment)
     assert (forecast.cells, forecast.runs, forecast.calls) == SIZES[name]
     if not name.startswith("plurals/"):
-        assert {cell.spec.size for cell in experiment.cells} == {20 if name.startswith("classic") else 10}
+        assert {cell.spec.size for cell in experiment.cells} == {AGENTS.get(name, 10)}
     for run in range(0, len(experiment.runs), 7):
         prompts = preview(experiment, run).prompts
         assert all(messages[-1].role == "user" for messages in prompts.values())
@@ -121,10 +128,15 @@ def test_a_shipped_experiment_runs(name: str) -> None:
     if short.pop("model", {"name": "scripted"})["name"] != "scripted":
         # A real model is stood in for by the scripted one, and an instrument with weights by the one without.
         short["measurement"]["classifier"] = "lexicon"
+    if name == "room_quickstart":
+        with pytest.raises(SpecError, match="has a seat for a person"):
+            carry_out(short, "short.sqlite")
+        return
     summary, results = carry_out(short, "short.sqlite")
     assert summary.errors == {}
     assert set(results.runs["status"]) == {"complete"}
-    assert set(results.runs["evidence"]) == ({"scripted", "equation"} if name.startswith("classic") else {"scripted"})
+    authors = {"scripted", "equation"} if name in ("classic_quickstart", "compare_quickstart") else {"scripted"}
+    assert set(results.runs["evidence"]) == authors
     # Where there is a task and no topic, no stance is measured.
     assert set(results.metrics["run_id"]) == set(results.runs.loc[results.runs["topic"] != "none", "run_id"])
 
