@@ -163,11 +163,16 @@ def _of_files(place: Path, identity: str) -> Iterator[str]:
     there = {*files_of(place)} - {SUMS, SUM}
     for name in sorted(listed.keys() | there):
         if name not in there:
-            yield f"{name} is missing"
+            yield f"{_shown(name)} is missing"
         elif name not in listed:
-            yield f"{name} does not belong to the archive"
+            yield f"{_shown(name)} does not belong to the archive"
         elif checksum(place / name) != listed[name]:
-            yield f"{name} was changed"
+            yield f"{_shown(name)} was changed"
+
+
+def _shown(name: str) -> str:
+    """A name of a file in one line: as it is, or spelled out where it holds what cannot be seen."""
+    return name if name.isprintable() else repr(name)
 
 
 def _about(place: Path) -> dict[str, Any]:
@@ -193,7 +198,8 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
     try:
         spec = yaml.safe_load((place / "specification.yaml").read_text("utf-8"))
         manifest = json.loads((place / "manifest.json").read_text("utf-8"))
-        if not _agree(spec, _unswept(manifest.get("spec", {}))):
+        stated = _unswept(manifest.get("spec", {}))
+        if not (stated.keys() <= spec.keys() and _agree(spec, stated)):
             raise ValueError("the first two state different experiments")
         if spec.get("robustness"):
             # Variants are other designs, whose runs are in no frame of this one.

@@ -162,6 +162,22 @@ def test_a_specification_that_is_not_that_of_the_manifest_is_a_problem(archive: 
     assert "state different experiments" in problem
 
 
+def test_a_specification_without_what_the_manifest_states_is_a_problem(archive: Path) -> None:
+    (archive / "specification.yaml").write_text("name: other\n")
+    sealed(archive)
+    assert any("different experiments" in each for each in verify(archive).problems)
+    (archive / "specification.yaml").write_text("a: b\n")
+    sealed(archive)
+    assert any("different experiments" in each for each in verify(archive).problems)
+
+
+def test_the_name_of_a_foreign_file_writes_no_line_of_its_own(archive: Path) -> None:
+    (archive / "x\nthe same, made again: all\x1b[2J").write_text("x")
+    (told,) = verify(archive).problems
+    assert told.isprintable()
+    assert told.endswith("does not belong to the archive")
+
+
 def test_a_second_line_for_a_file_is_a_problem(archive: Path) -> None:
     lines = (archive / SUMS).read_text()
     (archive / SUMS).write_text(f"{'0' * 64}  odd.md\n{lines}")
