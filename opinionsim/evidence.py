@@ -9,6 +9,13 @@ from opinionsim.errors import MeasurementError
 
 #: Kinds of text that opinions are read from, in the order of preference where none is named.
 KINDS = ("report", "response", "speech", "post", "probe", "self-report", "opinion")
+
+
+def in_order(kinds: Iterable[str]) -> list[str]:
+    """Distinct kinds of text, the one that is shown where none is named first."""
+    return sorted({*kinds}, key=lambda kind: (KINDS.index(kind) if kind in KINDS else len(KINDS), kind))
+
+
 #: An agent's own answer to a closed question, which no classifier interprets.
 _SELF_REPORT = "self-report"
 

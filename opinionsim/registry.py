@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import inspect
 import json
-import pkgutil
+import os
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from traceback import walk_tb
 from types import FrameType
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
@@ -56,6 +59,8 @@ class _Kind(NamedTuple):
     """Arguments that the package itself passes; they are no options."""
     reserved: tuple[str, ...] = ()
     """Names that mean something else."""
+    declared: str = ""
+    """Class of which a part may be an object, which declares it; otherwise parts are classes and functions."""
 
 
 #: The kinds of part.
@@ -80,6 +85,11 @@ KINDS: Mapping[str, _Kind] = {
     "metric": _Kind(
         "metric", "opinionsim.metrics", (("__call__",),), ("opinions", "range", "network", "groups", "initial", "truth")
     ),
+    "figure": _Kind("figure", "opinionsim.plots", (("draw",),), ("results",)),
+    "classic_model": _Kind("classic model", "opinionsim.classic", (("update",),), declared="ClassicModel"),
+    "table": _Kind("table", "opinionsim.analysis", (("__call__",),), ("results",)),
+    "record": _Kind("page of a run", "opinionsim.watching", (("__call__",),), ("results",)),
+    "command": _Kind("command", "opinionsim.cli", ()),
 }
 
 
@@ -176,8 +186,6 @@ class Part:
 #: Parts by kind and name, and by ``id`` of the marked object: an attribute would be inherited by subclasses.
 _BY_NAME: dict[str, dict[str, Part]] = {kind: {} for kind in KINDS}
 _BY_TARGET: dict[int, Part] = {}
-#: Kinds whose home has been imported.
-_LOADED: set[str] = set()
 
 
 # -- what code of the user's own raises ------------------------------------------------------------------------------
@@ -295,14 +303,18 @@ def part(kind: str, *, name: str = "", version: int | str = 0) -> Callable[[_Tar
 
 
 def _enter(kind: str, target: Any, name: str, version: int | str) -> None:
-    if not inspect.isclass(target) and not inspect.isfunction(inspect.unwrap(target)):
+    declared = KINDS[kind].declared and type(target).__name__ == KINDS[kind].declared
+    if not declared and not inspect.isclass(target) and not inspect.isfunction(inspect.unwrap(target)):
         raise SpecError(
             f"part: only a class or a function can be marked, and this is an object of the class "
             f"{type(target).__name__}; mark a function that returns it"
         )
-    path = f"{target.__module__}:{target.__qualname__}"
-    outside = not f"{target.__module__}.".startswith(f"{__package__}.")
-    importable = target.__module__ != "__main__" and bool(_PATH.fullmatch(path))
+    module = target.home if declared else target.__module__
+    path = f"{module}:{target.name.replace('-', '_') if declared else target.__qualname__}"
+    outside = not f"{module}.".startswith(f"{__package__}.")
+    importable = module != "__main__" and bool(_PATH.fullmatch(path))
+    if declared and not outside:
+        name = target.name
     marked = _BY_TARGET.get(id(target))
     if marked is not None and marked.kind != kind:
         raise SpecError(f"part: {path} is marked as a part of kind {marked.kind!r} already")
@@ -317,23 +329,76 @@ def _enter(kind: str, target: Any, name: str, version: int | str) -> None:
         )
     if outside and name and not (isinstance(name, str) and _NAME.fullmatch(name)):
         raise SpecError(f"part: name must be a word of letters, digits and hyphens; got {name!r}")
-    if outside and name and (name in built_in(kind) or name in KINDS[kind].reserved):
+    if outside and name and (name in names(kind) or name in KINDS[kind].reserved):
         raise SpecError(f"part: {name!r} is the name of a built-in {KINDS[kind].words}; give {path} another name")
-    entered = Part(kind, name or path, target, version, outside, importable, code_of(target) if outside else "")
+    entered = Part(kind, name or path, target, version, outside, importable, (code_of(target) if hasattr(target, "__qualname__") else "") if outside else "")
     _BY_NAME[kind][entered.name] = entered
     _BY_TARGET[id(target)] = entered
     if isinstance(target, type) and issubclass(target, KindModel):
         target.named(entered.name)
 
 
+@cache
+def _tables() -> dict[str, dict[str, str]]:
+    """The module of each built-in part, by kind and name: what the folders that are there say of themselves."""
+    found: dict[str, dict[str, str]] = {}
+    root = Path(__file__).parent
+    for folder in sorted(each.name for each in os.scandir(root) if each.is_dir()):
+        try:
+            text = (root / folder / "parts.toml").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            continue
+        for kind, parts in tomllib.loads(text).items():
+            found.setdefault(kind, {}).update({name: f"{__package__}.{folder}.{module}" for name, module in parts.items()})
+    return found
+
+
+def names(kind: str) -> tuple[str, ...]:
+    """Names of the built-in parts of a kind, none of which is loaded."""
+    return tuple(_tables().get(kind, ()))
+
+
+def _built_in(kind: str, name: str) -> Part | None:
+    """A built-in part, whose module alone is loaded; None without one of that name."""
+    if name not in _BY_NAME[kind] and (module := _tables().get(kind, {}).get(name)):
+        import_module(module)
+    found = _BY_NAME[kind].get(name)
+    return None if found is None or found.outside else found
+
+
 def built_in(kind: str) -> dict[str, Part]:
-    """The built-in parts of a kind by name, in the order in which their modules declare them."""
-    if kind not in _LOADED:
-        _LOADED.add(kind)
-        home = import_module(KINDS[kind].home)
-        for found in pkgutil.iter_modules(home.__path__):
-            import_module(f"{home.__name__}.{found.name}")
-    return {name: each for name, each in _BY_NAME[kind].items() if not each.outside}
+    """The built-in parts of a kind by name."""
+    return {name: each for name in names(kind) if (each := _built_in(kind, name))}
+
+
+class Catalogue(Mapping[str, Any]):
+    """The built-in parts of a kind by name, each loaded when it is asked for.
+
+    Parameters
+    ----------
+    kind : str
+        One of :data:`KINDS`.
+    made : callable
+        Makes what is listed of a part.
+    """
+
+    def __init__(self, kind: str, made: Callable[[Part], Any] = lambda part: part.target) -> None:
+        self._kind, self._made = kind, cache(made)
+
+    def __getitem__(self, name: str) -> Any:
+        found = _built_in(self._kind, name) if isinstance(name, str) else None
+        if found is None:
+            raise KeyError(name)
+        return self._made(found)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _tables().get(self._kind, {})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(names(self._kind))
+
+    def __len__(self) -> int:
+        return len(names(self._kind))
 
 
 def is_path(reference: str) -> bool:
@@ -362,29 +427,18 @@ def find(kind: str, reference: str) -> Part:
         If there is no such part, its module cannot be imported, it is not marked as that kind, or it lacks a method.
     """
     words = KINDS[kind].words
-    found = _BY_NAME[kind].get(reference) or _in_its_module(kind, reference)
+    found = _BY_NAME[kind].get(reference) or _built_in(kind, reference)
     if found is None and not is_path(reference):
-        own = built_in(kind)
-        found = own.get(reference)
-        if found is None:
-            raise SpecError(
-                f"unknown {words} {reference!r}{meant(reference, own)}; valid: {', '.join(sorted(own))}, or the import "
-                "path of one of your own, package.module:Name"
-            )
+        own = names(kind)
+        raise SpecError(
+            f"unknown {words} {reference!r}{meant(reference, own)}; valid: {', '.join(sorted(own))}, or the import "
+            "path of one of your own, package.module:Name"
+        )
     found = found or _imported(kind, reference)
     for group in KINDS[kind].methods if found.outside else ():
         if not any(hasattr(found.target, method) for method in group):
             raise SpecError(f"{words} {reference} has no {' and no '.join(group)}, which every {words} needs")
     return found
-
-
-def _in_its_module(kind: str, name: str) -> Part | None:
-    """A built-in part from the module of its name; the other modules, some of them large, are not imported."""
-    home = import_module(KINDS[kind].home)
-    module = f"_{name.replace('-', '_')}"
-    if re.fullmatch(r"\w+", module) and any(found.name == module for found in pkgutil.iter_modules(home.__path__)):
-        import_module(f"{home.__name__}.{module}")
-    return _BY_NAME[kind].get(name)
 
 
 def _imported(kind: str, reference: str) -> Part:
@@ -478,7 +532,7 @@ class KindModel(DocumentModel):
     def named(cls, name: str) -> None:
         """Make `name` the kind of all objects of this class."""
         cls.model_fields["kind"].default = name
-        cls.model_rebuild(force=True)
+        cls.__pydantic_complete__ and cls.model_rebuild(force=True)
 
     @classmethod
     def form_of(cls, value: Any) -> type[BaseModel]:
@@ -502,8 +556,8 @@ class KindModel(DocumentModel):
             return value
         kind = value.get("kind")
         if not isinstance(kind, str):
-            names = ", ".join(built_in(cls.part_kind))
-            raise _at_kind(f"kind is required and missing; valid: {names}, or the import path of one of your own", kind)
+            valid = ", ".join(names(cls.part_kind))
+            raise _at_kind(f"kind is required and missing; valid: {valid}, or the import path of one of your own", kind)
         try:
             found = find(cls.part_kind, kind)
         except SpecError as error:

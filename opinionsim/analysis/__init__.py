@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         differences as differences,
         effect as effect,
     )
-    from opinionsim.analysis._elections import election_table as election_table
     from opinionsim.analysis._estimates import (
         ESTIMANDS as ESTIMANDS,
         Estimand as Estimand,

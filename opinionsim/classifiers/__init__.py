@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opinionsim.classifiers._base import (
-    AskingClassifier as AskingClassifier,
-    Classifier as Classifier,
-    Context as Context,
-    Item as Item,
-    asks as asks,
-    items_of as items_of,
-)
-from opinionsim.classifiers._closed import is_abstention as is_abstention, parse_closed as parse_closed
-from opinionsim.classifiers._conduct import CONDUCT as CONDUCT, NO_YES as NO_YES
-from opinionsim.classifiers._decided import DECIDED as DECIDED, RECORDED as RECORDED
-from opinionsim.classifiers._registry import load_classifier as load_classifier
 from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.classifiers._base import (
+        AskingClassifier as AskingClassifier,
+        Classifier as Classifier,
+        Context as Context,
+        Item as Item,
+        asks as asks,
+        items_of as items_of,
+    )
+    from opinionsim.classifiers._closed import is_abstention as is_abstention, parse_closed as parse_closed
+    from opinionsim.classifiers._conduct import CONDUCT as CONDUCT, NO_YES as NO_YES
+    from opinionsim.classifiers._decided import DECIDED as DECIDED, RECORDED as RECORDED
+    from opinionsim.classifiers._registry import load_classifier as load_classifier
     from opinionsim.classifiers._baseline import BaselineClassifier as BaselineClassifier
     from opinionsim.classifiers._calibration import (
         Calibration as Calibration,

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import SpecError
+from opinionsim.registry import find, names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,20 +17,9 @@ if TYPE_CHECKING:
     from opinionsim.store import Results
 
 
-class Figures(StrEnum):
-    """Figures that can be drawn."""
-
-    PANELS = "panels"
-    TRAJECTORIES = "trajectories"
-    DISTRIBUTION = "distribution"
-    RIBBONS = "ribbons"
-    DENSITY = "density"
-    NETWORK = "network"
-    TRANSITIONS = "transitions"
-    PHASE = "phase"
-    BEFORE_AFTER = "before-after"
-    CONSENSUS = "consensus"
-    SPECIFICATION_CURVE = "specification-curve"
+_NAMES = ("panels", "trajectories", "distribution", "ribbons", "density", "network", "transitions", "phase", "before-after", "specification-curve")
+#: Figures that can be drawn.
+Figures = StrEnum("Figures", {name.upper().replace("-", "_"): name for name in (*_NAMES, *names("figure"))})  # type: ignore[misc]
 
 
 #: The function of :mod:`opinionsim.plots` that draws each figure, whose arguments are the settings; the one that counts
@@ -44,9 +34,15 @@ _FUNCTIONS: Mapping[Figures, tuple[str, str, str]] = {
     Figures.TRANSITIONS: ("transition_matrix", "transition_data", "frame"),
     Figures.PHASE: ("phase_diagram", "phase_data", "frame"),
     Figures.BEFORE_AFTER: ("before_after", "before_after_data", "frame"),
-    Figures.CONSENSUS: ("consensus", "consensus_data", "frame"),
     Figures.SPECIFICATION_CURVE: ("specification_curve", "", ""),
 }
+
+
+def _function(what: Figures) -> Any:
+    """The function that draws a figure."""
+    from opinionsim import plots
+
+    return getattr(plots, _FUNCTIONS[what][0]) if what in _FUNCTIONS else find("figure", what.value).target
 
 
 def check_arguments(what: Figures, given: Mapping[str, Any]) -> None:
@@ -65,7 +61,7 @@ def check_arguments(what: Figures, given: Mapping[str, Any]) -> None:
     from opinionsim import plots
     from opinionsim.documents import DocumentModel, validate
 
-    function = getattr(plots, _FUNCTIONS[what][0])
+    function = _function(what)
     # A curve is read from its file.
     sorts = {**get_type_hints(function), "theory": str | list[str]}
     _, *taken = signature(function).parameters.values()
@@ -79,7 +75,7 @@ def check_arguments(what: Figures, given: Mapping[str, Any]) -> None:
 
 def check_numbers(what: Figures) -> None:
     """Refuse to count the numbers of a figure that has none to save."""
-    if not _FUNCTIONS[what][1]:
+    if not (_FUNCTIONS[what][1] if what in _FUNCTIONS else hasattr(_function(what), "numbers")):
         counted = [figure for figure, (_, counts, _) in _FUNCTIONS.items() if counts]
         raise SpecError(f"--csv goes with --what {', '.join(counted)}; got --what {what}")
 
@@ -117,7 +113,7 @@ def draw(results: Results, what: Figures, arguments: Mapping[str, Any]) -> Figur
     from opinionsim import plots
 
     curves = {"theory": _curves(arguments["theory"])} if "theory" in arguments else {}
-    drawn: Figure | Axes = getattr(plots, _FUNCTIONS[what][0])(_source(results, what), **{**arguments, **curves})
+    drawn: Figure | Axes = _function(what)(_source(results, what), **{**arguments, **curves})
     return drawn
 
 
@@ -127,8 +123,11 @@ def numbers(results: Results, what: Figures, arguments: Mapping[str, Any]) -> pd
 
     from opinionsim import plots
 
-    _, name, part = _FUNCTIONS[what]
-    function = getattr(plots, name)
+    if what in _FUNCTIONS:
+        _, name, part = _FUNCTIONS[what]
+        function = getattr(plots, name)
+    else:
+        function, part = _function(what).numbers
     # Others change how a figure looks.
     counted = signature(function).parameters.keys() & arguments.keys()
     frame: pd.DataFrame = getattr(function(_source(results, what), **{each: arguments[each] for each in counted}), part)

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from opinionsim.analysis import Table
     from opinionsim.store import Results
 
-#: Kinds of text opinions are coded from.
-Texts = Literal["report", "post", "response", "opinion", "critique", "statement", "moderation", "probe", "self-report"]
 Kind = Annotated[
-    Texts | None,
+    str | None,
     typer.Option(
         "--kind",
         help="Kind of text to read opinions from. Default: the first present of report, response, post, probe, "

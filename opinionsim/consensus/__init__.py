@@ -11,6 +11,16 @@ from typing import TYPE_CHECKING
 from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.consensus._acts import PREDICTED as PREDICTED
+    from opinionsim.consensus._figure import consensus as consensus, consensus_data as consensus_data
+    from opinionsim.consensus._interaction import ConsensusInteraction as ConsensusInteraction
+    from opinionsim.consensus._selections import (
+        Recorded as Recorded,
+        rows_of as rows_of,
+        selections_of as selections_of,
+        sessions_of as sessions_of,
+    )
+    from opinionsim.consensus._table import election_table as election_table
     from opinionsim.consensus._choices import (
         advantage_statement as advantage_statement,
         prediction as prediction,

@@ -17,7 +17,8 @@ from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.messages import Message, broken_up, printable
 from opinionsim.opinions import OpinionScale
 from opinionsim.prompts import Past, PromptPack, load_pack
-from opinionsim.schedules import ActSpec, ConsensusInteraction
+from opinionsim.consensus._interaction import ConsensusInteraction
+from opinionsim.schedules import ActSpec
 from opinionsim.streams import digest, stream
 
 if TYPE_CHECKING:

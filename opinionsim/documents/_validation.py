@@ -33,7 +33,7 @@ class DocumentModel(BaseModel):
     pydantic's own option reads them whenever a class is, at every start.
     """
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     @classmethod
     def form_of(cls, value: Any) -> type[BaseModel]:

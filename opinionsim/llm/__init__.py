@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opinionsim.lazy import on_first_use
-from opinionsim.llm._journal import (
-    Entry as Entry,
-    EntryKey as EntryKey,
-    Journal as Journal,
-    MemoryJournal as MemoryJournal,
-    Source as Source,
-)
-from opinionsim.llm._slots import Lane as Lane, SlotPool as SlotPool
 
 if TYPE_CHECKING:
+    from opinionsim.llm._journal import (
+        Entry as Entry,
+        EntryKey as EntryKey,
+        Journal as Journal,
+        MemoryJournal as MemoryJournal,
+        Source as Source,
+    )
+    from opinionsim.llm._slots import Lane as Lane, SlotPool as SlotPool
     from opinionsim.llm._budget import (
         Budget as Budget,
         Call as Call,

@@ -11,6 +11,7 @@ from opinionsim.compilation import compiled, inlined
 from opinionsim.errors import MeasurementError, whole_number
 from opinionsim.metrics._arrays import Measured, Rows
 from opinionsim.streams import stream
+from opinionsim.registry import part
 
 #: Values of uniform samples that are held at a time.
 _BATCH = 1_000_000
@@ -113,6 +114,7 @@ def _dip_rows(ordered: np.ndarray, n: np.ndarray) -> np.ndarray:
     return found
 
 
+@part("metric", name="dip")
 def dip(opinions: ArrayLike) -> Measured:
     r"""Dip statistic, the distance from every unimodal distribution.
 

@@ -12,11 +12,6 @@ if TYPE_CHECKING:
         before_after as before_after,
         before_after_data as before_after_data,
     )
-    from opinionsim.plots._consensus import (
-        ConsensusData as ConsensusData,
-        consensus as consensus,
-        consensus_data as consensus_data,
-    )
     from opinionsim.plots._density import DensityData as DensityData, density as density, density_data as density_data
     from opinionsim.plots._final import (
         FinalData as FinalData,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, ParamSpec, Protocol, TypeGuard, TypeVar
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.evidence import KINDS, TO_MEASURE
+from opinionsim.evidence import TO_MEASURE, in_order
 from opinionsim.metrics import one_wording, order_levels, stance_rows, wording_statement
 
 P = ParamSpec("P")
@@ -119,7 +119,7 @@ def pick_kind(opinions: pd.DataFrame, kind: str | None) -> str:
     SpecError
         If no stance was measured on texts of that kind.
     """
-    present = [name for name in KINDS if name in set(opinions["kind"])]
+    present = in_order(opinions["kind"])
     if kind is None and present:
         return present[0]
     if kind in present:

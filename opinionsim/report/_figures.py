@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from opinionsim.analysis import point_axes, point_measures
 from opinionsim.contrasts import analysis_of
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics import condition_axes
+from opinionsim.registry import find, summary
 from opinionsim.report._templates import WORDS
 from opinionsim.store import Results
 
@@ -68,7 +69,7 @@ def figures_of(results: Results) -> Iterator[Drawn]:
         except (SpecError, MeasurementError):
             # There is nothing of that kind on record, or not enough.
             continue
-        yield Drawn(name, WORDS["figures"][name], drawn)
+        yield Drawn(name, WORDS["figures"].get(name) or summary(find("figure", name)), drawn)
 
 
 def _candidates(results: Results) -> Iterator[tuple[str, Callable[[], Figure | Axes]]]:
@@ -80,8 +81,8 @@ def _candidates(results: Results) -> Iterator[tuple[str, Callable[[], Figure | A
         # Further axes are each held at their first value.
         yield from _phase(points, axes, value=measures, where={axis: points[axis].iloc[0] for axis in axes[2:]})
         return
-    if any(results.interactions.values()):
-        yield "consensus", lambda: plots.consensus(results)
+    for name in results.extras("figures"):
+        yield name, partial(find("figure", name).target, results)
     if not (results.runs["status"] == "complete").any():
         return
     # A panel is of one run, which says little where that is one person.

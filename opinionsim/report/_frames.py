@@ -127,7 +127,7 @@ def write_frames(results: Results, folder: Path, kind: FileKind = "csv") -> dict
     from opinionsim.store import codebook, plain_names
 
     # A classic sweep has one frame, other experiments all the others.
-    names = (_POINTS,) if results.swept else (*_FRAMES, *([_ENTRIES] if any(results.interactions.values()) else []))
+    names = (_POINTS,) if results.swept else (*_FRAMES, *results.extras("frames"))
     frames = {name: getattr(results, name) for name in names}
     write_csv(texts_changed(codebook(frames), _escaped), folder / CODEBOOK)
     empty = {}

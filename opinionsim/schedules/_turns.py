@@ -130,6 +130,9 @@ class ActSpec:
     person : str
         The template's text for a person at a seat, who is not shown the model's; the pack's template ``person-NAME`` of
         the act's template goes before it.
+    opinion : str
+        Whether its texts are coded: ``states`` where a specification names no kinds, ``may`` where it names this one,
+        ``none`` never.
     written : Parse or None
         Reads what a person wrote, where it is written in another way than a model's reply; None takes `parse`.
     """
@@ -152,6 +155,7 @@ class ActSpec:
     background: bool = False
     form: Form | Callable[[tuple[Message, ...]], Form] = TEXT
     person: str = "It is your turn."
+    opinion: Literal["states", "may", "none"] = "states"
     written: Parse | None = None
 
     @property

@@ -18,7 +18,6 @@ from opinionsim.schedules import (
     Event,
     Interaction,
     SelfEcho,
-    Structure,
     TieChange,
     takes_reads,
     takes_reviews,
@@ -140,7 +139,7 @@ class TiesEventSpec(_StepSpec):
         """Problems with other fields, each with its place in the event."""
         yield from super().conflicts(interaction, size)
         network = getattr(interaction, "network", None)
-        if isinstance(interaction, Structure | SelfEcho):
+        if interaction.reads_earlier:
             yield (
                 ("kind",),
                 f"'ties' needs dyadic or broadcast; the turns of {interaction.kind!r} read those of earlier steps",

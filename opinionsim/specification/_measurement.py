@@ -104,7 +104,7 @@ class ResolvedInstrument:
         )
 
 
-_Kind = Literal["post", "report", "response", "speech", "probe", "moderation", "opinion", "statement", "critique"]
+_Kind = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)]
 _Kinds = Annotated[tuple[_Kind, ...], AfterValidator(distinct)]
 #: Kinds of text that are coded where a specification names none.
 _USUAL: tuple[_Kind, ...] = ("report", "post", "response", "speech", "opinion")

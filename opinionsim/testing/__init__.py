@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from opinionsim.testing._clock import VirtualClockLoop as VirtualClockLoop, run_virtual as run_virtual
     from opinionsim.testing._prompts import PromptPackContract as PromptPackContract
     from opinionsim.testing._schedules import ScheduleContract as ScheduleContract
-    from opinionsim.testing._structures import (
+    from opinionsim.deliberation._contract import (
         NumberedReplies as NumberedReplies,
         StructureContract as StructureContract,
         play as play,

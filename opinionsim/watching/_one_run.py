@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from opinionsim.errors import SpecError
-from opinionsim.evidence import KINDS
+from opinionsim.evidence import in_order
 from opinionsim.store import AbsentError
 
 if TYPE_CHECKING:
@@ -111,11 +111,6 @@ def coded_turns(columns: Columns, instrument_id: str, kind: str | None = None) -
     turns = {turn.turn: turn for turn in columns.turns}
     own = (row for row in columns.opinions if row.instrument_id == instrument_id and row.about < 0)
     return [(turns[row.turn], row.value) for row in own if kind in (None, turns[row.turn].kind)]
-
-
-def in_order(kinds: Iterable[str]) -> list[str]:
-    """Distinct kinds of text, the one that is shown where none is named first."""
-    return sorted({*kinds}, key=lambda kind: (KINDS.index(kind) if kind in KINDS else len(KINDS), kind))
 
 
 def plain(value: float | None) -> float | None:

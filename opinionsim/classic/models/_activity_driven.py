@@ -16,6 +16,7 @@ from opinionsim.classic.kernels._random import draw, uniform
 from opinionsim.classic.kernels._stepping import copy, step_kernel
 from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
+from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -264,7 +265,7 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return np.where(p.zealot == 1, received.own, pull + kept * (received.own - pull))
 
 
-MODEL = ClassicModel(
+MODEL = part("classic_model")(ClassicModel(
     name="activity-driven",
     family="reinforcing",
     parameters=Parameters,
@@ -276,4 +277,4 @@ MODEL = ClassicModel(
     at_rest="opinions decay, and are pushed on, for ever.",
     carried=1,
     example={"steps": 1000},
-)
+))

@@ -13,6 +13,7 @@ from opinionsim.classic.kernels._pairwise import block_drawer, pair_buffers, pai
 from opinionsim.classic.kernels._stepping import step_kernel
 from opinionsim.classic.models import _deffuant as deffuant
 from opinionsim.compilation import allocating, inlined
+from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -70,7 +71,7 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
     return inlined(step), allocating(room)
 
 
-MODEL = ClassicModel(
+MODEL = part("classic_model")(ClassicModel(
     name="algorithmic-bias",
     family="similarity-biased",
     parameters=Parameters,
@@ -85,4 +86,4 @@ MODEL = ClassicModel(
     sides=("two", "one"),
     conserves=frozenset({"mean"}),
     example={"steps": 100, "epsilon": 0.35, "gamma": 1.2},
-)
+))

@@ -17,6 +17,7 @@ from opinionsim.classic.kernels._stepping import Stop, step_kernel
 from opinionsim.classic.kernels._until import one_number
 from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
+from opinionsim.registry import part
 
 if TYPE_CHECKING:
     from opinionsim.classic.kernels._process import Setup
@@ -182,7 +183,7 @@ def _transition(received: Received, p: Parameters) -> Transition:
 
 _KERNEL = step_kernel(_make)
 
-MODEL = ClassicModel(
+MODEL = part("classic_model")(ClassicModel(
     name="axelrod",
     family="similarity-biased",
     parameters=Parameters,
@@ -197,4 +198,4 @@ MODEL = ClassicModel(
     at_rest="every two agents that can meet are alike in all features, or in none.",
     measures=("regions", "largest_region", "partial_overlap"),
     example={"n": 100, "network": "lattice", "steps": 1000},
-)
+))

@@ -10,6 +10,7 @@ from opinionsim.classic._model import ORDERS, PICKS, ClassicModel, Parameter, Un
 from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._pairwise import pairwise_kernel
 from opinionsim.compilation import at, inlined
+from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -65,7 +66,7 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
         return np.where(seen == 0, received.own, np.log(np.exp(received.own) * odds**seen))
 
 
-MODEL = ClassicModel(
+MODEL = part("classic_model")(ClassicModel(
     name="coda",
     family="reinforcing",
     parameters=Parameters,
@@ -79,4 +80,4 @@ MODEL = ClassicModel(
     sides=("one", "two"),
     keeps_consensus=False,
     example={"n": 400, "network": "lattice", "steps": 40},
-)
+))

@@ -15,6 +15,7 @@ from opinionsim.classic.kernels._pairwise import block_drawer, pair_buffers
 from opinionsim.classic.kernels._random import draw, uniform
 from opinionsim.classic.kernels._stepping import step_kernel
 from opinionsim.compilation import at, inlined
+from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -111,7 +112,7 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return opinion
 
 
-MODEL = ClassicModel(
+MODEL = part("classic_model")(ClassicModel(
     name="cognitive",
     family="reinforcing",
     parameters=Parameters,
@@ -123,4 +124,4 @@ MODEL = ClassicModel(
     sides=("two", "one"),
     keeps_consensus=False,
     example={"steps": 60, "information": 0.2, "trust": 0.05, "beta": 0.5},
-)
+))

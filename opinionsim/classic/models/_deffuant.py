@@ -12,6 +12,7 @@ from opinionsim.classic.kernels._frozen import BOUNDED_CONFIDENCE, bounded_confi
 from opinionsim.classic.kernels._influences import MEDIA, MEDIA_OPINIONS, NOISE, ZEALOT, disturbed
 from opinionsim.classic.kernels._pairwise import pairwise_kernel, vector_kernel
 from opinionsim.compilation import at, inlined
+from opinionsim.registry import part
 
 EPSILON = Parameter(
     0.2, "confidence: largest distance at which opinions meet", r"\varepsilon", scaled=True, reaches="threshold"
@@ -63,7 +64,7 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return np.where(np.abs(gap) < p.epsilon, received.own + p.mu * gap, received.own)
 
 
-MODEL = ClassicModel(
+MODEL = part("classic_model")(ClassicModel(
     name="deffuant",
     family="similarity-biased",
     parameters=Parameters,
@@ -79,4 +80,4 @@ MODEL = ClassicModel(
     sides=("two", "one"),
     conserves=frozenset({"mean"}),
     example={"n": 300, "steps": 40, "epsilon": 0.2},
-)
+))

@@ -32,6 +32,7 @@ from opinionsim.classic.kernels._until import one_number
 from opinionsim.compilation import at, inlined
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
+from opinionsim.registry import part
 
 if TYPE_CHECKING:
     from opinionsim.classic.kernels._process import Setup
@@ -135,7 +136,7 @@ def _transition(received: Received, p: Parameters) -> Transition:
     return Transition(np.column_stack([received.own, values]), np.column_stack([stays, copies]))
 
 
-MODEL = ClassicModel(
+MODEL = part("classic_model")(ClassicModel(
     name="holme-newman",
     family="assimilative",
     parameters=Parameters,
@@ -155,4 +156,4 @@ MODEL = ClassicModel(
         "steps": 200,
         "rewire": 0.4,
     },
-)
+))

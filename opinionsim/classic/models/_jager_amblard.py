@@ -13,6 +13,7 @@ from opinionsim.classic.kernels._pairwise import pairwise_kernel, vector_kernel
 from opinionsim.classic.kernels._stepping import confined
 from opinionsim.compilation import at, inlined
 from opinionsim.errors import SpecError
+from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -69,7 +70,7 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return moved.clip(*received.limits)
 
 
-MODEL = ClassicModel(
+MODEL = part("classic_model")(ClassicModel(
     name="jager-amblard",
     family="repulsive",
     parameters=Parameters,
@@ -83,4 +84,4 @@ MODEL = ClassicModel(
     picks=PICKS,
     sides=("one", "two"),
     example={"steps": 150, "u": 0.3, "t": 0.9},
-)
+))

@@ -14,6 +14,7 @@ from opinionsim.classic.kernels._contacts import Contacts
 from opinionsim.classic.kernels._stepping import Begin, Machine, array_kernel
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
+from opinionsim.registry import part
 
 SELF_WEIGHT = Parameter(1.0, "weight of an agent's own opinion, beside the weights of its edges", "w_{ii}")
 
@@ -248,7 +249,7 @@ def _check_anchored(shares: Any, open_to: np.ndarray) -> None:
         )
 
 
-DEGROOT = ClassicModel(
+DEGROOT = part("classic_model")(ClassicModel(
     name="degroot",
     family="assimilative",
     parameters=DeGroot,
@@ -257,9 +258,9 @@ DEGROOT = ClassicModel(
     transition=_heard,
     orders=("synchronous",),
     example={"network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 60},
-)
+))
 
-FRIEDKIN_JOHNSEN = ClassicModel(
+FRIEDKIN_JOHNSEN = part("classic_model")(ClassicModel(
     name="friedkin-johnsen",
     family="assimilative",
     parameters=FriedkinJohnsen,
@@ -269,9 +270,9 @@ FRIEDKIN_JOHNSEN = ClassicModel(
     needs=frozenset({"partners", "start"}),
     orders=("synchronous",),
     example={"network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 30, "susceptibility": 0.9},
-)
+))
 
-ALTAFINI = ClassicModel(
+ALTAFINI = part("classic_model")(ClassicModel(
     name="altafini",
     family="repulsive",
     parameters=Altafini,
@@ -292,4 +293,4 @@ ALTAFINI = ClassicModel(
         "initial": [0.9, 0.2, -0.3, 0.6, -0.5, -0.8],
         "steps": 30,
     },
-)
+))

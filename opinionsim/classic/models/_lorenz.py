@@ -15,6 +15,7 @@ from opinionsim.classic.kernels._random import fill, normal, uniform
 from opinionsim.classic.kernels._stepping import confined, step_kernel
 from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
+from opinionsim.registry import part
 
 #: What idiosyncrasy does.
 _REDRAW, _INITIAL, _WEIGHT = 0, 1, 2
@@ -202,7 +203,7 @@ def _transition(received: Received, p: Parameters) -> Transition | np.ndarray:
     return Transition(values, masses, lambda opinions: theta * redrawn.pdf(opinions))
 
 
-MODEL = ClassicModel(
+MODEL = part("classic_model")(ClassicModel(
     name="lorenz",
     family="reinforcing",
     parameters=Parameters,
@@ -218,4 +219,4 @@ MODEL = ClassicModel(
     meets_itself=(True, False),
     keeps_consensus=False,
     example={"n": 500, "initial": "normal", "steps": 400, "rho": 0.9, "k": 10},
-)
+))

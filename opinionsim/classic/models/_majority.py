@@ -18,6 +18,7 @@ from opinionsim.classic.kernels._random import draw, index, uniform
 from opinionsim.classic.kernels._stepping import Stop, step_kernel
 from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
+from opinionsim.registry import part
 
 if TYPE_CHECKING:
     from opinionsim.classic.kernels._process import Setup
@@ -128,7 +129,7 @@ def _transition(received: Received, p: Parameters) -> Transition:
     return Transition(np.broadcast_to([0.0, 1.0], (len(up), 2)), np.stack([1 - up, up], axis=1))
 
 
-MODEL = ClassicModel(
+MODEL = part("classic_model")(ClassicModel(
     name="majority",
     family="assimilative",
     parameters=Parameters,
@@ -140,4 +141,4 @@ MODEL = ClassicModel(
     orders=("random",),
     states="two",
     example={"n": 225, "steps": 30, "r": 5},
-)
+))

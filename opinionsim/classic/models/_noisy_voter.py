@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from opinionsim.classic.kernels._influences import BIAS, MEDIA, MEDIA_OPINIONS, STATE_NOISE, ZEALOT
 from opinionsim.classic.models import _voter as voter
+from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -39,7 +40,7 @@ class Parameters(NamedTuple):
     limits: tuple[float, float] = (0.0, 1.0)
 
 
-MODEL = replace(
+MODEL = part("classic_model")(replace(
     voter.MODEL,
     name="noisy-voter",
     parameters=Parameters,
@@ -47,4 +48,4 @@ MODEL = replace(
     keeps_consensus=False,
     states="two",
     example={"n": 100, "steps": 300, "noise": 0.005},
-)
+))

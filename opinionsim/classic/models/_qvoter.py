@@ -18,6 +18,7 @@ from opinionsim.classic.kernels._random import draw, uniform
 from opinionsim.classic.kernels._stepping import Stop, step_kernel
 from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
+from opinionsim.registry import part
 
 if TYPE_CHECKING:
     from opinionsim.classic.kernels._process import Setup
@@ -133,7 +134,7 @@ def _transition(received: Received, p: Parameters) -> Transition:
     return Transition(np.stack([own, 1 - own], axis=1), np.stack([1 - flip, flip], axis=1))
 
 
-MODEL = ClassicModel(
+MODEL = part("classic_model")(ClassicModel(
     name="q-voter",
     family="assimilative",
     parameters=Parameters,
@@ -146,4 +147,4 @@ MODEL = ClassicModel(
     orders=ORDERS,
     states="two",
     example={"steps": 60, "q": 3, "independence": 0.1},
-)
+))

@@ -32,6 +32,7 @@ from opinionsim.classic.models._deffuant import MU
 from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
+from opinionsim.registry import part
 
 if TYPE_CHECKING:
     from opinionsim.classic.kernels._process import Setup
@@ -288,7 +289,7 @@ _DEFFUANT = (
 )
 _EXAMPLE = {"n": 300, "network": {"kind": "erdos-renyi", "p": 0.033}, "steps": 150}
 
-KOZMA_BARRAT = ClassicModel(
+KOZMA_BARRAT = part("classic_model")(ClassicModel(
     name="kozma-barrat",
     family="similarity-biased",
     parameters=Meeting,
@@ -304,9 +305,9 @@ KOZMA_BARRAT = ClassicModel(
     "can ever be moved again.",
     shrinks=True,
     example={**_EXAMPLE, "epsilon": 0.15},
-)
+))
 
-KAN_FENG_PORTER = ClassicModel(
+KAN_FENG_PORTER = part("classic_model")(ClassicModel(
     name="kan-feng-porter",
     family="similarity-biased",
     parameters=Adaptive,
@@ -323,4 +324,4 @@ KAN_FENG_PORTER = ClassicModel(
     "come within the confidence or beyond the tolerance.",
     shrinks=True,
     example={**_EXAMPLE, "epsilon": 0.2, "tolerance": 0.3},
-)
+))

@@ -13,6 +13,7 @@ from opinionsim.classic.kernels._contacts import Variant, topology
 from opinionsim.classic.kernels._random import draw, index
 from opinionsim.classic.kernels._stepping import step_kernel
 from opinionsim.compilation import allocating, inlined
+from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -100,7 +101,7 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return np.where((heard == other) | (p.disagreeing == 1), other, received.own)
 
 
-MODEL = ClassicModel(
+MODEL = part("classic_model")(ClassicModel(
     name="sznajd",
     family="assimilative",
     parameters=Parameters,
@@ -110,4 +111,4 @@ MODEL = ClassicModel(
     picks=("speaker",),
     states="copied",
     example={"n": 225, "network": {"kind": "lattice"}, "steps": 20},
-)
+))

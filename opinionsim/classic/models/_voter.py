@@ -13,6 +13,7 @@ from opinionsim.classic.kernels._frozen import NO_DISCORD, no_discord
 from opinionsim.classic.kernels._influences import BIAS, MEDIA, MEDIA_OPINIONS, STATE_NOISE, ZEALOT, disturbed
 from opinionsim.classic.kernels._pairwise import pairwise_kernel
 from opinionsim.compilation import inlined
+from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -52,7 +53,7 @@ def transition(received: Received, p: Any) -> np.ndarray:
     return received.said[:, 0]
 
 
-MODEL = ClassicModel(
+MODEL = part("classic_model")(ClassicModel(
     name="voter",
     family="assimilative",
     parameters=Parameters,
@@ -65,4 +66,4 @@ MODEL = ClassicModel(
     picks=PICKS,
     states="copied",
     example={"n": 400, "network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 200},
-)
+))

@@ -16,6 +16,7 @@ from opinionsim.classic.kernels._random import draw, index
 from opinionsim.classic.kernels._stepping import Machine, Stop, no_room, step_kernel
 from opinionsim.classic.models import _deffuant as deffuant
 from opinionsim.compilation import at, inlined
+from opinionsim.registry import part
 
 _EPSILON = Parameter(
     0.4, "confidence: distance at which opinions are near", r"\varepsilon", scaled=True, reaches="threshold"
@@ -180,7 +181,7 @@ def _after_one(received: Received, p: Pair) -> np.ndarray:
     return found[p.rule].clip(-half, half)
 
 
-WEIGHTED = ClassicModel(
+WEIGHTED = part("classic_model")(ClassicModel(
     name="weighted-hegselmann-krause",
     family="reinforcing",
     parameters=Group,
@@ -194,9 +195,9 @@ WEIGHTED = ClassicModel(
     keeps_consensus=False,
     at_rest="opinions approach the ends of the range without end.",
     example={"n": 150, "steps": 60, "epsilon": 0.6},
-)
+))
 
-ATTRACTION_REPULSION = ClassicModel(
+ATTRACTION_REPULSION = part("classic_model")(ClassicModel(
     name="attraction-repulsion",
     family="repulsive",
     parameters=Pair,
@@ -210,4 +211,4 @@ ATTRACTION_REPULSION = ClassicModel(
     needs=frozenset({"partners", "shares"}),
     at_rest="steps do not shrink with the distance of opinions, so that who disagrees goes on moving.",
     example={"n": 150, "steps": 60, "epsilon": 0.6},
-)
+))

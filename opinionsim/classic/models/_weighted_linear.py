@@ -12,6 +12,7 @@ from opinionsim.classic.kernels._influences import MEDIA, MEDIA_OPINIONS, NOISE,
 from opinionsim.classic.kernels._pairwise import pairwise_kernel
 from opinionsim.classic.kernels._stepping import confined
 from opinionsim.compilation import at, inlined
+from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -52,7 +53,7 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return moved.clip(low, high)
 
 
-MODEL = ClassicModel(
+MODEL = part("classic_model")(ClassicModel(
     name="weighted-linear",
     family="repulsive",
     parameters=Parameters,
@@ -63,4 +64,4 @@ MODEL = ClassicModel(
     picks=PICKS,
     sides=("one", "two"),
     example={"steps": 100, "mu": 0.2, "h": 3.0},
-)
+))

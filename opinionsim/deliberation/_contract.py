@@ -23,7 +23,8 @@ from opinionsim.llm import phrases
 from opinionsim.messages import ChatMessage
 from opinionsim.prompts import load_pack
 from opinionsim.running import replay, run
-from opinionsim.schedules import StaticSchedule, Structure, with_moderator, with_probes
+from opinionsim.deliberation import Structure
+from opinionsim.schedules import StaticSchedule, with_moderator, with_probes
 from opinionsim.specification import Experiment, load_experiment
 from opinionsim.store import Results
 from opinionsim.testing._schedules import ScheduleContract

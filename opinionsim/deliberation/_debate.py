@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from opinionsim.registry import part
 from opinionsim.schedules._interaction import Conflict, Setting
-from opinionsim.schedules._structure import Sequential
+from opinionsim.deliberation._structure import Sequential
 
 
 @part("interaction", name="debate")

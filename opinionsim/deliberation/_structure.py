@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -49,6 +49,9 @@ class Structure(Interaction):
     played_by = ("chat models",)
     length_field = "cycles"
     prompts = "deliberation"
+    names_steps = False
+    reads_earlier = True
+    record = "structure"
     instructed: ClassVar[str] = "default"
     """Instructions to an agent that is shown answers, where neither it nor the structure has any."""
     labelling: ClassVar[Labelling] = "numbered"
@@ -69,6 +72,30 @@ class Structure(Interaction):
     def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]
         """An answer to the task."""
         return _respond(self.labelling, self.remember)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether agents have the memory of cognition."""
+        return self.remember
+
+    @property
+    def guidance(self) -> str | None:
+        """Instructions to agents that are shown answers."""
+        return self.instructions or self.instructed
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """Its kind."""
+        return {"kind": self.kind}
+
+    def notes(self, size: int, replicates: int) -> Iterator[str]:
+        """Where orders of speaking are balanced over another number of replicates."""
+        rows = size * (1 + size % 2)
+        if self.order == "counterbalanced" and size > 1 and replicates % rows:
+            yield (
+                f"Speaking orders of {size} agents are balanced over {rows} replicates or a multiple; "
+                f"there are {replicates}."
+            )
 
     def steps_for(self, size: int) -> int:
         """Steps T: the cycles."""

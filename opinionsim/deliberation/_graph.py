@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from opinionsim.errors import SpecError
 from opinionsim.registry import part
 from opinionsim.schedules._interaction import Conflict, Setting
-from opinionsim.schedules._structure import Structure
+from opinionsim.deliberation._structure import Structure
 from opinionsim.schedules._turns import Turn
 
 #: An end of an edge: the number of an agent, or its name.

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from opinionsim.errors import ScheduleError, SpecError
-from opinionsim.schedules import _consensus_acts as acts
+from opinionsim.consensus import _acts as acts
 from opinionsim.schedules._interaction import GIVEN, Closing, Setting
 from opinionsim.schedules._questions import same_question
 from opinionsim.schedules._turns import External, Outcomes, Ref, Turn
 from opinionsim.voting import Election
 
 if TYPE_CHECKING:
-    from opinionsim.schedules._consensus import ConsensusInteraction, DrafterSpec
+    from opinionsim.consensus._interaction import ConsensusInteraction, DrafterSpec
 
 #: Name of the external message that is the position statement.
 POSITION = "position"

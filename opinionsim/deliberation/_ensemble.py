@@ -9,7 +9,7 @@ from opinionsim.messages import Message
 from opinionsim.registry import part
 from opinionsim.schedules._external import blank_messages
 from opinionsim.schedules._interaction import Conflict, Setting
-from opinionsim.schedules._structure import Structure
+from opinionsim.deliberation._structure import Structure
 from opinionsim.schedules._turns import PARTICIPANT, External, Ref, Turn
 from opinionsim.streams import canonical_json, digest
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from opinionsim.networks import NetworkField, NetworkKind
 from opinionsim.registry import part
 from opinionsim.schedules._interaction import MAX_STEPS, Setting
-from opinionsim.schedules._structure import Structure
+from opinionsim.deliberation._structure import Structure
 from opinionsim.schedules._turns import Ref, Turn
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opinionsim.registry import part
-from opinionsim.schedules._structure import Sequential
+from opinionsim.deliberation._structure import Sequential
 
 
 @part("interaction", name="chain")

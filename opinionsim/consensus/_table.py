@@ -8,7 +8,9 @@ import pandas as pd
 
 from opinionsim.analysis._table import Table, finished, headings, level_text
 from opinionsim.evidence import evidence_of
+from opinionsim.consensus._selections import selections_of
 from opinionsim.metrics import condition_axes
+from opinionsim.registry import part
 
 if TYPE_CHECKING:
     from opinionsim.store import Results
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 _NAMED = 4
 
 
+@part("table", name="elections")
 def election_table(results: Results) -> Table | None:
     """The table of rules by condition and kind of ballots.
 
@@ -29,7 +32,7 @@ def election_table(results: Results) -> Table | None:
     """
     from opinionsim.consensus import other_rules
 
-    held = results.selections
+    held = selections_of(results)
     if held.empty:
         return None
     axes = list(condition_axes(results.runs))

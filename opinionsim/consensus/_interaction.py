@@ -13,9 +13,9 @@ from opinionsim.documents import DocumentModel
 from opinionsim.errors import MeasurementError, ScheduleError, SpecError
 from opinionsim.messages import Message
 from opinionsim.registry import part
-from opinionsim.schedules import _consensus_acts as acts
+from opinionsim.consensus import _acts as acts
 from opinionsim.schedules._acts import PROBE, SELF_REPORT
-from opinionsim.schedules._consensus_session import POSITION, Heard, Session, examples_by_size
+from opinionsim.consensus._session import POSITION, Heard, Session, examples_by_size
 from opinionsim.schedules._interaction import GIVEN, Closing, Conflict, Interaction, Setting
 from opinionsim.schedules._turns import PARTICIPANT, ActSpec, Outcomes, Ref, Turn, named
 from opinionsim.streams import canonical_json, digest, stream
@@ -92,6 +92,10 @@ class ConsensusInteraction(Interaction):
     prompts = "deliberation"
     smallest = 2
     member_name = "Citizen {number}"
+    tables = ("elections",)
+    frames = ("entries",)
+    figures = ("consensus",)
+    record = "consensus"
     takes_texts = True
 
     candidates: int | None = Field(None, ge=1, le=1000)
@@ -155,7 +159,7 @@ class ConsensusInteraction(Interaction):
         return self.choose_by or self.ballots[0]
 
     @property
-    def chooses(self) -> dict[str, Any]:
+    def kept(self) -> dict[str, Any]:
         """All its fields: which statement wins is found again from the ballots on record."""
         return {"kind": self.kind, **self.model_dump(mode="json", exclude_defaults=True)}
 

@@ -198,8 +198,8 @@ def _ratings(*names: str) -> Form:
     return Form("ratings", names, points=LIKERT, ends=("not at all", "completely"))
 
 
-_FORMAL: dict[str, Any] = {"memory": "none", "after": "none", "formal": True}
-_STATED: dict[str, Any] = {"parse": read_statement, "written": read_written, **_FORMAL}
+_FORMAL: dict[str, Any] = {"opinion": "none", "memory": "none", "after": "none", "formal": True}
+_STATED: dict[str, Any] = {"parse": read_statement, "written": read_written, **_FORMAL, "opinion": "may"}
 
 #: A citizen states its opinion.
 STATE = act("state", "opinion", memory="none")
@@ -210,7 +210,7 @@ DRAFT = act("draft", "statement", **_STATED)
 #: A mediator revises the winner after critiques.
 REVISE = act("revise", "statement", **_STATED)
 #: A mediator puts a text that it did not draft before the group, such as the position statement.
-PUT = ActSpec("put", template="", kind="statement", memory="none", draws=0)
+PUT = ActSpec("put", template="", kind="statement", memory="none", draws=0, opinion="may")
 #: A citizen ranks all statements.
 RANK = act("rank", "ballot", parse=partial(read_ranking, "rank"), form=_ranking, **_FORMAL)
 #: A citizen rates one statement.
@@ -222,4 +222,4 @@ PREDICT_RATING = act(
     "predict-rating", "prediction", parse=partial(read_ratings, _PREDICTED), form=_ratings("Agreement"), **_FORMAL
 )
 #: A citizen criticises the winner.
-CRITICISE = act("criticise", "critique", memory="none")
+CRITICISE = act("criticise", "critique", memory="none", opinion="may")

@@ -12,11 +12,13 @@ import numpy as np
 
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import SPOKEN
-from opinionsim.schedules._consensus import ConsensusInteraction
-from opinionsim.schedules._consensus_acts import DRAFT, PREDICTED, PUT, RANK, RATE, STATE
+from opinionsim.consensus._interaction import ConsensusInteraction
+from opinionsim.consensus._acts import DRAFT, PREDICTED, PUT, RANK, RATE, STATE
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from opinionsim.store import Results
 
 #: Columns of the frame, with their types.
 SELECTIONS: Mapping[str, Any] = {
@@ -227,3 +229,14 @@ class Recorded:
         tied = tuple(each for each, is_tied in zip(standing, election.tied, strict=True) if is_tied)
         chosen = standing[int(election.order.argmin())]
         return {**told, "ranks": tuple(election.ranks.tolist()), "winner": chosen, "tied": tied}
+
+
+def sessions_of(results: Results) -> Iterator[tuple[dict[str, Any], Recorded]]:
+    """Sessions that look for a consensus, each with its row of ``runs``."""
+    fields = {cell: each.get("fields", {}) for cell, each in results.declared.items()}
+    return recorded_sessions(fields, *results.read("runs", "turns", "opinions", "entries"))
+
+
+def selections_of(results: Results) -> pd.DataFrame:
+    """One row an election of a session."""
+    return selections(sessions_of(results))

@@ -17,7 +17,8 @@ from opinionsim.evidence import evidence_statement
 from opinionsim.metrics import provenance
 from opinionsim.plots._inputs import drawn_from, pick_run
 from opinionsim.plots._style import INK, SHARES, colour_bar, is_narrow, new_figure, pt, tidy, write_numbers
-from opinionsim.schedules import rows_of
+from opinionsim.consensus._selections import rows_of, selections_of, sessions_of
+from opinionsim.registry import part
 from opinionsim.store import Results
 
 #: Colours of an opinion before and after.
@@ -100,6 +101,7 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
     return ConsensusData(frame, rules, opinions[["citizen", "name", "turn", "kind", "value", "scale"]], lines)
 
 
+@part("figure", name="consensus")
 @drawn_from(consensus_data)
 def consensus(data: ConsensusData) -> Figure:
     """Draw a session: how every citizen took every candidate, what each rule chooses, and how opinions changed.
@@ -206,3 +208,6 @@ def _draw_changes(opinions: pd.DataFrame, citizens: Sequence[str], ax: Axes, *, 
     ax.set_xlabel("first (ring) and \nlast (dot) opinion", fontsize=pt(9))
     ax.grid(axis="both", color="#E4E4E4", linewidth=0.8)
     tidy(ax)
+
+
+consensus.numbers = (consensus_data, "frame")  # type: ignore[attr-defined]
