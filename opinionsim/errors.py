@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from copy import copy
 from difflib import get_close_matches
 from importlib import import_module
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 
 def meant(given: object, valid: Iterable[str]) -> str:
@@ -21,16 +22,102 @@ def meant(given: object, valid: Iterable[str]) -> str:
     return f" (did you mean {close[0]}?)" if close else ""
 
 
+class Cause(NamedTuple):
+    """The cause of an error as a value, which a store keeps beside the sentence."""
+
+    code: str = ""
+    """What is wrong, as a short name that stays when the sentence changes: ``budget-money``, ``journal-prompt``."""
+    about: str = ""
+    """What tells causes of one code apart."""
+    fields: Mapping[str, Any] = {}
+    """Values that the sentence was made of, as JSON has them; errors of one cause may differ in them."""
+
+
 class OpinionSimError(Exception):
-    """Base of all deliberate errors.
+    """Base of all deliberate errors: a sentence for the user, and values for whatever acts on the error.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong.
+    advice : str
+        Remedy, as a sentence of its own without its full stop.
+    place : str
+        Where; the sentence begins with it.
+    code : str
+        Code of the cause; by default that of the class.
+    about : str, optional
+        What tells causes of this code apart; by default the problem.
+    **fields
+        Values that the sentence was made of, as JSON has them.
 
     Attributes
     ----------
     exit_code : int
         Exit code of the command line: 1 some runs incomplete, 2 bad input, 3 budget.
+    opening : str
+        What the problems of all errors of the class begin with.
+    anew : bool
+        Whether the run that it stopped can be begun anew with ``--fresh``, as its advice says.
     """
 
     exit_code = 2
+    code = "failed"
+    opening = ""
+    anew = False
+
+    def __init__(
+        self,
+        problem: str = "",
+        advice: str = "",
+        *,
+        place: str = "",
+        code: str = "",
+        about: str | None = None,
+        **fields: Any,
+    ) -> None:
+        super().__init__(problem)
+        self.problem, self.advice, self.place, self.fields = problem, advice, place, fields
+        self.code, self.about = code or self.code, problem if about is None else about
+        self._several: tuple[OpinionSimError, ...] = ()
+
+    def __str__(self) -> str:
+        if self._several:
+            return "\n".join(map(str, self._several))
+        return ": ".join(filter(None, (self.place, self.unplaced)))
+
+    @classmethod
+    def joined(cls, errors: Iterable[OpinionSimError]) -> OpinionSimError:
+        """One error with the problems of several, a line each; a single one as it is."""
+        several = tuple(problem for error in errors for problem in error.problems)
+        found = cls()
+        found._several = several
+        return several[0] if len(several) == 1 else found
+
+    @property
+    def problems(self) -> tuple[OpinionSimError, ...]:
+        """The problems of which it has a line each; as a rule itself alone."""
+        return self._several or (self,)
+
+    @property
+    def unplaced(self) -> str:
+        """The sentence without the place."""
+        told = ": ".join(map(str, filter(None, (self.opening, self.problem))))
+        return f"{told}. {self.advice}" if self.advice else told
+
+    @property
+    def cause(self) -> Cause:
+        """Its cause as a value."""
+        return Cause(self.code, self.about, self.fields)
+
+    def at(self, place: str, advice: str = "", **fields: Any) -> Self:
+        """The error, each of its problems under a place, with further advice and fields."""
+        found = copy(self)
+        found.place = ": ".join(filter(None, (place, self.place)))
+        found.advice = ". ".join(filter(None, (self.advice, advice)))
+        found.fields = {**self.fields, **fields}
+        found._several = tuple(each.at(place, advice, **fields) for each in self._several)
+        return found
 
 
 class Interrupt(KeyboardInterrupt):
@@ -57,73 +144,74 @@ def is_interrupt(error: BaseException | None) -> bool:
 class SpecError(OpinionSimError):
     """A specification, topic, persona, prompt pack or argument is not valid."""
 
+    code = "spec"
+
 
 class ScheduleError(OpinionSimError):
     """A schedule breaks its contract: forward reads, unknown agents, steps out of order."""
+
+    code = "schedule"
 
 
 class ModelCallError(OpinionSimError):
     """A chat model call failed for good; the message names run, step and agent."""
 
+    code = "call"
     exit_code = 1
 
 
 class Rejected(OpinionSimError):
     """A reply that an act cannot use; raised by its `parse` with the reason. The model is asked again."""
 
+    code = "reply"
     exit_code = 1
 
 
 class NothingSaid(Rejected):
     """A reply of which nothing is left to publish; it counts as an empty one."""
 
+    code = "reply-empty"
+
 
 class MeasurementError(OpinionSimError):
     """A classifier could not be loaded, or returned a result that is not a distribution."""
+
+    code = "measurement"
 
 
 class BudgetExceeded(OpinionSimError):
     """The next call could exceed the stated budget."""
 
+    code = "budget"
     exit_code = 3
 
 
 class StoreError(OpinionSimError):
     """The store cannot be opened, is in use, is foreign, or disagrees with the run."""
 
+    code = "store"
+
 
 class DamagedError(StoreError):
     """Data of a store are missing or changed; the message names them."""
 
-    def __str__(self) -> str:
-        return f"the store is damaged: {super().__str__()}"
+    code = "store-damaged"
+    opening = "the store is damaged"
+    anew = True
 
 
 class JournalMismatch(StoreError):
-    """The store holds the reply to another prompt under the key of the call now made.
+    """The store holds the reply to another prompt under the key of the call now made."""
 
-    Parameters
-    ----------
-    problem : str
-        What differs.
-    advice : str
-        Possible cause and remedy.
-
-    Attributes
-    ----------
-    problem : str
-        What differs, without the advice.
-    """
-
+    code = "journal"
     exit_code = 1
-
-    def __init__(self, problem: str, advice: str = "") -> None:
-        super().__init__(f"{problem}. {advice}" if advice else problem)
-        self.problem = problem
+    anew = True
 
 
 class SurveyError(SpecError):
     """A survey, its mapping, a query on it or given margins are not valid."""
+
+    code = "survey"
 
 
 def in_short(error: BaseException) -> str:

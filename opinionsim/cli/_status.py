@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from opinionsim.cli._console import aligned, counted, say, say_json
 from opinionsim.cli._options import AsJson, StorePath
 from opinionsim.cli._stores import how_far, reason_lines
-from opinionsim.errors import DamagedError
+from opinionsim.errors import Cause, DamagedError
 from opinionsim.evidence import named_models, several_answered
 from opinionsim.watching import (
     STATES,
+    Reason,
     Replies,
     by_experiment,
     count_points,
@@ -85,13 +86,18 @@ def _standing(
     run_ids = list(dict.fromkeys(run.run_id for design in designs for run in design.runs))
     paid = spent.get(experiment.experiment_id)
     last = max(designs, key=lambda design: design.saved_at)
+    errors = {run_id: (each.error, each.cause) for run_id in run_ids if (each := states.get(run_id)) and each.error}
+    for run_id in filter(missing.__contains__, run_ids):
+        damaged = DamagedError(missing[run_id], place=f"run {run_id}")
+        errors[run_id] = str(damaged), damaged.cause
+    for row in opened.failed_points(points_of(designs)):
+        errors[f"{row.point_id}/{row.replicate}"] = row.error, Cause("point", row.error)
     return {
         "experiment": experiment.name,
         "experiment_id": experiment.experiment_id,
         **(_swept(opened, designs) or _counts(run_ids, states, alive)),
-        "errors": {run_id: states[run_id].error for run_id in run_ids if run_id in states and states[run_id].error}
-        | {run_id: f"run {run_id}: {DamagedError(missing[run_id])}" for run_id in run_ids if run_id in missing}
-        | {f"{row.point_id}/{row.replicate}": row.error for row in opened.failed_points(points_of(designs))},
+        "errors": {run: error for run, (error, _) in errors.items()},
+        "reasons": [reason._asdict() for reason in reasons(errors.values())],
         **{name: getattr(paid, attribute, 0) for name, attribute in _USED.items()},
         "asking_a_person": len({wait.run_id for wait in opened.waits()} & set(run_ids)),
         "calls_left_behind": lost.get(experiment.experiment_id, 0),
@@ -179,7 +185,8 @@ def _run_list(opened: Store, designs: Sequence[DesignRow], alive: Collection[str
 def _say_errors(standing: dict[str, Any]) -> None:
     if standing["errors"]:
         say(f"\n{standing['experiment']}: runs with an error")
-    for line in reason_lines(reasons(standing["errors"].values()), _REASONS_SHOWN, "all of them with --json"):
+    found = [Reason(**reason) for reason in standing["reasons"]]
+    for line in reason_lines(found, _REASONS_SHOWN, "all of them with --json"):
         say(f"  {line}")
 
 

@@ -209,7 +209,7 @@ def _doing(seen: Seen) -> Iterator[Text]:
     if seen.last_reply_s is not None:
         late = seen.last_reply_s > 30
         yield Text(f"last reply {_duration(seen.last_reply_s)} ago", "yellow" if late else "")
-    for text in seen.doing[:_FEW]:
+    for text in map(str, seen.doing[:_FEW]):
         yield _text(text)
     if len(seen.doing) > _FEW:
         yield Text(f"and {len(seen.doing) - _FEW} more workers")

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, select
 
-from opinionsim.errors import DamagedError, StoreError
+from opinionsim.errors import Cause, DamagedError, StoreError
 from opinionsim.evidence import instrument_validation
 from opinionsim.messages import ChatMessage
 from opinionsim.store import _counts, _schema
@@ -76,7 +76,8 @@ def states(connection: Connection, run_ids: Sequence[str] | None = None) -> dict
     for row in rows if run_ids is None else _schema.of_runs(connection, table, run_ids):
         if row.status not in _STATUSES:
             raise DamagedError(f"run {row.run_id} is {row.status!r}; valid: {', '.join(_STATUSES)}")
-        found[row.run_id] = _schema.made(RunState, table, row, held=bool(row.held))
+        cause = Cause(**_schema.read_json(table, row, "cause"))
+        found[row.run_id] = _schema.made(RunState, table, row, held=bool(row.held), cause=cause)
     return {run_id: found[run_id] for run_id in sorted(found)}
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import add
 from typing import Any, Literal, NamedTuple
 
-from opinionsim.errors import StoreError
+from opinionsim.errors import Cause, StoreError
 from opinionsim.messages import Condition
 
 #: Status of a run: not begun, under way or cut off, finished, ended before it was finished, or withdrawn for good by a
@@ -197,6 +198,8 @@ class RunState(NamedTuple):
     """Expected number of calls; None where that is not known."""
     parts: Mapping[str, str] = {}
     """The code of the parts of the user's own that can reach it, by name, as last put on record."""
+    cause: Cause = Cause()
+    """The same as a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +275,27 @@ class TurnRow:
     reads: tuple[int | str, ...]
     text: str
     condition: Condition = "answered"
+
+
+class Doing(NamedTuple):
+    """What a process at work on a store is doing."""
+
+    in_flight: int
+    """Calls in flight, over all its runs."""
+    limit: int
+    """Most calls in flight at once."""
+    runs: int
+    """Runs under way."""
+    waiting: Mapping[str, float] = {}
+    """Seconds until the rate limit of each account lets calls through again, for those that wait for it."""
+    stopping: bool = False
+    """Whether nothing more is begun."""
+
+    def __str__(self) -> str:
+        calls, runs = ("call" if self.in_flight == 1 else "calls"), ("run" if self.runs == 1 else "runs")
+        told = [f"{self.in_flight} {calls} in flight of {self.limit}, in {self.runs} {runs}"]
+        told += [f"{account} waits {math.ceil(left)} s for its rate limit" for account, left in self.waiting.items()]
+        return "; ".join([*told, *(["stopping"] if self.stopping else [])])
 
 
 class Progress(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from opinionsim.llm import Call, Entry, Limits, Usage
 from opinionsim.store import _schema
 from opinionsim.store._counts import FILTERED
 from opinionsim.store._database import Database
+from opinionsim.store._rows import Doing
 
 #: Seconds between two signs of life.
 HEARTBEAT_S = 5.0
@@ -31,7 +33,7 @@ _PATIENCE_S = 1.0
 class Heartbeat:
     """Signs of life of the owners that hold claims through one open store, given by a thread.
 
-    Each carries a line on what the owner is doing.
+    Each carries what the owner is doing.
 
     Parameters
     ----------
@@ -42,7 +44,7 @@ class Heartbeat:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._owners: set[str] = set()
-        self._doing: Callable[[], str] = str
+        self._doing: Callable[[], Doing | None] = lambda: None
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -50,8 +52,8 @@ class Heartbeat:
         """Give a sign of life within the transaction of a claim: under an expired one, others could take it at once."""
         _beat(connection, [owner], self._doing())
 
-    def tell(self, doing: Callable[[], str]) -> None:
-        """Set the function that gives the line on what the owners are doing."""
+    def tell(self, doing: Callable[[], Doing]) -> None:
+        """Set the function that gives what the owners are doing."""
         self._doing = doing
 
     def keep(self, owner: str) -> None:
@@ -100,15 +102,16 @@ def lives(connection: Connection, owner: str) -> bool:
     return bool(connection.scalar(select(exists(live(connection).where(_schema.workers.c.owner == owner)))))
 
 
-def doing(connection: Connection) -> list[str]:
-    """The last line of each live worker on what it is doing."""
-    doing = _schema.workers.c.doing
-    return sorted(connection.scalars(live(connection).with_only_columns(doing).where(doing != "")))
+def doing(connection: Connection) -> list[Doing]:
+    """What each live worker was doing at its last sign of life, as far as it tells."""
+    told = map(json.loads, connection.scalars(live(connection).with_only_columns(_schema.workers.c.doing)))
+    return sorted((Doing(**each) for each in told if each), key=str)
 
 
-def _beat(connection: Connection, owners: list[str], doing: str) -> None:
+def _beat(connection: Connection, owners: list[str], doing: Doing | None) -> None:
     now = float(connection.scalars(select(_now(connection))).one())
-    _schema.upsert(connection, _schema.workers, [(owner, now, doing) for owner in owners])
+    told = _schema.to_json({} if doing is None else doing._asdict(), "what a worker is doing")
+    _schema.upsert(connection, _schema.workers, [(owner, now, told) for owner in owners])
 
 
 def _now(connection: Connection) -> ColumnElement[Any]:

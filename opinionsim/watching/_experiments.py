@@ -20,7 +20,7 @@ from opinionsim.watching._runs import (
 )
 
 if TYPE_CHECKING:
-    from opinionsim.store import RunState, StoreReader
+    from opinionsim.store import Doing, RunState, StoreReader
 
 #: Seconds over which calls are counted for their rate, and least time before a rate is given.
 _MINUTE_S, _LEAST_S = 60.0, 2.0
@@ -52,7 +52,7 @@ class Seen:
     left_s: float | None = None  # seconds until all runs have ended, at this rate
     paid: Mapping[str, tuple[float, float | None]] = field(default_factory=dict)  # amounts used, and their limits
     reasons: tuple[Reason, ...] = ()  # why runs are not complete, or what is wrong with complete ones
-    doing: tuple[str, ...] = ()  # reports of the processes at work on the store, for any experiment
+    doing: tuple[Doing, ...] = ()  # of the processes at work on the store, for any experiment
     last_reply_s: float | None = None
 
     @property
@@ -130,7 +130,7 @@ def look(store: StoreReader, design: DesignRow) -> Seen:
         rate=rate,
         left_s=to_come / rate if rate and to_come else None,
         paid=_paid(store, design),
-        reasons=tuple(reasons(state.error for state in states.values() if state.error)),
+        reasons=tuple(reasons((state.error, state.cause) for state in states.values() if state.error)),
         doing=tuple(store.doing()),
         last_reply_s=min(waited, default=None),
     )

@@ -65,7 +65,7 @@ def experiment(reader: StoreReader, experiment: str, *, design: int | None = Non
         row, designs = find_design(moment, experiment, design)
         told, seen = _told(moment, row, designs)
         told["reasons"] = [each._asdict() for each in seen.reasons]
-        told |= picked(seen, "doing last_reply_s")
+        told |= {"doing": list(map(str, seen.doing)), "last_reply_s": seen.last_reply_s}
         told["axes"] = _axes(row)
         told["metrics"] = [picked(metric, "name meaning") for metric in METRICS.values() if metric.needs <= _GIVEN]
         told["runs"] = _runs(moment, row)

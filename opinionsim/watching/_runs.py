@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from opinionsim.errors import SpecError, StoreError
 
 if TYPE_CHECKING:
+    from opinionsim.errors import Cause
     from opinionsim.store import DesignRow, RunState, StoreReader
 
 #: States of a run, in the order of output: a run marked as running is under way or was cut off.
@@ -19,10 +19,6 @@ STATES = ("complete", "incomplete", "withdrawn", "under way", "cut off", "pendin
 _ROW_DIGITS = 7
 #: Runs that one query names; below the limit of every database.
 _PORTION = 500
-#: Beginning of an error: the place in the run.
-_PLACE = re.compile(r"run [0-9a-f]+(?:(?:, step -?\d+)?, turn \d+, agent \d+ \([\w-]+\))?: ")
-#: Details in which errors of one cause differ: digests of prompts, agents and acts.
-_PARTICULAR = re.compile(r"prompt [0-9a-f]+|agent \d+|act '[\w-]+'")
 
 
 def spelled(url: str) -> str:
@@ -173,11 +169,7 @@ class Reason(NamedTuple):
     runs: int  # number of runs with this cause
     error: str  # the error of one of them
     alike: bool  # whether all of them have that same error
-
-    @property
-    def cause(self) -> str:
-        """The error without the run and the place in it."""
-        return _PLACE.sub("", self.error, count=1)
+    code: str = ""  # the code of the cause
 
     def __str__(self) -> str:
         return (
@@ -185,10 +177,10 @@ class Reason(NamedTuple):
         )
 
 
-def reasons(errors: Iterable[str]) -> list[Reason]:
-    """Causes of errors, the most frequent first; `errors` has one error a run."""
-    causes: dict[str, list[str]] = {}
-    for error in errors:
-        causes.setdefault(_PARTICULAR.sub("", _PLACE.sub("", error, count=1)), []).append(error)
-    found = [Reason(len(alike), alike[0], len(set(alike)) == 1) for alike in causes.values()]
+def reasons(errors: Iterable[tuple[str, Cause]]) -> list[Reason]:
+    """Causes of errors, the most frequent first; `errors` has the sentence and the cause of one error a run."""
+    causes: dict[tuple[str, str], list[str]] = {}
+    for error, cause in errors:
+        causes.setdefault((cause.code, cause.about), []).append(error)
+    found = [Reason(len(alike), alike[0], len(set(alike)) == 1, code) for (code, _), alike in causes.items()]
     return sorted(found, key=lambda reason: reason.runs, reverse=True)

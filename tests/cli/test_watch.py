@@ -29,7 +29,7 @@ from rich.console import Console
 import opinionsim as osim
 from opinionsim.cli import _watch
 from opinionsim.cli._watch import drawn, in_one_line
-from opinionsim.errors import StoreError
+from opinionsim.errors import Cause, ModelCallError, StoreError
 from opinionsim.llm import Entry, EntryKey, SlotPool
 from opinionsim.running import under_way
 from opinionsim.specification import load_experiment
@@ -176,12 +176,10 @@ def test_one_line_says_the_same() -> None:
 
 
 def test_reasons_are_grouped() -> None:
-    alike = [f"run {number:x}, turn {number}, agent {number} (write): no such account" for number in range(3)]
-    assert [str(each) for each in reasons(["run ff: other", *alike])] == [
-        f"3 runs, for instance {alike[0]}",
-        "1 run: run ff: other",
-    ]
-    assert str(reasons(["stopped", "stopped"])[0]) == "2 runs: stopped"
+    alike = [ModelCallError("no such account", place=f"run {number:x}", turn=number) for number in range(3)]
+    found = [(str(error), error.cause) for error in (ModelCallError("other", place="run ff"), *alike)]
+    assert [str(each) for each in reasons(found)] == [f"3 runs, for instance {alike[0]}", "1 run: run ff: other"]
+    assert str(reasons([("stopped", Cause("stopped"))] * 2)[0]) == "2 runs: stopped"
 
 
 # -- store to state ------------------------------------------------------------------------------------------
@@ -322,13 +320,13 @@ def test_what_a_sweep_says_of_itself() -> None:
     model = GatedModel()
     with under_way(load_experiment(SPEC), "s.sqlite", max_concurrency=3, chat_model=model) as (runner, future):
         until = time.monotonic() + 20
-        while "3 calls in flight" not in runner._context.doing() and time.monotonic() < until:
+        while runner._context.doing().in_flight != 3 and time.monotonic() < until:
             time.sleep(0.02)
         said = runner._context.doing()
         model._open.set()
         future.result()
-    assert re.fullmatch(r"3 calls in flight of 3, in \d runs", said)
-    assert runner._context.doing() == "0 calls in flight of 3, in 0 runs"
+    assert (said.limit, said.waiting, said.stopping) == (3, {}, False)
+    assert str(runner._context.doing()) == "0 calls in flight of 3, in 0 runs"
 
 
 def test_accounts_that_wait_are_named_with_the_seconds_left() -> None:
