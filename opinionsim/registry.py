@@ -331,7 +331,15 @@ def _enter(kind: str, target: Any, name: str, version: int | str) -> None:
         raise SpecError(f"part: name must be a word of letters, digits and hyphens; got {name!r}")
     if outside and name and (name in names(kind) or name in KINDS[kind].reserved):
         raise SpecError(f"part: {name!r} is the name of a built-in {KINDS[kind].words}; give {path} another name")
-    entered = Part(kind, name or path, target, version, outside, importable, (code_of(target) if hasattr(target, "__qualname__") else "") if outside else "")
+    entered = Part(
+        kind,
+        name or path,
+        target,
+        version,
+        outside,
+        importable,
+        (code_of(target) if hasattr(target, "__qualname__") else "") if outside else "",
+    )
     _BY_NAME[kind][entered.name] = entered
     _BY_TARGET[id(target)] = entered
     if isinstance(target, type) and issubclass(target, KindModel):
@@ -349,7 +357,9 @@ def _tables() -> dict[str, dict[str, str]]:
         except FileNotFoundError:
             continue
         for kind, parts in tomllib.loads(text).items():
-            found.setdefault(kind, {}).update({name: f"{__package__}.{folder}.{module}" for name, module in parts.items()})
+            found.setdefault(kind, {}).update(
+                {name: f"{__package__}.{folder}.{module}" for name, module in parts.items()}
+            )
     return found
 
 

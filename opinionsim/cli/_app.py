@@ -28,10 +28,16 @@ _BROKEN_PIPE = 141
 
 #: Commands by their heading in the help: module and function of each, and the first line of its docstring.
 _COMMANDS: dict[str, dict[str, list[str]]] = {}
-for _file in [Path(__file__).with_name("commands.toml"), *sorted(Path(opinionsim.__file__).parent.glob("[!c]*/commands.toml")), *sorted(Path(opinionsim.__file__).parent.glob("c[!l]*/commands.toml"))]:
+for _file in [
+    Path(__file__).with_name("commands.toml"),
+    *sorted(Path(opinionsim.__file__).parent.glob("[!c]*/commands.toml")),
+    *sorted(Path(opinionsim.__file__).parent.glob("c[!l]*/commands.toml")),
+]:
     for _heading, _commands in tomllib.loads(_file.read_text(encoding="utf-8")).items():
         _home = f"opinionsim.{_file.parent.name}."
-        _COMMANDS.setdefault(_heading, {}).update({name: [_home + place, line] for name, (place, line) in _commands.items()})
+        _COMMANDS.setdefault(_heading, {}).update(
+            {name: [_home + place, line] for name, (place, line) in _commands.items()}
+        )
 
 
 #: The error of options that do not fit, which typer shows with the use of the command; it has no public name.

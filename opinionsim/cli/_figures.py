@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     from opinionsim.store import Results
 
 
-_NAMES = ("panels", "trajectories", "distribution", "ribbons", "density", "network", "transitions", "phase", "before-after", "specification-curve")
+_NAMES = (
+    "panels",
+    "trajectories",
+    "distribution",
+    "ribbons",
+    "density",
+    "network",
+    "transitions",
+    "phase",
+    "before-after",
+    "specification-curve",
+)
 #: Figures that can be drawn.
 Figures = StrEnum("Figures", {name.upper().replace("-", "_"): name for name in (*_NAMES, *names("figure"))})  # type: ignore[misc]
 
@@ -58,7 +69,6 @@ def check_arguments(what: Figures, given: Mapping[str, Any]) -> None:
 
     from pydantic import create_model
 
-    from opinionsim import plots
     from opinionsim.documents import DocumentModel, validate
 
     function = _function(what)
@@ -110,8 +120,6 @@ def _source(results: Results, what: Figures) -> Results | pd.DataFrame:
 
 def draw(results: Results, what: Figures, arguments: Mapping[str, Any]) -> Figure | Axes:
     """Draw a figure; `arguments` are those of its function, but for files of curves in the place of curves."""
-    from opinionsim import plots
-
     curves = {"theory": _curves(arguments["theory"])} if "theory" in arguments else {}
     drawn: Figure | Axes = _function(what)(_source(results, what), **{**arguments, **curves})
     return drawn
