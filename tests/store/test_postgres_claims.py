@@ -229,7 +229,9 @@ def test_a_run_is_measured_anew_once_whoever_measured_it_is_dead(url: str, ask) 
         two.release("r1", epoch + 1)
         assert two.uncoded(["r1"], "m1", ["post", "report"]) == {}
         assert [entry.key.part for entry in two.entries("r1")] == ["reply", "reply"]
-        assert two.states()["r1"] == RunState("complete", epoch + 1, "two", "not coded yet", cause=Cause("store", "not coded yet"))
+        assert two.states()["r1"] == RunState(
+            "complete", epoch + 1, "two", "not coded yet", cause=Cause("store", "not coded yet")
+        )
         assert [event.seq for event in two.follow("r1").poll()] == [1, 2, 3, 4]
         assert one.claim_complete("r1", "one") == epoch + 2
 
