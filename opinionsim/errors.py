@@ -42,8 +42,8 @@ class OpinionSimError(Exception):
         What is wrong.
     advice : str
         Remedy, as a sentence of its own without its full stop.
-    place : str
-        Where; the sentence begins with it.
+    place : str or tuple of str
+        Where, from the outermost place inwards; the sentence begins with it.
     code : str
         Code of the cause; by default that of the class.
     about : str, optional
@@ -71,20 +71,25 @@ class OpinionSimError(Exception):
         problem: str = "",
         advice: str = "",
         *,
-        place: str = "",
+        place: str | tuple[str, ...] = (),
         code: str = "",
         about: str | None = None,
         **fields: Any,
     ) -> None:
         super().__init__(problem)
-        self.problem, self.advice, self.place, self.fields = problem, advice, place, fields
+        self.problem, self.advice, self.fields = problem, advice, fields
+        self.places = (place,) if isinstance(place, str) else place
         self.code, self.about = code or self.code, problem if about is None else about
         self._several: tuple[OpinionSimError, ...] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Subclasses may take other arguments than their message.
+        return _again, (type(self), self.args), self.__dict__
 
     def __str__(self) -> str:
         if self._several:
             return "\n".join(map(str, self._several))
-        return ": ".join(filter(None, (self.place, self.unplaced)))
+        return ": ".join(filter(None, (*self.places, self.unplaced)))
 
     @classmethod
     def joined(cls, errors: Iterable[OpinionSimError]) -> OpinionSimError:
@@ -113,11 +118,15 @@ class OpinionSimError(Exception):
     def at(self, place: str, advice: str = "", **fields: Any) -> Self:
         """The error, each of its problems under a place, with further advice and fields."""
         found = copy(self)
-        found.place = ": ".join(filter(None, (place, self.place)))
+        found.places = (place, *self.places)
         found.advice = ". ".join(filter(None, (self.advice, advice)))
         found.fields = {**self.fields, **fields}
         found._several = tuple(each.at(place, advice, **fields) for each in self._several)
         return found
+
+
+def _again(kind: type[OpinionSimError], given: tuple[Any, ...]) -> OpinionSimError:
+    return kind.__new__(kind, *given)
 
 
 class Interrupt(KeyboardInterrupt):

@@ -107,7 +107,7 @@ def validate(model_class: type[_Model], source: Document | Mapping[str, Any], na
     except ValidationError as failure:
         value = json.loads(plain)
         problems = _problems(model_class, [dict(error) for error in failure.errors(include_url=False)], value)
-        raise SpecError("\n".join(str(document.error(keys, text)) for keys, text in problems)) from None
+        raise SpecError.joined(document.error(*each) for each in problems) from None
 
 
 #: Errors about the sort of a value alone, with the sort that is expected, in words.
@@ -123,6 +123,8 @@ _SORTS = {
     "dict_type": "a mapping",
     "none_required": "null",
 }
+#: Codes of errors that are about no value.
+_CODES = {"extra_forbidden": "spec-unknown-field", "missing": "spec-missing-field"}
 
 
 def _is_mismatch(error: Mapping[str, Any]) -> bool:
@@ -135,8 +137,8 @@ def _is_mismatch(error: Mapping[str, Any]) -> bool:
 
 def _problems(
     model_class: type[BaseModel], errors: Sequence[dict[str, Any]], value: Any
-) -> Iterator[tuple[KeyPath, str]]:
-    """Problems to report, each with its key path.
+) -> Iterator[tuple[KeyPath, str, str]]:
+    """Problems to report: key path, text and code.
 
     A union reports an error for every branch it tried. Errors about the sort of a value are dropped when another branch
     accepted the sort and reports the content; when all branches report the sort, they become one problem.
@@ -147,15 +149,15 @@ def _problems(
     sorts: dict[KeyPath, list[dict[str, Any]]] = {}
     for keys, error in located:
         if not _is_mismatch(error):
-            yield _describe(model_class, keys, error, value)
+            yield *_describe(model_class, keys, error, value), _CODES.get(error["type"], "spec-value")
         elif keys not in content and not any(keys == place[: len(keys)] != place for place in places):
             sorts.setdefault(keys, []).append(error)
     for keys, group in sorts.items():
         wanted = dict.fromkeys(_SORTS[error["type"]] for error in group if error["type"] in _SORTS)
         if len(wanted) > 1:
-            yield keys, f"must be {' or '.join(wanted)}; got {show_value(group[0]['input'])}"
+            yield keys, f"must be {' or '.join(wanted)}; got {show_value(group[0]['input'])}", "spec-value"
         else:
-            yield _describe(model_class, keys, group[0], value)
+            yield *_describe(model_class, keys, group[0], value), "spec-value"
 
 
 def _non_finite(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, float]]:

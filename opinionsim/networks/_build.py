@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opinionsim.documents import DocumentModel, validate
-from opinionsim.errors import SpecError
+from opinionsim.errors import OpinionSimError, SpecError
 from opinionsim.networks._kind import NetworkField, NetworkKind
 from opinionsim.networks._network import Network, check_edge
 from opinionsim.networks._reading import (
@@ -112,7 +111,14 @@ def _specified(spec: str | Mapping[str, Any], where: str) -> NetworkKind:
     try:
         return validate(_Given, plain).network
     except SpecError as error:
-        raise SpecError(re.sub("^network", where, str(error), flags=re.MULTILINE)) from None
+        raise SpecError.joined(_renamed(each, where) for each in error.problems) from None
+
+
+def _renamed(error: OpinionSimError, where: str) -> SpecError:
+    """An error about a network under its own name."""
+    return SpecError(
+        error.problem, place=tuple(f"{where}{each.removeprefix('network')}" for each in error.places if each)
+    )
 
 
 def _plain(value: Any) -> Any:
