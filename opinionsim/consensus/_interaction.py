@@ -19,7 +19,7 @@ from opinionsim.schedules._acts import PROBE, SELF_REPORT
 from opinionsim.schedules._interaction import GIVEN, Closing, Conflict, Interaction, Setting
 from opinionsim.schedules._turns import PARTICIPANT, ActSpec, Outcomes, Ref, Turn, named
 from opinionsim.streams import canonical_json, digest, stream
-from opinionsim.voting import RULES, Election, Rule, elect
+from opinionsim.consensus.voting import RULES, Election, Rule, elect
 
 #: Candidate statements of a round where nothing says how many (Habermas Machine; D8).
 _CANDIDATES = 16

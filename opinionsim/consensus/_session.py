@@ -14,7 +14,7 @@ from opinionsim.errors import ScheduleError, SpecError
 from opinionsim.schedules._interaction import GIVEN, Closing, Setting
 from opinionsim.schedules._questions import same_question
 from opinionsim.schedules._turns import External, Outcomes, Ref, Turn
-from opinionsim.voting import Election
+from opinionsim.consensus.voting import Election
 
 if TYPE_CHECKING:
     from opinionsim.consensus._interaction import ConsensusInteraction, DrafterSpec

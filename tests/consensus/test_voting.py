@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from scipy.stats import pmean, rankdata
 
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.voting import (
+from opinionsim.consensus.voting import (
     RULES,
     Rule,
     compare_rules,
