@@ -25,8 +25,8 @@ from opinionsim.consensus._evaluation import (
     interval,
     whole,
 )
-from opinionsim.errors import MeasurementError
 from opinionsim.consensus.voting import Rule, elect
+from opinionsim.errors import MeasurementError
 
 if TYPE_CHECKING:
     import pandas as pd

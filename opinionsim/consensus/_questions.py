@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opinionsim.consensus._question_turns import same_question
 from opinionsim.errors import SpecError
-from opinionsim.schedules import same_question
 from opinionsim.spreadsheets import read_csv, write_csv
 
 if TYPE_CHECKING:
