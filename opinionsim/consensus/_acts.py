@@ -11,7 +11,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from opinionsim.errors import Rejected
-from opinionsim.forms import Form
+from opinionsim.foundation.forms import Form
 from opinionsim.messages import Message, Said
 from opinionsim.schedules import ActSpec, act, asked_of_persons
 

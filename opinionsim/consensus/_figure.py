@@ -14,8 +14,7 @@ from matplotlib.patches import Rectangle
 
 from opinionsim.consensus._selections import rows_of
 from opinionsim.errors import SpecError
-from opinionsim.evidence import evidence_statement
-from opinionsim.metrics import provenance
+from opinionsim.metrics import evidence_statement, provenance
 from opinionsim.plots import (
     INK,
     SHARES,

@@ -12,8 +12,9 @@ from pydantic import AfterValidator, Field
 from opinionsim.consensus import _acts as acts
 from opinionsim.consensus._session import POSITION, Heard, Session, examples_by_size
 from opinionsim.consensus.voting import RULES, Election, Rule, elect
-from opinionsim.documents import DocumentModel
 from opinionsim.errors import MeasurementError, ScheduleError, SpecError
+from opinionsim.foundation.documents import DocumentModel
+from opinionsim.foundation.streams import canonical_json, digest, stream
 from opinionsim.messages import Message
 from opinionsim.registry import part
 from opinionsim.schedules import (
@@ -31,7 +32,6 @@ from opinionsim.schedules import (
     Turn,
     named,
 )
-from opinionsim.streams import canonical_json, digest, stream
 
 #: Candidate statements of a round where nothing says how many (Habermas Machine; D8).
 _CANDIDATES = 16

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from opinionsim.consensus._acts import QUESTION
 from opinionsim.errors import Rejected, SpecError
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.messages import Message, Said
 from opinionsim.registry import part
 from opinionsim.schedules import (
@@ -27,7 +28,6 @@ from opinionsim.schedules import (
     blank_messages,
     named,
 )
-from opinionsim.streams import canonical_json, digest
 
 #: A question has more characters than this.
 _SHORTEST = 15

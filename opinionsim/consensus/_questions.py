@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from opinionsim.consensus._question_turns import same_question
 from opinionsim.errors import SpecError
-from opinionsim.spreadsheets import read_csv, write_csv
+from opinionsim.foundation.spreadsheets import read_csv, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ import numpy as np
 from opinionsim.consensus._question_turns import same_question
 from opinionsim.consensus._splits import check_split
 from opinionsim.errors import SpecError, in_short
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,10 +7,10 @@ from typing import Any
 
 from opinionsim.deliberation._acts import RESPOND
 from opinionsim.deliberation._structure import Structure
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.messages import Message
 from opinionsim.registry import part
 from opinionsim.schedules import PARTICIPANT, Conflict, External, Ref, Setting, Turn, blank_messages
-from opinionsim.streams import canonical_json, digest
 
 
 @part("interaction", name="ensemble")

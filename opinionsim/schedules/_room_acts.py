@@ -18,7 +18,7 @@ from opinionsim.dialogue import (
     read_signals,
     read_vote,
 )
-from opinionsim.forms import Form
+from opinionsim.foundation.forms import Form
 from opinionsim.schedules._acts import ASKED, PROBE, SELF_REPORT, act
 from opinionsim.schedules._turns import ActSpec
 
