@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol, final, get_args, overload
 
 from opinionsim.errors import SpecError
-from opinionsim.forms import TEXT, Form
-from opinionsim.streams import digest
+from opinionsim.foundation.forms import TEXT, Form
+from opinionsim.foundation.streams import digest
 
 Role = Literal["system", "user", "assistant"]
 
@@ -20,6 +20,8 @@ Condition = Literal["answered", "refused", "empty", "truncated", "skipped", "sil
 
 #: Conditions of texts in which their author has said something: others receive them, and memories keep them.
 SPOKEN = frozenset({"answered", "truncated"})
+#: Conditions of messages that nobody receives.
+UNHEARD = tuple(sorted(set(get_args(Condition)) - SPOKEN))
 #: Conditions of turns without a text to measure that are no missing values.
 WORDLESS = ("skipped", "silent")
 

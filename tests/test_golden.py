@@ -33,7 +33,7 @@ ROOT = Path(__file__).parent.parent
 HASHES = ROOT / "tests" / "golden.json"
 STORE = "golden.sqlite"
 FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics", "entries", "points")
-SESSIONS = ("statements", "ratings", "other_rules")
+SESSIONS = ("selections", "statements", "ratings", "other_rules")
 
 #: Figures, and whether they have numbers to save.
 FIGURES = {"panels": False, "trajectories": False, "distribution": False, "ribbons": True, "density": True,
@@ -157,7 +157,6 @@ def _frames(results: osim.Results) -> Iterator[tuple[str, Any]]:
     if (results.runs["interaction"] == "consensus").any():
         from opinionsim import consensus
 
-        yield "selections", results.selections
         for name in SESSIONS:
             yield name, getattr(consensus, name)(results)
 

@@ -17,9 +17,8 @@ from opinionsim.analysis._estimates import (
     no_estimate,
 )
 from opinionsim.errors import SpecError
-from opinionsim.evidence import KINDS, TO_MEASURE
-from opinionsim.metrics import condition_axes, condition_metrics, condition_rows, in_order
-from opinionsim.templates import sentences
+from opinionsim.foundation.templates import sentences
+from opinionsim.metrics import TO_MEASURE, condition_axes, condition_metrics, condition_rows, in_order, kinds_in_order
 
 #: What names a row of metrics.
 METRIC_KEYS = ["run_id", "cell", "instrument_id", "kind"]
@@ -60,7 +59,7 @@ def counted(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None) -> tupl
         If no complete run has a measured stance, or none in texts of that kind.
     """
     usable = own_metrics(usable_runs(runs), metrics)
-    present = [name for name in KINDS if name in set(usable["kind"])]
+    present = kinds_in_order(usable["kind"])
     if not present:
         raise SpecError(
             f"no complete run has a text with a measured stance, so there is nothing to tabulate: {TO_MEASURE}"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opinionsim.actors import Cognition, Direction, Member, OnRecord, PersonaActor, other_actors, persona_actors
 from opinionsim.assembly._sources import Seeds, read_there, seeds_of_fork
-from opinionsim.classic import draw_opinions
+from opinionsim.engine import Cognition, Direction, Member, OnRecord, PersonaActor, other_actors, persona_actors
 from opinionsim.errors import SpecError
+from opinionsim.foundation.streams import call_seed, stream
 from opinionsim.llm import Endpoint, ReplayOnly
 from opinionsim.measurement import Text
 from opinionsim.networks import Network, NetworkKind
@@ -41,7 +41,6 @@ from opinionsim.schedules import (
 )
 from opinionsim.specification import (
     Cast,
-    Equation,
     ExperimentSpec,
     ModelSpec,
     PlannedRun,
@@ -52,7 +51,6 @@ from opinionsim.specification import (
     cast_respondents,
     changed_networks,
     cognition_of,
-    equation_of,
     events_of,
     known_participants,
     naming_own_part,
@@ -60,8 +58,10 @@ from opinionsim.specification import (
     setting_of,
     uses_survey,
 )
-from opinionsim.streams import call_seed, stream
 from opinionsim.topics import Claim, Topic
+
+if TYPE_CHECKING:
+    from opinionsim.specification import Equation
 
 #: Text in the place of one that was read in a run which has not been carried out.
 _READ = "(a text that its counterpart read)"
@@ -257,6 +257,8 @@ def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] |
     labels: tuple[str, ...] = (spec.model.label,) * len(population)
     cast = Cast(population, participant_names(spec, population.personas), (), {}, ())
     if spec.model.equation is not None or schedule is None:
+        from opinionsim.specification import equation_of
+
         equation, schedule = equation_of(spec, _seed(planned), planned.replicate, network, opinions, schedule)
     elif spec.interaction.recorded:
         labels = ("",) * len(population)
@@ -408,6 +410,8 @@ def _opinions(planned: PlannedRun, population: Population, scale: OpinionScale) 
     spec = planned.spec.population
     if not spec.continuous:
         return tuple(None if opinion is None else float(opinion) for opinion in population.opinions)
+    from opinionsim.classic import draw_opinions
+
     rng = _drawing(planned, "initial opinions")
     return tuple(
         draw_opinions(str(spec.initial_opinions), len(population), (scale.lowest, scale.highest), rng).tolist()

@@ -312,6 +312,11 @@ class ClassicModel:
     measures: tuple[str, ...] = ("bias", "diversity")
     example: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def home(self) -> str:
+        """The module that declares it."""
+        return self.parameters.__module__
+
     @cached_property
     def _told(self) -> tuple[str, str, dict[str, list[str]]]:
         return described(self.parameters)

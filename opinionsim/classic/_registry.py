@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Mapping
 
 from opinionsim.classic._model import ClassicModel
 from opinionsim.errors import SpecError, meant
+from opinionsim.registry import Catalogue, find, is_path
 
-#: Modules that hold models, in the order in which documentation lists them.
-_MODULES = ("_voter", "_noisy_voter", "_qvoter", "_majority", "_sznajd", "_coda", "_linear", "_biased_assimilation",
-            "_deffuant", "_hegselmann_krause", "_algorithmic_bias", "_weighted_confidence", "_axelrod",
-            "_weighted_linear", "_jager_amblard", "_lorenz", "_cognitive", "_activity_driven", "_holme_newman",
-            "_rewiring")  # fmt: skip
-#: Every classic model by name.
-MODELS: dict[str, ClassicModel] = {
-    model.name: model
-    for module in _MODULES
-    for model in vars(import_module(f"opinionsim.classic.models.{module}")).values()
-    if isinstance(model, ClassicModel)
-}
+#: Every classic model of the package by name, loaded when it is asked for.
+MODELS: Mapping[str, ClassicModel] = Catalogue("classic_model")
 
 
 def find_model(model: str | ClassicModel) -> ClassicModel:
-    """A model by its name.
+    """A model by its name, or one of the user's own by its import path.
 
     Raises
     ------
@@ -31,6 +22,7 @@ def find_model(model: str | ClassicModel) -> ClassicModel:
     """
     if isinstance(model, ClassicModel):
         return model
-    if not isinstance(model, str) or model not in MODELS:
-        raise SpecError(f"unknown classic model {model!r:.60}{meant(model, MODELS)}; valid: {', '.join(MODELS)}")
-    return MODELS[model]
+    if isinstance(model, str) and (model in MODELS or is_path(model)):
+        found: ClassicModel = find("classic_model", model).target
+        return found
+    raise SpecError(f"unknown classic model {model!r:.60}{meant(str(model), MODELS)}; valid: {', '.join(MODELS)}")

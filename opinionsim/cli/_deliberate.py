@@ -6,31 +6,25 @@ import asyncio
 import sys
 import threading
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from opinionsim.cli._console import counted, note, say, say_json, stderr
-from opinionsim.cli._options import Changes, Prompts, Slots, Spec, assignments, read_spec
+from opinionsim.cli._console import counted, note, say, stderr
+from opinionsim.cli._options import Changes, Prompts, Slots, Spec, read_spec
 from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
 from opinionsim.cli._stores import read_results
 from opinionsim.errors import SpecError
+from opinionsim.foundation.progress import attended, stop_requests
 from opinionsim.messages import spelled_out
-from opinionsim.progress import attended, stop_requests
 from opinionsim.watching import row_of, spelled
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from opinionsim.llm import Question
     from opinionsim.specification import Experiment
 
 #: Most runs printed where none is chosen.
 _MOST_PRINTED = 3
-#: The command below `consensus` that carries out a session.
-_SESSION = "run"
 
 
 RunToPrint = Annotated[
@@ -44,7 +38,6 @@ RunToPrint = Annotated[
 
 
 def deliberate(
-    ctx: typer.Context,
     spec: Spec,
     store: StoreOption = None,
     run: RunToPrint = None,
@@ -53,12 +46,13 @@ def deliberate(
     prompts: Prompts = None,
 ) -> None:
     """Carry out an experiment and print what was said. Running it again makes no call that is on record."""
-    from opinionsim.consensus import session_text
     from opinionsim.watching import transcript
 
-    experiment = read_spec(spec, changes, prompts)
-    if ctx.info_name == _SESSION and not all(cell.spec.interaction.kind == "consensus" for cell in experiment.cells):
-        raise SpecError(f"{experiment.spec.name} looks for no consensus (interaction kind consensus); see deliberate")
+    print_runs(read_spec(spec, changes, prompts), store, run, max_concurrency, transcript)
+
+
+def print_runs(experiment: Any, store: Any, run: Any, max_concurrency: Any, told: Any) -> None:
+    """Carry out an experiment and print its runs by a function of results and row."""
     url = store_of(experiment, store)
     run_ids = list(dict.fromkeys(planned.run_id for planned in experiment.runs))
     chosen = range(min(len(run_ids), _MOST_PRINTED)) if run is None else [row_of(experiment.spec.name, run_ids, run)]
@@ -67,91 +61,12 @@ def deliberate(
     results = read_results(url, experiment.spec.name, None)
     rows = {run_id: row for row, run_id in enumerate(results.runs["run_id"])}
     for place in chosen:
-        say((session_text if ctx.info_name == _SESSION else transcript)(results, rows[run_ids[place]]))
+        say(told(results, rows[run_ids[place]]))
         say("")
     if run is None and len(run_ids) > _MOST_PRINTED:
         note(f"{counted(len(run_ids) - _MOST_PRINTED, 'further run')} in the store; print one with --run N, or:")
         note(f"  opinionsim show {spelled(url)} --run N")
     end(summary)
-
-
-class _Sessions(TyperGroup):
-    """The commands on consensus; what is none of them is a specification to carry out."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
-        """Find the command that is called."""
-        return super().resolve_command(ctx, args if args[:1] and args[0] in self.commands else [_SESSION, *args])
-
-
-#: The command `consensus`, and those below it.
-consensus = typer.Typer(
-    cls=_Sessions,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
-    help="Carry out a session that looks for a consensus and print it: consensus SPEC.",
-)
-
-
-consensus.command(
-    _SESSION, help="Carry out sessions and print opinions, candidates with their support, winners and critiques."
-)(deliberate)
-
-
-Data = Annotated[
-    str, typer.Argument(metavar="DATA", help="A store with ratings, or a .csv or .parquet file.", show_default=False)
-]
-Base = Annotated[
-    str, typer.Option("--base", metavar="MODEL", help="Folder or hub name of the model to train.", show_default=False)
-]
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the weights.", show_default=False)]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting, as in --set epochs=2.", show_default=False),
-]
-AllRaters = Annotated[
-    bool, typer.Option("--all-raters", help="Take raters too whose two passes disagree, or who rated once.")
-]
-
-
-@consensus.command("train-reward")
-def train_reward_model(
-    data: Data, base: Base, out: Out, settings: Settings = None, all_raters: AllRaters = False
-) -> None:
-    """Train a model that predicts how far a citizen agrees with a statement; prints its card."""
-    from opinionsim.consensus import train_reward
-
-    say_json(train_reward(_rated(data, all_raters), base, out, progress=True, **assignments(settings, "--set")))
-
-
-@consensus.command("train-statements")
-def train_statement_model(
-    data: Data, base: Base, out: Out, settings: Settings = None, all_raters: AllRaters = False
-) -> None:
-    """Train adapters of a local model on statements of high quality; prints their card."""
-    from opinionsim.consensus import train_statements
-
-    say_json(train_statements(_rated(data, all_raters), base, out, progress=True, **assignments(settings, "--set")))
-
-
-def _rated(data: str, all_raters: bool) -> pd.DataFrame | str:
-    """Ratings of a store by raters that are reliable, or by all; a file as it is, which says that itself."""
-    if data.endswith((".csv", ".parquet")):
-        return data
-    from opinionsim.consensus import ratings, reliability
-
-    table = ratings(read_results(data, None, None))
-    if all_raters:
-        return table
-    # What others than the reliable raters wrote still stands beside the opinions of their groups.
-    found = table.merge(reliability(table)[["group", "citizen", "reliable"]])
-    if not found["reliable"].any():
-        raise SpecError(
-            f"{data}: no rater is reliable; rate twice (interaction.ratings: {{passes: 2}}), or give --all-raters"
-        )
-    return found
 
 
 def room(
@@ -187,7 +102,7 @@ def room(
 
 def _at_terminal(experiment: Experiment, url: str) -> None:
     """Carry out the first replicate that is not over, as a trial of the person at the terminal, in all its seats."""
-    from opinionsim import background
+    from opinionsim.foundation import background
     from opinionsim.running import under_way
     from opinionsim.specification import require_protocol, seat_numbers
     from opinionsim.store import SeatRow, open_store

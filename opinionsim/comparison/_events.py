@@ -8,6 +8,7 @@ import numpy as np
 
 from opinionsim.comparison._study import Study
 from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.messages import UNHEARD
 from opinionsim.metrics import one_wording, readings, scale_of, stance_rows
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 #: Classifier of numbers that authors publish as they are.
 _EXACT = "exact"
-#: Conditions of messages that reach no reader.
-_UNHEARD = ("refused", "empty", "skipped", "silent")
 
 
 def studies(results: Results, wording: str | None = None, cells: Collection[str] | None = None) -> dict[str, Study]:
@@ -96,7 +95,7 @@ def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFr
     by = own[["run_id", "agent"]].assign(reader=own["turn"], by=own["agent"], reading=own.index).drop(columns="agent")
     pairs = readings(own).merge(at, on=["run_id", "turn"]).merge(by, on=["run_id", "reader"])
     # Probes leave no memory, and what an agent wrote itself is no message of another.
-    pairs = pairs[(pairs["agent"] != pairs["by"]) & ~pairs["condition"].isin(_UNHEARD)]
+    pairs = pairs[(pairs["agent"] != pairs["by"]) & ~pairs["condition"].isin(UNHEARD)]
     pairs = pairs.sort_values("reading", kind="stable")
     reading, reads = _numbers(pairs["reading"]), _numbers(pairs["at"])
     counts = np.bincount(reading, minlength=len(own))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opinionsim.consensus._interaction import ConsensusInteraction
+from opinionsim.consensus._selections import Recorded, rows_of, selections, sessions_of
 from opinionsim.errors import MeasurementError
-from opinionsim.schedules import ConsensusInteraction, Recorded, rows_of
 from opinionsim.voting import RULES, compare_rules
 
 if TYPE_CHECKING:
@@ -18,20 +19,8 @@ if TYPE_CHECKING:
     from opinionsim.store import Results
 
 #: Columns of the statements.
-_COLUMNS = [
-    "group",
-    "cell",
-    "round",
-    "candidate",
-    "policy",
-    "left_out",
-    "stands",
-    "winner",
-    "rank",
-    "statement",
-    "turn",
-]
-_COLUMNS += ["evidence"]
+_COLUMNS = ["group", "cell", "round", "candidate", "policy", "left_out", "stands", "winner", "rank", "statement"]
+_COLUMNS += ["turn", "evidence"]
 
 
 def sessions(results: Results) -> Iterator[tuple[Mapping[str, Any], Recorded]]:
@@ -42,7 +31,7 @@ def sessions(results: Results) -> Iterator[tuple[Mapping[str, Any], Recorded]]:
     MeasurementError
         If no run of the results looks for a consensus.
     """
-    found = list(results.sessions)
+    found = list(sessions_of(results))
     if not found:
         raise MeasurementError(
             f"{results.name} has no session that looks for a consensus (interaction kind consensus) and has begun"
@@ -75,7 +64,7 @@ def statements(results: Results) -> pd.DataFrame:
     import pandas as pd
 
     records = []
-    chosen = results.selections
+    chosen = selections(results)
     won = set(chosen.loc[chosen["elects"], ["run_id", "cell", "round", "winner"]].itertuples(index=False, name=None))
     for run, session in sessions(results):
         authors = {turn: agent for agent, turn in session.opinions.items()}
@@ -204,7 +193,8 @@ def other_rules(results: Results) -> pd.DataFrame:
     rules = {name: each.scores for name, each in RULES.items() if set(each.options) <= {"transform"}}
     found = {(run["run_id"], run["cell"]): session for run, session in sessions(results)}
     records = []
-    for row in rows_of(results.selections[results.selections["counted"] > 0]):
+    held = selections(results)
+    for row in rows_of(held[held["counted"] > 0]):
         session = found[row["run_id"], row["cell"]]
         ballots = session.ballots(row["round"] + 1, row["ballots"], row["standing"])
         scores = session.interaction.scores(row["ballots"])

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.metrics._arrays import Measured, Rows, positive, ratio
+from opinionsim.registry import part
 
 #: Agents from which on opinions are put into cells rather than in order: a third of the time.
 _MANY = 1024
@@ -52,6 +53,7 @@ def _sizes_by_cell(x: np.ndarray, delta: float) -> np.ndarray:
     return np.add.reduceat(counts[taken], np.concatenate([[0], begins]))
 
 
+@part("metric", name="clusters")
 def clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     """Number of clusters, however small.
 
@@ -79,6 +81,7 @@ def clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     return rows.back(np.where(rows.n > 0, found, np.nan))
 
 
+@part("metric", name="effective_clusters")
 def effective_clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     r"""Number of equal clusters that would be as concentrated.
 
@@ -110,6 +113,7 @@ def effective_clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     return rows.back(ratio(rows.n.astype(float) ** 2, (_sizes(rows, delta).astype(float) ** 2).sum(axis=1)))
 
 
+@part("metric", name="largest_cluster")
 def largest_cluster(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     """Share of agents in the largest cluster.
 

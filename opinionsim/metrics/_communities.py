@@ -13,6 +13,7 @@ from opinionsim.errors import MeasurementError, packages
 from opinionsim.metrics._arrays import Measured, Rows, tally
 from opinionsim.metrics._groups import numbered
 from opinionsim.metrics._network import TieArrays, Ties
+from opinionsim.registry import part
 
 #: Runs of Leiden, of which the best partition is taken: a single one often stops short of it.
 _RUNS = 10
@@ -51,6 +52,7 @@ def communities(network: Ties) -> np.ndarray:
     return np.zeros(size, dtype=np.int64) if ties.complete else _leiden(ties, np.ones(size, dtype=bool))
 
 
+@part("metric", name="modularity")
 def modularity(opinions: ArrayLike | None, network: Ties, groups: ArrayLike | None = None) -> Measured:
     r"""Share of ties within communities, less the share expected from the degrees alone.
 

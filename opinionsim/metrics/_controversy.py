@@ -11,6 +11,7 @@ from opinionsim.errors import MeasurementError, whole_number
 from opinionsim.metrics._arrays import Measured, Range, Rows, tally
 from opinionsim.metrics._groups import numbered
 from opinionsim.metrics._network import TieArrays, Ties, sides
+from opinionsim.registry import part
 
 #: Unknowns up to which equations are solved by elimination at once: in networks without narrow places, its time grows
 #: with their cube.
@@ -19,6 +20,7 @@ _ELIMINATED = 500
 _ITERATIONS = 100
 
 
+@part("metric", name="random_walk_controversy")
 def random_walk_controversy(
     opinions: ArrayLike, network: Ties, range: Range, groups: ArrayLike | None = None, hubs: int = 10
 ) -> Measured:

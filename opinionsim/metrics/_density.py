@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Range, Rows, positive, ratio, tally
 from opinionsim.metrics._opinions import check_ddof
+from opinionsim.registry import part
 
 #: Error of the binned density, as a share of the peak of one agent's kernel.
 _TRUNCATION = 1e-12
@@ -97,6 +98,7 @@ def density(
     return grid, values.reshape(*rows.shape, len(grid))
 
 
+@part("metric", name="fragmentation")
 def fragmentation(
     opinions: ArrayLike,
     range: Range,

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from opinionsim.errors import MeasurementError, whole_number
 from opinionsim.metrics._arrays import Measured, Range, Rows, ratio, tally
 from opinionsim.metrics._density import valley_labels
+from opinionsim.registry import part
 
 
 def numbered(groups: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
@@ -49,6 +50,7 @@ class _Groups:
         return self.rows.back(ratio(pairs, self.count * (self.count - 1)))
 
 
+@part("metric", name="group_count")
 def group_count(opinions: ArrayLike, range: Range, groups: ArrayLike | None = None) -> Measured:
     """Number of groups that have members with an opinion.
 
@@ -86,6 +88,7 @@ def group_count(opinions: ArrayLike, range: Range, groups: ArrayLike | None = No
     return found.rows.back(np.where(found.rows.n > 0, found.count, np.nan))
 
 
+@part("metric", name="distinctness")
 def distinctness(opinions: ArrayLike, range: Range, groups: ArrayLike | None = None, bins: int = 5) -> Measured:
     r"""One minus the overlap of two groups' histograms.
 
@@ -130,6 +133,7 @@ def distinctness(opinions: ArrayLike, range: Range, groups: ArrayLike | None = N
     return found.over_pairs(1 - overlap)
 
 
+@part("metric", name="group_divergence")
 def group_divergence(opinions: ArrayLike, range: Range, groups: ArrayLike | None = None) -> Measured:
     r"""Distance of two groups' means over the range.
 
@@ -169,6 +173,7 @@ def group_divergence(opinions: ArrayLike, range: Range, groups: ArrayLike | None
     return found.over_pairs(np.abs(means[:, :, None] - means[:, None, :]) / found.rows.width)
 
 
+@part("metric", name="group_consensus")
 def group_consensus(opinions: ArrayLike, range: Range, groups: ArrayLike | None = None) -> Measured:
     """One minus the dispersion within a group, averaged over groups.
 
@@ -208,6 +213,7 @@ def group_consensus(opinions: ArrayLike, range: Range, groups: ArrayLike | None 
     return found.rows.back(ratio(np.where(found.sizes > 0, 1 - within, 0.0).sum(axis=1), found.count))
 
 
+@part("metric", name="size_parity")
 def size_parity(opinions: ArrayLike, range: Range, groups: ArrayLike | None = None) -> Measured:
     r"""Evenness of group sizes.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from opinionsim.messages import UNHEARD
 from opinionsim.metrics._instruments import OPINION_COLUMNS, require, stance_rows
 
 #: Columns of a turns frame that are counted.
@@ -21,8 +22,6 @@ TURN_COLUMNS = (
     "failed_reflections",
     "flag",
 )
-#: Conditions of messages that nobody receives.
-UNHEARD = ("refused", "empty", "skipped")
 #: Sides of neutral, by the sign of an author's last measured opinion.
 SIDES = {-1.0: "negative", 0.0: "neutral", 1.0: "positive"}
 

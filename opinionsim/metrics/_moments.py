@@ -8,8 +8,10 @@ from numpy.typing import ArrayLike
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Range, Rows, ratio
 from opinionsim.metrics._opinions import check_ddof
+from opinionsim.registry import part
 
 
+@part("metric", name="median")
 def median(opinions: ArrayLike) -> Measured:
     """Median opinion.
 
@@ -36,6 +38,7 @@ def median(opinions: ArrayLike) -> Measured:
     return rows.back(np.take_along_axis(rows.ordered, middle, axis=1).mean(axis=1))
 
 
+@part("metric", name="skewness")
 def skewness(opinions: ArrayLike) -> Measured:
     r"""Asymmetry of the distribution.
 
@@ -63,6 +66,7 @@ def skewness(opinions: ArrayLike) -> Measured:
     return rows.back(ratio(third, second**1.5))
 
 
+@part("metric", name="relative_bias")
 def relative_bias(opinions: ArrayLike, range: Range) -> Measured:
     r"""Distance of the mean from the middle of the range.
 
@@ -97,6 +101,7 @@ def relative_bias(opinions: ArrayLike, range: Range) -> Measured:
     return rows.back(np.abs(rows.mean - rows.middle) / (rows.width / 2))
 
 
+@part("metric", name="relative_diversity")
 def relative_diversity(opinions: ArrayLike, range: Range, ddof: int = 1) -> Measured:
     r"""Standard deviation as a share of half the range.
 
@@ -135,6 +140,7 @@ def relative_diversity(opinions: ArrayLike, range: Range, ddof: int = 1) -> Meas
     return rows.back(rows.sd(ddof) / (rows.width / 2))
 
 
+@part("metric", name="extremeness")
 def extremeness(opinions: ArrayLike, range: Range) -> Measured:
     r"""Mean distance from the middle of the range.
 
@@ -167,6 +173,7 @@ def extremeness(opinions: ArrayLike, range: Range) -> Measured:
     return rows.back(rows.average(np.abs(rows.x - rows.middle)) / (rows.width / 2))
 
 
+@part("metric", name="extreme_share")
 def extreme_share(opinions: ArrayLike, range: Range, threshold: float = 0.9) -> Measured:
     r"""Share of agents near an end.
 

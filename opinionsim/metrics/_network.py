@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Range, Rows, opinion_array, positive, ratio, tally
 from opinionsim.metrics._groups import numbered
+from opinionsim.registry import part
 
 #: A network object with `n`, `speakers`, `listeners`, `weights` and `complete`, or a tuple of arrays.
 Ties: TypeAlias = Any
@@ -118,6 +119,7 @@ def _correlation(x: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray
     return np.asarray(np.clip(ratio(products[0], np.sqrt(products[1] * products[2])), -1, 1))
 
 
+@part("metric", name="neighbour_correlation")
 def neighbour_correlation(opinions: ArrayLike, network: Ties) -> Measured:
     """Pearson correlation of agents' opinions with the mean opinion of those they hear.
 
@@ -158,6 +160,7 @@ def neighbour_correlation(opinions: ArrayLike, network: Ties) -> Measured:
     return rows.back(_correlation(own, around, (rows.present & (heard > 0)).astype(float)))
 
 
+@part("metric", name="assortativity")
 def assortativity(opinions: ArrayLike, network: Ties) -> Measured:
     """Pearson correlation of the opinions at the two ends of a tie.
 
@@ -220,6 +223,7 @@ def sides(rows: Rows) -> np.ndarray:
     return np.where(np.isnan(side) | (side == 0), -1, side > 0).astype(np.int64)
 
 
+@part("metric", name="same_side_share")
 def same_side_share(opinions: ArrayLike, network: Ties, range: Range) -> Measured:
     """Share of ties between agents on the same side of the middle of the range.
 
@@ -253,6 +257,7 @@ def same_side_share(opinions: ArrayLike, network: Ties, range: Range) -> Measure
     return rows.back(_same_share(rows, sides(rows), TieArrays.of(network, rows.x.shape[1])))
 
 
+@part("metric", name="ei_index")
 def ei_index(opinions: ArrayLike, network: Ties, range: Range, groups: ArrayLike | None = None) -> Measured:
     """External minus internal ties over all ties, (E - I) / (E + I).
 
@@ -295,6 +300,7 @@ def ei_index(opinions: ArrayLike, network: Ties, range: Range, groups: ArrayLike
     return rows.back(1 - 2 * _same_share(rows, labels, TieArrays.of(network, rows.x.shape[1])))
 
 
+@part("metric", name="active_link_density")
 def active_link_density(opinions: ArrayLike, network: Ties, tolerance: float = 0.0) -> Measured:
     """Share of ties whose ends differ in opinion.
 
@@ -338,6 +344,7 @@ def active_link_density(opinions: ArrayLike, network: Ties, tolerance: float = 0
     return rows.back(ratio(2 * differ, rows.n * (rows.n - 1)))
 
 
+@part("metric", name="disagreement")
 def disagreement(opinions: ArrayLike, network: Ties) -> Measured:
     r"""Squared differences over ties.
 
@@ -375,6 +382,7 @@ def disagreement(opinions: ArrayLike, network: Ties) -> Measured:
     return rows.back(np.where(rows.n > 0, ties.total(rows, lambda a, b: (a - b) ** 2) / 2, np.nan))
 
 
+@part("metric", name="polarization")
 def polarization(opinions: ArrayLike) -> Measured:
     r"""Squared deviations from the mean.
 
@@ -406,6 +414,7 @@ def polarization(opinions: ArrayLike) -> Measured:
     return rows.back(np.where(rows.n > 0, rows.total(rows.deviations**2), np.nan))
 
 
+@part("metric", name="internal_conflict")
 def internal_conflict(opinions: ArrayLike, initial: ArrayLike) -> Measured:
     r"""Squared distances of agents from their own initial opinion.
 

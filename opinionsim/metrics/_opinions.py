@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Rows, opinion_array
 from opinionsim.opinions import OpinionScale
+from opinionsim.registry import part
 
 
+@part("metric", name="bias")
 def bias(opinions: ArrayLike) -> Measured:
     r"""Mean opinion.
 
@@ -46,6 +48,7 @@ def bias(opinions: ArrayLike) -> Measured:
     return rows.back(rows.mean)
 
 
+@part("metric", name="diversity")
 def diversity(opinions: ArrayLike, ddof: int = 0) -> Measured:
     r"""Standard deviation of opinions.
 

@@ -8,8 +8,10 @@ from numpy.typing import ArrayLike
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Range, Rows, positive, ratio
 from opinionsim.metrics._density import density
+from opinionsim.registry import part
 
 
+@part("metric", name="esteban_ray")
 def esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.6, bins: int = 5) -> Measured:
     r"""Polarization of Esteban and Ray.
 
@@ -57,6 +59,7 @@ def esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.6, bins: int
     return rows.back(2 ** (1 + alpha) * (shares ** (1 + alpha) * distance).sum(axis=1))
 
 
+@part("metric", name="duclos_esteban_ray")
 def duclos_esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.0, bandwidth: float = 0.05) -> Measured:
     r"""Continuous polarization.
 
@@ -114,6 +117,7 @@ def _alienation(rows: Rows) -> np.ndarray:
     return ratio(np.where(rows.present, np.maximum(distance, 0), 0.0), rows.n[:, None])
 
 
+@part("metric", name="bimodality")
 def bimodality(opinions: ArrayLike) -> Measured:
     r"""Bimodality coefficient.
 
@@ -150,6 +154,7 @@ def bimodality(opinions: ArrayLike) -> Measured:
     return rows.back(np.where(rows.n > 3, found, np.nan))
 
 
+@part("metric", name="agreement")
 def agreement(opinions: ArrayLike, range: Range, bins: int = 5) -> Measured:
     r"""Agreement A of van der Eijk on an ordered scale.
 
@@ -205,6 +210,7 @@ def agreement(opinions: ArrayLike, range: Range, bins: int = 5) -> Measured:
     return rows.back(ratio((layer * heights * size).sum(axis=1), rows.n))
 
 
+@part("metric", name="opinion_polarization_index")
 def opinion_polarization_index(opinions: ArrayLike, range: Range) -> Measured:
     r"""Polarization index weighted by expert judgements, on five ordered categories.
 

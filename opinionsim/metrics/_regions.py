@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, opinion_array, positive, ratio
 from opinionsim.metrics._network import TieArrays, Ties
+from opinionsim.registry import part
 
 #: Sizes of the parts of each population, and the leading shape of the populations.
 _Parts: TypeAlias = tuple[list[np.ndarray], tuple[int, ...]]
@@ -62,6 +63,7 @@ def _distance(within: float | None) -> float:
     return np.inf if within is None else positive(within, "within", zero=True)
 
 
+@part("metric", name="components")
 def components(opinions: ArrayLike, network: Ties, within: float | None = None) -> Measured:
     """Number of components of the network.
 
@@ -94,6 +96,7 @@ def components(opinions: ArrayLike, network: Ties, within: float | None = None) 
     return _numbers(_parts(*_cultures(opinions), network, _distance(within)))
 
 
+@part("metric", name="largest_component")
 def largest_component(opinions: ArrayLike, network: Ties, within: float | None = None) -> Measured:
     """Share of agents in the largest component of the network.
 
@@ -126,6 +129,7 @@ def largest_component(opinions: ArrayLike, network: Ties, within: float | None =
     return _largest(_parts(*_cultures(opinions), network, _distance(within)))
 
 
+@part("metric", name="regions")
 def regions(opinions: ArrayLike, network: Ties, vectors: bool = False) -> Measured:
     """Number of regions: agents that hold the same opinion and are joined by ties among them.
 
@@ -159,6 +163,7 @@ def regions(opinions: ArrayLike, network: Ties, vectors: bool = False) -> Measur
     return _numbers(_parts(*_cultures(opinions, vectors=vectors), network, 0.0))
 
 
+@part("metric", name="largest_region")
 def largest_region(opinions: ArrayLike, network: Ties, vectors: bool = False) -> Measured:
     """Share of agents in the largest region (:func:`regions`).
 
@@ -192,6 +197,7 @@ def largest_region(opinions: ArrayLike, network: Ties, vectors: bool = False) ->
     return _largest(_parts(*_cultures(opinions, vectors=vectors), network, 0.0))
 
 
+@part("metric", name="partial_overlap")
 def partial_overlap(opinions: ArrayLike, network: Ties, vectors: bool = False) -> Measured:
     """Share of ties whose ends agree in some dimensions, but not in all.
 

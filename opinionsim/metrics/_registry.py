@@ -7,29 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
-from opinionsim.metrics import (
-    _clusters,
-    _communities,
-    _controversy,
-    _density,
-    _dip,
-    _groups,
-    _moments,
-    _network,
-    _opinions,
-    _polarization,
-    _regions,
-    _spread,
-)
 from opinionsim.metrics._arrays import Range, opinion_array
-from opinionsim.registry import described, find, is_path, known, part
+from opinionsim.registry import Catalogue, described, find, is_path, known
 
 #: Arguments beside opinions that mean the same in all metrics.
 _NEEDS = ("range", "network", "groups", "initial", "truth")
@@ -103,25 +88,8 @@ class Metric:
         return {name: default for name, default in self.takes.items() if name not in _NEEDS}
 
 
-_FUNCTIONS: tuple[Callable[..., Any], ...] = (
-    _opinions.bias, _opinions.diversity, _moments.median, _moments.skewness, _moments.relative_bias,
-    _moments.relative_diversity, _density.fragmentation, _moments.extremeness, _moments.extreme_share, _spread.spread,
-    _spread.dispersion, _spread.coverage, _spread.regionalization, _spread.mean_distance, _spread.entropy,
-    _polarization.esteban_ray, _polarization.duclos_esteban_ray, _polarization.bimodality, _dip.dip,
-    _polarization.agreement, _polarization.opinion_polarization_index, _clusters.clusters,
-    _clusters.effective_clusters, _clusters.largest_cluster, _groups.group_count, _groups.distinctness,
-    _groups.group_divergence, _groups.group_consensus, _groups.size_parity, _network.neighbour_correlation,
-    _network.assortativity, _network.same_side_share, _network.ei_index, _controversy.random_walk_controversy,
-    _communities.modularity, _network.active_link_density, _regions.components, _regions.largest_component,
-    _network.disagreement, _network.polarization, _network.internal_conflict, _regions.regions,
-    _regions.largest_region, _regions.partial_overlap,
-)  # fmt: skip
-
-#: Every scalar metric by name, in the order of tables.
-METRICS: Mapping[str, Metric] = MappingProxyType({each.__name__: Metric.of(each.__name__, each) for each in _FUNCTIONS})
-
-for _name, _metric in METRICS.items():
-    part("metric", name=_name)(_metric.function)
+#: Every scalar metric by name, in the order of tables; each is loaded when it is asked for.
+METRICS: Mapping[str, Metric] = Catalogue("metric", lambda part: Metric.of(part.name, part.target))
 
 
 def find_metric(name: str) -> Metric:

@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.metrics._arrays import Measured, Range, Rows, positive, ratio
+from opinionsim.registry import part
 
 
+@part("metric", name="spread")
 def spread(opinions: ArrayLike) -> Measured:
     """Largest less smallest opinion.
 
@@ -35,6 +37,7 @@ def spread(opinions: ArrayLike) -> Measured:
     return rows.back(rows.spread)
 
 
+@part("metric", name="dispersion")
 def dispersion(opinions: ArrayLike, range: Range) -> Measured:
     r"""Mean absolute deviation over its largest possible value.
 
@@ -71,6 +74,7 @@ def dispersion(opinions: ArrayLike, range: Range) -> Measured:
     return rows.back(2 * rows.average(np.abs(rows.deviations)) / rows.width)
 
 
+@part("metric", name="coverage")
 def coverage(opinions: ArrayLike, range: Range) -> Measured:
     r"""Share of the range that opinions occupy, each as an interval of width (b - a) / n around it.
 
@@ -111,6 +115,7 @@ def coverage(opinions: ArrayLike, range: Range) -> Measured:
     return rows.back(np.where(rows.n > 0, np.nansum(end - start, axis=1) / rows.width, np.nan))
 
 
+@part("metric", name="regionalization")
 def regionalization(opinions: ArrayLike, range: Range, gap: float | None = None) -> Measured:
     """Number of empty stretches between opinions.
 
@@ -153,6 +158,7 @@ def regionalization(opinions: ArrayLike, range: Range, gap: float | None = None)
     return rows.back(np.where(rows.n > 0, empty, np.nan))
 
 
+@part("metric", name="mean_distance")
 def mean_distance(opinions: ArrayLike) -> Measured:
     r"""Mean distance between the opinions of two agents.
 
@@ -183,6 +189,7 @@ def mean_distance(opinions: ArrayLike) -> Measured:
     return rows.back(ratio(2 * np.nansum(rows.gaps * pairs, axis=1), rows.n * (rows.n - 1)))
 
 
+@part("metric", name="entropy")
 def entropy(opinions: ArrayLike, range: Range, bins: int = 5, normalised: bool = False) -> Measured:
     r"""Shannon entropy of the histogram.
 

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opinionsim.lazy import on_first_use
+from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.plots._before_after import (
         BeforeAfterData as BeforeAfterData,
         before_after as before_after,
         before_after_data as before_after_data,
-    )
-    from opinionsim.plots._consensus import (
-        ConsensusData as ConsensusData,
-        consensus as consensus,
-        consensus_data as consensus_data,
     )
     from opinionsim.plots._density import DensityData as DensityData, density as density, density_data as density_data
     from opinionsim.plots._final import (
@@ -36,6 +31,7 @@ if TYPE_CHECKING:
     from opinionsim.plots._ribbons import RibbonData as RibbonData, ribbon_data as ribbon_data, ribbons as ribbons
     from opinionsim.plots._save import check_suffix as check_suffix, save as save
     from opinionsim.plots._shares import ShareData as ShareData, share_data as share_data
+    from opinionsim.plots._shown import Shown as Shown
     from opinionsim.plots._snapshots import (
         SnapshotData as SnapshotData,
         network_snapshots as network_snapshots,

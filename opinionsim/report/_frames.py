@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from opinionsim.errors import SpecError
-from opinionsim.spreadsheets import read_csv, texts_changed, write_csv
+from opinionsim.foundation.spreadsheets import read_csv, texts_changed, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,8 @@ def write_export(results: Results, folder: Path, kind: FileKind = "csv") -> list
 
     Columns have names that R takes unquoted (:func:`opinionsim.store.plain_names`); the codebook has both names.
     Characters that no such file can hold (half a surrogate pair, NUL) are written as ``\udXXX`` and ``\x00``. In
-    CSV, texts that a spreadsheet would run get an apostrophe; :func:`opinionsim.spreadsheets.read_csv` takes it away.
+    CSV, texts that a spreadsheet would run get an apostrophe, which
+    :func:`opinionsim.foundation.spreadsheets.read_csv` takes away.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ def write_frames(results: Results, folder: Path, kind: FileKind = "csv") -> dict
     from opinionsim.store import codebook, plain_names
 
     # A classic sweep has one frame, other experiments all the others.
-    names = (_POINTS,) if results.swept else (*_FRAMES, *([_ENTRIES] if any(results.interactions.values()) else []))
+    names = (_POINTS,) if results.swept else (*_FRAMES, *results.extras("frames"))
     frames = {name: getattr(results, name) for name in names}
     write_csv(texts_changed(codebook(frames), _escaped), folder / CODEBOOK)
     empty = {}

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from opinionsim import analysis
-from opinionsim.contrasts import analysis_of
-from opinionsim.evidence import several_answered
-from opinionsim.metrics import cut, named_metrics, run_metrics, scale_of, variable_means
-from opinionsim.registry import is_path
+from opinionsim.metrics import cut, named_metrics, run_metrics, scale_of, several_answered, variable_means
+from opinionsim.registry import find, is_path
+from opinionsim.specification import analysis_of
 from opinionsim.store import Results
 
 
@@ -55,8 +54,8 @@ def tables_of(
     measured = run_metrics(found, opinions, agents, ddof, turns=turns)
     runs, declared = results.ordered_runs, analysis_of(results.spec)
     verdicts = analysis.verdict_table(runs, opinions, wording)
-    elections = analysis.election_table(results) if any(results.interactions.values()) else None
-    made = [each for each in (verdicts, elections) if each is not None]
+    brought = [find("table", name).target(results) for name in results.extras("tables")]
+    made = [each for each in (verdicts, *brought) if each is not None]
     own = () if with_own_metrics else own_metrics(results)
     further = [each for each in results.spec.get("measurement", {}).get("metrics", []) if _name(each) not in own]
     estimand = estimand or declared.estimand

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import opinionsim
 from opinionsim.assembly import instrument_row
-from opinionsim.documents import validate
-from opinionsim.frozen import Frozen
+from opinionsim.foundation.documents import validate
+from opinionsim.foundation.frozen import Frozen
+from opinionsim.foundation.redaction import kept
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.planning import RunCounts, counts_by_run
-from opinionsim.redaction import kept
 from opinionsim.running._context import Context
-from opinionsim.schedules import Structure
 from opinionsim.specification import (
     ExperimentSpec,
     PlannedRun,
@@ -23,7 +23,6 @@ from opinionsim.specification import (
     wording_of,
 )
 from opinionsim.store import DesignRow, ExperimentRun, RunRow
-from opinionsim.streams import canonical_json, digest
 
 
 class Inputs(NamedTuple):
@@ -88,7 +87,7 @@ class Registration:
                 planned.spec.interaction.every_report,
                 planned.spec.counts_cut_off,
                 topics[id(planned.cell)].title,
-                planned.spec.interaction.chooses,
+                planned.spec.interaction.declared,
                 planned.redraw,
             )
             for planned in experiment.runs
@@ -145,8 +144,7 @@ class Registration:
 
 def _memory(spec: ExperimentSpec) -> str:
     """Name of the memory that agents have; `none` in structures whose agents do not remember."""
-    forgets = isinstance(spec.interaction, Structure) and not spec.interaction.remember
-    return "none" if forgets else spec.cognition.memory.name
+    return spec.cognition.memory.name if spec.interaction.remembers else "none"
 
 
 def _is_unasked(planned: PlannedRun) -> bool:

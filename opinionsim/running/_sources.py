@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from opinionsim.assembly import RunParts, assemble, read_there, stored_texts
 from opinionsim.errors import DamagedError, JournalMismatch, SpecError
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.llm import Entry, EntryKey
 from opinionsim.measurement import STANCE, Text, imported_rating
-from opinionsim.streams import canonical_json, digest
+from opinionsim.messages import UNHEARD
 
 if TYPE_CHECKING:
     from opinionsim.specification import PlannedRun, Resources
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 #: Key of the last entry that a run takes over from another: which turns it leaves out, what was read there, or a
 #: digest of the history that it goes on from.
 SOURCE = EntryKey(0, "source", 0)
-#: Conditions of messages that nobody receives.
-_UNHEARD = ("refused", "empty")
 
 
 def taken_from(entries: Iterable[Entry]) -> list[Any] | None:
@@ -171,5 +170,5 @@ def _skipped(rows: Iterable[TurnRow]) -> set[int]:
         ref
         for turn in skipped
         for ref in by_turn[turn].reads
-        if isinstance(ref, int) and by_turn[ref].condition in _UNHEARD
+        if isinstance(ref, int) and by_turn[ref].condition in UNHEARD
     }

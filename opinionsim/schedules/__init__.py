@@ -5,107 +5,102 @@ nothing else. A way of interacting is one module with one :class:`Interaction`: 
 checks, and the turns that it makes of a :class:`Setting`.
 """
 
-from opinionsim.schedules._acts import (
-    INSTRUCT as INSTRUCT,
-    MODERATE as MODERATE,
-    PROBE as PROBE,
-    REPORT as REPORT,
-    REPORT_ONCE as REPORT_ONCE,
-    RESPOND as RESPOND,
-    REVIEW as REVIEW,
-    SELF_REPORT as SELF_REPORT,
-    WRITE as WRITE,
-)
-from opinionsim.schedules._bounded_confidence import BoundedConfidenceDyads as BoundedConfidenceDyads
-from opinionsim.schedules._broadcast import Broadcast as Broadcast
-from opinionsim.schedules._consensus import ConsensusInteraction as ConsensusInteraction
-from opinionsim.schedules._consensus_acts import PREDICTED as PREDICTED
-from opinionsim.schedules._consensus_selections import (
-    Recorded as Recorded,
-    recorded_sessions as recorded_sessions,
-    rows_of as rows_of,
-    selections as selections,
-)
-from opinionsim.schedules._dyadic import Dyads as Dyads, GivenDyads as GivenDyads
-from opinionsim.schedules._events import (
-    Event as Event,
-    acts_with as acts_with,
-    dropped_turns as dropped_turns,
-    takes_reads as takes_reads,
-    takes_reviews as takes_reviews,
-    with_events as with_events,
-)
-from opinionsim.schedules._external import Exposure as Exposure
-from opinionsim.schedules._feed import Feed as Feed
-from opinionsim.schedules._independent import IndependentReports as IndependentReports
-from opinionsim.schedules._interaction import (
-    MAX_SIZE as MAX_SIZE,
-    MAX_STEPS as MAX_STEPS,
-    Closing as Closing,
-    Interaction as Interaction,
-    InteractionField as InteractionField,
-    NetworkedInteraction as NetworkedInteraction,
-    ReportsInteraction as ReportsInteraction,
-    Setting as Setting,
-    SourceCell as SourceCell,
-    SteppedInteraction as SteppedInteraction,
-)
-from opinionsim.schedules._interview import read_answers as read_answers
-from opinionsim.schedules._moderated import (
-    MODERATOR as MODERATOR,
-    automatic_instructions as automatic_instructions,
-    read_verdict as read_verdict,
-    with_moderator as with_moderator,
-)
-from opinionsim.schedules._placebo import Placebo as Placebo
-from opinionsim.schedules._posts import PostsInteraction as PostsInteraction, without_turns as without_turns
-from opinionsim.schedules._probes import stated_on as stated_on, with_probes as with_probes
-from opinionsim.schedules._questions import read_question as read_question, same_question as same_question
-from opinionsim.schedules._recorded import RecordedPeople as RecordedPeople, Twins as Twins
-from opinionsim.schedules._remembered import RememberedReports as RememberedReports
-from opinionsim.schedules._rewiring import RewiringDyads as RewiringDyads
-from opinionsim.schedules._room import RoomInteraction as RoomInteraction
-from opinionsim.schedules._room_acts import (
-    ANALYZER as ANALYZER,
-    CONSENT as CONSENT,
-    SIGNAL as SIGNAL,
-    Guideline as Guideline,
-)
-from opinionsim.schedules._selectors import (
-    AskingSelector as AskingSelector,
-    position as position,
-    selector_of as selector_of,
-)
-from opinionsim.schedules._self_echo import SelfEcho as SelfEcho
-from opinionsim.schedules._similarity import SimilarityDyads as SimilarityDyads
-from opinionsim.schedules._snapshots import Snapshots as Snapshots
-from opinionsim.schedules._structure import (
-    Sequential as Sequential,
-    Structure as Structure,
-    balanced_order as balanced_order,
-)
-from opinionsim.schedules._ties import Phase as Phase, with_phases as with_phases
-from opinionsim.schedules._turns import (
-    NO_EXTERNALS as NO_EXTERNALS,
-    PARTICIPANT as PARTICIPANT,
-    TASK_VARIABLES as TASK_VARIABLES,
-    ActSpec as ActSpec,
-    AdaptiveSchedule as AdaptiveSchedule,
-    AnySchedule as AnySchedule,
-    External as External,
-    Outcomes as Outcomes,
-    Ref as Ref,
-    Schedule as Schedule,
-    StaticSchedule as StaticSchedule,
-    TieChange as TieChange,
-    Turn as Turn,
-    called as called,
-    check_schedule as check_schedule,
-    check_turn as check_turn,
-    first_keeper as first_keeper,
-    n_members as n_members,
-    named as named,
-    outline as outline,
-    tie_changes as tie_changes,
-)
-from opinionsim.schedules._yoked import Yoked as Yoked
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opinionsim.foundation.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from opinionsim.schedules._acts import (
+        INSTRUCT as INSTRUCT,
+        MODERATE as MODERATE,
+        PROBE as PROBE,
+        REPORT as REPORT,
+        REPORT_ONCE as REPORT_ONCE,
+        RESPOND as RESPOND,
+        REVIEW as REVIEW,
+        SELF_REPORT as SELF_REPORT,
+        WRITE as WRITE,
+    )
+    from opinionsim.schedules._bounded_confidence import BoundedConfidenceDyads as BoundedConfidenceDyads
+    from opinionsim.schedules._broadcast import Broadcast as Broadcast
+    from opinionsim.schedules._dyadic import Dyads as Dyads, GivenDyads as GivenDyads
+    from opinionsim.schedules._events import (
+        Event as Event,
+        acts_with as acts_with,
+        dropped_turns as dropped_turns,
+        takes_reads as takes_reads,
+        takes_reviews as takes_reviews,
+        with_events as with_events,
+    )
+    from opinionsim.schedules._external import Exposure as Exposure
+    from opinionsim.schedules._feed import Feed as Feed
+    from opinionsim.schedules._independent import IndependentReports as IndependentReports
+    from opinionsim.schedules._interaction import (
+        MAX_SIZE as MAX_SIZE,
+        MAX_STEPS as MAX_STEPS,
+        Closing as Closing,
+        Interaction as Interaction,
+        InteractionField as InteractionField,
+        NetworkedInteraction as NetworkedInteraction,
+        ReportsInteraction as ReportsInteraction,
+        Setting as Setting,
+        SourceCell as SourceCell,
+        SteppedInteraction as SteppedInteraction,
+    )
+    from opinionsim.schedules._moderated import (
+        MODERATOR as MODERATOR,
+        automatic_instructions as automatic_instructions,
+        read_verdict as read_verdict,
+        with_moderator as with_moderator,
+    )
+    from opinionsim.schedules._placebo import Placebo as Placebo
+    from opinionsim.schedules._posts import PostsInteraction as PostsInteraction, without_turns as without_turns
+    from opinionsim.schedules._probes import stated_on as stated_on, with_probes as with_probes
+    from opinionsim.schedules._questions import read_question as read_question, same_question as same_question
+    from opinionsim.schedules._recorded import RecordedPeople as RecordedPeople, Twins as Twins
+    from opinionsim.schedules._remembered import RememberedReports as RememberedReports
+    from opinionsim.schedules._rewiring import RewiringDyads as RewiringDyads
+    from opinionsim.schedules._room import RoomInteraction as RoomInteraction
+    from opinionsim.schedules._room_acts import (
+        ANALYZER as ANALYZER,
+        CONSENT as CONSENT,
+        SIGNAL as SIGNAL,
+        Guideline as Guideline,
+    )
+    from opinionsim.schedules._selectors import (
+        AskingSelector as AskingSelector,
+        position as position,
+        selector_of as selector_of,
+    )
+    from opinionsim.schedules._self_echo import SelfEcho as SelfEcho
+    from opinionsim.schedules._similarity import SimilarityDyads as SimilarityDyads
+    from opinionsim.schedules._snapshots import Snapshots as Snapshots
+    from opinionsim.schedules._ties import Phase as Phase, with_phases as with_phases
+    from opinionsim.schedules._turns import (
+        NO_EXTERNALS as NO_EXTERNALS,
+        PARTICIPANT as PARTICIPANT,
+        TASK_VARIABLES as TASK_VARIABLES,
+        ActSpec as ActSpec,
+        AdaptiveSchedule as AdaptiveSchedule,
+        AnySchedule as AnySchedule,
+        External as External,
+        Outcomes as Outcomes,
+        Ref as Ref,
+        Schedule as Schedule,
+        StaticSchedule as StaticSchedule,
+        TieChange as TieChange,
+        Turn as Turn,
+        called as called,
+        check_schedule as check_schedule,
+        check_turn as check_turn,
+        first_keeper as first_keeper,
+        n_members as n_members,
+        named as named,
+        outline as outline,
+        tie_changes as tie_changes,
+    )
+    from opinionsim.schedules._yoked import Yoked as Yoked
+
+__getattr__, __dir__ = on_first_use(__name__)

@@ -32,12 +32,12 @@ REPORT = act("report", "report")
 #: An agent says what it believes, without memory of earlier reports.
 REPORT_ONCE = replace(REPORT, name="report-once", memory="none")
 #: An agent says off the record what it believes, in its own words.
-PROBE = act("probe", "probe", memory="fork")
+PROBE = act("probe", "probe", memory="fork", opinion="may")
 #: An agent states off the record what it believes, as a point of the scale.
-SELF_REPORT = act("self-report", "self-report", memory="fork")
+SELF_REPORT = act("self-report", "self-report", memory="fork", opinion="may")
 #: An agent answers the task, after reading what others answered.
 RESPOND = act("respond", "response", memory="none")
 #: A moderator reads all answers and gives one of its own.
-MODERATE = act("moderate", "moderation", memory="none", unread="skip")
+MODERATE = act("moderate", "moderation", memory="none", unread="skip", opinion="may")
 #: A moderator writes instructions for itself from the task.
-INSTRUCT = ActSpec("instruct", template="instruct", kind="instruction", memory="none", attempts=10)
+INSTRUCT = ActSpec("instruct", template="instruct", kind="instruction", memory="none", attempts=10, opinion="none")

@@ -11,8 +11,9 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
-from opinionsim.documents import DocumentModel
 from opinionsim.errors import ScheduleError, SpecError
+from opinionsim.foundation.documents import DocumentModel
+from opinionsim.foundation.streams import stream
 from opinionsim.messages import Message
 from opinionsim.networks import AnyNetwork, Neighbours, Network, NetworkField, NetworkKind
 from opinionsim.registry import KindModel
@@ -27,7 +28,6 @@ from opinionsim.schedules._turns import (
     TieChange,
     Turn,
 )
-from opinionsim.streams import stream
 
 #: Most turns of one run: its schedule is held in memory.
 MAX_STEPS = 10_000_000
@@ -229,6 +229,11 @@ class Interaction(KindModel):
         """Whether agents are ever shown messages of others, beside which they could read something else."""
         return True
 
+    def texts(self, *, named: bool) -> tuple[str, ...]:
+        """Kinds of text whose opinion is coded where a specification names none, or that it can name."""
+        valid = ("states", "may") if named else ("states",)
+        return tuple(dict.fromkeys(act.kind for act in reversed(self.acts.values()) if act.opinion in valid))
+
     prompts: ClassVar[str] = "default"
     """Prompt pack that words its acts, where a specification names none."""
     length_field: ClassVar[str] = "kind"
@@ -250,10 +255,50 @@ class Interaction(KindModel):
         """
         return {}
 
+    names_steps: ClassVar[bool] = True
+    """Whether errors about a turn name its step."""
+    reads_earlier: ClassVar[bool] = False
+    """Whether turns read those of earlier steps, so that a change of ties cannot part them."""
+
     @property
-    def chooses(self) -> dict[str, Any]:
-        """What a reader of a store must know to find out what its runs chose, as JSON values; by default nothing."""
+    def remembers(self) -> bool:
+        """Whether agents have the memory of cognition."""
+        return True
+
+    @property
+    def guidance(self) -> str | None:
+        """Instructions to agents that are shown messages, where they have none of their own; None without any."""
+        return None
+
+    def notes(self, size: int, replicates: int) -> Iterator[str]:
+        """Sentences on what a reader of the specification may not expect."""
+        yield from ()
+
+    tables: ClassVar[tuple[str, ...]] = ()
+    """Further tables of its experiments, by name."""
+    frames: ClassVar[tuple[str, ...]] = ()
+    """Further frames that an archive needs to make its tables again."""
+    figures: ClassVar[tuple[str, ...]] = ()
+    """Further figures of its experiments, by name."""
+    record: ClassVar[str] = ""
+    """What a run is beyond its turns: a part of kind `record`, whose JSON values the page of a run shows."""
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """Its fields that a reader of a store must know, as JSON values; by default none."""
         return {}
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """What whoever reads a store is told of it, as JSON values: nobody has to import it."""
+        found = {
+            "tables": list(self.tables),
+            "figures": list(self.figures),
+            "frames": list(self.frames),
+            "record": self.record,
+            "fields": self.kept,
+        }
+        return {name: each for name, each in found.items() if each}
 
     @property
     def needs(self) -> Sequence[str]:

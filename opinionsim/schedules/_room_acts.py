@@ -18,7 +18,7 @@ from opinionsim.dialogue import (
     read_signals,
     read_vote,
 )
-from opinionsim.forms import Form
+from opinionsim.foundation.forms import Form
 from opinionsim.schedules._acts import PROBE, SELF_REPORT, act, asked_of
 from opinionsim.schedules._turns import ActSpec
 
@@ -38,7 +38,7 @@ Guideline = Literal[
     "clarity",
 ]
 
-_FORMAL: dict[str, Any] = {"memory": "none", "labelling": "named", "after": "none", "formal": True}
+_FORMAL: dict[str, Any] = {"opinion": "none", "memory": "none", "labelling": "named", "after": "none", "formal": True}
 _YES_NO = Form("choice", ("yes", "no"))
 
 
@@ -56,13 +56,13 @@ SIGNAL = _of_people("signal", "signal", Form("signal", optional=True), parse=rea
 #: A person who has paused the room goes on.
 RESUME = _of_people("resume", "signal", Form("choice", ("go on", "end")))
 #: A report of harm is put on record.
-HARM = ActSpec("harm", template="", kind="harm", memory="none", draws=0)
+HARM = ActSpec("harm", template="", kind="harm", memory="none", draws=0, opinion="none")
 #: The moderator opens with scope, criteria, timeline and roles.
-OPEN_ROOM = act("open", "moderation", memory="none", labelling="named")
+OPEN_ROOM = act("open", "moderation", memory="none", labelling="named", opinion="may")
 #: The moderator remarks on what was said, or not, and proposes who speaks next.
-MODERATE = act("moderate-room", "moderation", parse=read_move, **_FORMAL)
+MODERATE = act("moderate-room", "moderation", parse=read_move, **{**_FORMAL, "opinion": "may"})
 #: The moderator closes the room.
-CLOSE = act("close", "moderation", memory="none", labelling="named")
+CLOSE = act("close", "moderation", memory="none", labelling="named", opinion="may")
 #: A speaker has a turn.
 SPEAK = act("speak", "speech", labelling="named")
 #: A speaker says whether the room has come to the end that the moderator declares.
@@ -70,7 +70,7 @@ CONFIRM = act("confirm", "vote", parse=read_vote, form=_YES_NO, **_FORMAL)
 #: The analyzer reads the whole dialogue; nobody waits for it.
 ANALYZE = ActSpec("analyze", "analyze", "analysis", background=True, **_FORMAL)
 #: How the room ended is put on record.
-END = ActSpec("end", template="", kind="ending", memory="none", draws=0)
+END = ActSpec("end", template="", kind="ending", memory="none", draws=0, opinion="none")
 _AGREEING = Form("ratings", tuple(RATED), tuple(RATED.values()), LIKERT, ("strongly disagree", "strongly agree"))
 #: A person rates the room.
 QUESTIONNAIRE = _of_people("questionnaire", "questionnaire", _AGREEING, parse=read_questionnaire)

@@ -20,6 +20,8 @@ class SelfEcho(Dyads):
     asked in that step, or reports its belief under `on_skip: report`.
     """
 
+    reads_earlier = True
+
     played_by = ("chat models",)
 
     def turns(self, setting: Setting) -> Iterator[Turn]:

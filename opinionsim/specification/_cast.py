@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from opinionsim.actors import Cognition, Direction
+from opinionsim.engine import Cognition, Direction
 from opinionsim.errors import SpecError
 from opinionsim.personas import BARE, Persona, Population
 from opinionsim.prompts import Brief
-from opinionsim.schedules import MODERATOR, Structure, selector_of
+from opinionsim.schedules import MODERATOR, selector_of
 from opinionsim.specification._fields import CognitionSpec, ExperimentSpec
 from opinionsim.specification._members import MemberSpec, RoleSpec, SeatSpec
 from opinionsim.specification._model import ModelSpec
@@ -177,8 +177,7 @@ def seat_numbers(spec: ExperimentSpec) -> dict[int, SeatSpec]:
 
 def _instructions(spec: ExperimentSpec) -> str | None:
     """The instructions of a structure; None for other interactions."""
-    interaction = spec.interaction
-    return (interaction.instructions or interaction.instructed) if isinstance(interaction, Structure) else None
+    return spec.interaction.guidance
 
 
 def _direction(spec: ExperimentSpec, each: MemberSpec, name: str) -> Direction:
@@ -214,15 +213,9 @@ def _invitation(each: MemberSpec | RoleSpec) -> str | None:
 def reader_notes(spec: ExperimentSpec) -> Iterator[str]:
     """Sentences on what a structure or cast does that a reader of its specification may not expect."""
     interaction = spec.interaction
-    if isinstance(interaction, Structure):
-        if not interaction.remember and spec.cognition.memory != CognitionSpec().memory:
-            yield f"Agents of {interaction.kind!r} do not remember: cognition.memory has no effect without remember."
-        rows = spec.size * (1 + spec.size % 2)
-        if interaction.order == "counterbalanced" and spec.size > 1 and spec.replicates % rows:
-            yield (
-                f"Speaking orders of {spec.size} agents are balanced over {rows} replicates or a multiple; "
-                f"there are {spec.replicates}."
-            )
+    if not interaction.remembers and spec.cognition.memory != CognitionSpec().memory:
+        yield f"Agents of {interaction.kind!r} do not remember: cognition.memory has no effect without remember."
+    yield from interaction.notes(spec.size, spec.replicates)
     yield from _task_notes(spec)
 
 

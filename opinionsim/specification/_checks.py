@@ -10,23 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from opinionsim.actors import Direction, conditions_of_others
-from opinionsim.documents import Document, KeyPath, fields_at, spell_path
+from opinionsim.engine import Direction, conditions_of_others
 from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.foundation.documents import Document, KeyPath, fields_at, spell_path
+from opinionsim.foundation.streams import canonical_json
 from opinionsim.llm import own_model
 from opinionsim.personas import BARE, PersonaSet, Population, draw_population
 from opinionsim.prompts import Brief
 from opinionsim.registry import NamedPart, find
 from opinionsim.schedules import MODERATOR, PARTICIPANT
 from opinionsim.specification._cast import cast_of, cast_personas, cast_respondents, cognition_of, known_participants
-from opinionsim.specification._equations import check_equation
 from opinionsim.specification._events import EventError, check_events
 from opinionsim.specification._fields import ExperimentSpec, conflicts
 from opinionsim.specification._identity import RUN_FIELDS, TOP_FIELDS, setting_of
 from opinionsim.specification._own_parts import naming_own_part
 from opinionsim.specification._resources import Resources, is_path
 from opinionsim.specification._survey import draws_personas, draws_respondents, uses_survey
-from opinionsim.streams import canonical_json
 
 #: Fields of coding, on which no run depends.
 _MEASURED = tuple(("measurement", field) for field in ("classifier", "texts", "instruments", "metrics"))
@@ -102,7 +101,7 @@ class Checks:
                 ("interaction", "network"), lambda: network.check(size, self.resources.network, self._names(spec))
             )
         if spec.model.equation is not None:
-            yield from _attempt(("model",), lambda: check_equation(spec))
+            yield from _attempt(("model",), partial(_check_equation, spec))
         if metrics := spec.measurement.metrics:
             # Metrics import pandas, which few specifications need.
             from opinionsim.metrics import check_metrics
@@ -319,3 +318,10 @@ def _placed(document: Document, keys: KeyPath, problem: str) -> SpecError:
     if named is None:
         return document.error(keys, problem)
     return document.error((*keys, *named[1].split(".")[1:]), problem[named.end() :])
+
+
+def _check_equation(spec: ExperimentSpec) -> None:
+    """Refuse a classic model that cannot be played."""
+    from opinionsim.specification._equations import check_equation
+
+    check_equation(spec)

@@ -7,12 +7,12 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, get_args
+from typing import Any
 
 from sqlalchemy import Connection, and_, delete, select
 
 from opinionsim.errors import SpecError, StoreError
-from opinionsim.messages import WORDLESS, Condition, Message
+from opinionsim.messages import SPOKEN, WORDLESS
 from opinionsim.store import _counts, _schema
 from opinionsim.store._rows import AuditRow, InstrumentRow, LabelRow
 
@@ -20,7 +20,7 @@ from opinionsim.store._rows import AuditRow, InstrumentRow, LabelRow
 _Key = tuple[int, int | None]
 
 #: Conditions of messages that agents are shown.
-SHOWN = frozenset(condition for condition in get_args(Condition) if Message("", condition=condition).passed_on)
+SHOWN = SPOKEN
 
 
 def save_instrument(connection: Connection, instrument: InstrumentRow) -> None:

@@ -7,15 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import StoreError
-from opinionsim.evidence import named_models
 from opinionsim.messages import ChatMessage
+from opinionsim.metrics import named_models
 from opinionsim.store._rows import AbsentError, DesignRow
 from opinionsim.store._sql import open_store
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from opinionsim.schedules import Recorded
     from opinionsim.store._reader import StoreReader
 
 
@@ -226,32 +225,18 @@ class Results:
         found = self._frame("entries")[["run_id", "turn", "part", "attempt", "verdict", "reply"]]
         return found.assign(reply=found["reply"].where(found["part"].str.startswith("rating."), ""))
 
-    @cached_property
-    def selections(self) -> pd.DataFrame:
-        """One row an election of a session that looks for a consensus; key ``cell, run_id, round, ballots``.
-
-        It is held again from the ballots on record. Columns: run_id, cell, replicate, round (0: the opinion round),
-        ballots (stated by citizens, or predicted from their opinions), elects (whether these ballots chose the winner
-        of the round), rule, asked (voters), counted (ballots; the others are missing or incomplete), standing (turns
-        of the statements that stood, in order), ranks (their social ranking, 0 for the best, equal for those tied),
-        winner (turn; missing where no ballot counts), tied (turns that the rule left tied for the first place, before
-        the tie was broken), evidence.
-        """
-        from opinionsim.schedules import selections
-
-        return selections(self.sessions)
-
     @property
-    def sessions(self) -> Iterator[tuple[dict[str, Any], Recorded]]:
-        """Sessions that look for a consensus, each with its row of ``runs``."""
-        from opinionsim.schedules import recorded_sessions
+    def declared(self) -> dict[str, Mapping[str, Any]]:
+        """By cell, what its way of interacting says of itself."""
+        return {run.cell: run.declared for run in self._design.runs}
 
-        return recorded_sessions(self.interactions, *self._read("runs", "turns", "opinions", "entries"))
+    def extras(self, what: str) -> list[str]:
+        """Names of the further tables or figures that the ways of interacting bring, each once."""
+        return list(dict.fromkeys(name for each in self.declared.values() for name in each.get(what, ())))
 
-    @property
-    def interactions(self) -> dict[str, Mapping[str, Any]]:
-        """By cell, the fields of an interaction that chooses among statements; empty for others."""
-        return {run.cell: run.chooses for run in self._design.runs}
+    def read(self, *names: str) -> list[pd.DataFrame]:
+        """Frames by name, in one state of the store."""
+        return self._read(*names)
 
     @cached_property
     def points(self) -> pd.DataFrame:
@@ -279,7 +264,7 @@ class Results:
 
     @cached_property
     def answered(self) -> dict[str, list[str]]:
-        """Models that answered, by the name of the model that was asked (:func:`opinionsim.evidence.named_models`)."""
+        """Models that answered, by the name of the model that was asked (:func:`opinionsim.metrics.named_models`)."""
         with open_store(self.url, write=False) as store:
             return named_models(store.models(self.run_ids))
 

@@ -51,8 +51,8 @@ class ExperimentRun:
         Whether opinions coded from texts that were cut off count in tables and figures of the cell.
     topic_title : str
         What figures call the topic; a change of it changes no run.
-    chooses : dict of JSON values
-        How its runs choose among statements: the fields of an interaction that does; else empty.
+    declared : dict of JSON values
+        What its way of interacting says of itself to readers of a store.
     redraw : int
         From 0: which of the runs of one replicate, whose calls alone have other seeds.
     """
@@ -67,7 +67,7 @@ class ExperimentRun:
     every_report: bool = False
     counts_cut_off: bool = False
     topic_title: str = ""
-    chooses: Mapping[str, Any] = field(default_factory=dict)
+    declared: Mapping[str, Any] = field(default_factory=dict)
     redraw: int = 0
 
 

@@ -4,28 +4,37 @@ A mapping says which columns of a data file make a persona, and how; the file it
 here: personas drawn from given margins, and design-based estimates of what weighted respondents say.
 """
 
-from opinionsim.surveys._estimates import estimates as estimates
-from opinionsim.surveys._items import (
-    ALL_ITEMS as ALL_ITEMS,
-    Subgroups as Subgroups,
-    SurveyItem as SurveyItem,
-    items_of as items_of,
-    subgroups_of as subgroups_of,
-)
-from opinionsim.surveys._mapping import (
-    SurveyColumn as SurveyColumn,
-    SurveyMapping as SurveyMapping,
-    SurveyOpinion as SurveyOpinion,
-    load_mapping as load_mapping,
-)
-from opinionsim.surveys._margins import (
-    fit_margins as fit_margins,
-    from_margins as from_margins,
-    with_each_value as with_each_value,
-)
-from opinionsim.surveys._reading import (
-    TABLE_SUFFIXES as TABLE_SUFFIXES,
-    load_survey as load_survey,
-    unmapped_survey as unmapped_survey,
-)
-from opinionsim.surveys._survey import Sample as Sample, Survey as Survey
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opinionsim.foundation.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from opinionsim.surveys._estimates import estimates as estimates
+    from opinionsim.surveys._items import (
+        ALL_ITEMS as ALL_ITEMS,
+        Subgroups as Subgroups,
+        SurveyItem as SurveyItem,
+        items_of as items_of,
+        subgroups_of as subgroups_of,
+    )
+    from opinionsim.surveys._mapping import (
+        SurveyColumn as SurveyColumn,
+        SurveyMapping as SurveyMapping,
+        SurveyOpinion as SurveyOpinion,
+        load_mapping as load_mapping,
+    )
+    from opinionsim.surveys._margins import (
+        fit_margins as fit_margins,
+        from_margins as from_margins,
+        with_each_value as with_each_value,
+    )
+    from opinionsim.surveys._reading import (
+        TABLE_SUFFIXES as TABLE_SUFFIXES,
+        load_survey as load_survey,
+        unmapped_survey as unmapped_survey,
+    )
+    from opinionsim.surveys._survey import Sample as Sample, Survey as Survey
+
+__getattr__, __dir__ = on_first_use(__name__)

@@ -4,16 +4,25 @@ Everything here is a function of arrays. A rule is named by a text, a mapping or
 them with what each needs.
 """
 
-from opinionsim.voting._elections import (
-    Comparison as Comparison,
-    Election as Election,
-    compare_rules as compare_rules,
-    elect as elect,
-)
-from opinionsim.voting._rules import (
-    RULES as RULES,
-    Rule as Rule,
-    RuleKind as RuleKind,
-    power_mean as power_mean,
-    widest_paths as widest_paths,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opinionsim.foundation.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from opinionsim.voting._elections import (
+        Comparison as Comparison,
+        Election as Election,
+        compare_rules as compare_rules,
+        elect as elect,
+    )
+    from opinionsim.voting._rules import (
+        RULES as RULES,
+        Rule as Rule,
+        RuleKind as RuleKind,
+        power_mean as power_mean,
+        widest_paths as widest_paths,
+    )
+
+__getattr__, __dir__ = on_first_use(__name__)

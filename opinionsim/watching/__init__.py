@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opinionsim.lazy import on_first_use
+from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.watching._deliberation import deliberation as deliberation
     from opinionsim.watching._experiments import (
-        OpenRun as OpenRun,
         Seen as Seen,
         look_at as look_at,
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from opinionsim.errors import SpecError
+from opinionsim.messages import UNHEARD
 from opinionsim.store import AgentRow, Results, find_design, open_store
 from opinionsim.watching._lines import Lines
 from opinionsim.watching._one_run import OneRun
@@ -15,8 +16,6 @@ from opinionsim.watching._runs import row_of
 
 #: Most messages that a heading names.
 _MOST_NAMED = 4
-#: Conditions of turns whose messages nobody received.
-_UNHEARD = ("refused", "empty", "skipped")
 
 
 def transcript(
@@ -165,7 +164,7 @@ def paragraphs(
         read = [
             _author(ref, told["read"][ref]["agent"], names)
             for ref in each["reads"]
-            if told["read"][ref]["condition"] not in _UNHEARD
+            if told["read"][ref]["condition"] not in UNHEARD
         ]
         if len(read) > _MOST_NAMED and not whole:
             # Those who read everything that was said would have headings that grow with every turn.

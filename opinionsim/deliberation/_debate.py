@@ -1,0 +1,34 @@
+"""Debates: two agents answer in turn, and read what both said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from opinionsim.deliberation._structure import Sequential
+from opinionsim.registry import part
+from opinionsim.schedules._interaction import Conflict, Setting
+
+
+@part("interaction", name="debate")
+class DebateInteraction(Sequential):
+    """Two agents answer in turn; each is shown the last statements, its own told from those of the other."""
+
+    instructed = "debate"
+    labelling = "you-other"
+    moderated = "named"
+    member_name = "Debater {number}"
+    smallest: ClassVar[int] = 2
+
+    def conflicts(self, size: int) -> Iterator[Conflict]:
+        """Problems for a population of `size` agents, any but two included."""
+        if size != 2:
+            yield ("kind",), f"a debate is between exactly 2 agents; got {size}"
+        yield from super().conflicts(size)
+
+    def orders(self, setting: Setting) -> Iterator[tuple[int, list[int]]]:
+        """Each cycle, with the two agents in the order of the first: they alternate."""
+        first: list[int] = []
+        for cycle, order in super().orders(setting):
+            first = first or order
+            yield cycle, first

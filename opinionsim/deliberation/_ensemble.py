@@ -1,0 +1,65 @@
+"""Ensembles: agents answer by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from opinionsim.deliberation._structure import Structure
+from opinionsim.foundation.streams import canonical_json, digest
+from opinionsim.messages import Message
+from opinionsim.registry import part
+from opinionsim.schedules._external import blank_messages
+from opinionsim.schedules._interaction import Conflict, Setting
+from opinionsim.schedules._turns import PARTICIPANT, External, Ref, Turn
+
+
+@part("interaction", name="ensemble")
+class EnsembleInteraction(Structure):
+    """All agents answer at once, and are shown nothing of others: also the control without deliberation."""
+
+    own: bool = False
+    """Whether an agent is shown its own earlier answers, as it is in a chain."""
+    messages: str | tuple[str, ...] = ()
+    """Messages from outside that every agent is shown whenever it answers, or the path of a file that holds them."""
+
+    @property
+    def shows(self) -> bool:
+        """Whether agents are shown their own answers or messages from outside."""
+        return self.own or bool(self.messages)
+
+    def conflicts(self, size: int) -> Iterator[Conflict]:
+        """Problems for a population of `size` agents, blank messages included."""
+        if self.own and self.remember:
+            yield ("own",), "has no effect on agents that remember what they answered; give one of both"
+        yield from blank_messages(self.messages)
+        yield from super().conflicts(size)
+
+    def identity(self, setting: Setting) -> dict[str, Any]:
+        """Identity in which messages enter by content, not by file."""
+        fields = super().identity(setting)
+        return {**fields, "messages": digest(canonical_json(self._texts(setting)))} if self.messages else fields
+
+    def externals(self, setting: Setting) -> Mapping[str, Message]:
+        """The messages from outside, which are shown as answers of others."""
+        texts = enumerate(self._texts(setting))
+        return {f"external-{i}": Message(text, role=PARTICIPANT) for i, text in texts}
+
+    def _texts(self, setting: Setting) -> tuple[str, ...]:
+        return setting.messages(self.messages) if self.messages else ()
+
+    def turns(self, setting: Setting) -> Iterator[Turn]:
+        """One answer of each agent in each cycle."""
+        told: tuple[Ref, ...] = tuple(map(External, self.externals(setting)))
+        earlier = dict.fromkeys(range(setting.size), told)
+        index = 0
+        for cycle, order in self.orders(setting):
+            for agent in order:
+                yield Turn(index, cycle, agent, "respond", earlier[agent])
+                if self.own:
+                    earlier[agent] += (index,)
+                index += 1
+
+    def next_reads(self, setting: Setting, turns: Sequence[Turn]) -> dict[int, tuple[Ref, ...]]:
+        """Its own answers, where it is shown them."""
+        return {turn.agent: (*turn.reads, turn.index) if self.own else turn.reads for turn in turns}

@@ -1,0 +1,93 @@
+"""Directed graphs: an agent answers once those who lead to it have answered, and reads only them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+
+from opinionsim.deliberation._structure import Structure
+from opinionsim.errors import SpecError
+from opinionsim.registry import part
+from opinionsim.schedules._interaction import Conflict, Setting
+from opinionsim.schedules._turns import Turn
+
+#: An end of an edge: the number of an agent, or its name.
+End = int | str
+
+
+@part("interaction", name="graph")
+class GraphInteraction(Structure):
+    """Agents answer along a directed acyclic graph; each is shown the answers of its direct predecessors, by name."""
+
+    labelling = "named"
+    moderated = "named"
+
+    edges: tuple[tuple[End, End], ...]
+    """Edges from one agent to another, by number or name: the second reads the answer of the first."""
+
+    def conflicts(self, size: int) -> Iterator[Conflict]:
+        """Problems for a population of `size` agents; names of agents are checked by :meth:`check`."""
+        if self.cycles != 1:
+            yield ("cycles",), "must be 1: in a directed acyclic graph each agent answers once; rounds has cycles"
+        for place, edge in enumerate(self.edges):
+            for end in edge:
+                if isinstance(end, int) and not 0 <= end < size:
+                    yield ("edges", place), f"agent {end} does not exist; valid: 0..{size - 1}, or names"
+        yield from super().conflicts(size)
+
+    def check(self, setting: Setting) -> None:
+        """Refuse edges that name nobody, are repeated, lead to where they began, or close a cycle."""
+        self._sorted(setting)
+
+    def turns(self, setting: Setting) -> Iterator[Turn]:
+        """One answer of each agent, in topological order."""
+        rank = self._ranks(setting)
+        order, before = self._sorted(setting)
+        place = {agent: index for index, agent in enumerate(order)}
+        for agent in order:
+            read = sorted(before[agent], key=rank.__getitem__)
+            yield Turn(place[agent], 1, agent, "respond", tuple(place[each] for each in read))
+
+    def _ranks(self, setting: Setting) -> dict[int, int]:
+        """Place of each agent in the order of the run."""
+        _, order = next(self.orders(setting))
+        return {agent: rank for rank, agent in enumerate(order)}
+
+    def _pairs(self, setting: Setting) -> list[tuple[int, int]]:
+        """The edges by number, in their order."""
+        found: dict[tuple[int, int], None] = {}
+        for place, edge in enumerate(self.edges):
+            where = f"interaction.edges.{place}"
+            one, other = (self._agent(end, setting, where) for end in edge)
+            if one == other:
+                raise SpecError(f"{where}: {edge[0]!r} leads to itself")
+            if (one, other) in found:
+                raise SpecError(f"{where}: the edge from {edge[0]!r} to {edge[1]!r} is given twice")
+            found[one, other] = None
+        return list(found)
+
+    def _agent(self, end: End, setting: Setting, where: str) -> int:
+        if isinstance(end, int):
+            return end
+        places = [agent for agent, name in enumerate(setting.names) if name == end]
+        if len(places) != 1:
+            valid = ", ".join(dict.fromkeys(name for name in setting.names if name)) or "numbers only"
+            lacks = f"{len(places)} agents have the name" if places else "there is no agent"
+            raise SpecError(f"{where}: {lacks} {end!r}; valid: {valid}")
+        return places[0]
+
+    def _sorted(self, setting: Setting) -> tuple[list[int], dict[int, list[int]]]:
+        """Agents in topological order (Kahn 1962), and the predecessors of each.
+
+        Ties follow the order of the run among agents that nobody leads to, and the order of the edges otherwise.
+        """
+        before: dict[int, list[int]] = {agent: [] for agent in range(setting.size)}
+        sorter: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(self._ranks(setting), ()))
+        for one, other in self._pairs(setting):
+            before[other].append(one)
+            sorter.add(other, one)
+        try:
+            return list(sorter.static_order()), before
+        except CycleError as error:
+            names = (str(setting.names[each] if setting.names else each) for each in error.args[1])
+            raise SpecError(f"interaction.edges: they close a cycle: {' -> '.join(names)}") from None

@@ -1,0 +1,171 @@
+"""Structures: agents answer a task in an order, and are shown what others answered before them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from opinionsim.schedules._acts import RESPOND
+from opinionsim.schedules._interaction import MAX_STEPS, Conflict, Interaction, Setting
+from opinionsim.schedules._turns import ActSpec, Labelling, Ref, Turn, named, with_own
+
+
+def balanced_order(n: int, row: int) -> list[int]:
+    """An order of n things: over all rows each stands at every place, and after every other, equally often.
+
+    A Williams design (Williams 1949). Even n takes n rows, odd n takes 2n; further rows repeat them.
+
+    Parameters
+    ----------
+    n : int
+        Number of things, >= 1, from 0.
+    row : int
+        Row of the design, >= 0. Row 0 of even n begins 0, 1, n-1, 2, n-2.
+
+    Returns
+    -------
+    list of int, length n
+        A permutation.
+    """
+    zigzag = [0]
+    for step in range(1, n):
+        zigzag.append((step + 1) // 2 if step % 2 else n - step // 2)
+    order = [(place + row) % n for place in zigzag]
+    # With odd n each pair of neighbours is balanced only together with the mirrored rows.
+    return order[::-1] if n % 2 and row // n % 2 else order
+
+
+class Structure(Interaction):
+    """Base of structures: agents answer one task, in cycles, and are shown answers of others.
+
+    A structure of the user's own inherits this class and has one method, :meth:`turns`. The acts of its turns are
+    ``respond``; messages are shown in the order of `reads`.
+    """
+
+    played_by = ("chat models",)
+    length_field = "cycles"
+    prompts = "deliberation"
+    names_steps = False
+    reads_earlier = True
+    record = "structure"
+    instructed: ClassVar[str] = "default"
+    """Instructions to an agent that is shown answers, where neither it nor the structure has any."""
+    labelling: ClassVar[Labelling] = "numbered"
+    """How answers are introduced to agents."""
+
+    cycles: int = Field(1, ge=1, le=MAX_STEPS)
+    """How often every agent answers."""
+    instructions: str | None = Field(None, min_length=1)
+    """Instructions to agents that are shown answers: a name of the prompt pack, or a text that holds
+    ${previous_responses}. Null takes those of the kind. An agent's own come first."""
+    order: Literal["counterbalanced", "cast", "shuffled"] = "counterbalanced"
+    """Order of speaking, and of reading where several are read at once: balanced over replicates, so that every agent
+    stands at each place, and after each other agent, equally often; that of the cast; or drawn anew in each cycle."""
+    remember: bool = False
+    """Whether agents have the memory of cognition, and are shown only what is new to them."""
+
+    @property
+    def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]
+        """An answer to the task."""
+        return _respond(self.labelling, self.remember)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether agents have the memory of cognition."""
+        return self.remember
+
+    @property
+    def guidance(self) -> str | None:
+        """Instructions to agents that are shown answers."""
+        return self.instructions or self.instructed
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """Its kind."""
+        return {"kind": self.kind}
+
+    def notes(self, size: int, replicates: int) -> Iterator[str]:
+        """Where orders of speaking are balanced over another number of replicates."""
+        rows = size * (1 + size % 2)
+        if self.order == "counterbalanced" and size > 1 and replicates % rows:
+            yield (
+                f"Speaking orders of {size} agents are balanced over {rows} replicates or a multiple; "
+                f"there are {replicates}."
+            )
+
+    def steps_for(self, size: int) -> int:
+        """Steps T: the cycles."""
+        return self.cycles
+
+    def turns_a_step(self, size: int) -> int:
+        """One for each agent."""
+        return size
+
+    def orders(self, setting: Setting) -> Iterator[tuple[int, list[int]]]:
+        """Each cycle from 1, with the order in which agents speak."""
+        rng = setting.rng
+        for cycle in range(1, self.cycles + 1):
+            if self.order == "shuffled":
+                yield cycle, rng.permutation(setting.size).tolist()
+            elif self.order == "counterbalanced":
+                yield cycle, balanced_order(setting.size, setting.replicate)
+            else:
+                yield cycle, list(range(setting.size))
+
+    def next_reads(self, setting: Setting, turns: Sequence[Turn]) -> Mapping[int, tuple[Ref, ...]]:
+        """What each agent would be shown in a further turn after all turns: by default as in its last one."""
+        return {turn.agent: () if self.remember else turn.reads for turn in turns}
+
+    def closing(self, setting: Setting) -> Mapping[int, tuple[Ref, ...]]:
+        """What each agent is shown with questions after the last turn.
+
+        It is what a further turn would show, with the agent's own last answer among it. Agents that remember are shown
+        what is new to them.
+        """
+        turns = list(self.turns(setting))
+        shown = self.next_reads(setting, turns)
+        if self.remember:
+            return shown
+        own = {turn.agent: turn.index for turn in turns}
+        return {agent: with_own(shown.get(agent, ()), index) for agent, index in own.items()}
+
+
+class Sequential(Structure):
+    """Base of structures in which agents speak one after another, and are shown the last answers of all."""
+
+    last_n: int | None = Field(None, ge=1, le=MAX_STEPS)
+    """Most answers that an agent is shown, the latest ones; null shows all."""
+
+    def conflicts(self, size: int) -> Iterator[Conflict]:
+        """Problems for a population of `size` agents, memory beside a window included."""
+        if self.remember and self.last_n is not None:
+            yield ("last_n",), "has no effect on agents that remember what they were shown; give one of both"
+        yield from super().conflicts(size)
+
+    def turns(self, setting: Setting) -> Iterator[Turn]:
+        """One answer a turn, after reading the last ones."""
+        last = dict.fromkeys(range(setting.size), -1)
+        index = 0
+        for cycle, order in self.orders(setting):
+            for agent in order:
+                yield Turn(index, cycle, agent, "respond", self._shown(index, last[agent]))
+                last[agent] = index
+                index += 1
+
+    def _shown(self, upto: int, own: int) -> tuple[int, ...]:
+        """The answers shown after `upto` of them, to an agent that last answered in turn `own`."""
+        first = own + 1 if self.remember else max(0, upto - (self.last_n or upto))
+        return tuple(range(first, upto))
+
+    def next_reads(self, setting: Setting, turns: Sequence[Turn]) -> dict[int, tuple[Ref, ...]]:
+        """What each agent would be shown in a further turn."""
+        return {turn.agent: self._shown(len(turns), turn.index) for turn in turns}
+
+
+@cache
+def _respond(labelling: Labelling, remember: bool) -> Mapping[str, ActSpec]:
+    return named(replace(RESPOND, labelling=labelling, memory="keep" if remember else "none"))
