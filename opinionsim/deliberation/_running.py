@@ -182,7 +182,7 @@ class Deliberation:
 
     def _failure(self, experiment: Experiment, summary: Summary, kept: bool) -> OpinionSimError:
         """The error that ended the run, with the name of its agent and how to go on."""
-        run_id, text = next(iter(summary.errors.items()), ("", summary.exceeded or "the run was stopped"))
+        run_id, text = next(iter(summary.errors.items()), ("", str(summary.exceeded or "the run was stopped")))
         cause = summary.causes.get(run_id)
         named = _AGENT.sub(lambda found: found[0] + self._called(int(found[1])), text, count=1)
         if kept:
