@@ -165,7 +165,7 @@ def current_epochs(connection: Connection, run_ids: Iterable[str]) -> dict[str, 
     """Epochs of runs, their rows held until the transaction ends where the database locks rows."""
     epochs: dict[str, int] = {}
     for some in _schema.chunks(run_ids):
-        epochs.update((run_id, epoch) for run_id, epoch in connection.execute(_EPOCHS, {"run_ids": some}))
+        epochs.update((row.run_id, row.epoch) for row in connection.execute(_EPOCHS, {"run_ids": some}))
     return epochs
 
 

@@ -261,9 +261,9 @@ def spending(connection: Connection) -> dict[str, Paid]:
             found[row.experiment_id] = found.get(row.experiment_id, Paid()) + forgotten
         begun.setdefault(row.run_id, set()).add(row.generation)
     run = _schema.runs.c
-    for run_id, generation in connection.execute(select(run.run_id, run.generation).where(run.generation > 0)):
-        if begun.get(run_id) != set(range(generation)):
-            raise DamagedError(f"what was paid for run {run_id} before it was begun anew is missing")
+    for row in connection.execute(select(run.run_id, run.generation).where(run.generation > 0)):
+        if begun.get(row.run_id) != set(range(row.generation)):
+            raise DamagedError(f"what was paid for run {row.run_id} before it was begun anew is missing")
     return found
 
 
@@ -271,10 +271,10 @@ def spent(connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
     """Rows of the ledger with the cost of the stored calls of runs; at least one a run."""
     run = _schema.runs.c
     counts, rows = _counts.stored(connection, run_ids), []
-    for run_id, generation in connection.execute(select(run.run_id, run.generation).where(run.run_id.in_(run_ids))):
-        paid_by = counts[run_id].paid if run_id in counts else {}
+    for row in connection.execute(select(run.run_id, run.generation).where(run.run_id.in_(run_ids))):
+        paid_by = counts[row.run_id].paid if row.run_id in counts else {}
         for payer, paid in (paid_by or {"": Paid()}).items():
-            place = {"experiment_id": payer, "run_id": run_id, "generation": generation}
+            place = {"experiment_id": payer, **row._asdict()}
             rows.append(_schema.sealed_row(_schema.ledger, paid, **place, forgotten_at=time.time()))
     return rows
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from sqlalchemy import Connection, Table, select
 
@@ -19,8 +19,23 @@ from opinionsim.store._measured import SHOWN
 from opinionsim.store._rows import AgentRow, EdgeRow, OpinionRow, TieRow, TurnRow
 from opinionsim.store._writer import Writer
 
-#: Columns of a turn's row beside its keys.
-_Content = tuple[Any, ...]
+
+class _Content(NamedTuple):
+    """A turn as it is compared: a stored one has the identity of its text alone."""
+
+    step: int
+    agent: int
+    act: str
+    kind: str
+    reads: tuple[int | str, ...]
+    text_id: str
+    condition: str
+
+    @classmethod
+    def of(cls, row: TurnRow) -> Self:
+        """That of a turn that is added."""
+        columns = {name: getattr(row, name) for name in cls._fields if name != "text_id"}
+        return cls(**columns, text_id=text_id(row.text))
 
 
 class Found(NamedTuple):
@@ -149,7 +164,7 @@ class RunRecord:
         if before is None:
             self._turns[row.turn] = row
             self._put(_schema.turns, row)
-        elif _content(before) != _content(row):
+        elif (before if isinstance(before, _Content) else _Content.of(before)) != _Content.of(row):
             raise self._differs(f"turn {row.turn}")
 
     def add_tie(self, row: TieRow) -> None:
@@ -229,9 +244,7 @@ class RunRecord:
     def _told(self, turn: int) -> tuple[str, str]:
         """Kind and condition of a turn that was added."""
         row = self._turns.get(turn)
-        if row is None:
-            return "", "answered"
-        return (row.kind, row.condition) if isinstance(row, TurnRow) else (row[3], row[-1])
+        return ("", "answered") if row is None else (row.kind, row.condition)
 
     def kept(self, content: Any) -> None:
         """Take note that a row is durable; called by the writer's thread."""
@@ -285,15 +298,8 @@ def found(connection: Connection, run_id: str) -> Found:
     opinions = _schema.sealed(connection, opinion, select(opinion).where(opinion.c.run_id == run_id))
     return Found(
         stored_entries(connection, run_id),
-        {row.turn: (row.step, row.agent, row.act, row.kind, row.reads, row.text_id, row.condition) for row in turns},
+        {row.turn: _schema.made(_Content, turn, row) for row in turns},
         [_queries.tie_of(row) for row in ties],
         {(row.instrument_id, row.turn, _schema.from_index(row.about)) for row in opinions},
         _counts.stored(connection, [run_id])[run_id],
     )
-
-
-def _content(row: TurnRow | _Content) -> _Content:
-    if isinstance(row, tuple):
-        return row
-    reads = _schema.to_json(row.reads, "a turn's reads")
-    return (row.step, row.agent, row.act, row.kind, reads, text_id(row.text), row.condition)

@@ -156,14 +156,20 @@ def reserve(
     paid : Usage
         What is paid.
     """
-    total = select(*_TOTALS.c[1:]).where(_TOTALS.c.experiment_id == experiment_id).with_for_update()
+    total = (
+        select(_TOTALS.c.calls, _TOTALS.c.tokens, _TOTALS.c.money)
+        .where(_TOTALS.c.experiment_id == experiment_id)
+        .with_for_update()
+    )
     if (row := connection.execute(total).first()) is None:
         _schema.insert_new(connection, _TOTALS, [(experiment_id, 0, 0, 0.0)])
         row = connection.execute(total).one()
-    paid = Usage(*row)
-    sums = [func.coalesce(func.sum(column), 0) for column in (_HELD.c.tokens, _HELD.c.money)]
-    others = select(func.count(), *sums).where(_HELD.c.experiment_id == experiment_id, _KEY.not_in([call]))
-    held = Usage(*connection.execute(others.where(_HELD.c.owner.in_(live(connection)))).one())
+    paid = Usage(**row._asdict())
+    sums = [func.coalesce(func.sum(column), 0).label(column.name) for column in (_HELD.c.tokens, _HELD.c.money)]
+    others = select(func.count().label("calls"), *sums).where(
+        _HELD.c.experiment_id == experiment_id, _KEY.not_in([call])
+    )
+    held = Usage(**connection.execute(others.where(_HELD.c.owner.in_(live(connection)))).one()._asdict())
     if limits.exceeded_by(paid + held + worst):
         return False, paid
     _schema.upsert(connection, _HELD, [(*call, experiment_id, owner, worst.tokens, worst.money)])
@@ -189,7 +195,8 @@ def settle(connection: Connection, entries: Sequence[tuple[str, str, Entry]]) ->
     """
     calls = [(run_id, *entry.key) for _, run_id, entry in entries]
     ended = delete(_HELD).where(_KEY.in_(calls)).returning(*_HELD.primary_key, _HELD.c.tokens, _HELD.c.money)
-    held = {tuple(row[:4]): row[4:] for row in connection.execute(ended)}
+    rows = connection.execute(ended)
+    held = {(row.run_id, row.turn, row.part, row.attempt): (row.tokens, row.money) for row in rows}
     paid: dict[str, Usage] = {}
     for (payer, _, entry), call in zip(entries, calls, strict=True):
         cost = (0, 0.0) if entry.finish_reason == FILTERED else held.get(call, (0, 0.0))
@@ -205,5 +212,5 @@ def left_behind(connection: Connection) -> dict[str, int]:
 
     They may have been paid for, and are asked again when their runs go on, after which they do not count here.
     """
-    gone = select(_HELD.c.experiment_id, func.count()).where(_HELD.c.owner.not_in(live(connection)))
-    return {row[0]: row[1] for row in connection.execute(gone.group_by(_HELD.c.experiment_id))}
+    gone = select(_HELD.c.experiment_id, func.count().label("calls")).where(_HELD.c.owner.not_in(live(connection)))
+    return {row.experiment_id: row.calls for row in connection.execute(gone.group_by(_HELD.c.experiment_id))}

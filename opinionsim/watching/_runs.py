@@ -149,8 +149,9 @@ def replies_of(opened: StoreReader, run_ids: Iterable[str], since: float = math.
     from sqlalchemy import bindparam, text
 
     statement = text(
-        "SELECT run_id, COUNT(*), MAX(arrived_at), SUM(CASE WHEN arrived_at > :since THEN 1 ELSE 0 END), "
-        "MIN(CASE WHEN arrived_at > :since THEN arrived_at END) "
+        "SELECT run_id, COUNT(*) AS number, MAX(arrived_at) AS last_at, "
+        "SUM(CASE WHEN arrived_at > :since THEN 1 ELSE 0 END) AS recent, "
+        "MIN(CASE WHEN arrived_at > :since THEN arrived_at END) AS recent_from "
         "FROM journal WHERE source = 'model' AND run_id IN :runs GROUP BY run_id"
     ).bindparams(bindparam("runs", expanding=True))
     wanted = list(run_ids)
@@ -158,8 +159,8 @@ def replies_of(opened: StoreReader, run_ids: Iterable[str], since: float = math.
     with opened.reading() as connection:
         for start in range(0, len(wanted), _PORTION):
             some = wanted[start : start + _PORTION]
-            for run_id, number, last_at, recent, first in connection.execute(statement, {"since": since, "runs": some}):
-                found[run_id] = Replies(number, last_at, int(recent), first)
+            for row in connection.execute(statement, {"since": since, "runs": some}):
+                found[row.run_id] = Replies(row.number, row.last_at, int(row.recent), row.recent_from)
     return found
 
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
 import math
 import re
-import textwrap
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import cache, reduce
-from itertools import pairwise
+from functools import reduce
 from operator import getitem
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -20,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, RootModel, Val
 from pydantic_core import CoreSchema
 
 from opinionsim.errors import SpecError, meant
+from opinionsim.foundation.docstrings import field_docstrings
 from opinionsim.foundation.documents._document import Document, show_value
 from opinionsim.foundation.documents._parsing import KeyPath, key_text
 
@@ -54,20 +50,7 @@ class DocumentModel(BaseModel):
 
 def _docstrings(model: type[BaseModel]) -> dict[str, str]:
     """Docstrings of the fields of a model, its bases' included, as far as there are sources."""
-    return {field: text for each in reversed(model.__mro__) for field, text in _own_docstrings(each).items()}
-
-
-@cache
-def _own_docstrings(model: type) -> dict[str, str]:
-    """Docstrings of the fields that a class itself defines; models share bases, and sources are slow to read."""
-    found: dict[str, str] = {}
-    with suppress(OSError, TypeError):
-        defined = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
-        for field, text in pairwise(ast.iter_child_nodes(defined)):
-            match field, text:
-                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(docstring))):
-                    found[name] = inspect.cleandoc(docstring)
-    return found
+    return {field: text for each in reversed(model.__mro__) for field, text in field_docstrings(each).items()}
 
 
 def validate(model_class: type[_Model], source: Document | Mapping[str, Any], name: str = "") -> _Model:
