@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 from opinionsim.classic import find_model, set_up, simulate
 from opinionsim.classic.kernels import new_state
 from opinionsim.classic.kernels._closeness import make_candidates, meetings_by_closeness
-from opinionsim.compilation import compiled
+from opinionsim.foundation.compilation import compiled
 from opinionsim.networks import Network
 
 pytestmark = pytest.mark.long
