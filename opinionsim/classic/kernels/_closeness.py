@@ -158,11 +158,17 @@ def meetings_by_closeness(update: Callable[..., float], variant: Variant) -> Cal
                     total += bound * weights[row + place] if weighted else bound
             if total > _LEAST:
                 while True:
-                    target, place, size = uniform(draw(state)) * total, np.uint64(0), count
-                    while size > _ONE:
-                        half = size >> _ONE
-                        place += half * np.uint64(sums[place + half] <= target)  # type: ignore[assignment]
-                        size -= half
+                    target, place = uniform(draw(state)) * total, np.uint64(0)
+                    if complete:
+                        size = count
+                        while size > _ONE:
+                            half = size >> _ONE
+                            place += half * np.uint64(sums[place + half] <= target)  # type: ignore[assignment]
+                            size -= half
+                    else:
+                        # A few candidates are sooner gone through than halved.
+                        while place + _ONE < count and sums[place + _ONE] <= target:
+                            place += _ONE
                     j = candidate(others, row, place, i)
                     distance = max(abs(opinions[j] - own), floor)
                     point = target - sums[place]
