@@ -111,9 +111,9 @@ def _svg(draw: Callable[[osim.Results], Any], results: osim.Results) -> str:
 def _prompts(results: osim.Results) -> Iterator[str]:
     """The literal prompts of the first and last call of each act of a run."""
     calls = results.calls
-    for _, rows in calls.groupby(["run_id", "act", "part"], sort=True):
+    for _, rows in calls.groupby(["run_id", "act", "call"], sort=True):
         for row in (rows.iloc[0], rows.iloc[-1]):
-            key = (str(row["run_id"]), int(row["turn"]), str(row["part"]), int(row["attempt"]))
+            key = (str(row["run_id"]), int(row["turn"]), str(row["call"]), int(row["attempt"]))
             yield "\n".join(f"{message.role}: {message.content}" for message in results.prompt(*key))
 
 

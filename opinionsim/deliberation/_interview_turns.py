@@ -67,7 +67,7 @@ class InterviewInteraction(AskedOnce):
         }
         return named(act("interview", "interview", values=values, memory="none", parse=self._read, formal=True))
 
-    def _read(self, part: str, text: str, received: tuple[Message, ...]) -> tuple[str, ...]:
+    def _read(self, call: str, text: str, received: tuple[Message, ...]) -> tuple[str, ...]:
         return read_answers(text, len(self.questions))
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
