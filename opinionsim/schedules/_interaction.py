@@ -291,7 +291,13 @@ class Interaction(KindModel):
     @property
     def declared(self) -> dict[str, Any]:
         """What whoever reads a store is told of it, as JSON values: nobody has to import it."""
-        found = {"tables": list(self.tables), "figures": list(self.figures), "frames": list(self.frames), "record": self.record, "fields": self.kept}
+        found = {
+            "tables": list(self.tables),
+            "figures": list(self.figures),
+            "frames": list(self.frames),
+            "record": self.record,
+            "fields": self.kept,
+        }
         return {name: each for name, each in found.items() if each}
 
     @property

@@ -17,7 +17,6 @@ from opinionsim.schedules import (
     MAX_STEPS,
     Event,
     Interaction,
-    SelfEcho,
     TieChange,
     takes_reads,
     takes_reviews,
