@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from opinionsim.errors import ScheduleError, whole_number
-from opinionsim.forms import TEXT, Form
+from opinionsim.foundation.forms import TEXT, Form
 from opinionsim.messages import Message, Parse
 
 #: Role of the agents whose opinions a run is about.
@@ -135,6 +135,9 @@ class ActSpec:
         ``none`` never.
     written : Parse or None
         Reads what a person wrote, where it is written in another way than a model's reply; None takes `parse`.
+    scripted : str
+        The part of kind ``scripted`` with which the scripted model answers: a name or an import path. Empty takes that
+        of the template's name, and where there is none a report.
     """
 
     name: str
@@ -157,6 +160,7 @@ class ActSpec:
     person: str = "It is your turn."
     opinion: Literal["states", "may", "none"] = "states"
     written: Parse | None = None
+    scripted: str = ""
 
     @property
     def for_person(self) -> ActSpec:
