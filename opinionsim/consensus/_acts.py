@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import product
+from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
 from opinionsim.errors import Rejected
 from opinionsim.foundation.forms import Form
 from opinionsim.messages import Message, Said
-from opinionsim.schedules._acts import act
-from opinionsim.schedules._turns import ActSpec
+from opinionsim.schedules import ActSpec, act, asked_of_persons
 
 #: Roles beside the citizens.
 MEDIATOR, PREDICTOR = "mediator", "predictor"
@@ -198,28 +198,31 @@ def _ratings(*names: str) -> Form:
     return Form("ratings", names, points=LIKERT, ends=("not at all", "completely"))
 
 
+_act = partial(act, asked=asked_of_persons(Path(__file__).with_name("persons.toml")))
 _FORMAL: dict[str, Any] = {"opinion": "none", "memory": "none", "after": "none", "formal": True}
 _STATED: dict[str, Any] = {"parse": read_statement, "written": read_written, **_FORMAL, "opinion": "may"}
 
 #: A citizen states its opinion.
-STATE = act("state", "opinion", memory="none")
+STATE = _act("state", "opinion", memory="none")
 #: A text that was written beforehand stands for a citizen's opinion.
 SUBMIT = ActSpec("submit", template="", kind="opinion", memory="none", draws=0)
 #: A mediator drafts a statement from the opinions.
-DRAFT = act("draft", "statement", **_STATED)
+DRAFT = _act("draft", "statement", **_STATED)
 #: A mediator revises the winner after critiques.
-REVISE = act("revise", "statement", **_STATED)
+REVISE = _act("revise", "statement", **_STATED)
 #: A mediator puts a text that it did not draft before the group, such as the position statement.
 PUT = ActSpec("put", template="", kind="statement", memory="none", draws=0, opinion="may")
 #: A citizen ranks all statements.
-RANK = act("rank", "ballot", parse=partial(read_ranking, "rank"), form=_ranking, **_FORMAL)
+RANK = _act("rank", "ballot", parse=partial(read_ranking, "rank"), form=_ranking, **_FORMAL)
 #: A citizen rates one statement.
-RATE = act("rate", "rating", parse=partial(read_ratings, _RATED), form=_ratings("Agreement", "Quality"), **_FORMAL)
+RATE = _act("rate", "rating", parse=partial(read_ratings, _RATED), form=_ratings("Agreement", "Quality"), **_FORMAL)
 #: A predictor ranks all statements as the author of one opinion would.
-PREDICT = act("predict", "prediction", parse=partial(read_ranking, "predicted_rank"), form=_ranking, **_FORMAL)
+PREDICT = _act("predict", "prediction", parse=partial(read_ranking, "predicted_rank"), form=_ranking, **_FORMAL)
 #: A predictor rates one statement as the author of one opinion would.
-PREDICT_RATING = act(
+PREDICT_RATING = _act(
     "predict-rating", "prediction", parse=partial(read_ratings, _PREDICTED), form=_ratings("Agreement"), **_FORMAL
 )
 #: A citizen criticises the winner.
-CRITICISE = act("criticise", "critique", memory="none", opinion="may")
+CRITICISE = _act("criticise", "critique", memory="none", opinion="may")
+#: Somebody writes a question for discussion.
+QUESTION = _act("question", "question", memory="none", after="none", formal=True)
