@@ -163,7 +163,7 @@ def meetings_by_closeness(update: Callable[..., float], variant: Variant) -> Cal
                         size = count
                         while size > _ONE:
                             half = size >> _ONE
-                            place += half * np.uint64(sums[place + half] <= target)  # type: ignore[assignment]
+                            place += half * np.uint64(sums[place + half] <= target)
                             size -= half
                     else:
                         # A few candidates are sooner gone through than halved.
