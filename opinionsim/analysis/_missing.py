@@ -12,8 +12,10 @@ from opinionsim.analysis._units import default_axes, measured, own_metrics, usab
 from opinionsim.errors import SpecError
 from opinionsim.evidence import TO_MEASURE
 from opinionsim.metrics import SIDES, condition_metrics, exposure, in_order, one_wording, run_metrics
+from opinionsim.registry import part
 
 
+@part("table", name="missing", fits=lambda asked: asked.stance)
 def missing_tables(
     runs: pd.DataFrame,
     opinions: pd.DataFrame,

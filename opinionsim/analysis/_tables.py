@@ -30,6 +30,7 @@ from opinionsim.analysis._units import (
 from opinionsim.errors import SpecError
 from opinionsim.evidence import played_by, validation_statement
 from opinionsim.metrics import condition_axes, one_wording, order_levels, wording_statement
+from opinionsim.registry import part
 from opinionsim.templates import sentences
 
 _TABLE_AXES = ("framing", "confirmation_bias")
@@ -193,6 +194,7 @@ def _percent(share: float) -> str:
     return "-" if pd.isna(share) else f"{share:.1%}"
 
 
+@part("table", name="opinions", fits=lambda asked: asked.stance)
 def tables(
     runs: pd.DataFrame,
     metrics: pd.DataFrame,
@@ -239,6 +241,7 @@ def tables(
     return [_telling(left_out, wording, each) for each in made]
 
 
+@part("table", name="metrics", fits=lambda asked: asked.values is not None)
 def further_table(
     runs: pd.DataFrame,
     metrics: pd.DataFrame,

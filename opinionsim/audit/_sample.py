@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.analysis import Table, condition_column, finished, number_text
-from opinionsim.contrasts import ContrastSpec, analysis_of
+from opinionsim.contrasts import ContrastSpec
 from opinionsim.errors import SpecError, StoreError, whole_number
 from opinionsim.evidence import TO_MEASURE, evidence_of, in_order
 from opinionsim.metrics import condition_axes, named_levels, stance_rows
@@ -161,7 +161,7 @@ def draw(
     whole_number("seed", seed, 0)
     rows, chosen = counted_texts(results, kind)
     varying = condition_axes(results.runs)
-    analysis = analysis_of(results.spec)
+    analysis = results.analysis
     contrast = analysis.contrasts.get(str(analysis.decides), ContrastSpec())
     paths = dict.fromkeys(path for _, side in contrast.terms for path in side)
     primary = [condition_column(results.runs.columns, path, "the primary contrast") for path in paths]

@@ -50,6 +50,15 @@ AllowParts = Annotated[
     bool,
     typer.Option("--allow-parts", help="Import metrics, tables and figures of your own; this runs their code."),
 ]
+TableName = Annotated[
+    str | None,
+    typer.Option(
+        "--what",
+        metavar="NAME",
+        help=f"One table alone, of {', '.join(names('table'))}, or one of your own by its import path, "
+        "package.module:NAME. Default: all that fit.",
+    ),
+]  # fmt: skip
 What = Annotated[
     str,
     typer.Option(
@@ -65,6 +74,7 @@ def table(
     store: StorePath,
     experiment: ExperimentName = None,
     design: DesignNumber = None,
+    what: TableName = None,
     kind: Kind = None,
     wording: Wording = None,
     ddof: Ddof = 0,
@@ -84,18 +94,15 @@ def table(
     form
         Form to print; csv has the unrounded numbers.
     """
-    from opinionsim.report import own_metrics, tables_of
+    from opinionsim.report import tables_of
 
-    results = read_results(store, experiment, design)
+    if what is not None:
+        _allow(what, "--what", allow_parts)
+    results = read_results(store, experiment, design, allow_parts=allow_parts)
     if results.swept and as_json:
         say_frame(results.points, as_json=True)
     else:
-        if allow_parts:
-            own_modules()
-        elif own := own_metrics(results):
-            note(f"left out metrics of your own, which --allow-parts imports: {', '.join(own)}")
-        options = {"as_published": as_published, "with_own_metrics": allow_parts}
-        made = tables_of(results, kind, wording, ddof, estimand, **options)
+        made = tables_of(results, kind, wording, ddof, estimand, as_published=as_published, what=what)
         print_tables(made, None if results.swept else csv, form, as_json=as_json)
     if results.swept and csv is not None:
         write_frame(results.points, csv)
@@ -202,7 +209,7 @@ def plot(
     for each in [measured] if isinstance(measured, str) else measured:
         _allow(each, "--metric", allow_parts)
     file = _file_named(out, file_format)
-    results = read_results(store, experiment, design)
+    results = read_results(store, experiment, design, allow_parts=allow_parts)
     if arguments.get("run") is not None:
         arguments["run"] = _row(results, str(arguments["run"]))
     if file is None:
