@@ -25,12 +25,12 @@ from opinionsim.analysis._estimates import (
 )
 from opinionsim.analysis._table import Table, finished, interval_text, number_text
 from opinionsim.analysis._units import interval_notes
-from opinionsim.contrasts import ChoicesSpec, VariantSpec
-from opinionsim.documents import validate
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import validate
+from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import one_wording
 from opinionsim.registry import part
-from opinionsim.templates import sentences
+from opinionsim.specification import ChoicesSpec, VariantSpec, analysis_of
 
 if TYPE_CHECKING:
     from opinionsim.store import Results
@@ -134,7 +134,7 @@ def variant_effects(
         return []
     with open_store(results.url, write=False) as opened:
         numbers = {row.design_id: row.design for row in opened.designs() if row.name == results.name}
-    only, found = results.analysis.deciding, []
+    only, found = analysis_of(results.spec, results.left_out).deciding, []
     for variant in (validate(VariantSpec, each) for each in results.spec["robustness"]):
         if designs[variant.label] in numbers:
             own = load(results.url, results.name, design=numbers[designs[variant.label]], own_parts=results.own_parts)
@@ -193,7 +193,7 @@ def robustness_frame(
     SpecError
         If no contrast is primary.
     """
-    analysis = results.analysis
+    analysis = analysis_of(results.spec, results.left_out)
     if analysis.decides is None:
         raise SpecError("robustness is that of a contrast: declare it as analysis.primary in the specification")
     usual = analysis.model_copy(update={"choices": None})

@@ -13,6 +13,7 @@ from opinionsim.audit._diversity import FAMILIES, correct_diversity
 from opinionsim.audit._sample import KEYS, Sample, axes_of, counted_texts
 from opinionsim.audit._score import judged, people_of
 from opinionsim.errors import SpecError
+from opinionsim.specification import analysis_of
 from opinionsim.store import Results
 
 
@@ -53,7 +54,9 @@ def correction_tables(
     labels, _ = judged(results, sample)
     texts, _ = counted_texts(results, sample.audit.sample["kind"])
     texts, by = texts.assign(evidence=texts["evidence_of_run"]), axes_of(sample)
-    frame, contrasts, estimates = bias_frames(texts, labels, by, estimand or results.analysis.estimand)
+    frame, contrasts, estimates = bias_frames(
+        texts, labels, by, estimand or analysis_of(results.spec, results.left_out).estimand
+    )
     shown = {name: name for name in (*by, "labels", "error", *BOTH)}
     late = int((texts["begun_at"] > sample.audit.made_at).sum())
     told = {"n_labels": int(labels["label"].notna().sum()), "coders": people, "intervals": interval_notes(*estimates)}

@@ -10,11 +10,10 @@ from typing import Any
 import pandas as pd
 
 from opinionsim import analysis
-from opinionsim.contrasts import AnalysisSpec
 from opinionsim.errors import SpecError
-from opinionsim.evidence import several_answered
-from opinionsim.metrics import cut, named_metrics, run_metrics, scale_of, variable_means
+from opinionsim.metrics import cut, named_metrics, run_metrics, scale_of, several_answered, variable_means
 from opinionsim.registry import KINDS, Part, find, general
+from opinionsim.specification import AnalysisSpec, analysis_of
 from opinionsim.store import Results
 
 
@@ -53,7 +52,7 @@ class Asked:
     @property
     def analysis(self) -> AnalysisSpec:
         """What is compared."""
-        return self.results.analysis
+        return analysis_of(self.results.spec, self.results.left_out)
 
     @property
     def points(self) -> pd.DataFrame:

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import StoreError
-from opinionsim.evidence import named_models
 from opinionsim.messages import ChatMessage
+from opinionsim.metrics import named_models
 from opinionsim.registry import is_path
 from opinionsim.store._rows import AbsentError, DesignRow
 from opinionsim.store._sql import open_store
@@ -16,7 +16,6 @@ from opinionsim.store._sql import open_store
 if TYPE_CHECKING:
     import pandas as pd
 
-    from opinionsim.contrasts import AnalysisSpec
     from opinionsim.store._reader import StoreReader
 
 
@@ -267,13 +266,6 @@ class Results:
         """The metrics that the specification names and that are shown, as it names them."""
         return [each for each in self._named if _name(each) not in self.left_out]
 
-    @property
-    def analysis(self) -> AnalysisSpec:
-        """The analysis that the specification declares, without contrasts of what is left out."""
-        from opinionsim.contrasts import analysis_of
-
-        return analysis_of(self.spec).without(self.left_out)
-
     def read(self, *names: str) -> list[pd.DataFrame]:
         """Frames by name, in one state of the store."""
         return self._read(*names)
@@ -304,7 +296,7 @@ class Results:
 
     @cached_property
     def answered(self) -> dict[str, list[str]]:
-        """Models that answered, by the name of the model that was asked (:func:`opinionsim.evidence.named_models`)."""
+        """Models that answered, by the name of the model that was asked (:func:`opinionsim.metrics.named_models`)."""
         with open_store(self.url, write=False) as store:
             return named_models(store.models(self.run_ids))
 

@@ -11,7 +11,7 @@ from opinionsim.errors import MeasurementError
 KINDS = ("report", "response", "speech", "post", "probe", "self-report", "opinion")
 
 
-def in_order(kinds: Iterable[str]) -> list[str]:
+def kinds_in_order(kinds: Iterable[str]) -> list[str]:
     """Distinct kinds of text, the one that is shown where none is named first."""
     return sorted({*kinds}, key=lambda kind: (KINDS.index(kind) if kind in KINDS else len(KINDS), kind))
 

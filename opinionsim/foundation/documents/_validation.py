@@ -19,9 +19,9 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, RootModel, ValidationError
 from pydantic_core import CoreSchema
 
-from opinionsim.documents._document import Document, show_value
-from opinionsim.documents._parsing import KeyPath, key_text
 from opinionsim.errors import SpecError, meant
+from opinionsim.foundation.documents._document import Document, show_value
+from opinionsim.foundation.documents._parsing import KeyPath, key_text
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -47,7 +47,7 @@ class DocumentModel(BaseModel):
         docstrings = _docstrings(cls)
         for name, info in cls.model_fields.items():
             told = info.description or docstrings.get(name)
-            if told and handler.resolve_ref_schema(fields[name]).get("description") != told:
+            if told:
                 fields[name]["description"] = told
         return form
 
