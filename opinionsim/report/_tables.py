@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from opinionsim import analysis
-from opinionsim.errors import SpecError
+from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics import cut, named_metrics, run_metrics, scale_of, several_answered, variable_means
 from opinionsim.registry import KINDS, Part, find, general
 from opinionsim.specification import AnalysisSpec, analysis_of
@@ -141,6 +142,19 @@ def tables_of(
         raise SpecError(f"{results.name} has nothing to tabulate in the table {what}")
     answered = () if results.swept else several_answered(results.answered)
     return [replace(each, notes=(*each.notes, *answered)) for each in asked.made]
+
+
+def resting_on_own(results: Results, made: Sequence[analysis.Table]) -> list[bool]:
+    """Which of the tables that were made of results are others, or not there, without parts of the user's own."""
+    if not (results.own_parts and results.own):
+        return [False] * len(made)
+    without = copy(results)
+    without.own_parts = False
+    try:
+        plain = [each.to_text() for each in tables_of(without)]
+    except (SpecError, MeasurementError):
+        plain = []
+    return [not each.name.startswith("audit-") and each.to_text() not in plain for each in made]
 
 
 def _of_people(results: Results) -> str | None:
