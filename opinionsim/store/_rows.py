@@ -477,7 +477,7 @@ class WaitRow:
     ----------
     run_id : str
         The run.
-    turn, part, attempt : int, str, int
+    turn, call, attempt : int, str, int
         Key of the answer.
     agent : int
         The seat.
@@ -491,7 +491,7 @@ class WaitRow:
 
     run_id: str
     turn: int
-    part: str
+    call: str
     attempt: int
     agent: int
     question: Mapping[str, Any]

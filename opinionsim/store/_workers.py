@@ -143,7 +143,7 @@ def reserve(
     owner : str
         The worker that calls. A reservation that another one left under the same key becomes its own.
     call : tuple
-        Run, turn, part and attempt.
+        Run, turn, call and attempt.
     worst : Usage
         The most it may cost.
     limits : Limits
@@ -196,7 +196,7 @@ def settle(connection: Connection, entries: Sequence[tuple[str, str, Entry]]) ->
     calls = [(run_id, *entry.key) for _, run_id, entry in entries]
     ended = delete(_HELD).where(_KEY.in_(calls)).returning(*_HELD.primary_key, _HELD.c.tokens, _HELD.c.money)
     rows = connection.execute(ended)
-    held = {(row.run_id, row.turn, row.part, row.attempt): (row.tokens, row.money) for row in rows}
+    held = {(row.run_id, row.turn, row.call, row.attempt): (row.tokens, row.money) for row in rows}
     paid: dict[str, Usage] = {}
     for (payer, _, entry), call in zip(entries, calls, strict=True):
         cost = (0, 0.0) if entry.finish_reason == FILTERED else held.get(call, (0, 0.0))

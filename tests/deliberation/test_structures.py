@@ -93,7 +93,10 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: Moderator("defualt"), "did you mean default"),
     (lambda: Moderator(combination_instructions="chain"), "roles.moderator: instructions: unknown name 'chain'"),
     (lambda: Moderator(system_instructions="auto").generate_system_instructions(), "has no task to write"),
-    (lambda: Moderator().generate_system_instructions(TASK, max_tries=True), "interaction.attempts: must be a whole number"),
+    (
+        lambda: Moderator().generate_system_instructions(TASK, max_tries=True),
+        "interaction.attempts: must be a whole number",
+    ),
     (lambda: Chain(TWO, TASK).to_dataframe(), r"has not been processed; call process\(\) first"),
     (lambda: Chain(TWO, TASK).process(store="sqlite:///a.sqlite"), "give run=NAME"),
     (lambda: Chain(TWO, TASK).process(execution={"budgte": {}}), "did you mean|valid"),

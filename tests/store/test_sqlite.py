@@ -352,7 +352,7 @@ def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, texts: list
     with open_store(str(tmp_path_factory.mktemp("odd") / "a.sqlite")) as store:
         record = begun(store)
         for turn, text in enumerate(texts):
-            record.append(call(turn, text, (odd, text), part=f"reply{odd}", reason=odd))
+            record.append(call(turn, text, (odd, text), call=f"reply{odd}", reason=odd))
         assert [entry.text for entry in store.entries("r1")] == texts
         assert {entry.reason for entry in store.entries("r1")} == {odd}
         for turn, text in enumerate(texts):
