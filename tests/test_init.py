@@ -80,7 +80,7 @@ app = typer.Typer()
 app.command()(measure)
 explain(command := typer.main.get_command(app))
 voter, spread = c.find_model("voter"), METRICS["spread"]
-print(voter.title, voter.summary, spread.meaning, spread.source, json_schema())
+print(voter.title, voter.summary, spread.meaning, spread.source, json_schema()["$defs"]["AnalysisSpec"])
 print(command.help, [(each.metavar, each.help) for each in command.params])
 """
 

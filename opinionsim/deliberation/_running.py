@@ -159,7 +159,7 @@ class Deliberation:
         advice = "This run was in memory: process(store=..., run=NAME) keeps every reply, and goes on after an error"
         if kept:
             advice = (
-                f"Process() with the same store and run={experiment.spec.name!r} goes on from the replies on record"
+                f"Process() with the same store and run={experiment.spec.name!r} goes on from its replies on record"
             )
         agent = cause.fields.get("agent")
         failure = cause.at("" if agent is None else [*self.names, "the moderator"][agent] or "", advice)

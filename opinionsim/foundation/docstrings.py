@@ -13,9 +13,9 @@ from typing import Any
 
 
 def docstring(target: Any) -> str:
-    """The docstring of a class or function; under ``python -OO``, which drops it, as its source has it, if any."""
+    """The own docstring of a class or function; under ``python -OO``, which drops it, as its source has it, if any."""
     if sys.flags.optimize < 2:
-        return inspect.getdoc(target) or ""
+        return inspect.cleandoc(target.__doc__ or "")
     defined = _definition(target)
     return (isinstance(defined, ast.ClassDef | ast.FunctionDef) and ast.get_docstring(defined)) or ""
 

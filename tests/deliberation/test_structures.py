@@ -253,7 +253,7 @@ def test_automatic_instructions_are_asked_for_again_up_to_the_number_of_tries() 
     with pytest.raises(osim.ModelCallError, match="must begin with 'Moderator instructions:'"):
         Moderator(model=model).generate_system_instructions(TASK, max_tries=3)
     assert len(model.prompts) == 3
-    with pytest.raises(osim.SpecError, match="roles.moderator.system: cannot stand beside persona"):
+    with pytest.raises(osim.SpecError, match=r"roles\.moderator\.system: cannot stand beside persona"):
         Moderator("default").system_instructions = "Be brief."
 
 

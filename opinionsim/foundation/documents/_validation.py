@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, RootModel, Val
 from pydantic_core import CoreSchema
 
 from opinionsim.errors import SpecError, meant
-from opinionsim.foundation.docstrings import field_docstrings
+from opinionsim.foundation.docstrings import docstring, field_docstrings
 from opinionsim.foundation.documents._document import Document, show_value
 from opinionsim.foundation.documents._parsing import KeyPath, key_text
 
@@ -39,7 +39,10 @@ class DocumentModel(BaseModel):
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         form = handler(core)
-        fields = handler.resolve_ref_schema(form)["properties"]
+        own = handler.resolve_ref_schema(form)
+        if told := docstring(cls):
+            own.setdefault("description", told)
+        fields = own["properties"]
         docstrings = _docstrings(cls)
         for name, info in cls.model_fields.items():
             told = info.description or docstrings.get(name)
