@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -65,7 +65,8 @@ class InterviewInteraction(AskedOnce):
             "words": "" if self.words is None else str(self.words),
             "separator": _SEPARATOR,
         }
-        return named(act("interview", "interview", values=values, memory="none", parse=self._read, formal=True))
+        how: dict[str, Any] = {"opinion": "may", "audience": "nobody", "memory": "none"}
+        return named(act("interview", "interview", values=values, **how, parse=self._read, formal=True))
 
     def _read(self, part: str, text: str, received: tuple[Message, ...]) -> tuple[str, ...]:
         return read_answers(text, len(self.questions))

@@ -501,7 +501,7 @@ def _unusual(run: PlannedRun, parts: RunParts) -> Iterator[str]:
     n, network = len(parts.population), parts.network
     if network is not None and not network.complete:
         joined = np.union1d(network.speakers, network.listeners)
-        given = getattr(run.spec.interaction, "network", None)
+        given = run.spec.interaction.contacts
         if given is not None and given.kind in ("file", "edges") and joined[-1] + 1 < n:
             yield f"The network has {joined[-1] + 1} agents and the population {n}."
         if len(joined) < n:

@@ -5,7 +5,6 @@ nothing else. A way of interacting is one module with one :class:`Interaction`: 
 checks, and the turns that it makes of a :class:`Setting`.
 """
 
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

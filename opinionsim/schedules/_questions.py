@@ -76,7 +76,18 @@ class QuestionsInteraction(Interaction):
     most: int | None = Field(None, ge=1, le=MAX_STEPS)
     """Most turns, so that there may be fewer questions than wanted; null allows twice as many turns as questions."""
 
-    acts = named(act("question", "question", memory="none", parse=read_question, after="none", formal=True))
+    acts = named(
+        act(
+            "question",
+            "question",
+            memory="none",
+            opinion="may",
+            audience="nobody",
+            parse=read_question,
+            after="none",
+            formal=True,
+        )
+    )
 
     def steps_for(self, size: int) -> int:
         """The most turns: one in each step."""
