@@ -17,7 +17,7 @@ from typing import Any
 
 import opinionsim as osim
 from opinionsim.actors import PersonaActor
-from opinionsim.testing import NumberedReplies
+from opinionsim.deliberation import NumberedReplies
 
 LATENCY_S = 0.3
 _begun: list[float] = []

@@ -20,13 +20,16 @@ PLAN, CARD = "training.json", "card.json"
 
 
 def code_of(target: Any) -> str:
-    """The version of the code of a class or function of the user's own; empty where it has no file.
+    """The version of the code of a class, function or declaration of the user's own; empty where it has no file.
 
     A module of an installed distribution is ``distribution==version``, any other ``sha256:`` and the digest of its file
     with line ends normalised. The modules of base classes are included, except those of this package and of the
     standard library. Imports of these modules are not included.
     """
-    names = [each.__module__ for each in inspect.getmro(target)] if inspect.isclass(target) else [target.__module__]
+    if inspect.isclass(target):
+        names = [each.__module__ for each in inspect.getmro(target)]
+    else:
+        names = [getattr(target, "home", None) or target.__module__]
     top = {name: name.partition(".")[0] for name in dict.fromkeys(names)}
     skipped = {__package__, "__main__", "builtins"}
     return " ".join(dict.fromkeys(filter(None, (_code(name) for name in top if top[name] not in skipped))))

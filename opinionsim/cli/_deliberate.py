@@ -6,14 +6,12 @@ import asyncio
 import sys
 import threading
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from opinionsim.cli._console import counted, note, say, say_json, stderr
-from opinionsim.cli._options import Changes, Prompts, Slots, Spec, assignments, read_spec
+from opinionsim.cli._console import counted, note, say, stderr
+from opinionsim.cli._options import Changes, Prompts, Slots, Spec, read_spec
 from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
 from opinionsim.cli._stores import read_results
 from opinionsim.errors import SpecError
@@ -22,8 +20,6 @@ from opinionsim.progress import attended, stop_requests
 from opinionsim.watching import row_of, spelled
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from opinionsim.llm import Question
     from opinionsim.specification import Experiment
 

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
+from opinionsim.consensus import _acts as acts
+from opinionsim.consensus._session import POSITION, Heard, Session, examples_by_size
 from opinionsim.documents import DocumentModel
 from opinionsim.errors import MeasurementError, ScheduleError, SpecError
 from opinionsim.messages import Message
 from opinionsim.registry import part
-from opinionsim.consensus import _acts as acts
 from opinionsim.schedules._acts import PROBE, SELF_REPORT
-from opinionsim.consensus._session import POSITION, Heard, Session, examples_by_size
 from opinionsim.schedules._interaction import GIVEN, Closing, Conflict, Interaction, Setting
 from opinionsim.schedules._turns import PARTICIPANT, ActSpec, Outcomes, Ref, Turn, named
 from opinionsim.streams import canonical_json, digest, stream

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from opinionsim.errors import ScheduleError, SpecError
 from opinionsim.consensus import _acts as acts
+from opinionsim.errors import ScheduleError, SpecError
 from opinionsim.schedules._interaction import GIVEN, Closing, Setting
 from opinionsim.schedules._questions import same_question
 from opinionsim.schedules._turns import External, Outcomes, Ref, Turn

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from opinionsim.analysis._table import Table, finished, headings, level_text
+from opinionsim.consensus._selections import selections
 from opinionsim.evidence import evidence_of
-from opinionsim.consensus._selections import selections_of
 from opinionsim.metrics import condition_axes
 from opinionsim.registry import part
 
@@ -32,7 +32,7 @@ def election_table(results: Results) -> Table | None:
     """
     from opinionsim.consensus import other_rules
 
-    held = selections_of(results)
+    held = selections(results)
     if held.empty:
         return None
     axes = list(condition_axes(results.runs))

@@ -19,11 +19,11 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from opinionsim.assembly import assemble
+from opinionsim.deliberation import Structure
 from opinionsim.llm import phrases
 from opinionsim.messages import ChatMessage
 from opinionsim.prompts import load_pack
 from opinionsim.running import replay, run
-from opinionsim.deliberation import Structure
 from opinionsim.schedules import StaticSchedule, with_moderator, with_probes
 from opinionsim.specification import Experiment, load_experiment
 from opinionsim.store import Results

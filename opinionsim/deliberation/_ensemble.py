@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from opinionsim.deliberation._structure import Structure
 from opinionsim.messages import Message
 from opinionsim.registry import part
 from opinionsim.schedules._external import blank_messages
 from opinionsim.schedules._interaction import Conflict, Setting
-from opinionsim.deliberation._structure import Structure
 from opinionsim.schedules._turns import PARTICIPANT, External, Ref, Turn
 from opinionsim.streams import canonical_json, digest
 

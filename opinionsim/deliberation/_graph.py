@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 
+from opinionsim.deliberation._structure import Structure
 from opinionsim.errors import SpecError
 from opinionsim.registry import part
 from opinionsim.schedules._interaction import Conflict, Setting
-from opinionsim.deliberation._structure import Structure
 from opinionsim.schedules._turns import Turn
 
 #: An end of an edge: the number of an agent, or its name.

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pydantic import Field
 
+from opinionsim.deliberation._structure import Structure
 from opinionsim.networks import NetworkField, NetworkKind
 from opinionsim.registry import part
 from opinionsim.schedules._interaction import MAX_STEPS, Setting
-from opinionsim.deliberation._structure import Structure
 from opinionsim.schedules._turns import Ref, Turn
 
 

@@ -10,14 +10,6 @@ from typing import TYPE_CHECKING
 from opinionsim.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.llm._journal import (
-        Entry as Entry,
-        EntryKey as EntryKey,
-        Journal as Journal,
-        MemoryJournal as MemoryJournal,
-        Source as Source,
-    )
-    from opinionsim.llm._slots import Lane as Lane, SlotPool as SlotPool
     from opinionsim.llm._budget import (
         Budget as Budget,
         Call as Call,
@@ -33,6 +25,13 @@ if TYPE_CHECKING:
         RunCalls as RunCalls,
     )
     from opinionsim.llm._given import GivenReplies as GivenReplies
+    from opinionsim.llm._journal import (
+        Entry as Entry,
+        EntryKey as EntryKey,
+        Journal as Journal,
+        MemoryJournal as MemoryJournal,
+        Source as Source,
+    )
     from opinionsim.llm._models import ModelClient as ModelClient, load_chat_model as load_chat_model
     from opinionsim.llm._own import own_model as own_model
     from opinionsim.llm._policy import ASKED_AGAIN as ASKED_AGAIN, ReplyPolicy as ReplyPolicy, Treatment as Treatment
@@ -46,5 +45,6 @@ if TYPE_CHECKING:
         settle as settle,
     )
     from opinionsim.llm._seat import Person as Person, Question as Question, Seat as Seat
+    from opinionsim.llm._slots import Lane as Lane, SlotPool as SlotPool
 
 __getattr__, __dir__ = on_first_use(__name__)

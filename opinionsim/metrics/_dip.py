@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from opinionsim.compilation import compiled, inlined
 from opinionsim.errors import MeasurementError, whole_number
 from opinionsim.metrics._arrays import Measured, Rows
-from opinionsim.streams import stream
 from opinionsim.registry import part
+from opinionsim.streams import stream
 
 #: Values of uniform samples that are held at a time.
 _BATCH = 1_000_000

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from opinionsim.plots._ribbons import RibbonData as RibbonData, ribbon_data as ribbon_data, ribbons as ribbons
     from opinionsim.plots._save import check_suffix as check_suffix, save as save
     from opinionsim.plots._shares import ShareData as ShareData, share_data as share_data
+    from opinionsim.plots._shown import Shown as Shown
     from opinionsim.plots._snapshots import (
         SnapshotData as SnapshotData,
         network_snapshots as network_snapshots,

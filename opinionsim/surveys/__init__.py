@@ -4,7 +4,6 @@ A mapping says which columns of a data file make a persona, and how; the file it
 here: personas drawn from given margins, and design-based estimates of what weighted respondents say.
 """
 
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

@@ -15,11 +15,5 @@ if TYPE_CHECKING:
     from opinionsim.testing._clock import VirtualClockLoop as VirtualClockLoop, run_virtual as run_virtual
     from opinionsim.testing._prompts import PromptPackContract as PromptPackContract
     from opinionsim.testing._schedules import ScheduleContract as ScheduleContract
-    from opinionsim.deliberation._contract import (
-        NumberedReplies as NumberedReplies,
-        StructureContract as StructureContract,
-        play as play,
-        who_saw_what as who_saw_what,
-    )
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -4,7 +4,6 @@ Everything here is a function of arrays. A rule is named by a text, a mapping or
 them with what each needs.
 """
 
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

@@ -12,7 +12,6 @@ from opinionsim.lazy import on_first_use
 if TYPE_CHECKING:
     from opinionsim.watching._deliberation import deliberation as deliberation
     from opinionsim.watching._experiments import (
-        OpenRun as OpenRun,
         Seen as Seen,
         look_at as look_at,
     )

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shutil
 import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -307,10 +309,14 @@ def test_the_default_store_is_named_after_the_experiment(tmp_path: Path) -> None
 
 def test_progress_counts_runs_and_calls() -> None:
     experiment = load_experiment(changed(SMALL, replicates=3))
-    model, _ = watched()
-    with under_way(experiment, "counted.sqlite", chat_model=model) as (runner, future):
+    model, _ = watched(latency=lambda seed: 0.05)
+    with under_way(experiment, "counted.sqlite", chat_model=model, max_concurrency=3) as (runner, future):
+        until = time.monotonic() + 20
+        while not re.fullmatch(r"3 calls in flight of 3, in \d runs", runner._context.doing()):
+            assert time.monotonic() < until
         summary = future.result()
         after = runner.progress()
+    assert runner._context.doing() == "0 calls in flight of 3, in 0 runs"
     assert (after.complete, after.incomplete, after.open, after.made, after.in_flight) == (3, 0, 0, 36, 0)
     assert (summary.made, summary.answered, summary.stopped, summary.errors) == (36, 0, False, {})
 

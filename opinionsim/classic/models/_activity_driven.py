@@ -265,16 +265,18 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return np.where(p.zealot == 1, received.own, pull + kept * (received.own - pull))
 
 
-MODEL = part("classic_model")(ClassicModel(
-    name="activity-driven",
-    family="reinforcing",
-    parameters=Parameters,
-    range=(-math.inf, math.inf),
-    kernel=step_kernel(_make),
-    transition=_transition,
-    orders=("synchronous",),
-    keeps_consensus=False,
-    at_rest="opinions decay, and are pushed on, for ever.",
-    carried=1,
-    example={"steps": 1000},
-))
+MODEL = part("classic_model")(
+    ClassicModel(
+        name="activity-driven",
+        family="reinforcing",
+        parameters=Parameters,
+        range=(-math.inf, math.inf),
+        kernel=step_kernel(_make),
+        transition=_transition,
+        orders=("synchronous",),
+        keeps_consensus=False,
+        at_rest="opinions decay, and are pushed on, for ever.",
+        carried=1,
+        example={"steps": 1000},
+    )
+)

@@ -64,20 +64,22 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return np.where(np.abs(gap) < p.epsilon, received.own + p.mu * gap, received.own)
 
 
-MODEL = part("classic_model")(ClassicModel(
-    name="deffuant",
-    family="similarity-biased",
-    parameters=Parameters,
-    kernel=pairwise_kernel(update),
-    vector=vector_kernel(_weight),
-    update=update,
-    transition=disturbed(_transition),
-    frozen=bounded_confidence,
-    at_rest=BOUNDED_CONFIDENCE,
-    shrinks=True,
-    orders=ORDERS,
-    picks=("edge", "listener", "speaker"),
-    sides=("two", "one"),
-    conserves=frozenset({"mean"}),
-    example={"n": 300, "steps": 40, "epsilon": 0.2},
-))
+MODEL = part("classic_model")(
+    ClassicModel(
+        name="deffuant",
+        family="similarity-biased",
+        parameters=Parameters,
+        kernel=pairwise_kernel(update),
+        vector=vector_kernel(_weight),
+        update=update,
+        transition=disturbed(_transition),
+        frozen=bounded_confidence,
+        at_rest=BOUNDED_CONFIDENCE,
+        shrinks=True,
+        orders=ORDERS,
+        picks=("edge", "listener", "speaker"),
+        sides=("two", "one"),
+        conserves=frozenset({"mean"}),
+        example={"n": 300, "steps": 40, "epsilon": 0.2},
+    )
+)

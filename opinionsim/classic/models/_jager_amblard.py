@@ -70,18 +70,20 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return moved.clip(*received.limits)
 
 
-MODEL = part("classic_model")(ClassicModel(
-    name="jager-amblard",
-    family="repulsive",
-    parameters=Parameters,
-    range=(-1.0, 1.0),
-    kernel=pairwise_kernel(_update),
-    vector=vector_kernel(_weight, settle=confined),
-    update=_update,
-    transition=disturbed(_transition),
-    prepare=_prepare,
-    orders=ORDERS,
-    picks=PICKS,
-    sides=("one", "two"),
-    example={"steps": 150, "u": 0.3, "t": 0.9},
-))
+MODEL = part("classic_model")(
+    ClassicModel(
+        name="jager-amblard",
+        family="repulsive",
+        parameters=Parameters,
+        range=(-1.0, 1.0),
+        kernel=pairwise_kernel(_update),
+        vector=vector_kernel(_weight, settle=confined),
+        update=_update,
+        transition=disturbed(_transition),
+        prepare=_prepare,
+        orders=ORDERS,
+        picks=PICKS,
+        sides=("one", "two"),
+        example={"steps": 150, "u": 0.3, "t": 0.9},
+    )
+)

@@ -203,20 +203,22 @@ def _transition(received: Received, p: Parameters) -> Transition | np.ndarray:
     return Transition(values, masses, lambda opinions: theta * redrawn.pdf(opinions))
 
 
-MODEL = part("classic_model")(ClassicModel(
-    name="lorenz",
-    family="reinforcing",
-    parameters=Parameters,
-    range=(-3.5, 3.5),
-    kernel=step_kernel(_make, on_pairs=pairwise_kernel(_update, draws=True)),
-    update=_update,
-    transition=_transition,
-    prepare=_prepare,
-    units=CENTRED,
-    needs=frozenset({"partners", "start"}),
-    orders=("permutation", "random", "sequential", "synchronous"),
-    picks=("listener",),
-    meets_itself=(True, False),
-    keeps_consensus=False,
-    example={"n": 500, "initial": "normal", "steps": 400, "rho": 0.9, "k": 10},
-))
+MODEL = part("classic_model")(
+    ClassicModel(
+        name="lorenz",
+        family="reinforcing",
+        parameters=Parameters,
+        range=(-3.5, 3.5),
+        kernel=step_kernel(_make, on_pairs=pairwise_kernel(_update, draws=True)),
+        update=_update,
+        transition=_transition,
+        prepare=_prepare,
+        units=CENTRED,
+        needs=frozenset({"partners", "start"}),
+        orders=("permutation", "random", "sequential", "synchronous"),
+        picks=("listener",),
+        meets_itself=(True, False),
+        keeps_consensus=False,
+        example={"n": 500, "initial": "normal", "steps": 400, "rho": 0.9, "k": 10},
+    )
+)

@@ -53,17 +53,19 @@ def transition(received: Received, p: Any) -> np.ndarray:
     return received.said[:, 0]
 
 
-MODEL = part("classic_model")(ClassicModel(
-    name="voter",
-    family="assimilative",
-    parameters=Parameters,
-    kernel=pairwise_kernel(update, discrete=True),
-    update=update,
-    transition=transition,
-    frozen=no_discord,
-    at_rest=NO_DISCORD,
-    orders=ORDERS,
-    picks=PICKS,
-    states="copied",
-    example={"n": 400, "network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 200},
-))
+MODEL = part("classic_model")(
+    ClassicModel(
+        name="voter",
+        family="assimilative",
+        parameters=Parameters,
+        kernel=pairwise_kernel(update, discrete=True),
+        update=update,
+        transition=transition,
+        frozen=no_discord,
+        at_rest=NO_DISCORD,
+        orders=ORDERS,
+        picks=PICKS,
+        states="copied",
+        example={"n": 400, "network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 200},
+    )
+)

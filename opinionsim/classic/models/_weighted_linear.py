@@ -53,15 +53,17 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return moved.clip(low, high)
 
 
-MODEL = part("classic_model")(ClassicModel(
-    name="weighted-linear",
-    family="repulsive",
-    parameters=Parameters,
-    kernel=pairwise_kernel(_update),
-    update=_update,
-    transition=disturbed(_transition),
-    orders=ORDERS,
-    picks=PICKS,
-    sides=("one", "two"),
-    example={"steps": 100, "mu": 0.2, "h": 3.0},
-))
+MODEL = part("classic_model")(
+    ClassicModel(
+        name="weighted-linear",
+        family="repulsive",
+        parameters=Parameters,
+        kernel=pairwise_kernel(_update),
+        update=_update,
+        transition=disturbed(_transition),
+        orders=ORDERS,
+        picks=PICKS,
+        sides=("one", "two"),
+        example={"steps": 100, "mu": 0.2, "h": 3.0},
+    )
+)

@@ -17,19 +17,10 @@ from hypothesis import given, strategies as st
 
 import opinionsim as osim
 from opinionsim.assembly import assemble
+from opinionsim.deliberation import Structure, StructureContract, balanced_order, play, who_saw_what
 from opinionsim.networks import Network
-from opinionsim.schedules import (
-    Interaction,
-    Setting,
-    Structure,
-    Turn,
-    balanced_order,
-    check_turn,
-    with_moderator,
-    with_probes,
-)
+from opinionsim.schedules import Interaction, Setting, Turn, check_turn, with_moderator, with_probes
 from opinionsim.specification import load_experiment
-from opinionsim.testing import StructureContract, play, who_saw_what
 
 TWO, THREE, FOUR = ("Ada", "Ben"), ("Ada", "Ben", "Cleo"), ("Ada", "Ben", "Cleo", "Dan")
 ASKED = {"measurement": {"probe": {"before": 1, "after": 1}}}

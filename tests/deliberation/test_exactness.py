@@ -16,12 +16,13 @@ from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage
 
 from opinionsim.assembly import assemble
+from opinionsim.deliberation import NumberedReplies
 from opinionsim.errors import ModelCallError
 from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage
 from opinionsim.simulation import Simulation
 from opinionsim.specification import load_experiment
-from opinionsim.testing import NumberedReplies, run_virtual
+from opinionsim.testing import run_virtual
 from tests.support.examples import examples
 
 pytestmark = pytest.mark.long
@@ -221,7 +222,7 @@ def test_a_failure_names_agent_and_step_and_a_later_run_makes_it_good(
 
 
 SCRIPT = """
-from tests.test_structures_exactness import HASHED, Moody, _ended
+from tests.deliberation.test_exactness import HASHED, Moody, _ended
 from opinionsim.llm import MemoryJournal
 for spec in HASHED:
     print(_ended(spec, MemoryJournal(), Moody(), 4))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.messages import AIMessage
 
+from opinionsim.consensus import selections
 from opinionsim.errors import SpecError
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment
@@ -136,7 +137,7 @@ def test_what_a_citizen_is_asked_afterwards_shows_its_opinion_and_the_last_winne
     spec = session(3, rounds=1, measurement__self_report={"before": 1, "after": 1})
     results = finished(spec, "s.sqlite", model)
     said = results.turns.set_index("turn")["message"]
-    chosen = results.selections["winner"].tolist()
+    chosen = selections(results)["winner"].tolist()
     asked = model.of("self-report")
     assert all(not blocks(each.prompt) for each in asked[:3])
     for citizen, each in enumerate(asked[3:]):
@@ -206,8 +207,8 @@ def test_a_draft_that_never_can_be_used_is_no_candidate(bad: Any) -> None:
     model = citizens(never(bad))
     results = finished(session(3, candidates=4, rounds=1, standing=["opinions"]), "s.sqlite", model)
     drafts = results.turns[results.turns["act"] == "draft"]["turn"].tolist()
-    (first, *_), _ = results.selections["standing"]
-    lost = [turn for turn in drafts if turn not in results.selections["standing"][0]]
+    (first, *_), _ = selections(results)["standing"]
+    lost = [turn for turn in drafts if turn not in selections(results)["standing"][0]]
     assert len(lost) >= 1
     for reads in results.turns[results.turns["kind"] == "ballot"]["reads"]:
         assert not set(lost) & set(reads)
@@ -221,7 +222,7 @@ def test_fewer_than_two_candidates_end_the_run_and_say_so() -> None:
     (error,) = summary.errors.values()
     assert "round 0: 1 of the statements can be used; at least 2 must stand" in str(error)
     assert len(model.of("rank")) == 0
-    assert results.selections.empty
+    assert selections(results).empty
     # What was paid for is kept: going on asks for nothing that is there, and ends in the same way.
     again = citizens({"draft": ["no"]})
     assert [str(each) for each in ended(session(3), "s.sqlite", again).errors.values()] == [str(error)]
@@ -237,7 +238,7 @@ def test_a_citizen_whose_opinion_is_refused_is_left_out_of_drafts_and_votes_all_
     assert all(0 not in reads for reads in acts["reads"])
     assert sorted(acts[acts["act"] == "rank"]["agent"].unique()) == [0, 1, 2]
     assert sorted(acts[acts["act"] == "criticise"]["agent"]) == [1, 2]
-    chosen = results.selections.set_index(["round", "ballots"])
+    chosen = selections(results).set_index(["round", "ballots"])
     assert chosen.loc[(0, "stated"), "asked"] == 3
     assert chosen.loc[(0, "predicted"), "asked"] == 2
 
@@ -252,10 +253,10 @@ def test_one_opinion_is_no_group() -> None:
 def test_missing_ballots_are_counted() -> None:
     model = citizens({"rank": lambda asked, number: "no" if "Aisha" in asked.system else "<ranking>B > A</ranking>"})
     results = finished(session(3, rounds=1), "s.sqlite", model)
-    assert results.selections["asked"].tolist() == [3, 3]
-    assert results.selections["counted"].tolist() == [2, 2]
+    assert selections(results)["asked"].tolist() == [3, 3]
+    assert selections(results)["counted"].tolist() == [2, 2]
     ranks = results.opinions[results.opinions["variable"] == "rank"]
-    ranks = ranks[ranks["about"].isin([each for row in results.selections["standing"] for each in row])]
+    ranks = ranks[ranks["about"].isin([each for row in selections(results)["standing"] for each in row])]
     missing = ranks[ranks["agent"] == 0]["value"]
     assert (len(missing), missing.isna().all()) == (4, True), "a missing rank is a row"
     assert ranks[ranks["agent"] > 0]["value"].notna().all()
@@ -269,7 +270,7 @@ def test_a_round_that_acts_on_ballots_and_has_none_ends_the_run() -> None:
 
 def test_a_last_round_without_a_ballot_is_on_record() -> None:
     results = finished(session(3), "s.sqlite", citizens({"rank": ["no"]}))
-    row = results.selections.iloc[0]
+    row = selections(results).iloc[0]
     assert (row["asked"], row["counted"], row["winner"] is pd.NA) == (3, 0, True)
 
 
@@ -301,7 +302,7 @@ def test_a_reply_is_asked_for_three_times_at_most_and_an_empty_draft_never_compe
 
 def test_letters_that_do_not_exist_are_no_ballot() -> None:
     results = finished(session(3), "s.sqlite", citizens({"rank": ["C > A"]}))
-    assert results.selections["counted"].tolist() == [0]
+    assert selections(results)["counted"].tolist() == [0]
     assert results.calls[results.calls["act"] == "rank"]["reason"].str.contains("names 'C'").all()
 
 
@@ -313,7 +314,7 @@ def test_the_word_incorrect_in_an_answer_is_a_word() -> None:
     model = citizens(says)
     results = finished(session(3), "s.sqlite", model)
     assert (len(model.of("draft")), len(model.of("rank"))) == (2, 3)
-    assert results.selections["counted"].tolist() == [3]
+    assert selections(results)["counted"].tolist() == [3]
 
 
 def test_thirty_statements_are_ranked_by_letters_that_go_on() -> None:
@@ -338,7 +339,7 @@ def test_every_call_has_a_seed_of_its_own_that_reaches_the_model() -> None:
 
 def assert_acted_on(results: Any) -> None:
     """Critiques, revisions and questions afterwards read the winners that the frame `selections` names."""
-    chosen = results.selections[results.selections["elects"]]
+    chosen = selections(results)[selections(results)["elects"]]
     for run_id, turns in results.turns.groupby("run_id"):
         own = chosen[chosen["run_id"] == run_id]
         assert own["round"].tolist() == list(range(len(own)))
@@ -365,7 +366,7 @@ def moody(asked: Asked) -> Any:
 @given(sessions(), st.integers(0, 10**9))
 def test_the_frame_of_selections_is_what_a_session_acted_on(spec: dict[str, Any], number: int) -> None:
     summary, results = carry_out(spec, f"s{number}-{hashed(spec)[:8]}.sqlite", noting(moody))
-    fields = results.selections
+    fields = selections(results)
     if summary.errors:
         assert fields.empty
         return
@@ -403,7 +404,7 @@ def test_the_statement_that_is_criticised_is_the_one_selected(fields: dict[str, 
         model = noting(lambda asked: reply(asked.task, asked.prompt, hashed(asked.prompt, asked.seed)))
         spec = {**session(4, rounds=2, **fields), "seed": seed}
         results = finished(spec, f"{seed}.sqlite", model)
-        elects = results.selections[results.selections["elects"]]
+        elects = selections(results)[selections(results)["elects"]]
         assert elects["winner"].notna().all()
         assert (elects["counted"] > 0).all()
         assert_acted_on(results)
@@ -413,7 +414,7 @@ def test_a_selection_is_the_election_of_its_ballots() -> None:
     results = finished(
         session(5, candidates=5, ties="allowed", ballot="rating", rule="nash"), "s.sqlite", noting(moody)
     )
-    row = results.selections.iloc[0]
+    row = selections(results).iloc[0]
     said = results.opinions[results.opinions["variable"] == "agreement"]
     table = said.pivot_table("value", "agent", "about", dropna=False).reindex(columns=list(row["standing"]))
     ballots = table.to_numpy(copy=True)
@@ -430,7 +431,7 @@ def test_ties_are_broken_as_asked_and_reported(ties: str) -> None:
     for seed in range(4):
         spec = {**session(2, candidates=3, rounds=1, ties=ties), "seed": seed}
         results = finished(spec, f"{seed}.sqlite", citizens({"rank": ["A = B = C"]}))
-        first = results.selections.iloc[0]
+        first = selections(results).iloc[0]
         assert first["tied"] == first["standing"]
         assert first["ranks"] == (0, 0, 0)
         winners.add(first["standing"].index(first["winner"]))
@@ -454,8 +455,8 @@ def test_rules_and_ties_are_swept_without_buying_a_call_twice() -> None:
     results = finished(swept, "swept.sqlite", model)
     assert len(model.asked) == once
     assert results.runs["run_id"].nunique() == 1
-    assert results.selections["cell"].nunique() == 6
-    assert sorted(set(results.selections["rule"])) == ["borda", "plurality", "schulze"]
+    assert selections(results)["cell"].nunique() == 6
+    assert sorted(set(selections(results)["rule"])) == ["borda", "plurality", "schulze"]
     # The same run under one rule alone is on record already.
     again = noting(moody)
     finished({**spec, "interaction": {**spec["interaction"], "rule": "copeland"}}, "s.sqlite", again)
@@ -490,7 +491,7 @@ def test_a_rule_that_cannot_count_the_last_ballots_leaves_the_run_whole() -> Non
     fields = {"ballot": "rating", "ballots": ["predicted"]}
     model = citizens({"predict-rating": lambda asked, number: f"Agreement: {1 + number % 7}"})
     spec = session(3, rule={"kind": "utilitarian"}, **fields)
-    assert finished(spec, "s.sqlite", model).selections["winner"].notna().all()
+    assert selections(finished(spec, "s.sqlite", model))["winner"].notna().all()
 
 
 def test_a_session_is_replayed_from_its_journal() -> None:

@@ -1,47 +1,31 @@
-"""The parts that a specification can name: built-in parts by name, parts of users by import path.
-
-A part is a class or a function, marked with :func:`part`, which enters it into this registry. Its kind says what it is
-for. Specifications, lists, the JSON Schema and the documentation read the registry.
-"""
+"""Parts: their kinds, how they are marked, found and taken apart, and what is said where one fails."""
 
 from __future__ import annotations
 
 import inspect
-import json
-import os
 import re
 import sys
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from pathlib import Path
+from importlib.metadata import entry_points
 from traceback import walk_tb
 from types import FrameType
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    Field,
-    GetJsonSchemaHandler,
-    ValidationError,
-    model_serializer,
-    model_validator,
-)
-from pydantic_core import CoreSchema, PydanticCustomError
-
-from opinionsim.documents import DocumentModel
 from opinionsim.errors import Interrupt, OpinionSimError, SpecError, is_interrupt, meant
 from opinionsim.provenance import code_of
-from opinionsim.redaction import redacted, secret_in
+from opinionsim.redaction import redacted
+from opinionsim.registry._tables import names, places
 
 _Target = TypeVar("_Target")
 
 #: An import path: a module, a colon, and a name inside it.
-_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+#: Entry points of other distributions, ``KIND.NAME = package.module:Name``: names for their parts.
+_ENTRIES = "opinionsim.parts"
 #: A name that is given to a part.
 _NAME = re.compile(r"[A-Za-z0-9][\w-]*")
 
@@ -51,19 +35,19 @@ class _Kind(NamedTuple):
 
     words: str
     """Name of the kind in a sentence."""
-    home: str
-    """The subpackage whose modules hold the built-in parts."""
-    methods: tuple[tuple[str, ...], ...]
+    home: str = ""
+    """The subpackage with the base class or the contract of such parts."""
+    methods: tuple[tuple[str, ...], ...] = (("__call__",),)
     """Groups of methods; a part must have at least one method of each group."""
     given: tuple[str, ...] = ()
     """Arguments that the package itself passes; they are no options."""
     reserved: tuple[str, ...] = ()
     """Names that mean something else."""
-    declared: str = ""
-    """Class of which a part may be an object, which declares it; otherwise parts are classes and functions."""
+    declares: tuple[str, ...] = ()
+    """What a part may declare of itself where it is marked."""
 
 
-#: The kinds of part.
+#: The kinds of part that are marked. Prompt packs, which are folders, and commands stand in the same tables.
 KINDS: Mapping[str, _Kind] = {
     "interaction": _Kind("interaction", "opinionsim.schedules", (("schedule",), ("model_fields",))),
     "network": _Kind("network", "opinionsim.networks", (("build",), ("model_fields",))),
@@ -81,21 +65,19 @@ KINDS: Mapping[str, _Kind] = {
         ("temperature", "max_tokens"),
         ("scripted", "human", "replay", "equation"),
     ),
-    "selector": _Kind("selector", "opinionsim.schedules", (("__call__",),), ("texts",)),
-    "metric": _Kind(
-        "metric", "opinionsim.metrics", (("__call__",),), ("opinions", "range", "network", "groups", "initial", "truth")
-    ),
-    "figure": _Kind("figure", "opinionsim.plots", (("draw",),), ("results",)),
-    "classic_model": _Kind("classic model", "opinionsim.classic", (("update",),), declared="ClassicModel"),
-    "table": _Kind("table", "opinionsim.analysis", (("__call__",),), ("results",)),
-    "record": _Kind("page of a run", "opinionsim.watching", (("__call__",),), ("results",)),
-    "command": _Kind("command", "opinionsim.cli", ()),
+    "selector": _Kind("selector", given=("texts",)),
+    "metric": _Kind("metric", given=("opinions", "range", "network", "groups", "initial", "truth")),
+    "classic_model": _Kind("classic model", "opinionsim.classic", (("kernel",), ("transition",))),
+    "table": _Kind("table", declares=("of",)),
+    "figure": _Kind("figure", declares=("numbers", "shown", "points")),
+    "record": _Kind("record of a run", given=("results",)),
+    "scripted": _Kind("scripted answer", given=("scene", "draws")),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A class or function that a specification can name.
+    """A class, function or declaration that a specification or a command can name.
 
     Attributes
     ----------
@@ -104,7 +86,7 @@ class Part:
     name : str
         Name in specifications: that of a built-in part, or an import path ``package.module:Name``.
     target : object
-        The class or function.
+        The class, function or declaration.
     version : int or str
         Raised by the author when the behaviour changes; enters identities where it is not 0.
     outside : bool
@@ -113,6 +95,8 @@ class Part:
         Whether other processes can import the part by its name.
     code : str
         Code of a part of the user's own at the time it was marked, as :func:`opinionsim.provenance.code_of` gives it.
+    declared : mapping
+        What it declares of itself, by name.
     """
 
     kind: str
@@ -122,6 +106,7 @@ class Part:
     outside: bool = False
     importable: bool = True
     code: str = ""
+    declared: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def identity(self) -> str:
@@ -137,8 +122,8 @@ class Part:
 
     def fields(self) -> list[str]:
         """Names of the fields or options that a specification may give."""
-        if isinstance(self.target, type) and issubclass(self.target, BaseModel):
-            return list(self.target.model_fields)
+        if fields := getattr(self.target, "model_fields", None):
+            return list(fields)
         return [name for name in self.arguments() if name not in KINDS[self.kind].given]
 
     def check_options(self, options: Mapping[str, Any]) -> None:
@@ -234,7 +219,8 @@ def part_among(calls: Iterable[tuple[FrameType, int]]) -> tuple[Part, str] | Non
     for frame, line in calls:
         for each in (each for each in _BY_TARGET.values() if each.outside):
             # A module may hold several parts, and functions that are none of them.
-            its_own = f"{frame.f_code.co_qualname}.".startswith(f"{each.target.__qualname__}.")
+            own = getattr(each.target, "__qualname__", each.name)
+            its_own = f"{frame.f_code.co_qualname}.".startswith(f"{own}.")
             if frame.f_globals.get("__name__") == each.target.__module__ and (its_own or found is None):
                 found = each, f"{frame.f_code.co_filename}:{line}"
     return found
@@ -258,18 +244,23 @@ def blamed(part: Part) -> Iterator[None]:
         raise SpecError(f"{KINDS[part.kind].words} {part.name} failed with {raised(error)}") from error
 
 
-def part(kind: str, *, name: str = "", version: int | str = 0) -> Callable[[_Target], _Target]:
-    """Mark a class or function as a part that specifications can name.
+def part(kind: str, *, name: str = "", version: int | str = 0, **declared: Any) -> Callable[[_Target], _Target]:
+    """Mark a class, a function or a declaration as a part that specifications and commands can name.
 
     Parameters
     ----------
-    kind : {"interaction", "network", "memory", "classifier", "chat_model", "selector", "metric"}
-        What it is for.
+    kind : str
+        What it is for: one of :data:`KINDS`.
     name : str
         Name of a part that no other process can import: one in a notebook, in a script that is run, or inside a
         function. Any other part is named by its import path.
     version : int or str
         Raise it when the behaviour of the part changes: it distinguishes runs and opinions.
+    **declared
+        What the part declares of itself. A figure: `numbers`, a function that takes settings of the figure and returns
+        the frame of its numbers, or an object with that `frame`; and `shown`, a function of results that yields a
+        :class:`opinionsim.plots.Shown` for each time that a report shows the figure; and `points`, whether it draws the
+        frame of points of a classic sweep in the place of results.
 
     Returns
     -------
@@ -279,9 +270,9 @@ def part(kind: str, *, name: str = "", version: int | str = 0) -> Callable[[_Tar
     Raises
     ------
     SpecError
-        If the kind is unknown; what is marked is neither a class nor a function, or is marked as another kind; the
-        name is that of a built-in part or no word; a part that cannot be imported lacks a name or a version, or a part
-        that can be imported has a name.
+        If the kind is unknown, or declares no such thing; what is marked is neither a class nor a function nor an
+        object with `name` and `home`, or is marked as another kind; the name is that of a built-in part or no word; a
+        part that cannot be imported lacks a name or a version, or a part that can be imported has a name.
 
     Examples
     --------
@@ -294,26 +285,30 @@ def part(kind: str, *, name: str = "", version: int | str = 0) -> Callable[[_Tar
         raise SpecError(f"part: unknown kind {kind!r}; valid: {', '.join(KINDS)}")
     if isinstance(version, bool) or not isinstance(version, int | str):
         raise SpecError(f"part: version must be a whole number or a text; got {version!r}")
+    if unknown := sorted(declared.keys() - {*KINDS[kind].declares}):
+        valid = ", ".join(KINDS[kind].declares) or "nothing"
+        raise SpecError(f"part: a {KINDS[kind].words} declares no {unknown[0]!r}; valid: {valid}")
 
     def mark(target: _Target) -> _Target:
-        _enter(kind, target, name, version)
+        _enter(kind, target, name, version, declared)
         return target
 
     return mark
 
 
-def _enter(kind: str, target: Any, name: str, version: int | str) -> None:
-    declared = KINDS[kind].declared and type(target).__name__ == KINDS[kind].declared
-    if not declared and not inspect.isclass(target) and not inspect.isfunction(inspect.unwrap(target)):
+def _enter(kind: str, target: Any, name: str, version: int | str, declared: Mapping[str, Any]) -> None:
+    # A declaration knows the module that makes it, and its name there.
+    is_object = all(isinstance(getattr(target, each, None), str) for each in ("name", "home"))
+    if not is_object and not inspect.isclass(target) and not inspect.isfunction(inspect.unwrap(target)):
         raise SpecError(
             f"part: only a class or a function can be marked, and this is an object of the class "
             f"{type(target).__name__}; mark a function that returns it"
         )
-    module = target.home if declared else target.__module__
-    path = f"{module}:{target.name.replace('-', '_') if declared else target.__qualname__}"
-    outside = not f"{module}.".startswith(f"{__package__}.")
-    importable = module != "__main__" and bool(_PATH.fullmatch(path))
-    if declared and not outside:
+    module, place = (target.home, target.name) if is_object else (target.__module__, target.__qualname__)
+    path = f"{module}:{place}"
+    outside = not f"{module}.".startswith(f"{__package__.partition('.')[0]}.")
+    importable = module != "__main__" and bool(PATH.fullmatch(path))
+    if is_object and not outside:
         name = target.name
     marked = _BY_TARGET.get(id(target))
     if marked is not None and marked.kind != kind:
@@ -331,37 +326,19 @@ def _enter(kind: str, target: Any, name: str, version: int | str) -> None:
         raise SpecError(f"part: name must be a word of letters, digits and hyphens; got {name!r}")
     if outside and name and (name in names(kind) or name in KINDS[kind].reserved):
         raise SpecError(f"part: {name!r} is the name of a built-in {KINDS[kind].words}; give {path} another name")
-    entered = Part(kind, name or path, target, version, outside, importable, (code_of(target) if hasattr(target, "__qualname__") else "") if outside else "")
+    code = code_of(target) if outside else ""
+    entered = Part(kind, name or path, target, version, outside, importable, code, declared)
     _BY_NAME[kind][entered.name] = entered
     _BY_TARGET[id(target)] = entered
-    if isinstance(target, type) and issubclass(target, KindModel):
+    if hasattr(target, "named"):
+        # A mapping with a kind states it in all its objects.
         target.named(entered.name)
-
-
-@cache
-def _tables() -> dict[str, dict[str, str]]:
-    """The module of each built-in part, by kind and name: what the folders that are there say of themselves."""
-    found: dict[str, dict[str, str]] = {}
-    root = Path(__file__).parent
-    for folder in sorted(each.name for each in os.scandir(root) if each.is_dir()):
-        try:
-            text = (root / folder / "parts.toml").read_text(encoding="utf-8")
-        except FileNotFoundError:
-            continue
-        for kind, parts in tomllib.loads(text).items():
-            found.setdefault(kind, {}).update({name: f"{__package__}.{folder}.{module}" for name, module in parts.items()})
-    return found
-
-
-def names(kind: str) -> tuple[str, ...]:
-    """Names of the built-in parts of a kind, none of which is loaded."""
-    return tuple(_tables().get(kind, ()))
 
 
 def _built_in(kind: str, name: str) -> Part | None:
     """A built-in part, whose module alone is loaded; None without one of that name."""
-    if name not in _BY_NAME[kind] and (module := _tables().get(kind, {}).get(name)):
-        import_module(module)
+    if name not in _BY_NAME[kind] and (place := places(kind).get(name)):
+        import_module(place.module)
     found = _BY_NAME[kind].get(name)
     return None if found is None or found.outside else found
 
@@ -392,7 +369,7 @@ class Catalogue(Mapping[str, Any]):
         return self._made(found)
 
     def __contains__(self, name: object) -> bool:
-        return name in _tables().get(self._kind, {})
+        return name in places(self._kind)
 
     def __iter__(self) -> Iterator[str]:
         return iter(names(self._kind))
@@ -403,7 +380,7 @@ class Catalogue(Mapping[str, Any]):
 
 def is_path(reference: str) -> bool:
     """Whether a text has the form of an import path, ``package.module:Name``."""
-    return bool(_PATH.fullmatch(reference))
+    return bool(PATH.fullmatch(reference))
 
 
 def known(kind: str, name: str) -> bool:
@@ -428,6 +405,10 @@ def find(kind: str, reference: str) -> Part:
     """
     words = KINDS[kind].words
     found = _BY_NAME[kind].get(reference) or _built_in(kind, reference)
+    if found is None and not is_path(reference):
+        # To look through all distributions takes long.
+        entries = entry_points(group=_ENTRIES, name=f"{kind}.{reference}")
+        found = next((_imported(kind, each.value) for each in entries), None)
     if found is None and not is_path(reference):
         own = names(kind)
         raise SpecError(
@@ -507,122 +488,3 @@ def described(target: Any) -> tuple[str, str, dict[str, list[str]]]:
     for name, text in _ITEM.findall(rest):
         items.setdefault(name, []).append(" ".join(text.split()))
     return first, " ".join(_ITEM.sub("", rest).split()), items
-
-
-# -- in specifications -----------------------------------------------------------------------------------------------
-
-
-#: JSON Schema of a mapping whose kind is a part of the user's own.
-_OUTSIDE = {
-    "type": "object",
-    "properties": {"kind": {"type": "string", "pattern": f"^{_PATH.pattern}$"}},
-    "required": ["kind"],
-}
-
-
-class KindModel(DocumentModel):
-    """Base of interactions and networks: a mapping with `kind` and the fields of that kind."""
-
-    part_kind: ClassVar[str]
-
-    kind: str = ""
-    """Name of a built-in kind, or import path of one of your own, package.module:Name."""
-
-    @classmethod
-    def named(cls, name: str) -> None:
-        """Make `name` the kind of all objects of this class."""
-        cls.model_fields["kind"].default = name
-        cls.__pydantic_complete__ and cls.model_rebuild(force=True)
-
-    @classmethod
-    def form_of(cls, value: Any) -> type[BaseModel]:
-        """The class that the kind of a mapping names; this class where the kind is not known."""
-        kind = value.get("kind") if isinstance(value, Mapping) else None
-        try:
-            found = find(cls.part_kind, kind) if isinstance(kind, str) and not cls.kind_name() else None
-        except SpecError:
-            return cls
-        return cls if found is None else found.target
-
-    @classmethod
-    def kind_name(cls) -> str:
-        """The kind of all objects of this class; empty for a base class."""
-        return str(cls.model_fields["kind"].default)
-
-    @classmethod
-    def read(cls, value: Any) -> Any:
-        """Turn a mapping of a specification into an object of the class that its `kind` names."""
-        if isinstance(value, cls) or not isinstance(value, Mapping):
-            return value
-        kind = value.get("kind")
-        if not isinstance(kind, str):
-            valid = ", ".join(names(cls.part_kind))
-            raise _at_kind(f"kind is required and missing; valid: {valid}, or the import path of one of your own", kind)
-        try:
-            found = find(cls.part_kind, kind)
-        except SpecError as error:
-            raise _at_kind(str(error), kind) from error
-        if not (isinstance(found.target, type) and issubclass(found.target, cls)):
-            home = KINDS[cls.part_kind].home
-            raise _at_kind(f"{kind} must be a class that inherits {home}.{cls.__name__}", kind)
-        return found.target.model_validate_json(json.dumps({**value, "kind": found.name}))
-
-    def stated(self, *without: str) -> dict[str, Any]:
-        """The kind and the fields that differ from their defaults, as JSON values."""
-        fields = self.model_dump(mode="json", exclude_defaults=True, exclude=set(without))
-        return {**fields, "kind": self.kind}
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        if not cls.kind_name():
-            kinds = [each.target for each in built_in(cls.part_kind).values()]
-            forms = [each.__get_pydantic_json_schema__(each.__pydantic_core_schema__, handler) for each in kinds]
-            return {"anyOf": [*forms, _OUTSIDE]}
-        form = super().__get_pydantic_json_schema__(core, handler)
-        schema = handler.resolve_ref_schema(form)
-        schema["properties"]["kind"] = {"const": cls.kind_name(), "title": "Kind", "type": "string"}
-        schema["required"] = ["kind", *(field for field in schema.get("required", ()) if field != "kind")]
-        return form
-
-
-def _at_kind(problem: str, kind: Any) -> ValidationError:
-    """An error about the field `kind` of a mapping."""
-    error = PydanticCustomError("value_error", "{error}", {"error": problem})
-    return ValidationError.from_exception_data("kind", [{"type": error, "loc": ("kind",), "input": kind}])
-
-
-def _no_secrets(options: dict[str, Any]) -> dict[str, Any]:
-    if problem := secret_in(options):
-        raise ValueError(problem)
-    return options
-
-
-Options = Annotated[dict[str, Any], AfterValidator(_no_secrets)]
-
-
-class NamedPart(DocumentModel):
-    """A part by name, with its options; a name alone stands for a part without options."""
-
-    name: str
-    """Name of a built-in part, or import path of one of your own, package.module:Name."""
-    options: Options = Field(default_factory=dict)
-    """Options of the part."""
-
-    def found(self, kind: str) -> Part:
-        """The named part, once its options are checked; raises as :func:`find` and `Part.check_options` do."""
-        part = find(kind, self.name)
-        part.check_options(self.options)
-        return part
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, value: Any) -> Any:
-        return {"name": value} if isinstance(value, str) else value
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return {"anyOf": [{"type": "string"}, super().__get_pydantic_json_schema__(core, handler)]}
-
-    @model_serializer(mode="wrap")
-    def _plain(self, handler: Callable[[Any], dict[str, Any]]) -> Any:
-        return handler(self) if self.options else self.name

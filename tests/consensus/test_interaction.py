@@ -10,18 +10,11 @@ import numpy as np
 import pytest
 from langchain_core.messages import AIMessage
 
+from opinionsim.consensus import ConsensusInteraction
 from opinionsim.errors import SpecError
 from opinionsim.llm import Seat
 from opinionsim.messages import ChatMessage, Message
-from opinionsim.schedules import (
-    MAX_STEPS,
-    AnySchedule,
-    ConsensusInteraction,
-    External,
-    Setting,
-    Turn,
-    outline,
-)
+from opinionsim.schedules import MAX_STEPS, AnySchedule, External, Setting, Turn, outline
 from opinionsim.testing import ScheduleContract
 from tests.support.people import Double
 from tests.support.sessions import PREDICTING, Voices, hashed, played, reply, session, task_of

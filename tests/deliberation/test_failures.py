@@ -12,10 +12,10 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import PrivateAttr
 
 import opinionsim as osim
+from opinionsim.deliberation import NumberedReplies, play, who_saw_what
 from opinionsim.llm import phrases
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment
-from opinionsim.testing import NumberedReplies, play, who_saw_what
 from tests.support.provider import StubProvider
 from tests.support.provider_faults import Faults, evenly
 from tests.support.provider_replies import scripted_reply

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from opinionsim.consensus import ConsensusInteraction
 from opinionsim.errors import Rejected
 from opinionsim.messages import Message, numbers_in
-from opinionsim.schedules import ConsensusInteraction
 
 
 def parse_of(act: str, **fields: Any) -> Any:
