@@ -7,13 +7,22 @@ from collections.abc import Collection, Iterable, Mapping
 
 from opinionsim.errors import MeasurementError
 
-#: Kinds of text that opinions are read from, in the order of preference where none is named.
-KINDS = ("report", "response", "speech", "post", "probe", "self-report", "opinion")
 
+def in_order(kinds: Iterable[str], texts: Iterable[str]) -> list[str]:
+    """Distinct kinds of text, the one that is shown where none is named first.
 
-def in_order(kinds: Iterable[str]) -> list[str]:
-    """Distinct kinds of text, the one that is shown where none is named first."""
-    return sorted({*kinds}, key=lambda kind: (KINDS.index(kind) if kind in KINDS else len(KINDS), kind))
+    Parameters
+    ----------
+    kinds : iterable of str
+        Kinds of text; repetitions are allowed.
+    texts : iterable of str
+        Values of the column `texts` of runs: the kinds of each, in order, with commas between.
+    """
+    places: dict[str, int] = {}
+    for order in dict.fromkeys(texts):
+        for place, kind in enumerate(order.split(",")):
+            places[kind] = min(place, places.get(kind, place))
+    return sorted({*kinds}, key=lambda kind: (places.get(kind, len(places)), kind))
 
 
 #: An agent's own answer to a closed question, which no classifier interprets.

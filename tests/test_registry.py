@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import opinionsim as osim
 from opinionsim.errors import SpecError
+from opinionsim.prompts import load_pack
 from opinionsim.registry import KINDS, Catalogue, built_in, find, names, places
 
 
@@ -45,3 +47,13 @@ def test_only_what_a_kind_declares_is_declared() -> None:
         osim.part("figure", number=len)
     with pytest.raises(SpecError, match="a memory declares no 'shown'; valid: nothing"):
         osim.part("memory", shown=len)
+
+
+def test_every_prompt_pack_of_the_tables_is_a_folder() -> None:
+    assert [load_pack(name).place for name in names("pack")] == [f"prompt pack {name}" for name in names("pack")]
+
+
+def test_every_command_of_the_tables_is_there() -> None:
+    for place in places("command").values():
+        module, _, attribute = place.module.partition(":")
+        assert hasattr(import_module(module), attribute)

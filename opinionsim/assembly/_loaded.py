@@ -192,7 +192,7 @@ class LoadedParts:
             found = self._model(model)
             if isinstance(found, llm.ScriptedChatModel):
                 with _field("model.options"):
-                    found = found.bound(pack.marks, spec.scale.scale())
+                    found = found.bound(pack.marks.answering(spec.acts), spec.scale.scale())
             self._clients[key] = llm.ModelClient(found, model.name)
         return self._clients[key]
 
@@ -221,7 +221,10 @@ class LoadedParts:
     def _key(self, model: ModelSpec, spec: ExperimentSpec) -> str:
         stated = model.model_dump(mode="json", exclude={"share"})
         bound = model.name == "scripted" or isinstance(self._model(model), llm.ScriptedChatModel)
-        return canonical_json([stated, spec.pack, spec.scale.model_dump(mode="json")] if bound else [stated])
+        if not bound:
+            return canonical_json([stated])
+        answers = sorted(act.scripted for act in spec.acts)
+        return canonical_json([stated, spec.pack, spec.scale.model_dump(mode="json"), answers])
 
     def _model(self, model: ModelSpec) -> BaseChatModel:
         key = canonical_json(model.model_dump(mode="json", exclude={"share", "replies"}))

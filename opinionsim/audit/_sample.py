@@ -111,7 +111,7 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
         runs, on=["run_id", "cell", "instrument_id"], suffixes=("", "_of_run")
     )
     rows = rows[rows["value"].notna()]
-    present = [name for name in in_order(rows["kind"]) if name != "self-report"]
+    present = [name for name in in_order(rows["kind"], runs["texts"]) if name != "self-report"]
     if not present or (kind is not None and kind not in present):
         valid = f"kind must be one of {', '.join(present)}; got {kind!r}" if present else TO_MEASURE
         raise SpecError(f"no text of a complete run to label: {valid}")

@@ -202,10 +202,11 @@ def _template_texts(name: str) -> list[dict[str, Any]]:
 
 def _all_templates() -> list[dict[str, Any]]:
     """Templates and named texts of the built-in packs, with their texts."""
-    from opinionsim.prompts import BUILT_IN_PACKS, VARIABLES, Texts, pack_files, placeholders
+    from opinionsim.prompts import VARIABLES, Texts, pack_files, placeholders
+    from opinionsim.registry import names
 
     rows: list[dict[str, Any]] = []
-    for pack in BUILT_IN_PACKS:
+    for pack in names("pack"):
         for file, text in pack_files(pack).items():
             name = Path(file).stem
             if file.endswith(".j2") and not name.startswith("_"):

@@ -39,8 +39,11 @@ if TYPE_CHECKING:
     from opinionsim.llm._providers import planning as planning, warnings_for as warnings_for
     from opinionsim.llm._reply import ParsedReply as ParsedReply, read_reply as read_reply
     from opinionsim.llm._scripted import ScriptedChatModel as ScriptedChatModel, latent as latent
+    from opinionsim.llm._scripted_answers import any_sentences as any_sentences
+    from opinionsim.llm._scripted_scene import Scene as Scene
     from opinionsim.llm._scripted_words import (
         PRESETS as PRESETS,
+        Draws as Draws,
         ScriptedParameters as ScriptedParameters,
         settle as settle,
     )

@@ -198,7 +198,9 @@ def of_runs(
     keys = ["run_id", "cell", "instrument_id"]
     opinions = metrics.stance_rows(runs, results.opinions).merge(runs[keys], on=keys)
     by_cell = dict(list(opinions.groupby("cell", sort=False)))
-    kinds = {cell: pick_kind(by_cell.get(cell, opinions.iloc[:0]), kind) for cell in dict.fromkeys(runs["cell"])}
+    kinds = {
+        cell: pick_kind(own, by_cell.get(cell, opinions.iloc[:0]), kind) for cell, own in runs.groupby("cell", sort=False)
+    }
     found: dict[tuple[str, str], pd.DataFrame] = {}
     for chosen in dict.fromkeys(kinds.values()):
         own = runs[runs["cell"].map(kinds) == chosen]

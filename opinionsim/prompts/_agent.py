@@ -54,6 +54,10 @@ class Act(Protocol):
     def values(self) -> Mapping[str, str]:
         """Further variables of this act, with their texts."""
 
+    @property
+    def scripted(self) -> str:
+        """The part with which the scripted model answers; empty for that of the template's name."""
+
 
 def _case(act: Act, received: Sequence[Message]) -> Case:
     if act.heard:

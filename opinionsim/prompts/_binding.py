@@ -22,7 +22,7 @@ class PlainAct:
 
     Attributes
     ----------
-    name, template, heard, answers, labelling, text, variables
+    name, template, heard, answers, labelling, text, variables, scripted
         As those of :class:`opinionsim.prompts.Act`.
     pairs : tuple of (str, str)
         The act's values, sorted by name.
@@ -36,6 +36,7 @@ class PlainAct:
     text: str | None = None
     variables: tuple[str, ...] = VARIABLES["task"]
     pairs: tuple[tuple[str, str], ...] = ()
+    scripted: str = ""
 
     @classmethod
     def of(cls, act: Act) -> PlainAct:
@@ -52,8 +53,8 @@ class PlainAct:
             if not isinstance(name, str) or not isinstance(value, str):
                 raise SpecError(f"act {act.name!r}: values must be texts by name; got {value!r} for {name!r}")
         pairs = tuple(sorted(act.values.items()))
-        variables = tuple(act.variables)
-        return cls(act.name, act.template, act.heard, act.answers, act.labelling, act.text, variables, pairs)
+        told = (act.name, act.template, act.heard, act.answers, act.labelling, act.text, tuple(act.variables))
+        return cls(*told, pairs, act.scripted)
 
     @property
     def values(self) -> Mapping[str, str]:

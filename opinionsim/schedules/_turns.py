@@ -138,6 +138,9 @@ class ActSpec:
         Whether its texts answer what was read; a post, which its author writes of its own accord, does not.
     written : Parse or None
         Reads what a person wrote, where it is written in another way than a model's reply; None takes `parse`.
+    scripted : str
+        The part of kind ``scripted`` with which the scripted model answers: a name or an import path. Empty takes that
+        of the template's name, and where there is none a report.
     """
 
     name: str
@@ -162,6 +165,7 @@ class ActSpec:
     audience: Literal["readers", "room", "nobody"] = "readers"
     answers: bool = True
     written: Parse | None = None
+    scripted: str = ""
 
     @property
     def heard(self) -> bool:
