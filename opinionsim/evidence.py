@@ -26,7 +26,7 @@ def in_order(kinds: Iterable[str], texts: Iterable[str]) -> list[str]:
 
 
 #: An agent's own answer to a closed question, which no classifier interprets.
-_SELF_REPORT = "self-report"
+SELF_REPORT = "self-report"
 
 #: Statement on opinions that a classifier read from a chat model's texts without an audit against human labels.
 NOT_VALIDATED = "instrument not validated on this model's text"
@@ -124,7 +124,7 @@ def instrument_validation(evidence: str, kinds: Collection[str], audited: str = 
         What audits have found; without any, :data:`NOT_VALIDATED` where a classifier reads texts that chat models wrote
         or may have written, else empty.
     """
-    if not set(kinds) - {_SELF_REPORT}:
+    if not set(kinds) - {SELF_REPORT}:
         return ""
     return audited or (NOT_VALIDATED if evidence in ("model", "mixed") else "")
 
@@ -144,7 +144,7 @@ def validation_statement(validation: Iterable[object], kind: str | None = None) 
     str
         Each distinct text, with its number of runs where these are not all; empty where there is no text.
     """
-    if kind == _SELF_REPORT:
+    if kind == SELF_REPORT:
         return ""
     said = [text if isinstance(text, str) else "" for text in validation]
     counts = Counter(text for text in said if text)

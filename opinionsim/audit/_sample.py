@@ -15,7 +15,7 @@ import pandas as pd
 from opinionsim.analysis import Table, condition_column, finished, number_text
 from opinionsim.contrasts import ContrastSpec, analysis_of
 from opinionsim.errors import SpecError, StoreError, whole_number
-from opinionsim.evidence import TO_MEASURE, evidence_of, in_order
+from opinionsim.evidence import SELF_REPORT, TO_MEASURE, evidence_of, in_order
 from opinionsim.metrics import condition_axes, named_levels, stance_rows
 from opinionsim.opinions import OpinionScale
 from opinionsim.spreadsheets import write_csv
@@ -111,7 +111,7 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
         runs, on=["run_id", "cell", "instrument_id"], suffixes=("", "_of_run")
     )
     rows = rows[rows["value"].notna()]
-    present = [name for name in in_order(rows["kind"], runs["texts"]) if name != "self-report"]
+    present = [name for name in in_order(rows["kind"], runs["texts"]) if name != SELF_REPORT]
     if not present or (kind is not None and kind not in present):
         valid = f"kind must be one of {', '.join(present)}; got {kind!r}" if present else TO_MEASURE
         raise SpecError(f"no text of a complete run to label: {valid}")

@@ -14,8 +14,8 @@ from opinionsim.comparison._agreement import resampled
 from opinionsim.comparison._panel import RETEST
 from opinionsim.comparison._predictions import equations, folds, shares
 from opinionsim.errors import MeasurementError
-from opinionsim.evidence import evidence_of, evidence_statement
-from opinionsim.measurement import SELF_REPORT, STANCE
+from opinionsim.evidence import SELF_REPORT, evidence_of, evidence_statement
+from opinionsim.measurement import STANCE
 from opinionsim.streams import stream
 from opinionsim.templates import sentences
 

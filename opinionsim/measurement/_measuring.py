@@ -12,9 +12,9 @@ from weakref import WeakValueDictionary
 
 from opinionsim.classifiers import DECIDED, RECORDED, AskingClassifier, Context, Item, asks, parse_closed
 from opinionsim.errors import MeasurementError, ModelCallError, OpinionSimError, StoreError
+from opinionsim.evidence import SELF_REPORT
 from opinionsim.llm import Entry, EntryKey, Journal, RunCalls
 from opinionsim.measurement._instruments import (
-    SELF_REPORT,
     STANCE,
     Author,
     Estimate,

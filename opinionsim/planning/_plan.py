@@ -15,8 +15,8 @@ from opinionsim import background, store as stores
 from opinionsim.assembly import LoadedParts, RunParts, assemble, instruments_by_run
 from opinionsim.classifiers import asks
 from opinionsim.errors import SpecError
+from opinionsim.evidence import SELF_REPORT
 from opinionsim.llm import Usage
-from opinionsim.measurement import SELF_REPORT
 from opinionsim.planning._assumptions import Model, Rates, Seen, check_assumptions, observe
 from opinionsim.planning._dry_run import CountedTurns, DryRun, Sort, questions
 from opinionsim.planning._forecast import Forecast, ModelForecast, spell_price
@@ -310,7 +310,7 @@ class _Planning:
         for each in self._instruments[run_id]:
             if each.instrument_id in self.judges:
                 # A schedule has reports judged even by an instrument that does not read reports.
-                kinds = each.kinds | ({"report"} if each.instrument_id in awaited else set())
+                kinds = each.kinds | (turns.awaited if each.instrument_id in awaited else set())
                 for act, items in turns.items(kinds, each.about).items():
                     found[each.instrument_id, act] = np.zeros(items * self._questions[each.instrument_id], int)
         return {sort: remembered for sort, remembered in found.items() if len(remembered)}
@@ -379,7 +379,7 @@ class _Planning:
             characters[key] += dry.characters(sort, remembered)
             shared[key] += dry.characters(sort, remembered, shared=True)
         judged = [self._questions[each] for each in self._awaited(run_id) if each in self.judges]
-        awaited = max(judged, default=0) * sum(turns.items({"report"}).values())
+        awaited = max(judged, default=0) * sum(turns.items(turns.awaited).values())
         path = turns.calls if turns.path is None else turns.path
         texts = sum(sum(turns.items(each.kinds, each.about).values()) for each in self._instruments[run_id])
         chain = max(awaited, int(any(model.judges for model, _ in calls)))

@@ -25,7 +25,8 @@ class RecordedPeople(Interaction):
     """
 
     acts = named(
-        *(ActSpec(kind, "recorded", kind, memory="none") for kind in ("opinion", "post", "speech", "response")),
+        ActSpec("opinion", "recorded", "opinion", memory="none", audience="nobody"),
+        *(ActSpec(kind, "recorded", kind, memory="none") for kind in ("post", "speech", "response")),
         *(replace(act, template="recorded", memory="none") for act in (REPORT, PROBE, SELF_REPORT)),
     )
     played_by = ("people",)
