@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol, final, get_args, overload
 
 from opinionsim.errors import SpecError
-from opinionsim.forms import TEXT, Form
-from opinionsim.streams import digest
+from opinionsim.foundation.forms import TEXT, Form
+from opinionsim.foundation.streams import digest
 
 Role = Literal["system", "user", "assistant"]
 

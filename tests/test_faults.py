@@ -18,8 +18,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from opinionsim import background
 from opinionsim.cli import app
+from opinionsim.foundation import background
 from opinionsim.running import under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import open_store

@@ -28,10 +28,10 @@ from matplotlib.figure import Figure
 
 import opinionsim as osim
 from opinionsim.engine import CriticalPath
+from opinionsim.foundation.streams import stream
 from opinionsim.llm import MemoryJournal
 from opinionsim.memory import estimated_tokens, find_memory
 from opinionsim.networks import Neighbours, build_network
-from opinionsim.streams import stream
 
 SIZES = (10, 100, 1000, 10_000, 100_000, 1_000_000)
 QUICK = SIZES[:3]

@@ -9,13 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opinionsim import llm
-from opinionsim.actors import Member
 from opinionsim.assembly._assemble import RunParts
 from opinionsim.assembly._copies import check_copies
 from opinionsim.assembly._pricing import model_price
 from opinionsim.classifiers import Classifier, asks, load_classifier
-from opinionsim.documents import KeyPath
+from opinionsim.engine import Member
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import KeyPath
+from opinionsim.foundation.streams import canonical_json
 from opinionsim.llm import (
     Endpoint,
     Limits,
@@ -32,7 +33,6 @@ from opinionsim.measurement import Instrument, check_abilities
 from opinionsim.prompts import PromptPack
 from opinionsim.registry import find
 from opinionsim.specification import Cell, Experiment, ExperimentSpec, ModelSpec, ResolvedInstrument, SeatSpec
-from opinionsim.streams import canonical_json
 
 #: Fields of a run's identity that change nothing but prompts.
 _WORDS = ("cognition", "prompts", "task")

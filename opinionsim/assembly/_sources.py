@@ -8,10 +8,10 @@ from functools import partial
 from itertools import zip_longest
 
 from opinionsim.errors import SpecError
+from opinionsim.foundation.streams import call_seed
 from opinionsim.measurement import Text
 from opinionsim.schedules import PROBE, SELF_REPORT, AnySchedule, StaticSchedule, Turn
 from opinionsim.specification import PlannedRun
-from opinionsim.streams import call_seed
 
 #: The seed of a call of a run, by turn, part and attempt.
 Seeds = Callable[[int, str, int], int]

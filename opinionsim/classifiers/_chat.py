@@ -9,11 +9,11 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from opinionsim import background
 from opinionsim.classifiers._base import Item, check_items
 from opinionsim.classifiers._chat_prompt import WORDING, chat_prompt
 from opinionsim.classifiers._closed import is_abstention, parse_closed
 from opinionsim.errors import SpecError, whole_number
+from opinionsim.foundation import background
 from opinionsim.llm import Endpoint, MemoryJournal, ModelClient, RunCalls, ScriptedChatModel, SlotPool, load_chat_model
 from opinionsim.messages import Ask, ChatMessage, Parse, Reading, Reply, take_as_is
 from opinionsim.opinions import OpinionEstimates, OpinionScale

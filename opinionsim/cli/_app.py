@@ -75,7 +75,7 @@ class _Group(TyperGroup):
     def _failed(self, ctx: Any, message: str, code: int) -> typer.Exit:
         """Print the message of an error; with ``--debug`` also its traceback."""
         if ctx.params.get("debug"):
-            from opinionsim.redaction import redacted
+            from opinionsim.foundation.redaction import redacted
 
             sys.stderr.write(redacted(traceback.format_exc()))
         complain(message)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 
 from opinionsim.errors import SpecError
+from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.messages import UNSEEN, spelled_out
-from opinionsim.spreadsheets import write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +77,7 @@ def say_compilations() -> None:
         def emit(self, record: logging.LogRecord) -> None:
             note(record.getMessage())
 
-    log = logging.getLogger("opinionsim.compilation")
+    log = logging.getLogger("opinionsim.foundation.compilation")
     log.handlers[:] = [Said()]
     log.setLevel(logging.INFO)
 

@@ -15,8 +15,8 @@ from opinionsim.cli._options import Changes, Prompts, Slots, Spec, read_spec
 from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
 from opinionsim.cli._stores import read_results
 from opinionsim.errors import SpecError
+from opinionsim.foundation.progress import attended, stop_requests
 from opinionsim.messages import spelled_out
-from opinionsim.progress import attended, stop_requests
 from opinionsim.watching import row_of, spelled
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def room(
 
 def _at_terminal(experiment: Experiment, url: str) -> None:
     """Carry out the first replicate that is not over, as a trial of the person at the terminal, in all its seats."""
-    from opinionsim import background
+    from opinionsim.foundation import background
     from opinionsim.running import under_way
     from opinionsim.specification import require_protocol, seat_numbers
     from opinionsim.store import SeatRow, open_store

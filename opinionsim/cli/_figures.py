@@ -29,7 +29,7 @@ def check_arguments(figure: Part, given: Mapping[str, Any]) -> None:
 
     from pydantic import create_model
 
-    from opinionsim.documents import DocumentModel, validate
+    from opinionsim.foundation.documents import DocumentModel, validate
 
     # A curve is read from its file.
     sorts = {**get_type_hints(figure.target), "theory": str | list[str]}

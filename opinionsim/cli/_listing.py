@@ -81,7 +81,7 @@ def _spell(value: Any) -> str:
 
 
 def _files(folder: str) -> list[Path]:
-    from opinionsim.data import data_folder
+    from opinionsim.foundation.data import data_folder
 
     return sorted(data_folder(folder).glob("*.yaml"))
 
@@ -244,8 +244,8 @@ def _template_row(pack: str, section: str, name: str, text: str, variables: Sequ
 
 def _experiments() -> list[dict[str, Any]]:
     """Experiments of the package, each with its description or else its first comment."""
-    from opinionsim.data import data_folder
-    from opinionsim.documents import read_document
+    from opinionsim.foundation.data import data_folder
+    from opinionsim.foundation.documents import read_document
 
     folder = data_folder("experiments")
     rows = []

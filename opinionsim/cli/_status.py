@@ -9,7 +9,7 @@ from opinionsim.cli._console import aligned, counted, say, say_json
 from opinionsim.cli._options import AsJson, StorePath
 from opinionsim.cli._stores import how_far, reason_lines
 from opinionsim.errors import DamagedError, SpecError
-from opinionsim.evidence import named_models, several_answered
+from opinionsim.metrics import named_models, several_answered
 from opinionsim.watching import (
     STATES,
     Replies,

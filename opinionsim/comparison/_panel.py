@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opinionsim.comparison._mapping import PanelMapping, load_panel_mapping
 from opinionsim.errors import SpecError
-from opinionsim.evidence import SELF_REPORT
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.llm import Entry, EntryKey
 from opinionsim.measurement import STANCE, imported_rating
 from opinionsim.messages import printable
+from opinionsim.metrics import SELF_REPORT
 from opinionsim.running import SOURCE, run
 from opinionsim.schedules import RecordedPeople
 from opinionsim.specification import load_experiment
-from opinionsim.streams import canonical_json, digest
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from opinionsim.errors import Rejected
-from opinionsim.forms import Form
+from opinionsim.foundation.forms import Form
 from opinionsim.messages import Message, Said
 from opinionsim.schedules._acts import act
 from opinionsim.schedules._turns import ActSpec

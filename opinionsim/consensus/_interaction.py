@@ -11,14 +11,14 @@ from pydantic import AfterValidator, Field
 
 from opinionsim.consensus import _acts as acts
 from opinionsim.consensus._session import POSITION, Heard, Session, examples_by_size
-from opinionsim.documents import DocumentModel
 from opinionsim.errors import MeasurementError, ScheduleError, SpecError
+from opinionsim.foundation.documents import DocumentModel
+from opinionsim.foundation.streams import canonical_json, digest, stream
 from opinionsim.messages import Message
 from opinionsim.registry import part
 from opinionsim.schedules._acts import PROBE, SELF_REPORT
 from opinionsim.schedules._interaction import GIVEN, Closing, Conflict, Interaction, Setting
 from opinionsim.schedules._turns import PARTICIPANT, ActSpec, Outcomes, Ref, Turn, named
-from opinionsim.streams import canonical_json, digest, stream
 from opinionsim.voting import RULES, Election, Rule, elect
 
 #: Candidate statements of a round where nothing says how many (Habermas Machine; D8).

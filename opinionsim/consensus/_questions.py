@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opinionsim.errors import SpecError
+from opinionsim.foundation.spreadsheets import read_csv, write_csv
 from opinionsim.schedules import same_question
-from opinionsim.spreadsheets import read_csv, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd

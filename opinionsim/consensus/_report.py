@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from opinionsim.consensus._selections import Recorded, rows_of
 from opinionsim.consensus._sessions import asked, other_rules, sessions, statements
 from opinionsim.errors import MeasurementError
-from opinionsim.evidence import evidence_statement
+from opinionsim.metrics import evidence_statement
 
 if TYPE_CHECKING:
     import pandas as pd

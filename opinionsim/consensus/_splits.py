@@ -10,8 +10,8 @@ from scipy.spatial.distance import pdist, squareform
 
 from opinionsim.consensus._clusters import question_vectors
 from opinionsim.errors import SpecError, whole_number
+from opinionsim.foundation.streams import stream
 from opinionsim.schedules import same_question
-from opinionsim.streams import stream
 
 if TYPE_CHECKING:
     import pandas as pd

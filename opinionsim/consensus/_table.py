@@ -8,8 +8,7 @@ import pandas as pd
 
 from opinionsim.analysis._table import Table, finished, headings, level_text
 from opinionsim.consensus._selections import selections
-from opinionsim.evidence import evidence_of
-from opinionsim.metrics import condition_axes
+from opinionsim.metrics import condition_axes, evidence_of
 from opinionsim.registry import part
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from opinionsim.deliberation._structure import Structure
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.messages import Message
 from opinionsim.registry import part
 from opinionsim.schedules._external import blank_messages
 from opinionsim.schedules._interaction import Conflict, Setting
 from opinionsim.schedules._turns import PARTICIPANT, External, Ref, Turn
-from opinionsim.streams import canonical_json, digest
 
 
 @part("interaction", name="ensemble")

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import BaseChatModel
 
-from opinionsim import background
 from opinionsim.assembly import LoadedParts
 from opinionsim.deliberation._speaker import NoAnswer, Speaker, only_here
 from opinionsim.errors import BudgetExceeded, ModelCallError, OpinionSimError, SpecError
+from opinionsim.foundation import background
+from opinionsim.foundation.progress import attended, shown
 from opinionsim.planning import Forecast, counts_by_run, plan
-from opinionsim.progress import attended, shown
 from opinionsim.running import Runner, Summary, default_store, under_way
 from opinionsim.specification import Experiment, load_experiment
 from opinionsim.store import Results, load, open_store

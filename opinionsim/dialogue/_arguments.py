@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
 from opinionsim.errors import Rejected
+from opinionsim.foundation.streams import canonical_json
 from opinionsim.messages import Message, Said
-from opinionsim.streams import canonical_json
 
 #: A text of an item: one that says something.
 _Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]

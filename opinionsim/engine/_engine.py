@@ -13,7 +13,7 @@ from opinionsim.engine._contracts import Actor, Rate, TurnCalls, Witness
 from opinionsim.engine._graph import Node, TurnGraph
 from opinionsim.engine._outcomes import TurnOutcomes
 from opinionsim.errors import ScheduleError
-from opinionsim.forms import TEXT
+from opinionsim.foundation.forms import TEXT
 from opinionsim.messages import ChatMessage, Message, Parse, Reading, Reply
 from opinionsim.registry import RAISED, ordinary
 from opinionsim.schedules import PARTICIPANT, AdaptiveSchedule, AnySchedule, Turn, check_schedule, n_members

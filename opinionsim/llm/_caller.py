@@ -22,6 +22,7 @@ from opinionsim.errors import (
     ScheduleError,
     StoreError,
 )
+from opinionsim.foundation.streams import call_seed
 from opinionsim.llm._budget import Budget, Usage, bound_tokens
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._journal import Entry, EntryKey, Journal
@@ -32,7 +33,6 @@ from opinionsim.llm._seat import People, Seat
 from opinionsim.llm._slots import Lane, SlotPool, Verdict
 from opinionsim.messages import AS_IS, ChatMessage, Prompt, Reading, Reply
 from opinionsim.registry import RAISED, raised
-from opinionsim.streams import call_seed
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage

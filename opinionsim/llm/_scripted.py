@@ -20,6 +20,7 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from opinionsim.errors import SpecError
+from opinionsim.foundation.streams import digest
 from opinionsim.llm import phrases
 from opinionsim.llm._scripted_scene import Scene, level_of
 from opinionsim.llm._scripted_words import Draws, ScriptedParameters, check_pull, choice, say, settle
@@ -27,7 +28,6 @@ from opinionsim.messages import ChatMessage, text_id
 from opinionsim.opinions import OpinionScale
 from opinionsim.prompts import BLOCKS, Marks, load_pack
 from opinionsim.registry import find, is_path, known, places
-from opinionsim.streams import digest
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opinionsim.errors import SpecError
-from opinionsim.forms import TEXT, Form
+from opinionsim.foundation.forms import TEXT, Form
 from opinionsim.llm._reply import ParsedReply
 from opinionsim.messages import Message, Prompt, Reading
 
@@ -101,7 +101,7 @@ class Person(Protocol):
     """What the answers are evidence of: ``human``, or ``scripted`` for a double."""
 
     async def answer(self, question: Question) -> str:
-        """The person's answer, as :meth:`opinionsim.forms.Form.written` spells it.
+        """The person's answer, as :meth:`opinionsim.foundation.forms.Form.written` spells it.
 
         A question whose form is ``signal`` is answered at once, with nothing where nothing is wanted.
 

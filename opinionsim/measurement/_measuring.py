@@ -12,7 +12,6 @@ from weakref import WeakValueDictionary
 
 from opinionsim.classifiers import DECIDED, RECORDED, AskingClassifier, Context, Item, asks, parse_closed
 from opinionsim.errors import MeasurementError, ModelCallError, OpinionSimError, StoreError
-from opinionsim.evidence import SELF_REPORT
 from opinionsim.llm import Entry, EntryKey, Journal, RunCalls
 from opinionsim.measurement._instruments import (
     STANCE,
@@ -25,6 +24,7 @@ from opinionsim.measurement._instruments import (
 )
 from opinionsim.measurement._queues import Queues, estimates_of, failed
 from opinionsim.messages import ChatMessage, Parse, Reading, Reply, numbers_in, text_id
+from opinionsim.metrics import SELF_REPORT
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import RAISED
 from opinionsim.topics import Claim

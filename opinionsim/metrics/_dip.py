@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.compilation import compiled, inlined
 from opinionsim.errors import MeasurementError, whole_number
+from opinionsim.foundation.compilation import compiled, inlined
+from opinionsim.foundation.streams import stream
 from opinionsim.metrics._arrays import Measured, Rows
 from opinionsim.registry import part
-from opinionsim.streams import stream
 
 #: Values of uniform samples that are held at a time.
 _BATCH = 1_000_000

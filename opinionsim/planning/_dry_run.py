@@ -15,9 +15,9 @@ from opinionsim.assembly import RunParts
 from opinionsim.classifiers import Context, Item, asks
 from opinionsim.engine import critical_path, relayed
 from opinionsim.errors import SpecError
-from opinionsim.evidence import SELF_REPORT
 from opinionsim.measurement import Instrument
 from opinionsim.messages import ChatMessage, Message, Parse, Prompt, Reply, as_message
+from opinionsim.metrics import SELF_REPORT
 from opinionsim.schedules import (
     ActSpec,
     AdaptiveSchedule,

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, ParamSpec, Protocol, TypeGuard, TypeVar
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.evidence import TO_MEASURE, in_order
-from opinionsim.metrics import one_wording, order_levels, stance_rows, wording_statement
+from opinionsim.metrics import TO_MEASURE, kinds_in_order, one_wording, order_levels, stance_rows, wording_statement
 
 P = ParamSpec("P")
 Counted = TypeVar("Counted")
@@ -119,7 +118,7 @@ def pick_kind(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str | None) -> s
     SpecError
         If no stance was measured on texts of that kind.
     """
-    present = in_order(opinions["kind"], runs["texts"])
+    present = kinds_in_order(opinions["kind"], runs["texts"])
     if kind is None and present:
         return present[0]
     if kind in present:

@@ -11,8 +11,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from opinionsim.evidence import evidence_statement, played_by, validation_statement
-from opinionsim.metrics import describe, outdated, scale_of_all, stance_rows
+from opinionsim.metrics import (
+    describe,
+    evidence_statement,
+    outdated,
+    played_by,
+    scale_of_all,
+    stance_rows,
+    validation_statement,
+)
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._arrangement import Place, arrange
 from opinionsim.plots._final import FinalData, draw_final, from_trajectories

@@ -10,11 +10,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from opinionsim.contrasts import ChoicesSpec, analysis_of
-from opinionsim.evidence import evidence_statement
+from opinionsim.metrics import evidence_statement
 from opinionsim.plots._shown import Shown
 from opinionsim.plots._style import INK, heading, new_figure, page, pt, tidy
 from opinionsim.registry import part
+from opinionsim.specification import ChoicesSpec, analysis_of
 from opinionsim.store import Results
 
 #: Choices of analysis in few words.

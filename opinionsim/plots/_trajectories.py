@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from opinionsim import metrics
 from opinionsim.classic import Trajectories
 from opinionsim.errors import SpecError
-from opinionsim.evidence import evidence_statement, played_by, validation_statement
+from opinionsim.metrics import evidence_statement, played_by, validation_statement
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import (
     Frames,

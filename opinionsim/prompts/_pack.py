@@ -11,8 +11,8 @@ from typing import Any, Unpack, get_args
 
 from pydantic import Field
 
-from opinionsim.documents import DocumentModel, parse_value, read_text, validate
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import DocumentModel, parse_value, read_text, validate
 from opinionsim.messages import ChatMessage
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona

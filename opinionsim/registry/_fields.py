@@ -17,9 +17,9 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from opinionsim.documents import DocumentModel
 from opinionsim.errors import SpecError
-from opinionsim.redaction import secret_in
+from opinionsim.foundation.documents import DocumentModel
+from opinionsim.foundation.redaction import secret_in
 from opinionsim.registry._parts import KINDS, PATH, Part, built_in, find
 from opinionsim.registry._tables import names
 

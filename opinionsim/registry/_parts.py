@@ -16,8 +16,8 @@ from types import FrameType
 from typing import Any, NamedTuple, TypeVar
 
 from opinionsim.errors import Interrupt, OpinionSimError, SpecError, is_interrupt, meant
-from opinionsim.provenance import code_of
-from opinionsim.redaction import redacted
+from opinionsim.foundation.provenance import code_of
+from opinionsim.foundation.redaction import redacted
 from opinionsim.registry._tables import names, places
 
 _Target = TypeVar("_Target")
@@ -94,7 +94,7 @@ class Part:
     importable : bool
         Whether other processes can import the part by its name.
     code : str
-        Code of a part of the user's own at the time it was marked, as :func:`opinionsim.provenance.code_of` gives it.
+        Code of a part of the user's own when it was marked (:func:`opinionsim.foundation.provenance.code_of`).
     declared : mapping
         What it declares of itself, by name.
     """

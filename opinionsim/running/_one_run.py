@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from opinionsim.assembly import Recording, RunParts, opinion_rows, stored_texts
+from opinionsim.engine import Simulation
 from opinionsim.errors import DamagedError, JournalMismatch, OpinionSimError, SpecError
 from opinionsim.llm import RunCalls
 from opinionsim.measurement import Author, Measuring, Text
@@ -17,7 +18,6 @@ from opinionsim.running._context import STOPPED, Context, Stopped, damage, toget
 from opinionsim.running._replay import check_prompts
 from opinionsim.running._sorting import Pending, uncoded
 from opinionsim.running._sources import missing_entries, parts_of
-from opinionsim.simulation import Simulation
 from opinionsim.specification import PlannedRun, own_part_error, with_advice
 from opinionsim.store import HeldElsewhereError, RunRecord, Status
 

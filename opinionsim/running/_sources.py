@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from opinionsim.assembly import RunParts, assemble, read_there, stored_texts
 from opinionsim.errors import DamagedError, JournalMismatch, SpecError
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.llm import Entry, EntryKey
 from opinionsim.measurement import STANCE, Text, imported_rating
 from opinionsim.messages import UNHEARD
-from opinionsim.streams import canonical_json, digest
 
 if TYPE_CHECKING:
     from opinionsim.specification import PlannedRun, Resources

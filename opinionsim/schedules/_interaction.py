@@ -11,8 +11,9 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
-from opinionsim.documents import DocumentModel
 from opinionsim.errors import ScheduleError, SpecError
+from opinionsim.foundation.documents import DocumentModel
+from opinionsim.foundation.streams import stream
 from opinionsim.messages import Message
 from opinionsim.networks import AnyNetwork, Neighbours, Network, NetworkField, NetworkKind
 from opinionsim.registry import KindModel
@@ -28,7 +29,6 @@ from opinionsim.schedules._turns import (
     TieChange,
     Turn,
 )
-from opinionsim.streams import stream
 
 #: Most turns of one run: its schedule is held in memory.
 MAX_STEPS = 10_000_000

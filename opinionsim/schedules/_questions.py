@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from opinionsim.errors import Rejected, SpecError
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.messages import Message, Said
 from opinionsim.registry import part
 from opinionsim.schedules._acts import act
 from opinionsim.schedules._external import blank_messages
 from opinionsim.schedules._interaction import MAX_STEPS, Conflict, Interaction, Setting
 from opinionsim.schedules._turns import AnySchedule, External, Outcomes, Turn, named
-from opinionsim.streams import canonical_json, digest
 
 #: A question has more characters than this.
 _SHORTEST = 15

@@ -18,7 +18,7 @@ from opinionsim.dialogue import (
     read_signals,
     read_vote,
 )
-from opinionsim.forms import Form
+from opinionsim.foundation.forms import Form
 from opinionsim.schedules._acts import PROBE, SELF_REPORT, act, asked_of
 from opinionsim.schedules._turns import ActSpec
 

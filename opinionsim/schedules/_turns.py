@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from opinionsim.errors import ScheduleError, whole_number
-from opinionsim.forms import TEXT, Form
+from opinionsim.foundation.forms import TEXT, Form
 from opinionsim.messages import Message, Parse
 
 #: Role of the agents whose opinions a run is about.

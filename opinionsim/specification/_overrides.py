@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from opinionsim.documents import Document, is_one_line, parse_value, show_value
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import Document, is_one_line, parse_value, show_value
 from opinionsim.registry import name_of, names
 from opinionsim.specification._resources import is_path
 

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import Field
 
-from opinionsim.data import data_folder
-from opinionsim.documents import Document, DocumentModel, read_document, read_text, validate
 from opinionsim.errors import SpecError, meant
+from opinionsim.foundation.data import data_folder
+from opinionsim.foundation.documents import Document, DocumentModel, read_document, read_text, validate
 from opinionsim.networks import Network, build_network
 from opinionsim.personas import PersonaSet, load_personas, parse_personas
 from opinionsim.prompts import PromptPack, load_pack, pack_name

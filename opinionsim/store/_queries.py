@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import Connection, Table, select
 
 from opinionsim.errors import DamagedError, StoreError
-from opinionsim.evidence import instrument_validation
 from opinionsim.messages import ChatMessage
+from opinionsim.metrics import instrument_validation
 from opinionsim.store import _counts, _schema
 from opinionsim.store._journal import prompt_links, stored_entries, stored_prompts
 from opinionsim.store._measured import audit_findings, instruments

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import StoreError
-from opinionsim.evidence import named_models
 from opinionsim.messages import ChatMessage
+from opinionsim.metrics import named_models
 from opinionsim.store._rows import AbsentError, DesignRow
 from opinionsim.store._sql import open_store
 
@@ -264,7 +264,7 @@ class Results:
 
     @cached_property
     def answered(self) -> dict[str, list[str]]:
-        """Models that answered, by the name of the model that was asked (:func:`opinionsim.evidence.named_models`)."""
+        """Models that answered, by the name of the model that was asked (:func:`opinionsim.metrics.named_models`)."""
         with open_store(self.url, write=False) as store:
             return named_models(store.models(self.run_ids))
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from opinionsim.errors import SpecError
-from opinionsim.evidence import in_order
+from opinionsim.metrics import kinds_in_order
 from opinionsim.store import AbsentError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class OneRun:
         for cell in self.rows:
             for name, kinds in cell.instruments.items() if cell.run_id == self.run_id else ():
                 found.setdefault(name, set()).update(kinds)
-        return {name: in_order(kinds, [self._texts]) for name, kinds in found.items()}
+        return {name: kinds_in_order(kinds, [self._texts]) for name, kinds in found.items()}
 
     def instrument(self, given: str | None = None) -> InstrumentRow | None:
         """The instrument that is named, by default that of stance, or else the first; None where nothing is measured.
@@ -104,7 +104,7 @@ class OneRun:
             If the instrument reads no such kind.
         """
         kinds = (turn.kind for turn, _ in coded_turns(self.columns, instrument_id))
-        coded = in_order(kinds, [self._texts])
+        coded = kinds_in_order(kinds, [self._texts])
         valid = list(dict.fromkeys([*coded, *self.instruments.get(instrument_id, ())]))
         if given not in (None, *valid):
             raise SpecError(f"The instrument reads no text of kind {str(given)[:40]!r}; valid: {', '.join(valid)}.")

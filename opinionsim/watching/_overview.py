@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.evidence import evidence_statement
-from opinionsim.metrics import METRICS
+from opinionsim.metrics import METRICS, evidence_statement
 from opinionsim.store import find_design
 from opinionsim.watching._experiments import Seen, look
 from opinionsim.watching._one_run import picked

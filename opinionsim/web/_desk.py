@@ -6,7 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from opinionsim import background
+from opinionsim.foundation import background
 from opinionsim.llm import Question
 from opinionsim.schedules import CONSENT
 

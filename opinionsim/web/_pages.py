@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from opinionsim.dialogue import analyses
 from opinionsim.errors import SpecError, StoreError
-from opinionsim.forms import Form
+from opinionsim.foundation.forms import Form
 from opinionsim.llm import EntryKey
 from opinionsim.messages import printable
 from opinionsim.planning import plan

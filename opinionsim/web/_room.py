@@ -12,10 +12,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
 from opinionsim.errors import StoreError
+from opinionsim.foundation.templates import templates
 from opinionsim.schedules import CONSENT, SIGNAL
 from opinionsim.specification import consent_of, participant_names, seat_numbers
 from opinionsim.store import SeatRow, WaitRow
-from opinionsim.templates import templates
 from opinionsim.web._desk import Desk
 from opinionsim.web._rights import Keys, Visitor, hashed, invited, new_code, new_key
 from opinionsim.web._sessions import CLOSED, Sight, standing

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.evidence import evidence_statement
+from opinionsim.metrics import evidence_statement
 from opinionsim.schedules import PARTICIPANT
 from opinionsim.store import TurnRow
 from opinionsim.web._rights import Visitor
@@ -158,7 +158,7 @@ def as_csv(session: Mapping[str, Any]) -> str:
     """The messages of a session as CSV, texts that a spreadsheet would run marked as texts."""
     import pandas as pd
 
-    from opinionsim.spreadsheets import write_csv
+    from opinionsim.foundation.spreadsheets import write_csv
 
     who = pd.DataFrame(session["agents"], columns=["agent", "name", "role", "model", "evidence"])
     turns = pd.DataFrame(session["turns"], columns=[each.name for each in fields(TurnRow)])

@@ -17,10 +17,10 @@ from langchain_core.messages import AIMessage
 
 from opinionsim.assembly import assemble
 from opinionsim.deliberation import NumberedReplies
+from opinionsim.engine import Simulation
 from opinionsim.errors import ModelCallError
 from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage
-from opinionsim.simulation import Simulation
 from opinionsim.specification import load_experiment
 from opinionsim.testing import run_virtual
 from tests.support.examples import examples

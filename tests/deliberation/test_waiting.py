@@ -12,9 +12,9 @@ from langchain_core.messages import AIMessage
 
 from opinionsim.assembly import assemble
 from opinionsim.deliberation import NumberedReplies
+from opinionsim.engine import Simulation
 from opinionsim.llm import Endpoint, MemoryJournal, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage
-from opinionsim.simulation import Simulation
 from opinionsim.specification import load_experiment
 from opinionsim.testing import run_virtual
 

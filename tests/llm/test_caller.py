@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage
 
 from opinionsim import messages
 from opinionsim.errors import BudgetExceeded, JournalMismatch, ModelCallError, StoreError
+from opinionsim.foundation.streams import call_seed
 from opinionsim.llm import (
     ASKED_AGAIN,
     Budget,
@@ -31,7 +32,6 @@ from opinionsim.llm import (
     Usage,
 )
 from opinionsim.messages import ChatMessage, Prompt, Reply, prompt_hash
-from opinionsim.streams import call_seed
 from opinionsim.testing import run_virtual
 from tests.support.desk import MISSING, PICKY, PROMPT, TURN, Client, Desk, fails
 

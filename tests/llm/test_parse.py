@@ -9,9 +9,9 @@ from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage
 
 from opinionsim.errors import JournalMismatch, ModelCallError, Rejected, ScheduleError
+from opinionsim.foundation.streams import call_seed
 from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly, RetryPolicy, Treatment
 from opinionsim.messages import Message, Reading, Reply, take_as_is
-from opinionsim.streams import call_seed
 from opinionsim.testing import run_virtual
 from tests.support.desk import AT_ONCE, MISSING, PICKY, PROMPT, Client, Desk, fails, short
 from tests.support.examples import examples

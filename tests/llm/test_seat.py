@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opinionsim.errors import ModelCallError, ScheduleError, SpecError, StoreError
-from opinionsim.forms import Form
+from opinionsim.foundation.forms import Form
 from opinionsim.llm import (
     Budget,
     Endpoint,

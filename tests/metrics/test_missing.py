@@ -80,7 +80,8 @@ def test_what_was_silent_or_skipped_reaches_nobody() -> None:
     (row,) = run_metrics(frames.runs, frames.opinions, frames.agents, turns=turns).to_dict("records")
     assert (row["n_readings"], row["n_unheard"]) == (4, 4)
     (heard,) = exposure(frames.runs, turns, frames.opinions).to_dict("records")
-    assert math.isnan(heard["exposure"])
+    assert not math.isnan(heard["intended"])
+    assert math.isnan(heard["delivered"])
 
 
 def test_without_turns_nothing_is_made_up() -> None:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from langchain_core.messages import AIMessage
 
-from opinionsim.actors import Cognition, Member, other_actors, persona_actors
 from opinionsim.classifiers import Item
+from opinionsim.engine import Cognition, Member, Simulation, other_actors, persona_actors
 from opinionsim.errors import Rejected
 from opinionsim.llm import Endpoint, Journal, MemoryJournal, Question, RunCalls, Seat, SlotPool
 from opinionsim.measurement import Instrument, Measuring, Queues
@@ -25,7 +25,6 @@ from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.personas import Persona, Population
 from opinionsim.prompts import load_pack
 from opinionsim.schedules import ActSpec, Schedule, Turn, named
-from opinionsim.simulation import Simulation
 from opinionsim.topics import Claim
 
 NAMES = ("Ada", "Ben", "Cleo")

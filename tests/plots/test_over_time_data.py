@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from opinionsim import plots
 from opinionsim.classic import Trajectories, sweep
 from opinionsim.errors import MeasurementError, OpinionSimError, SpecError
-from opinionsim.evidence import EVIDENCE
+from opinionsim.metrics import EVIDENCE
 from opinionsim.networks import Network
 from tests.support.frames import Frames, final, make, one_run, opinion_rows, run_row, study
 

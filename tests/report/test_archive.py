@@ -18,12 +18,12 @@ import pytest
 import yaml
 
 import opinionsim as osim
-from opinionsim.data import data_folder
+from opinionsim.classic.sweeps import load_sweep, run_sweep
 from opinionsim.errors import SpecError
+from opinionsim.foundation.data import data_folder
+from opinionsim.foundation.spreadsheets import read_csv
 from opinionsim.report import tables_of, verify, write_archive
-from opinionsim.spreadsheets import read_csv
 from opinionsim.store import Results
-from opinionsim.sweeps import load_sweep, run_sweep
 from tests.support.archives import STUDY, all_bytes, carried_out
 from tests.support.sweeps import DIAGRAM
 

@@ -9,8 +9,8 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.assembly import assemble
-from opinionsim.data import data_folder
 from opinionsim.errors import SpecError
+from opinionsim.foundation.data import data_folder
 from opinionsim.messages import ChatMessage
 from opinionsim.planning import preview
 from opinionsim.specification import load_experiment

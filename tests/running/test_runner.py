@@ -18,13 +18,13 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from sqlalchemy import Engine, event
 
 import opinionsim as osim
-from opinionsim import background
 from opinionsim.assembly import LoadedParts
+from opinionsim.engine import Simulation
 from opinionsim.errors import MeasurementError, SpecError, StoreError
+from opinionsim.foundation import background
 from opinionsim.llm import Entry
 from opinionsim.measurement import LiveCoding
 from opinionsim.running import Context, LocalExecutor, Runner, Summary, default_store, replay, under_way
-from opinionsim.simulation import Simulation
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results, RunState, Store, open_store
 from tests.support.editing import edit, reword, rewrite

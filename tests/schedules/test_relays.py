@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opinionsim.actors import Direction
-from opinionsim.engine import critical_path, relayed
+from opinionsim.engine import Direction, critical_path, relayed
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import ChatMessage, Message, Numbers, Said
 from opinionsim.schedules import (

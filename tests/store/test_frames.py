@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from opinionsim.errors import StoreError
-from opinionsim.evidence import NOT_VALIDATED
 from opinionsim.messages import ChatMessage
+from opinionsim.metrics import NOT_VALIDATED
 from opinionsim.store import COLUMNS, FRAMES, AgentRow, DesignRow, ExperimentRun, OpinionRow, Results, load, open_store
 from tests.support.rows import (
     CAST,

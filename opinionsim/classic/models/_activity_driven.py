@@ -14,8 +14,8 @@ from opinionsim.classic.kernels._contacts import Variant, topology
 from opinionsim.classic.kernels._groups import draw_places, panel_drawer
 from opinionsim.classic.kernels._random import draw, uniform
 from opinionsim.classic.kernels._stepping import copy, step_kernel
-from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
+from opinionsim.foundation.compilation import allocating, at, inlined
 from opinionsim.registry import part
 
 

@@ -12,7 +12,7 @@ from opinionsim.classic.kernels._influences import MEDIA, MEDIA_OPINIONS, NOISE,
 from opinionsim.classic.kernels._pairwise import block_drawer, pair_buffers, pairwise_kernel
 from opinionsim.classic.kernels._stepping import step_kernel
 from opinionsim.classic.models import _deffuant as deffuant
-from opinionsim.compilation import allocating, inlined
+from opinionsim.foundation.compilation import allocating, inlined
 from opinionsim.registry import part
 
 

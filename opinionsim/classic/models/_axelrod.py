@@ -15,8 +15,8 @@ from opinionsim.classic.kernels._pairwise import block_drawer, pair_buffers
 from opinionsim.classic.kernels._random import fill, uniform
 from opinionsim.classic.kernels._stepping import Stop, step_kernel
 from opinionsim.classic.kernels._until import one_number
-from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
+from opinionsim.foundation.compilation import allocating, at, inlined
 from opinionsim.registry import part
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from opinionsim.classic._model import ORDERS, PICKS, ClassicModel, Parameter, Units
 from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._pairwise import pairwise_kernel
-from opinionsim.compilation import at, inlined
+from opinionsim.foundation.compilation import at, inlined
 from opinionsim.registry import part
 
 

@@ -14,7 +14,7 @@ from opinionsim.classic.kernels._contacts import Variant
 from opinionsim.classic.kernels._pairwise import block_drawer, pair_buffers
 from opinionsim.classic.kernels._random import draw, uniform
 from opinionsim.classic.kernels._stepping import step_kernel
-from opinionsim.compilation import at, inlined
+from opinionsim.foundation.compilation import at, inlined
 from opinionsim.registry import part
 
 

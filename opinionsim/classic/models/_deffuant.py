@@ -11,7 +11,7 @@ from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._frozen import BOUNDED_CONFIDENCE, bounded_confidence
 from opinionsim.classic.kernels._influences import MEDIA, MEDIA_OPINIONS, NOISE, ZEALOT, disturbed
 from opinionsim.classic.kernels._pairwise import pairwise_kernel, vector_kernel
-from opinionsim.compilation import at, inlined
+from opinionsim.foundation.compilation import at, inlined
 from opinionsim.registry import part
 
 EPSILON = Parameter(

@@ -13,7 +13,7 @@ from opinionsim.classic.kernels._contacts import RANDOM, SYNCHRONOUS, Contacts, 
 from opinionsim.classic.kernels._influences import MEETS, NOISE, ZEALOT, disturbed, turns
 from opinionsim.classic.kernels._stepping import Begin, Machine, Stop, array_kernel, no_room, step_kernel
 from opinionsim.classic.kernels._until import CHANGE, one_number
-from opinionsim.compilation import allocating, inlined
+from opinionsim.foundation.compilation import allocating, inlined
 from opinionsim.registry import part
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from opinionsim.classic.kernels._ties import (
     target_finder,
 )
 from opinionsim.classic.kernels._until import one_number
-from opinionsim.compilation import at, inlined
 from opinionsim.errors import SpecError
+from opinionsim.foundation.compilation import at, inlined
 from opinionsim.networks import Network
 from opinionsim.registry import part
 

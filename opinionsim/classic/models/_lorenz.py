@@ -13,8 +13,8 @@ from opinionsim.classic.kernels._contacts import RANDOM, Variant
 from opinionsim.classic.kernels._pairwise import BLOCK, block_drawer, draw_in_turn, pairwise_kernel
 from opinionsim.classic.kernels._random import fill, normal, uniform
 from opinionsim.classic.kernels._stepping import confined, step_kernel
-from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
+from opinionsim.foundation.compilation import allocating, at, inlined
 from opinionsim.registry import part
 
 #: What idiosyncrasy does.

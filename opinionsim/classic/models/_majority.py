@@ -16,8 +16,8 @@ from opinionsim.classic.kernels._groups import panel_drawer
 from opinionsim.classic.kernels._influences import STATE_NOISE, ZEALOT
 from opinionsim.classic.kernels._random import draw, index, uniform
 from opinionsim.classic.kernels._stepping import Stop, step_kernel
-from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
+from opinionsim.foundation.compilation import allocating, at, inlined
 from opinionsim.registry import part
 
 if TYPE_CHECKING:

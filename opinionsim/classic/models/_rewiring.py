@@ -29,8 +29,8 @@ from opinionsim.classic.kernels._ties import (
     target_finder,
 )
 from opinionsim.classic.models._deffuant import MU
-from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
+from opinionsim.foundation.compilation import allocating, at, inlined
 from opinionsim.networks import Network
 from opinionsim.registry import part
 

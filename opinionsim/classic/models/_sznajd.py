@@ -12,7 +12,7 @@ from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._contacts import Variant, topology
 from opinionsim.classic.kernels._random import draw, index
 from opinionsim.classic.kernels._stepping import step_kernel
-from opinionsim.compilation import allocating, inlined
+from opinionsim.foundation.compilation import allocating, inlined
 from opinionsim.registry import part
 
 

@@ -12,7 +12,7 @@ from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._frozen import NO_DISCORD, no_discord
 from opinionsim.classic.kernels._influences import BIAS, MEDIA, MEDIA_OPINIONS, STATE_NOISE, ZEALOT, disturbed
 from opinionsim.classic.kernels._pairwise import pairwise_kernel
-from opinionsim.compilation import inlined
+from opinionsim.foundation.compilation import inlined
 from opinionsim.registry import part
 
 

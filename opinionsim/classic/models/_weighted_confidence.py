@@ -15,7 +15,7 @@ from opinionsim.classic.kernels._pairwise import pairwise_kernel
 from opinionsim.classic.kernels._random import draw, index
 from opinionsim.classic.kernels._stepping import Machine, Stop, no_room, step_kernel
 from opinionsim.classic.models import _deffuant as deffuant
-from opinionsim.compilation import at, inlined
+from opinionsim.foundation.compilation import at, inlined
 from opinionsim.registry import part
 
 _EPSILON = Parameter(

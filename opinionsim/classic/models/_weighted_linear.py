@@ -11,7 +11,7 @@ from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._influences import MEDIA, MEDIA_OPINIONS, NOISE, ZEALOT, disturbed
 from opinionsim.classic.kernels._pairwise import pairwise_kernel
 from opinionsim.classic.kernels._stepping import confined
-from opinionsim.compilation import at, inlined
+from opinionsim.foundation.compilation import at, inlined
 from opinionsim.registry import part
 
 

@@ -19,9 +19,9 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, RootModel, ValidationError
 from pydantic_core import CoreSchema
 
-from opinionsim.documents._document import Document, show_value
-from opinionsim.documents._parsing import KeyPath, key_text
 from opinionsim.errors import SpecError, meant
+from opinionsim.foundation.documents._document import Document, show_value
+from opinionsim.foundation.documents._parsing import KeyPath, key_text
 
 _Model = TypeVar("_Model", bound=BaseModel)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
-from opinionsim.streams import canonical_json, digest
+from opinionsim.foundation.streams import canonical_json, digest
 
 #: Environment variables named like this hold credentials.
 _CREDENTIAL = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|(^|_)(PASS|PAT|AUTH)$", re.IGNORECASE)

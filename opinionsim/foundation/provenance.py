@@ -31,7 +31,7 @@ def code_of(target: Any) -> str:
     else:
         names = [getattr(target, "home", None) or target.__module__]
     top = {name: name.partition(".")[0] for name in dict.fromkeys(names)}
-    skipped = {__package__, "__main__", "builtins"}
+    skipped = {__name__.partition(".")[0], "__main__", "builtins"}
     return " ".join(dict.fromkeys(filter(None, (_code(name) for name in top if top[name] not in skipped))))
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import Field
 
-from opinionsim.documents import DocumentModel
 from opinionsim.errors import SpecError
-from opinionsim.redaction import kept
-from opinionsim.streams import canonical_json
+from opinionsim.foundation.documents import DocumentModel
+from opinionsim.foundation.redaction import kept
+from opinionsim.foundation.streams import canonical_json
 
 #: Fields of a specification by the part of a study that they are of; all others are of its design.
 _PARTS: Mapping[str, tuple[str, ...]] = {

@@ -3,7 +3,7 @@
 Errors have one form: file, line, field, problem and what would be valid.
 """
 
-from opinionsim.documents._document import (
+from opinionsim.foundation.documents._document import (
     Document as Document,
     is_one_line as is_one_line,
     parse_document as parse_document,
@@ -12,8 +12,8 @@ from opinionsim.documents._document import (
     show_value as show_value,
     spell_path as spell_path,
 )
-from opinionsim.documents._parsing import KeyPath as KeyPath, parse_value as parse_value
-from opinionsim.documents._validation import (
+from opinionsim.foundation.documents._parsing import KeyPath as KeyPath, parse_value as parse_value
+from opinionsim.foundation.documents._validation import (
     DocumentModel as DocumentModel,
     fields_at as fields_at,
     validate as validate,

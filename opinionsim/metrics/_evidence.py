@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from opinionsim.errors import MeasurementError
 
 
-def in_order(kinds: Iterable[str], texts: Iterable[str]) -> list[str]:
+def kinds_in_order(kinds: Iterable[str], texts: Iterable[str]) -> list[str]:
     """Distinct kinds of text, the one that is shown where none is named first.
 
     Parameters

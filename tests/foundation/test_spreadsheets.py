@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from opinionsim.cli import app
 from opinionsim.deliberation import play
+from opinionsim.foundation.spreadsheets import escaped, read_csv, unescaped
 from opinionsim.llm import GivenReplies
-from opinionsim.spreadsheets import escaped, read_csv, unescaped
 
 _RUN = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\n=1", " =1", "\uff1d1", "'=1", "-", "-a")
 

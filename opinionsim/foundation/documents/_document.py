@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from opinionsim.documents._parsing import KeyPath, lines_of, parse_json, parse_value
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents._parsing import KeyPath, lines_of, parse_json, parse_value
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Contrasts of conditions, as an experiment declares them before there are results; they change no run."""
+"""The field `analysis`: contrasts of conditions that an experiment declares before there are results."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
 
-from opinionsim.documents import DocumentModel, validate
+from opinionsim.foundation.documents import DocumentModel, validate
 
 #: Field of the framing of a topic, and measures that are made of its two framings: what falsehood counts in them.
 FRAMING = "topic.framing"
 OF_FRAMINGS: Mapping[str, float] = {"truth-pull": -1.0, "agreement-bias": 1.0}
-
-#: Level of a condition that a run does not have, as a control may not.
-NOT_SET = "not set"
 
 #: Fields whose change is one of the whole system.
 _OF_THE_SYSTEM = ("interaction.network", "population.size")

@@ -13,16 +13,15 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatResult
 from pydantic import PrivateAttr
 
-from opinionsim.actors import Cognition, persona_actors
 from opinionsim.assembly import assemble
 from opinionsim.classifiers import ChatClassifier, items_of, load_classifier
+from opinionsim.engine import Cognition, Simulation, TurnResult, persona_actors
 from opinionsim.errors import JournalMismatch, ModelCallError, ScheduleError, SpecError, StoreError
 from opinionsim.llm import Endpoint, Entry, EntryKey, MemoryJournal, ModelClient, ReplayOnly, RunCalls, SlotPool
 from opinionsim.measurement import Estimate, Instrument, Measuring, Queues, Text
 from opinionsim.messages import ChatMessage, Condition, text_id
 from opinionsim.personas import Population
 from opinionsim.schedules import GivenDyads, Turn
-from opinionsim.simulation import Simulation, TurnResult
 from opinionsim.specification import load_experiment
 from opinionsim.testing import run_virtual
 from opinionsim.topics import Claim

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opinionsim.evidence import EVIDENCE, NOT_VALIDATED, evidence_statement, instrument_validation, played_by
+from opinionsim.metrics import EVIDENCE, NOT_VALIDATED, evidence_statement, instrument_validation, played_by
 
 
 def test_players_and_equations_are_told_apart() -> None:

@@ -9,7 +9,7 @@ from opinionsim.errors import SpecError
 
 DataKind = Literal["experiments", "personas", "studies", "topics"]
 
-_HERE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def data_folder(kind: DataKind | str) -> Path:
@@ -33,7 +33,23 @@ def data_folder(kind: DataKind | str) -> Path:
     """
     if kind not in get_args(DataKind):
         raise SpecError(f"no data folder is called {kind!r}; valid: {', '.join(get_args(DataKind))}")
-    for folder in (_HERE / kind, _HERE.parents[1] / kind):
+    for folder in (_PACKAGE / "data" / kind, _PACKAGE.parent / kind):
         if folder.is_dir():
             return folder
     raise SpecError(f"this installation of opinionsim lacks its {kind} folder; install the package again")
+
+
+def data_file(kind: DataKind, name: str) -> Path:
+    """A YAML file of one kind of data by its name without suffix.
+
+    Raises
+    ------
+    SpecError
+        If there is no such file, naming those there are.
+    """
+    folder = data_folder(kind)
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        valid = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
+        raise SpecError(f"{kind}: unknown {name!r}; valid: {valid}")
+    return path

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from opinionsim.streams import call_seed, canonical_json, digest, stream
+from opinionsim.foundation.streams import call_seed, canonical_json, digest, stream
 
 PURPOSES = ("schedule", "initial opinions", "assignment", "network")
 

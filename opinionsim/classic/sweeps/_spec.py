@@ -10,14 +10,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from opinionsim.classic import check_names, find_model
+from opinionsim.classic._registry import find_model
+from opinionsim.classic.kernels._process import check_names
 from opinionsim.classic.points import Point, moments_of, points_of, read_until, values_of
-from opinionsim.documents import Document, DocumentModel, KeyPath, read_document, validate
 from opinionsim.errors import OpinionSimError
+from opinionsim.foundation.documents import Document, DocumentModel, KeyPath, read_document, validate
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.metrics import find_metric
 from opinionsim.schedules import MAX_SIZE
 from opinionsim.specification import ClassicModelSpec, Overrides, apply_overrides
-from opinionsim.streams import canonical_json, digest
 
 _MAX_INT = 2**63 - 1
 #: Fields that may vary, by the short name that frames and the command line use.

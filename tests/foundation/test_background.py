@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from opinionsim import background
+from opinionsim.foundation import background
 
 
 async def _where() -> tuple[str, asyncio.AbstractEventLoop]:

@@ -11,8 +11,16 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from opinionsim.actors import Cognition, Member, PersonaActor, check_cast, other_actors, persona_actors
-from opinionsim.engine import Engine, calls_per_event
+from opinionsim.engine import (
+    Cognition,
+    Engine,
+    Member,
+    PersonaActor,
+    calls_per_event,
+    check_cast,
+    other_actors,
+    persona_actors,
+)
 from opinionsim.errors import ModelCallError, Rejected, ScheduleError, SpecError
 from opinionsim.llm import Endpoint, EntryKey, MemoryJournal, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage, Message, Said

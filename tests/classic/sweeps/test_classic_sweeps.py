@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 import opinionsim as osim
+from opinionsim.classic.sweeps import SweepProgress, load_sweep, plan_sweep, run_sweep
 from opinionsim.errors import SpecError
 from opinionsim.store import PointRow
-from opinionsim.sweeps import SweepProgress, load_sweep, plan_sweep, run_sweep
 from tests.support.running import changed
 from tests.support.sweeps import DIAGRAM, rows
 

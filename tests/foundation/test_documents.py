@@ -12,7 +12,8 @@ import yaml
 from hypothesis import given, strategies as st
 from pydantic import Field
 
-from opinionsim.documents import (
+from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import (
     Document,
     DocumentModel,
     fields_at,
@@ -21,7 +22,6 @@ from opinionsim.documents import (
     spell_path,
     validate,
 )
-from opinionsim.errors import SpecError
 
 
 class _Cat(DocumentModel):

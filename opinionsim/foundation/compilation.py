@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from opinionsim.streams import digest
+from opinionsim.foundation.streams import digest
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -84,7 +84,7 @@ def _content(function: Callable[..., Any]) -> str:
 def _room(function: Callable[..., Any]) -> Path:
     """The folder whose modules a kernel may call: its room of this package, or the outermost package it belongs to."""
     folder = Path(function.__code__.co_filename).parent
-    while (folder.parent / "__init__.py").exists() and folder.parent != Path(__file__).parent:
+    while (folder.parent / "__init__.py").exists() and folder.parent != Path(__file__).parents[1]:
         folder = folder.parent
     return folder
 
@@ -105,7 +105,8 @@ def compiled(kernel: Callable[..., Any], name: str = "") -> Callable[..., Any]:
         A function of arrays and numbers that calls nothing but numpy and functions marked :func:`inlined`.
         Undecorated, it is the readable reference: both give the same bytes.
     name : str
-        What it is, for the log: each kernel that is compiled is a line of ``opinionsim.compilation`` at level INFO.
+        What it is, for the log: each kernel that is compiled is a line of ``opinionsim.foundation.compilation`` at
+        level INFO.
     """
     with _compiling:
         return _compiled(kernel, name or kernel.__name__)

@@ -14,9 +14,9 @@ import yaml
 from sqlalchemy import create_engine, text
 
 import opinionsim as osim
+from opinionsim.classic.sweeps import load_sweep, run_sweep
+from opinionsim.foundation.streams import stream
 from opinionsim.store import PointRow
-from opinionsim.streams import stream
-from opinionsim.sweeps import load_sweep, run_sweep
 from tests.support.postgres import Server
 from tests.support.running import changed
 from tests.support.sweeps import DIAGRAM, rows, workers

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
-from opinionsim.engine import Actor, Publish
+from opinionsim.engine._contracts import Actor, Publish
 from opinionsim.errors import OpinionSimError, Rejected, ScheduleError, SpecError
 from opinionsim.llm import Endpoint, ReplayOnly, Seat
 from opinionsim.measurement import Author

@@ -12,7 +12,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import opinionsim
-from opinionsim import background
 from opinionsim.classic.points import (
     STREAMS,
     Cache,
@@ -28,11 +27,12 @@ from opinionsim.classic.points import (
     shared,
     tasks_of,
 )
+from opinionsim.classic.sweeps._spec import Sweep
 from opinionsim.errors import StoreError, whole_number
+from opinionsim.foundation import background
 from opinionsim.running import Cluster
 from opinionsim.specification import versions
 from opinionsim.store import DesignRow, PointRow, Store, load, open_store
-from opinionsim.sweeps._spec import Sweep
 
 if TYPE_CHECKING:
     import pandas as pd
