@@ -1,14 +1,16 @@
 """The order of the architecture: what may import what, and what a room keeps to itself.
 
-For the order, runtime imports count, wherever in a module they stand; imports under ``if TYPE_CHECKING:`` do not, for
-they bind nothing when the package runs. For private names all imports count. Modules loaded by name through importlib
-are not seen.
+Rooms of the core stand in an order. Slices stand above all of them, each by itself: none is imported by the core, or by
+another slice that does not say that it needs it. For the order, runtime imports count, wherever in a module they stand;
+imports under ``if TYPE_CHECKING:`` do not, for they bind nothing when the package runs. For private names all imports
+count. Modules loaded by name through importlib are not seen.
 """
 
 from __future__ import annotations
 
 import ast
 import itertools
+import tomllib
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -22,16 +24,27 @@ def _layers(*lines: str) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(line.split()) for line in lines)
 
 
-#: Rooms of the package from the bottom up; a folder in a room that has a place of its own is named with a dot. A room
-#: imports from lower layers, and from its own without a cycle.
+#: Traditions and capabilities that are whole in their folders, so that a folder can be deleted.
+SLICES = frozenset({"classic", "dialogue", "consensus", "deliberation", "comparison"})
+
+#: Rooms that import a slice which has not been taken out of the core yet: that follows in an issue of its own.
+FOR_NOW = {
+    "classic": frozenset({"assembly", "cli", "comparison", "plots", "report", "specification", "store", "testing"}),
+    "dialogue": frozenset({"schedules", "watching", "web"}),
+    "comparison": frozenset({"cli"}),
+}
+
+#: Rooms of the package from the bottom up, with the slices that the core imports for now; a folder in a room that has a
+#: place of its own is named with a dot. A room imports from lower layers, and from its own without a cycle.
 LAYERS = _layers(
     "errors",
     "foundation",
     "registry",
     "messages opinions personas topics",
-    "metrics networks surveys voting",
-    "memory prompts",
+    "metrics networks surveys",
+    "prompts",
     "dialogue llm",
+    "memory",
     "classifiers measurement",
     "schedules",
     "engine model",
@@ -41,12 +54,12 @@ LAYERS = _layers(
     "classic.sweeps",
     "analysis audit plots report watching comparison",
     "web cli",
-    # Suites that rooms above may extend for what is theirs.
     "testing",
-    "consensus deliberation",
     "__main__",
 )
 LEVEL = {room: level for level, layer in enumerate(LAYERS) for room in layer}
+#: The module of a slice that has its contract suite.
+CONTRACT = "_contract.py"
 
 #: The same inside rooms whose modules have an order of their own.
 INSIDE = {
@@ -192,6 +205,16 @@ def _room_of(path: Path, root: Path) -> str:
     return _room(".".join(path.relative_to(root).with_suffix("").parts))
 
 
+def _may_import(root: Path, room: str, target: str) -> bool:
+    """Whether a room, or a slice, may import another as far as slices go; a slice says which others it needs."""
+    if target == room or target not in SLICES or room in FOR_NOW.get(target, ()):
+        return True
+    table = root / room / "parts.toml"
+    return table.exists() and target in tomllib.loads(table.read_text(encoding="utf-8")).get("slice", {}).get(
+        "needs", []
+    )
+
+
 def _cycle(edges: dict[str, set[str]]) -> str | None:
     try:
         TopologicalSorter(edges).prepare()
@@ -216,15 +239,19 @@ def violations(root: Path) -> list[str]:
                 if not name.startswith("foundation.lazy.")
             ]
             continue
-        if room not in LEVEL:
+        if room not in LEVEL and room not in SLICES:
             found.append(f"{relative}: {room} has no place in the order")
             continue
         for target in map(_room, names):
             if target == room or target.startswith("__"):
                 continue
-            if target not in LEVEL:
+            if target not in LEVEL and target not in SLICES:
                 found.append(f"{relative}: imports {target}, which is no room; name the module it lives in")
-            elif LEVEL[target] > LEVEL[room]:
+            elif not _may_import(root, room.partition(".")[0], target.partition(".")[0]):
+                found.append(f"{relative}: {room} imports the slice {target}")
+            elif target == "testing" and relative.name != CONTRACT:
+                found.append(f"{relative}: {room} imports testing, which stands above it")
+            elif room in LEVEL and LEVEL[target] > LEVEL[room]:
                 found.append(f"{relative}: {room} imports {target}, which stands above it")
             else:
                 edges.setdefault(room, set()).add(target)
@@ -269,6 +296,13 @@ def test_what_a_room_keeps_to_itself_is_used_nowhere_else(checkout: Path) -> Non
 
 def test_dependencies_point_one_way(checkout: Path) -> None:
     assert violations(checkout / PACKAGE) == []
+
+
+def test_every_slice_is_imported_by_the_rooms_that_are_excused(checkout: Path) -> None:
+    root = checkout / PACKAGE
+    paths = list(root.rglob("*.py"))
+    imported = {(name.partition(".")[0], _room_of(path, root)) for path in paths for name in _names(path, root)}
+    assert {(target, room) for target, rooms in FOR_NOW.items() for room in rooms} <= imported
 
 
 @pytest.mark.parametrize("room", INSIDE)
@@ -320,6 +354,9 @@ UPWARD = "llm imports running, which stands above it"
         ({"llm/caller.py": ""}, "is named with an underscore"),
         ({"helpers.py": ""}, "helpers has no place in the order"),
         ({"__init__.py": "from opinionsim.errors import SpecError"}, "the package root imports errors"),
+        ({"cli/_run.py": "from opinionsim.consensus import sessions"}, "cli imports the slice consensus"),
+        ({"deliberation/_run.py": "import opinionsim.consensus"}, "deliberation imports the slice consensus"),
+        ({"deliberation/_run.py": "from opinionsim.testing import suite"}, "deliberation imports testing"),
         (
             {"errors.py": "if TYPE_CHECKING:\n    import os\nelse:\n    import opinionsim.llm"},
             "errors imports llm, which stands above it",
@@ -340,6 +377,12 @@ def test_a_breach_is_named(tmp_path: Path, files: dict[str, str], complaint: str
         {"llm/__init__.py": "if TYPE_CHECKING:\n    from opinionsim.running import run"},
         {"llm/__init__.py": "if typing.TYPE_CHECKING:\n    import opinionsim.running"},
         {"llm/_caller.py": "from ._journal import Journal\nfrom . import _limits"},
+        {"deliberation/_run.py": "from opinionsim.cli import app"},
+        {"deliberation/_contract.py": "from opinionsim.testing import suite"},
+        {
+            "deliberation/_run.py": "from opinionsim.consensus import sessions",
+            "deliberation/parts.toml": '[slice]\nneeds = ["consensus"]',
+        },
     ],
 )
 def test_what_the_order_allows_passes(tmp_path: Path, files: dict[str, str]) -> None:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         Table as Table,
         finished as finished,
         headings as headings,
+        level_text as level_text,
         mean_text as mean_text,
         number_text as number_text,
         p_text as p_text,

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from opinionsim.consensus._habermas import HabermasData as HabermasData, import_habermas as import_habermas
     from opinionsim.consensus._interaction import ConsensusInteraction as ConsensusInteraction
     from opinionsim.consensus._mediation import Mediation as Mediation, Session as Session
+    from opinionsim.consensus._question_turns import read_question as read_question, same_question as same_question
     from opinionsim.consensus._questions import (
         EXCLUSIONS as EXCLUSIONS,
         generated_questions as generated_questions,

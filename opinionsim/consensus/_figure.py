@@ -15,8 +15,18 @@ from matplotlib.patches import Rectangle
 from opinionsim.consensus._selections import rows_of
 from opinionsim.errors import SpecError
 from opinionsim.metrics import evidence_statement, provenance
-from opinionsim.plots._inputs import drawn_from, pick_run
-from opinionsim.plots._style import INK, SHARES, colour_bar, is_narrow, new_figure, pt, tidy, write_numbers
+from opinionsim.plots import (
+    INK,
+    SHARES,
+    colour_bar,
+    drawn_from,
+    is_narrow,
+    new_figure,
+    pick_run,
+    pt,
+    tidy,
+    write_numbers,
+)
 from opinionsim.registry import part
 from opinionsim.store import Results
 

@@ -8,7 +8,7 @@ from typing import Any
 from opinionsim.consensus._selections import Recorded, rows_of, selections, sessions_of
 from opinionsim.registry import part
 from opinionsim.store import Results
-from opinionsim.watching._one_run import plain
+from opinionsim.watching import plain
 
 
 @part("record", name="consensus")

@@ -10,8 +10,8 @@ import numpy as np
 
 from opinionsim.consensus._interaction import ConsensusInteraction
 from opinionsim.consensus._selections import Recorded, rows_of, selections, sessions_of
+from opinionsim.consensus.voting import RULES, compare_rules
 from opinionsim.errors import MeasurementError
-from opinionsim.voting import RULES, compare_rules
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from opinionsim.analysis._table import Table, finished, headings, level_text
+from opinionsim.analysis import Table, finished, headings, level_text
 from opinionsim.consensus._selections import selections
 from opinionsim.metrics import condition_axes, evidence_of
 from opinionsim.registry import part

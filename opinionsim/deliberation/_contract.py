@@ -27,7 +27,7 @@ from opinionsim.running import replay, run
 from opinionsim.schedules import StaticSchedule, with_moderator, with_probes
 from opinionsim.specification import Experiment, load_experiment
 from opinionsim.store import Results
-from opinionsim.testing._schedules import ScheduleContract
+from opinionsim.testing import ScheduleContract
 
 #: Acts whose texts are called by the number of the turn alone: Ada 1, Ada 2.
 _PLAIN = ("respond", "write")

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from opinionsim.deliberation._structure import Sequential
 from opinionsim.registry import part
-from opinionsim.schedules._interaction import Conflict, Setting
+from opinionsim.schedules import Conflict, Setting
 
 
 @part("interaction", name="debate")

@@ -564,7 +564,6 @@ class AskedOnce(Interaction):
     """Base of interactions in which every agent is asked once, by the one act that there is."""
 
     played_by = ("chat models",)
-    prompts = "deliberation"
 
     def steps_for(self, size: int) -> int:
         """One step."""

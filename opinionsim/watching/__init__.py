@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         run_metric as run_metric,
         values_by_step as values_by_step,
     )
+    from opinionsim.watching._one_run import plain as plain
     from opinionsim.watching._overview import experiment as experiment, experiments as experiments
     from opinionsim.watching._record import (
         Standing as Standing,

@@ -12,10 +12,10 @@ from hypothesis import given, settings, strategies as st
 from langchain_core.messages import AIMessage
 
 from opinionsim.consensus import selections
+from opinionsim.consensus.voting import elect
 from opinionsim.errors import SpecError
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment
-from opinionsim.voting import elect
 from tests.support.running import carry_out, ended, finished
 from tests.support.sessions import PREDICTING, REFUSED, Asked, NotingModel, hashed, noting, reply, session, sessions
 

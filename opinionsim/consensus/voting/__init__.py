@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.voting._elections import (
+    from opinionsim.consensus.voting._elections import (
         Comparison as Comparison,
         Election as Election,
         compare_rules as compare_rules,
         elect as elect,
     )
-    from opinionsim.voting._rules import (
+    from opinionsim.consensus.voting._rules import (
         RULES as RULES,
         Rule as Rule,
         RuleKind as RuleKind,

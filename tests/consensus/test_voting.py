@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import pmean, rankdata
 
-from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.voting import (
+from opinionsim.consensus.voting import (
     RULES,
     Rule,
     compare_rules,
@@ -16,6 +15,7 @@ from opinionsim.voting import (
     power_mean,
     widest_paths,
 )
+from opinionsim.errors import MeasurementError, SpecError
 
 #: Every kind of rule, for ballots of scores.
 EVERY = [

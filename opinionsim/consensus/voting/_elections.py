@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from opinionsim.consensus.voting._ballots import dense_ranks, portions, read_ballots
+from opinionsim.consensus.voting._rules import RULES, Rule
 from opinionsim.errors import SpecError, meant
-from opinionsim.voting._ballots import dense_ranks, portions, read_ballots
-from opinionsim.voting._rules import RULES, Rule
 
 #: Treatments of ties.
 TIES = ("allowed", "random", "ballots")

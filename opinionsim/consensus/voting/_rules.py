@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from opinionsim.consensus.voting._ballots import Portion
 from opinionsim.errors import MeasurementError, SpecError, meant, whole_number
-from opinionsim.voting._ballots import Portion
 
 #: Transforms of scores to positive ones.
 TRANSFORMS = ("shift", "exp")

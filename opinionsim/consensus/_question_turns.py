@@ -11,14 +11,23 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from opinionsim.consensus._acts import QUESTION
 from opinionsim.errors import Rejected, SpecError
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.messages import Message, Said
 from opinionsim.registry import part
-from opinionsim.schedules._acts import act
-from opinionsim.schedules._external import blank_messages
-from opinionsim.schedules._interaction import MAX_STEPS, Conflict, Interaction, Setting
-from opinionsim.schedules._turns import AnySchedule, External, Outcomes, Turn, named
+from opinionsim.schedules import (
+    MAX_STEPS,
+    AnySchedule,
+    Conflict,
+    External,
+    Interaction,
+    Outcomes,
+    Setting,
+    Turn,
+    blank_messages,
+    named,
+)
 
 #: A question has more characters than this.
 _SHORTEST = 15
@@ -30,7 +39,7 @@ def same_question(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split()).casefold()
 
 
-def read_question(part: str, text: str, received: tuple[Message, ...], examples: Sequence[str] = ()) -> Said:
+def read_question(call: str, text: str, received: tuple[Message, ...], examples: Sequence[str] = ()) -> Said:
     """The question in a reply (D1), as its words and as the decision.
 
     It is what follows ``Question:``, or all of the reply, up to the end of the line.
@@ -76,18 +85,7 @@ class QuestionsInteraction(Interaction):
     most: int | None = Field(None, ge=1, le=MAX_STEPS)
     """Most turns, so that there may be fewer questions than wanted; null allows twice as many turns as questions."""
 
-    acts = named(
-        act(
-            "question",
-            "question",
-            memory="none",
-            opinion="may",
-            audience="nobody",
-            parse=read_question,
-            after="none",
-            formal=True,
-        )
-    )
+    acts = named(replace(QUESTION, parse=read_question))
 
     def steps_for(self, size: int) -> int:
         """The most turns: one in each step."""
@@ -120,7 +118,7 @@ class QuestionsInteraction(Interaction):
         """A schedule whose act knows all examples, and not only those that it is shown."""
         made = super().schedule(setting)
         read = partial(read_question, examples=setting.messages(self.messages))
-        made.acts = named(replace(self.acts["question"], parse=read))
+        made.acts = named(replace(QUESTION, parse=read))
         return made
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
@@ -128,7 +126,7 @@ class QuestionsInteraction(Interaction):
         rng, names = setting.rng, [External(name) for name in self.externals(setting)]
         for index in range(self.steps_for(setting.size)):
             drawn = rng.choice(len(names), self.shown, replace=False).tolist()
-            yield Turn(index, index + 1, 0, "question", tuple(names[each] for each in drawn))
+            yield Turn(index, index + 1, 0, QUESTION.name, tuple(names[each] for each in drawn))
 
     async def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn]:
         """One turn for each question wanted, all at once, and one for each that came to nothing, as it is known."""

@@ -14,11 +14,11 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import PrivateAttr
 
 import opinionsim as osim
-from opinionsim.consensus import generated_questions
+from opinionsim.consensus import generated_questions, read_question, same_question
 from opinionsim.errors import Rejected, SpecError
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.messages import Message
-from opinionsim.schedules import AnySchedule, Interaction, Setting, Turn, outline, read_question, same_question
+from opinionsim.schedules import AnySchedule, Interaction, Setting, Turn, outline
 from opinionsim.testing import ScheduleContract
 from tests.support.examples import examples
 from tests.support.running import assert_same, carry_out

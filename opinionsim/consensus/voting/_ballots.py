@@ -96,7 +96,7 @@ def read_ballots(ballots: ArrayLike, scores: bool) -> np.ndarray:
     Raises
     ------
     MeasurementError
-        As :func:`opinionsim.voting.elect` says.
+        As :func:`opinionsim.consensus.voting.elect` says.
     """
     try:
         values: np.ndarray = np.ma.filled(np.ma.asarray(ballots, dtype=float), np.nan)
