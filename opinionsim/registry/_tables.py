@@ -20,8 +20,9 @@ class Place(NamedTuple):
     folder: str
     """The folder of the package whose table names it."""
     value: Any
-    """What the table says: the module in that folder; of a prompt pack the folder in it; of a command where it is
-    (`of`), the heading above it (`under`) and its `help`."""
+    """What the table says: the module in that folder; of a prompt pack the folder in it; or a mapping with the module
+    under `of`. That of a command has the heading above it (`under`) and its `help`; that of a table or figure, `named`:
+    whether it is shown only where a way of interacting names it."""
 
     @property
     def module(self) -> str:
@@ -52,6 +53,11 @@ def _tables() -> Mapping[str, Mapping[str, Place]]:
 def places(kind: str) -> Mapping[str, Place]:
     """Where the built-in parts of a kind are, by name, in the order of the tables."""
     return _tables().get(kind, {})
+
+
+def general(kind: str) -> tuple[str, ...]:
+    """Names of the built-in tables or figures that need not be named to be shown."""
+    return tuple(name for name, each in places(kind).items() if isinstance(each.value, str))
 
 
 def names(kind: str) -> tuple[str, ...]:

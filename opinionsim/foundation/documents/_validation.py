@@ -47,9 +47,6 @@ class DocumentModel(BaseModel):
         docstrings = _docstrings(cls)
         for name, info in cls.model_fields.items():
             told = info.description or docstrings.get(name)
-            with suppress(LookupError):  # a model of a field that is not finished has no description yet
-                if handler.resolve_ref_schema(fields[name]).get("description") == told:
-                    continue
             if told:
                 fields[name]["description"] = told
         return form
