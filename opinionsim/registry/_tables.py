@@ -20,19 +20,24 @@ class Place(NamedTuple):
     folder: str
     """The folder of the package whose table names it."""
     value: Any
-    """What the table says: the module in that folder; of a prompt pack the folder in it; of a command where it is
-    (`of`), the heading above it (`under`) and its `help`."""
+    """What the table says: the module in that folder, or of a prompt pack the folder in it. Of a command it is where it
+    is (`of`), the heading above it (`under`) and its `help`; of templates the folder (`of`) and the pack that they
+    join (`joins`)."""
+
+    @property
+    def inside(self) -> str:
+        """The module or folder in the folder, or of a command also its name in the module."""
+        return str(self.value["of"] if isinstance(self.value, Mapping) else self.value)
 
     @property
     def module(self) -> str:
         """The module that marks the part, or of a command also its name there."""
-        inside = self.value["of"] if isinstance(self.value, Mapping) else self.value
-        return f"{__name__.partition('.')[0]}.{self.folder}.{inside}"
+        return f"{__name__.partition('.')[0]}.{self.folder}.{self.inside}"
 
     @property
     def path(self) -> Path:
         """The folder of a part that is one."""
-        return _ROOT / self.folder / str(self.value)
+        return _ROOT / self.folder / self.inside
 
 
 @cache
