@@ -138,7 +138,7 @@ def _figure(what: str, *more: object) -> str:
 
 
 def _prompts(results: osim.Results) -> dict[str, str]:
-    """The literal prompts of all calls, by the part of the turn that makes the call."""
+    """The literal prompts of all calls, by the name of the call."""
     links = {prompt: (before, f"{role}: {text}\n") for prompt, before, role, text in results.prompts()}
 
     def whole(prompt: str) -> str:
@@ -146,8 +146,8 @@ def _prompts(results: osim.Results) -> dict[str, str]:
         return whole(before) + last if before else last
 
     return {
-        f"prompts {part}": "\n".join(map(whole, rows["prompt_hash"]))
-        for part, rows in results.calls.groupby("part", sort=True)
+        f"prompts {call}": "\n".join(map(whole, rows["prompt_hash"]))
+        for call, rows in results.calls.groupby("call", sort=True)
     }
 
 

@@ -334,7 +334,7 @@ def scripted_sizes(steps: int = 100) -> PromptSizes:
             found[act].append(estimated_tokens(event.content))
     first_acts = set()
     for record in prompts_of_a_run("reflective", steps):
-        if record.key.part == "reflect":
+        if record.key.call == "reflect":
             kind = "whole_request" if record.agent in first_acts else "whole_first_request"
             found[kind].append(estimated_tokens(record.prompt[-1].content))
             found["reflection"].append(estimated_tokens(record.text))

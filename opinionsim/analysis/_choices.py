@@ -90,5 +90,5 @@ def metrics_of(results: Results, runs: pd.DataFrame, opinions: pd.DataFrame, mea
     metrics = run_metrics(runs, opinions, agents, turns=turns)
     if measure in metrics.columns:
         return metrics
-    named = named_metrics(runs, opinions, results.spec["measurement"]["metrics"], scale_of(opinions))
+    named = named_metrics(runs, opinions, results.named_metrics, scale_of(opinions))
     return metrics.merge(named, on=METRIC_KEYS)

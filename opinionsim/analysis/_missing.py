@@ -11,8 +11,10 @@ from opinionsim.analysis._table import Table, cell_text, finished, headings, lev
 from opinionsim.analysis._units import default_axes, measured, own_metrics, usable_runs
 from opinionsim.errors import SpecError
 from opinionsim.metrics import SIDES, TO_MEASURE, condition_metrics, exposure, in_order, one_wording, run_metrics
+from opinionsim.registry import part
 
 
+@part("table", name="missing", fits=lambda asked: asked.stance)
 def missing_tables(
     runs: pd.DataFrame,
     opinions: pd.DataFrame,

@@ -9,6 +9,7 @@ import pandas as pd
 
 from opinionsim.analysis._table import Table, finished, mean_text
 from opinionsim.metrics import takes_delta
+from opinionsim.registry import part
 
 #: What stands behind the mean of several replicates, and its meaning.
 INTERVAL = " [95 % CI]"
@@ -29,6 +30,7 @@ def point_measures(points: pd.DataFrame) -> list[str]:
     return [name for name in points.columns if name not in (*_FIXED, *axes)]
 
 
+@part("table", name="points", points=True)
 def points_table(points: pd.DataFrame) -> Table:
     """The mean of every measure at every point of a classic sweep, at the end of runs.
 

@@ -29,6 +29,7 @@ from opinionsim.errors import SpecError
 from opinionsim.foundation.documents import validate
 from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import one_wording
+from opinionsim.registry import part
 from opinionsim.specification import ChoicesSpec, VariantSpec, analysis_of
 
 if TYPE_CHECKING:
@@ -133,10 +134,10 @@ def variant_effects(
         return []
     with open_store(results.url, write=False) as opened:
         numbers = {row.design_id: row.design for row in opened.designs() if row.name == results.name}
-    only, found = analysis_of(results.spec).deciding, []
+    only, found = analysis_of(results.spec, results.left_out).deciding, []
     for variant in (validate(VariantSpec, each) for each in results.spec["robustness"]):
         if designs[variant.label] in numbers:
-            own = load(results.url, results.name, design=numbers[designs[variant.label]])
+            own = load(results.url, results.name, design=numbers[designs[variant.label]], own_parts=results.own_parts)
             runs = own.ordered_runs
             has = wording is not None and runs["wording"].str.contains(rf"(?:^|@){re.escape(wording)}").any()
             runs, _ = one_wording(runs, wording if has else None)
@@ -192,7 +193,7 @@ def robustness_frame(
     SpecError
         If no contrast is primary.
     """
-    analysis = analysis_of(results.spec)
+    analysis = analysis_of(results.spec, results.left_out)
     if analysis.decides is None:
         raise SpecError("robustness is that of a contrast: declare it as analysis.primary in the specification")
     usual = analysis.model_copy(update={"choices": None})
@@ -268,6 +269,13 @@ def _not_varied(results: Results, changed: list[str], ways: list[str]) -> list[s
     return left + [way for way in ChoicesSpec.model_fields if way not in ways]
 
 
+def _fits(asked: Any) -> bool:
+    analysis = asked.analysis
+    wanted = analysis.choices or asked.results.spec.get("robustness")
+    return bool(asked.stance and not asked.as_published and analysis.decides is not None and wanted)
+
+
+@part("table", name="robustness", fits=_fits)
 def robustness_table(
     results: Results, kind: str | None = None, estimand: Estimand | None = None, wording: str | None = None
 ) -> Table:

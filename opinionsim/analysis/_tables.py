@@ -37,6 +37,7 @@ from opinionsim.metrics import (
     validation_statement,
     wording_statement,
 )
+from opinionsim.registry import part
 
 _TABLE_AXES = ("framing", "confirmation_bias")
 #: Causes of texts without an opinion in words; the others were cut off.
@@ -199,6 +200,7 @@ def _percent(share: float) -> str:
     return "-" if pd.isna(share) else f"{share:.1%}"
 
 
+@part("table", name="opinions", fits=lambda asked: asked.stance)
 def tables(
     runs: pd.DataFrame,
     metrics: pd.DataFrame,
@@ -245,6 +247,7 @@ def tables(
     return [_telling(left_out, wording, each) for each in made]
 
 
+@part("table", name="metrics", fits=lambda asked: asked.values is not None)
 def further_table(
     runs: pd.DataFrame,
     metrics: pd.DataFrame,

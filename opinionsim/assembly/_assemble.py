@@ -110,7 +110,7 @@ class RunParts:
     recorded : bool
         Whether its texts are those of people, taken in from a table.
     seed_of : callable
-        Seed of a call by turn, part and attempt.
+        Seed of a call by turn, call and attempt.
     begins : int
         First step whose calls are made; those of earlier steps are taken over from another run.
     """

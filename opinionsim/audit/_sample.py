@@ -160,7 +160,7 @@ def draw(
     whole_number("seed", seed, 0)
     rows, chosen = counted_texts(results, kind)
     varying = condition_axes(results.runs)
-    analysis = analysis_of(results.spec)
+    analysis = analysis_of(results.spec, results.left_out)
     contrast = analysis.contrasts.get(str(analysis.decides), ContrastSpec())
     paths = dict.fromkeys(path for _, side in contrast.terms for path in side)
     primary = [condition_column(results.runs.columns, path, "the primary contrast") for path in paths]

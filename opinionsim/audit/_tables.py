@@ -54,7 +54,9 @@ def correction_tables(
     labels, _ = judged(results, sample)
     texts, _ = counted_texts(results, sample.audit.sample["kind"])
     texts, by = texts.assign(evidence=texts["evidence_of_run"]), axes_of(sample)
-    frame, contrasts, estimates = bias_frames(texts, labels, by, estimand or analysis_of(results.spec).estimand)
+    frame, contrasts, estimates = bias_frames(
+        texts, labels, by, estimand or analysis_of(results.spec, results.left_out).estimand
+    )
     shown = {name: name for name in (*by, "labels", "error", *BOTH)}
     late = int((texts["begun_at"] > sample.audit.made_at).sum())
     told = {"n_labels": int(labels["label"].notna().sum()), "coders": people, "intervals": interval_notes(*estimates)}

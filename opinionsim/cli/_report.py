@@ -9,7 +9,17 @@ from typing import Annotated, Literal
 import typer
 
 from opinionsim.cli._console import note, say, say_json
-from opinionsim.cli._options import AsJson, Changes, DesignNumber, ExperimentName, Prompts, Spec, StorePath, read_spec
+from opinionsim.cli._options import (
+    AllowParts,
+    AsJson,
+    Changes,
+    DesignNumber,
+    ExperimentName,
+    Prompts,
+    Spec,
+    StorePath,
+    read_spec,
+)
 from opinionsim.cli._run import StoreOption, store_of
 from opinionsim.cli._stores import read_results
 from opinionsim.errors import SpecError
@@ -47,6 +57,7 @@ def report(
     experiment: ExperimentName = None,
     design: DesignNumber = None,
     out: Path | None = None,
+    allow_parts: AllowParts = False,
 ) -> None:
     """Write all that is told of an experiment as one HTML file that opens without a network, and print its path.
 
@@ -57,7 +68,7 @@ def report(
     """
     from opinionsim.report import write_page
 
-    results = read_results(store, experiment, design)
+    results = read_results(store, experiment, design, allow_parts=allow_parts)
     is_file = results.url.startswith("sqlite:///")
     folder = Path(results.url.removeprefix("sqlite:///")).parent if is_file else Path()
     path = out or folder / f"{results.name}-report.html"
@@ -74,6 +85,7 @@ def export(
     anonymous: Annotated[bool, typer.Option("--anonymous")] = False,
     experiment: ExperimentName = None,
     design: DesignNumber = None,
+    allow_parts: AllowParts = False,
 ) -> None:
     """Write all frames and the manifest into a folder, or the archive of a study to publish.
 
@@ -92,7 +104,7 @@ def export(
 
     if anonymous and not archive:
         raise SpecError("--anonymous is of an archive: add --archive")
-    results = read_results(store, experiment, design)
+    results = read_results(store, experiment, design, allow_parts=allow_parts if archive else None)
     if not archive:
         for path in write_export(results, folder, kind):
             say(str(path))

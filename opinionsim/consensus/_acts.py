@@ -54,7 +54,7 @@ def statements(received: Iterable[Message]) -> list[Message]:
     return [message for message in received if message.act.startswith(_STATEMENTS)]
 
 
-def read_statement(part: str, text: str, received: tuple[Message, ...]) -> Said:
+def read_statement(call: str, text: str, received: tuple[Message, ...]) -> Said:
     """The statement in the tagged block of a reply; words around it are the mediator's own.
 
     Raises
@@ -71,7 +71,7 @@ def read_statement(part: str, text: str, received: tuple[Message, ...]) -> Said:
     return Said(statement, statement)
 
 
-def read_completion(part: str, text: str, received: tuple[Message, ...]) -> Said:
+def read_completion(call: str, text: str, received: tuple[Message, ...]) -> Said:
     """The first line of a reply that is not blank: what a completion model says before it goes on to something else.
 
     Raises
@@ -85,9 +85,9 @@ def read_completion(part: str, text: str, received: tuple[Message, ...]) -> Said
     return Said(first, first)
 
 
-def read_written(part: str, text: str, received: tuple[Message, ...]) -> Said:
+def read_written(call: str, text: str, received: tuple[Message, ...]) -> Said:
     """The statement that a person wrote, who needs no tags around it."""
-    return read_statement(part, text, received) if _STATEMENT.search(text) else Said(text.strip(), text.strip())
+    return read_statement(call, text, received) if _STATEMENT.search(text) else Said(text.strip(), text.strip())
 
 
 def _ranks(text: str, n: int) -> dict[str, int]:
@@ -125,7 +125,7 @@ def _rankings(text: str) -> list[str]:
     return announced or [line for line in lines if ">" in line or "=" in line][-1:] or lines[-1:]
 
 
-def read_ranking(variable: str, part: str, text: str, received: tuple[Message, ...]) -> Said:
+def read_ranking(variable: str, call: str, text: str, received: tuple[Message, ...]) -> Said:
     """The ranking of the statements received: the rank of each under a variable, 1 for the best.
 
     The ranking stands in a tagged block, behind the word ranking and a colon, or on a line of its own.
@@ -145,14 +145,14 @@ def read_ranking(variable: str, part: str, text: str, received: tuple[Message, .
     return Said.numbers({_turn(message): {variable: found[0][label]} for label, message in ranks})
 
 
-def read_ratings(names: Mapping[str, str], part: str, text: str, received: tuple[Message, ...]) -> Said:
+def read_ratings(names: Mapping[str, str], call: str, text: str, received: tuple[Message, ...]) -> Said:
     """The ratings of the one statement received, each on a line that begins with its name.
 
     Parameters
     ----------
     names : mapping of str to str
         Word with which the line of a rating begins, and its variable.
-    part, text, received
+    call, text, received
         As for any `parse`.
 
     Raises

@@ -39,7 +39,7 @@ def same_question(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split()).casefold()
 
 
-def read_question(part: str, text: str, received: tuple[Message, ...], examples: Sequence[str] = ()) -> Said:
+def read_question(call: str, text: str, received: tuple[Message, ...], examples: Sequence[str] = ()) -> Said:
     """The question in a reply (D1), as its words and as the decision.
 
     It is what follows ``Question:``, or all of the reply, up to the end of the line.

@@ -13,6 +13,7 @@ import numpy as np
 from opinionsim.consensus._acts import DRAFT, PREDICTED, PUT, RANK, RATE, STATE
 from opinionsim.consensus._interaction import ConsensusInteraction
 from opinionsim.errors import ScheduleError
+from opinionsim.llm import REPLY, CallName
 from opinionsim.messages import SPOKEN
 
 if TYPE_CHECKING:
@@ -94,10 +95,11 @@ class Recorded:
         for variable, turn, about, value in opinions[["variable", "turn", "about", "value"]].to_numpy(object):
             self._said.setdefault((variable, int(about)), {})[int(turn)] = float(value)
         # Opinions that the session awaited count, also beside texts that the author of the statement was not shown.
-        awaited = entries[entries["part"].str.match(r"rating\.\w+\.\d+$")]
-        for part, turn, value in awaited[["part", "turn", "reply"]].to_numpy(object):
-            self._said.setdefault((PREDICTED, int(part.rpartition(".")[2])), {})[int(turn)] = float(value)
-        replies = entries[entries["part"] == "reply"].sort_values("attempt").drop_duplicates("turn", keep="last")
+        for text, turn, value in entries[["call", "turn", "reply"]].to_numpy(object):
+            call = CallName.of(text)
+            if call.role == "rating" and call.about is not None:
+                self._said.setdefault((PREDICTED, call.about), {})[int(turn)] = float(value)
+        replies = entries[entries["call"] == REPLY].sort_values("attempt").drop_duplicates("turn", keep="last")
         self._verdicts: dict[int, str] = dict(zip(replies["turn"].astype(int), replies["verdict"], strict=True))
 
     def statements(self, step: int) -> list[int]:

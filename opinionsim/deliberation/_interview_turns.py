@@ -68,7 +68,7 @@ class InterviewInteraction(AskedOnce):
         }
         return named(replace(INTERVIEW, values=values, parse=self._read))
 
-    def _read(self, part: str, text: str, received: tuple[Message, ...]) -> tuple[str, ...]:
+    def _read(self, call: str, text: str, received: tuple[Message, ...]) -> tuple[str, ...]:
         return read_answers(text, len(self.questions))
 
     def conflicts(self, size: int) -> Iterator[Conflict]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from opinionsim.engine._contracts import Actor, Publish
 from opinionsim.errors import OpinionSimError, Rejected, ScheduleError, SpecError
-from opinionsim.llm import Endpoint, ReplayOnly, Seat
+from opinionsim.llm import REPLY, SELECT, CallName, Endpoint, ReplayOnly, Seat
 from opinionsim.measurement import Author
 from opinionsim.memory import Memory, find_memory, new_memory
 from opinionsim.messages import EMPTY_PROMPT, SPOKEN, Ask, ChatMessage, Message, Prompt, Reply
@@ -277,10 +277,10 @@ class PersonaActor:
 async def _draw(spec: ActSpec, ask: Callable[..., Awaitable[Reply]], said: Callable[[Reply], Reply]) -> Reply:
     """The reply of a turn as it is published: the only one, or the one that the act's selector picks from several."""
     if spec.draws == 1:
-        return said(await ask("reply"))
-    parts = ["reply", *(f"reply.{draw}" for draw in range(2, spec.draws + 1))]
+        return said(await ask(REPLY))
+    calls = [str(CallName("reply", draw)) for draw in range(1, spec.draws + 1)]
     # If a draw fails, the others are awaited all the same: their replies are paid for and go on record.
-    drawn = await asyncio.gather(*map(ask, parts), return_exceptions=True)
+    drawn = await asyncio.gather(*map(ask, calls), return_exceptions=True)
     for reply in drawn:
         if isinstance(reply, BaseException):
             raise reply
@@ -307,13 +307,13 @@ async def _draw(spec: ActSpec, ask: Callable[..., Awaitable[Reply]], said: Calla
 async def _judged(selector: AskingSelector, texts: Sequence[str], ask: Callable[..., Awaitable[Reply]]) -> int:
     """The position that the agent's model names; the first where it names none within the attempts of the act."""
 
-    def parse(part: str, text: str, received: tuple[Message, ...]) -> int:
-        place = selector.parse(part, text, received)
+    def parse(call: str, text: str, received: tuple[Message, ...]) -> int:
+        place = selector.parse(call, text, received)
         if not 0 <= place < len(texts):
             raise Rejected(f"there are {len(texts)} replies; number {place + 1} is none of them")
         return place
 
-    told = await ask("select", messages=selector.messages(texts), parse=parse, dropped=0)
+    told = await ask(SELECT, messages=selector.messages(texts), parse=parse, dropped=0)
     return 0 if told.decision is None else int(told.decision)
 
 
@@ -485,7 +485,7 @@ class OnRecord:
 
     async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
         """Publish what is on record."""
-        said = await ask("reply", EMPTY_PROMPT)
+        said = await ask(REPLY, EMPTY_PROMPT)
         publish(Message(said.text, "", turn.agent, said.condition, PARTICIPANT, turn.act))
 
     def fork(self) -> OnRecord:

@@ -83,7 +83,7 @@ def stream(seed: int, purpose: str, replicate: int = 0, *key: Any) -> np.random.
     return np.random.default_rng(np.random.SeedSequence(entropy=seed, spawn_key=(replicate, *words)))
 
 
-def call_seed(run_id: str, turn: int, part: str, attempt: int) -> int:
+def call_seed(run_id: str, turn: int, call: str, attempt: int) -> int:
     """The seed a chat model sees with one call: a 31-bit hash of the call's key.
 
     Parameters
@@ -92,15 +92,15 @@ def call_seed(run_id: str, turn: int, part: str, attempt: int) -> int:
         Identity of the run.
     turn : int
         Index of the turn within the run.
-    part : str
+    call : str
         Name of the call inside its turn: ``reply``, ``reply.2``, ``reflect``, ``judge``, ...
     attempt : int
-        Number of replies to this part that arrived and were rejected.
+        Number of replies to this call that arrived and were rejected.
 
     Returns
     -------
     int
         In [0, 2**31).
     """
-    raw = hashlib.sha256(f"{run_id}\x1f{turn}\x1f{part}\x1f{attempt}".encode()).digest()
+    raw = hashlib.sha256(f"{run_id}\x1f{turn}\x1f{call}\x1f{attempt}".encode()).digest()
     return int.from_bytes(raw[:4], "little") & 0x7FFFFFFF

@@ -246,7 +246,7 @@ class AgentPrompts:
         if act_parse is not None or not self._wording.marks.labels:
             return act_parse
 
-        def parse(part: str, text: str, received: tuple[Message, ...]) -> None:
+        def parse(call: str, text: str, received: tuple[Message, ...]) -> None:
             if text.strip() and self.said(Reply(text)).condition == "empty":
                 raise NothingSaid("it holds nothing but the label of a message")
 

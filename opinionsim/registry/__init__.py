@@ -31,6 +31,6 @@ if TYPE_CHECKING:
         raised as raised,
         summary as summary,
     )
-    from opinionsim.registry._tables import Place as Place, names as names, places as places
+    from opinionsim.registry._tables import Place as Place, general as general, names as names, places as places
 
 __getattr__, __dir__ = on_first_use(__name__)

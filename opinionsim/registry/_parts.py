@@ -68,7 +68,14 @@ KINDS: Mapping[str, _Kind] = {
     "selector": _Kind("selector", given=("texts",)),
     "metric": _Kind("metric", given=("opinions", "range", "network", "groups", "initial", "truth")),
     "classic_model": _Kind("classic model", "opinionsim.classic", (("kernel",), ("transition",))),
-    "table": _Kind("table", declares=("of",)),
+    "table": _Kind(
+        "table",
+        given=(
+            *("results", "runs", "opinions", "agents", "turns", "metrics", "values", "points", "analysis"),
+            *("kind", "wording", "ddof", "estimand", "as_published"),
+        ),
+        declares=("fits", "points"),
+    ),
     "figure": _Kind("figure", declares=("numbers", "shown", "points")),
     "record": _Kind("record of a run", given=("results",)),
     "scripted": _Kind("scripted answer", given=("scene", "draws"), declares=("states",)),

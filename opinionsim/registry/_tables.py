@@ -20,9 +20,10 @@ class Place(NamedTuple):
     folder: str
     """The folder of the package whose table names it."""
     value: Any
-    """What the table says: the module in that folder, or of a prompt pack the folder in it. Of a command it is where it
-    is (`of`), the heading above it (`under`) and its `help`; of templates the folder (`of`) and the pack that they
-    join (`joins`)."""
+    """What the table says: the module in that folder, of a prompt pack the folder in it; or a mapping with these under
+    `of`. That of a command has the heading above it (`under`) and its `help`; that of a table or figure, `named`:
+    whether it is shown only where a way of interacting names it; that of templates, the pack that they join (`joins`).
+    """
 
     @property
     def inside(self) -> str:
@@ -57,6 +58,11 @@ def _tables() -> Mapping[str, Mapping[str, Place]]:
 def places(kind: str) -> Mapping[str, Place]:
     """Where the built-in parts of a kind are, by name, in the order of the tables."""
     return _tables().get(kind, {})
+
+
+def general(kind: str) -> tuple[str, ...]:
+    """Names of the built-in tables or figures that need not be named to be shown."""
+    return tuple(name for name, each in places(kind).items() if isinstance(each.value, str))
 
 
 def names(kind: str) -> tuple[str, ...]:

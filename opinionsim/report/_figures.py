@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from opinionsim import plots
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.registry import built_in, find, summary
+from opinionsim.registry import find, general, summary
 from opinionsim.store import Results
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _candidates(results: Results) -> Iterator[tuple[plots.Shown, Callable[[], Fi
     named = results.extras("figures")
     complete = results.swept or (results.runs["status"] == "complete").any()
     source = results.points[results.points["error"] == ""] if results.swept else results
-    for part in [*(find("figure", name) for name in named), *(built_in("figure").values() if complete else ())]:
+    for part in [find("figure", name) for name in (*named, *(general("figure") if complete else ()))]:
         if results.swept and not part.declared.get("points"):
             continue
         fitting = part.declared["shown"](results) if "shown" in part.declared else ()

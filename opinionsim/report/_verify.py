@@ -244,10 +244,15 @@ def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str
         if _leads_outside(stem):
             raise SpecError(f"{place / 'archive.json'}: {stem!r} leads outside of the archive")
         table = next((each for each in made if each.title == title), None)
+        if table is not None:
+            made.remove(table)
+        if "own" in told:
+            own = ", ".join(told["own"])
+            yield "not", f"{title} ({stem}): it rests on parts of the study's own, whose code is not run: {own}"
+            continue
         if table is None:
             yield "not", f"{title} ({stem}): what it rests on stands in no frame of this archive"
             continue
-        made.remove(table)
         wrong = [
             f"{stem}.{suffix}" for suffix, text in forms(table).items() if not _same(place / f"{stem}.{suffix}", text)
         ]

@@ -7,8 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import StoreError
+from opinionsim.llm import REPLY, CallName
 from opinionsim.messages import ChatMessage
 from opinionsim.metrics import named_models
+from opinionsim.registry import is_path
 from opinionsim.store._rows import AbsentError, DesignRow
 from opinionsim.store._sql import open_store
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from opinionsim.store._reader import StoreReader
 
 
-def load(store: str, experiment: str | None = None, *, design: int | None = None) -> Results:
+def load(store: str, experiment: str | None = None, *, design: int | None = None, own_parts: bool = False) -> Results:
     """Open the results of one experiment, which may be under way in another process.
 
     Parameters
@@ -30,6 +32,8 @@ def load(store: str, experiment: str | None = None, *, design: int | None = None
     design : int, optional
         Number of a design of the experiment, from 1: a specification whose cells or instruments were changed under
         the same name has several. Default: the one run last.
+    own_parts : bool
+        Whether metrics, tables and figures of the user's own that it names are imported, which runs their code.
 
     Returns
     -------
@@ -44,7 +48,7 @@ def load(store: str, experiment: str | None = None, *, design: int | None = None
     with open_store(store, write=False) as opened:
         found, numbers = find_design(opened, experiment, design)
         states = opened.states(sorted({run.run_id for run in found.runs}))
-        return Results(opened.url, found, numbers, len(opened.under_way(states)))
+        return Results(opened.url, found, numbers, len(opened.under_way(states)), own_parts=own_parts)
 
 
 def find_design(
@@ -103,6 +107,9 @@ class Results:
         Numbers of all designs of the experiment.
     under_way : int
         Runs that were being carried out when the results were loaded.
+    own_parts : bool
+        Whether metrics, tables and figures of the user's own are imported, which runs their code. Otherwise they are
+        left out (`left_out`), and the rest is there.
     design_row : DesignRow
         The design as the store keeps it.
     withheld : tuple of str
@@ -123,11 +130,14 @@ class Results:
         designs: tuple[int, ...] = (),
         under_way: int = 0,
         frames: Mapping[str, pd.DataFrame] | None = None,
+        *,
+        own_parts: bool = False,
     ) -> None:
         self.url = url
         self.design = design.design
         self.designs = designs or (design.design,)
         self.under_way = under_way
+        self.own_parts = own_parts
         self.withheld: tuple[str, ...] = ()
         self._design = design
         # Frames that are given are not read.
@@ -213,7 +223,7 @@ class Results:
 
     @property
     def calls(self) -> pd.DataFrame:
-        """One row a call: a reply of a model; key ``run_id, turn, part, attempt``. Its prompt: :meth:`prompt`."""
+        """One row a call: a reply of a model; key ``run_id, turn, call, attempt``. Its prompt: :meth:`prompt`."""
         return self._frame("calls")
 
     @property
@@ -222,8 +232,9 @@ class Results:
 
         Key and columns are those of `calls`, without the texts: ``reply`` has the number of an awaited opinion alone.
         """
-        found = self._frame("entries")[["run_id", "turn", "part", "attempt", "verdict", "reply"]]
-        return found.assign(reply=found["reply"].where(found["part"].str.startswith("rating."), ""))
+        found = self._frame("entries")[["run_id", "turn", "call", "attempt", "verdict", "reply"]]
+        rated = found["call"].map(lambda call: CallName.of(call).role == "rating").astype(bool)
+        return found.assign(reply=found["reply"].where(rated, ""))
 
     @property
     def declared(self) -> dict[str, Mapping[str, Any]]:
@@ -231,8 +242,31 @@ class Results:
         return {run.cell: run.declared for run in self._design.runs}
 
     def extras(self, what: str) -> list[str]:
-        """Names of the further tables or figures that the ways of interacting bring, each once."""
+        """Names of the further tables or figures that the ways of interacting bring and that are shown, each once."""
+        return [name for name in self._brought(what) if self.own_parts or not is_path(name)]
+
+    def _brought(self, what: str) -> list[str]:
         return list(dict.fromkeys(name for each in self.declared.values() for name in each.get(what, ())))
+
+    @property
+    def own(self) -> list[str]:
+        """Import paths of the metrics, tables and figures of the user's own that the experiment names."""
+        named = [*map(_name, self._named), *self._brought("tables"), *self._brought("figures")]
+        return list(dict.fromkeys(filter(is_path, named)))
+
+    @property
+    def left_out(self) -> list[str]:
+        """Those of them that are not shown, since `own_parts` is false."""
+        return [] if self.own_parts else self.own
+
+    @property
+    def _named(self) -> list[Any]:
+        return list(self.spec.get("measurement", {}).get("metrics", []))
+
+    @property
+    def named_metrics(self) -> list[Any]:
+        """The metrics that the specification names and that are shown, as it names them."""
+        return [each for each in self._named if _name(each) not in self.left_out]
 
     def read(self, *names: str) -> list[pd.DataFrame]:
         """Frames by name, in one state of the store."""
@@ -276,14 +310,14 @@ class Results:
         runs, opinions, agents, turns = self._read("runs", "opinions", "agents", "acts")
         return runs, opinions, agents, turns
 
-    def prompt(self, run: str | int, turn: int, part: str = "reply", attempt: int = 0) -> list[ChatMessage]:
+    def prompt(self, run: str | int, turn: int, call: str = REPLY, attempt: int = 0) -> list[ChatMessage]:
         """The literal prompt of a call, or of a person's answer.
 
         Parameters
         ----------
         run : str or int
             Run id, or row of ``runs``.
-        turn, part, attempt
+        turn, call, attempt
             Key of the entry within the run.
 
         Raises
@@ -296,7 +330,7 @@ class Results:
                 raise StoreError(f"run {run} is not a row of runs; valid: 0 to {len(self.runs) - 1}")
             run = str(self.runs["run_id"].iloc[run])
         with open_store(self.url, write=False) as store:
-            found = store.prompt(run, turn, part, attempt)
+            found = store.prompt(run, turn, call, attempt)
         return [ChatMessage(each.role, self._prompted(each.content)) for each in found]
 
     def prompts(self) -> Iterator[tuple[str, str, str, str]]:
@@ -345,3 +379,8 @@ class Results:
                 found = read_frames(connection, self._design, None if self.under_way else new)
                 self._frames.update({name: self._passed_on(name, frame) for name, frame in found.items()})
         return [self._frames[name] for name in names]
+
+
+def _name(metric: Any) -> str:
+    """Name of a metric, which a specification gives with options or without."""
+    return str(metric["name"]) if isinstance(metric, dict) else str(metric)

@@ -250,7 +250,7 @@ class Room:
         """What the person at a seat is asked now, or under a key; None where it has nothing to answer."""
         # The desk knows of the consent, which was given before the session began.
         open_ = [row for row in self.reader.waits(run_id) if row.agent == agent and row.question["act"] != CONSENT.name]
-        return next((row for row in open_ if key in (None, (row.turn, row.part, row.attempt))), None)
+        return next((row for row in open_ if key in (None, (row.turn, row.call, row.attempt))), None)
 
     def entry(self, run_id: str, key: EntryKey) -> Entry | None:
         """What is on record under a key."""

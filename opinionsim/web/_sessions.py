@@ -65,7 +65,7 @@ class Line:
 
 def name_of(row: WaitRow | None) -> str:
     """What tells a question from every other, and from itself asked anew after a stop; empty for none."""
-    return "" if row is None else f"{row.turn}.{row.part}.{row.attempt}.{row.asked_at}"
+    return "" if row is None else f"{row.turn}.{row.call}.{row.attempt}.{row.asked_at}"
 
 
 class Sight:

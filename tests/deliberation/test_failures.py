@@ -167,7 +167,7 @@ def test_a_judge_that_names_no_reply_is_asked_again_and_ends_the_run(fault: Any)
         return
     assert ", agent 1 (respond): none of 3 replies was acceptable; the last one: " in error
     assert model._asked.count("select") == 3
-    assert (results.calls["part"] == "select").sum() == 3
+    assert (results.calls["call"] == "select").sum() == 3
     assert _chain("nowhere", "")[0].runs["status"].item() == "complete"
 
 
@@ -227,7 +227,7 @@ def test_a_judge_is_not_asked_where_there_is_nothing_to_choose(left: int) -> Non
     }
     results = osim.run(load_experiment(spec), "s.sqlite", chat_model=model)
     assert results.runs["error"].item() == ""
-    assert results.calls["part"].tolist() == ["reply", "reply.2", "reply.3"]
+    assert results.calls["call"].tolist() == ["reply", "reply.2", "reply.3"]
     assert results.turns["condition"].tolist() == ["answered" if left else "refused"]
 
 

@@ -155,7 +155,7 @@ def test_stop_before_a_reflection_keeps_the_reply_and_asks_no_more() -> None:
         run.engine.stop(OpinionSimError("enough"))
         with pytest.raises(OpinionSimError, match="enough"):
             await run.engine.wait()
-        assert [record.key.part for record in run.journal.records] == ["reply"]
+        assert [record.key.call for record in run.journal.records] == ["reply"]
         run.assert_at_rest()
 
     run_virtual(story())

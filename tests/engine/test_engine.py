@@ -234,8 +234,8 @@ def test_once_published_a_turn_asks_on_behalf_of_its_own_agent_only() -> None:
     asked = []
 
     class Calls:
-        async def ask(self, turn, part, messages, *, reading, priority, dropped=0):
-            asked.append((turn.index, part, priority))
+        async def ask(self, turn, call, messages, *, reading, priority, dropped=0):
+            asked.append((turn.index, call, priority))
             return Reply("text")
 
         def stop(self) -> None:
@@ -259,7 +259,7 @@ def test_once_published_a_turn_asks_on_behalf_of_its_own_agent_only() -> None:
         await engine.wait()
 
     run_virtual(story())
-    priorities = {(index, part): priority for index, part, priority in asked}
+    priorities = {(index, call): priority for index, call, priority in asked}
     assert priorities[0, "reply"] == 7.0
     assert priorities[0, "reflect"] == 1.0
     assert priorities[1, "reflect"] == 5.0

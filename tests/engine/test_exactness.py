@@ -26,14 +26,14 @@ from opinionsim.testing import run_virtual
 from tests.support.examples import examples
 
 
-def _fussy(part: str, text: str, received: tuple[Message, ...]) -> int:
+def _fussy(call: str, text: str, received: tuple[Message, ...]) -> int:
     """Refuse a quarter of all replies, as a function of their text; the others decide a number."""
     if text[0] in "0123":
         raise Rejected("starts with a low digit")
     return int(text[-1], 16) + len(received)
 
 
-def _picky(part: str, text: str, received: tuple[Message, ...]) -> int:
+def _picky(call: str, text: str, received: tuple[Message, ...]) -> int:
     """Refuse two thirds of all replies, so that three in a row often are."""
     if text[0] not in "01234":
         raise Rejected("starts with a high digit")
@@ -95,8 +95,8 @@ class Rememberer:
         spec = ACTS[turn.act]
         memory = self.memory if spec.memory != "none" else ()
         messages = [ChatMessage("user", text) for text in (*memory, *(m.text for m in received), turn.act)]
-        parts = ["reply", "reply.2", "reply.3"][: spec.draws]
-        replies = await asyncio.gather(*(ask(part, messages) for part in parts))
+        names = ["reply", "reply.2", "reply.3"][: spec.draws]
+        replies = await asyncio.gather(*(ask(name, messages) for name in names))
         texts = [reply.text for reply in replies]
         reply = replies[spec.selector(texts) if spec.selector else 0]
         publish(Message(reply.text, agent=turn.agent, condition=reply.condition, decision=reply.decision))
@@ -104,7 +104,7 @@ class Rememberer:
             event = (*self.memory, *(m.text for m in received), reply.text)
             if self.calls_per_event:
                 heard = [ChatMessage("user", text) for text in event]
-                event = ((await ask("reflect", heard, parse=lambda part, text, received: None)).text,)
+                event = ((await ask("reflect", heard, parse=lambda call, text, received: None)).text,)
             self.memory = event
 
 
@@ -231,9 +231,9 @@ async def _sequential(schedule: Listed, reflects: bool) -> list[tuple]:
             messages.append(Message("", condition="skipped"))
             continue
 
-        async def ask(part, prompt, *, parse=None, dropped=0, turn=turn, spec=spec, received=received):
+        async def ask(call, prompt, *, parse=None, dropped=0, turn=turn, spec=spec, received=received):
             reading = Reading(parse or spec.parse, tuple(received), spec.attempts, spec.after)
-            return await calls.ask(turn, part, prompt, reading=reading)
+            return await calls.ask(turn, call, prompt, reading=reading)
 
         await actors[turn.agent].act(turn, received, ask, messages.append)
     return [_row(turn, message) for turn, message in zip(turns, messages, strict=True)]

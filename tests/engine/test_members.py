@@ -99,7 +99,7 @@ def carried_out(schedule: Schedule, model: Script, slots: int = 1, **kept: str) 
 
 def drawn(model: Script, selector: Any = None, slots: int = 3) -> list[Message]:
     """The message of one turn with three draws."""
-    draw = ActSpec("draw", "write", "post", draws=3, selector=selector, parse=lambda part, text, _: f"{part}: {text}")
+    draw = ActSpec("draw", "write", "post", draws=3, selector=selector, parse=lambda call, text, _: f"{call}: {text}")
     return carried_out(Listed(named(draw), Turn(0, 1, 0, "draw")), model, slots=slots)[0]
 
 
@@ -142,7 +142,7 @@ def test_a_selector_that_breaks_says_so(selector: Any, words: str) -> None:
 
 
 def test_what_a_persona_says_carries_its_role_its_act_and_its_decision() -> None:
-    vote = ActSpec("vote", "report", "vote", parse=lambda part, text, received: text.startswith("Yes"))
+    vote = ActSpec("vote", "report", "vote", parse=lambda call, text, received: text.startswith("Yes"))
     turns = [Turn(0, 1, 0, "vote"), Turn(1, 1, 1, "vote"), Turn(2, 1, 2, "write", (0, 1))]
     messages, _ = carried_out(Listed(named(vote, WRITE), *turns), Script("Yes.", "No.", "So it is."))
     assert messages == [
@@ -155,8 +155,8 @@ def test_what_a_persona_says_carries_its_role_its_act_and_its_decision() -> None
 def test_the_decision_of_a_draw_is_that_of_the_draw_that_is_picked() -> None:
     told: list[tuple[str, str, tuple[str, ...]]] = []
 
-    def counted(part: str, text: str, received: tuple[Message, ...]) -> int:
-        told.append((part, text, tuple(message.text for message in received)))
+    def counted(call: str, text: str, received: tuple[Message, ...]) -> int:
+        told.append((call, text, tuple(message.text for message in received)))
         return len(text)
 
     draw = ActSpec("draw", "review", "post", draws=3, selector=_longest, parse=counted)
@@ -168,7 +168,7 @@ def test_the_decision_of_a_draw_is_that_of_the_draw_that_is_picked() -> None:
 
 
 def test_a_draw_that_is_rejected_is_drawn_again_and_the_others_are_not() -> None:
-    def brief(part: str, text: str, received: tuple[Message, ...]) -> str:
+    def brief(call: str, text: str, received: tuple[Message, ...]) -> str:
         if len(text) > 7:
             raise Rejected(f"{len(text)} letters")
         return text[0]
@@ -189,8 +189,8 @@ def test_a_draw_that_is_rejected_is_drawn_again_and_the_others_are_not() -> None
 def test_reflections_are_not_what_the_act_parses(memory: str) -> None:
     told: list[str] = []
 
-    def brief(part: str, text: str, received: tuple[Message, ...]) -> str:
-        told.append(part)
+    def brief(call: str, text: str, received: tuple[Message, ...]) -> str:
+        told.append(call)
         if len(text) > 7:
             raise Rejected("too long")
         return text
@@ -445,7 +445,7 @@ def test_instruments_are_told_name_attributes_and_assigned_opinion() -> None:
 # -- words that are not the whole reply -----------------------------------------------------------------------
 
 
-def _aside(part: str, text: str, received: tuple[Message, ...]) -> Said:
+def _aside(call: str, text: str, received: tuple[Message, ...]) -> Said:
     """What stands before a bar is for others."""
     return Said(text.partition("|")[0], len(text))
 

@@ -196,7 +196,7 @@ def test_everybody_receives_what_was_said_and_is_skipped_where_nothing_was(story
 # -- what is decided -----------------------------------------------------------------------------------------
 
 
-def digits(part: str, text: str, received: tuple[Message, ...]) -> int:
+def digits(call: str, text: str, received: tuple[Message, ...]) -> int:
     """The number a text ends with, and how many messages it was about."""
     if "?" in text:
         raise Rejected("it is a question")
@@ -256,15 +256,15 @@ def test_a_rejected_reply_is_asked_for_again_and_holds_up_its_readers_alone() ->
 def test_parts_that_are_not_the_acts_are_read_as_their_actor_says() -> None:
     told: list[str] = []
 
-    def once(part: str, text: str, received: tuple[Message, ...]) -> str:
-        told.append(part)
+    def once(call: str, text: str, received: tuple[Message, ...]) -> str:
+        told.append(call)
         return text
 
     class Judging(Clerk):
         async def act(self, turn: Turn, received: Any, ask: Any, publish: Any) -> None:
             prompt = [ChatMessage("user", f"{turn.index}")]
             own = await ask("reply", prompt)
-            judged = await ask("judge", prompt, parse=lambda part, text, _: (part, len(text)))
+            judged = await ask("judge", prompt, parse=lambda call, text, _: (call, len(text)))
             kept = await ask("reflect", prompt, parse=take_as_is)
             publish(Message(own.text, decision=(own.decision, judged.decision, kept.decision)))
 
@@ -281,8 +281,8 @@ def test_parts_with_a_parse_of_their_own_are_told_what_the_turn_had_received(par
 
     class Asking(Clerk):
         async def act(self, turn: Turn, received: Any, ask: Any, publish: Any) -> None:
-            def noted(part: str, text: str, heard: tuple[Message, ...]) -> None:
-                told.append((part, tuple(message.text for message in heard)))
+            def noted(call: str, text: str, heard: tuple[Message, ...]) -> None:
+                told.append((call, tuple(message.text for message in heard)))
                 raise Rejected("once more")
 
             prompt = [ChatMessage("user", f"{turn.index}")]
@@ -308,9 +308,9 @@ def test_a_reply_that_cannot_be_used_stops_the_run_with_its_place_and_reason() -
 def test_a_parse_that_breaks_stops_the_run_and_is_made_good_by_a_mended_one() -> None:
     turns = [Turn(0, 1, 0, "vote"), Turn(1, 2, 1, "write", (0,))]
     run = Run(Listed(2, *turns, acts=named(WRITE, VOTE)), Client(says={"0": "nobody"}))
-    with pytest.raises(ScheduleError, match=r"run run, step 1, turn 0, agent 0 \(vote\), part 'reply': parse failed"):
+    with pytest.raises(ScheduleError, match=r"run run, step 1, turn 0, agent 0 \(vote\), call 'reply': parse failed"):
         run_virtual(run.whole())
-    acts = named(WRITE, replace(VOTE, parse=lambda part, text, received: len(text)))
+    acts = named(WRITE, replace(VOTE, parse=lambda call, text, received: len(text)))
     again = carried_out(Run(Listed(2, *turns, acts=acts), journal=run.journal))
     assert again.told == ["nobody", "re 1"]
     assert again.engine.graph.published(0)[1].decision == 6

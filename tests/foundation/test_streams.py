@@ -87,8 +87,8 @@ def test_canonical_json_is_spelled_one_way() -> None:
 
 
 @given(st.text(), st.integers(0, 10**6), st.text(), st.integers(0, 100))
-def test_call_seeds_have_31_bits(run_id: str, turn: int, part: str, attempt: int) -> None:
-    assert 0 <= call_seed(run_id, turn, part, attempt) < 2**31
+def test_call_seeds_have_31_bits(run_id: str, turn: int, call: str, attempt: int) -> None:
+    assert 0 <= call_seed(run_id, turn, call, attempt) < 2**31
 
 
 def test_call_seeds_are_told_apart_by_every_part_of_the_key() -> None:

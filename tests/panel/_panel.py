@@ -32,7 +32,7 @@ CLAIM = Claim("trains should be free", "trains", "truth")
 SCALE = OpinionScale()
 
 
-def pick(part: str, text: str, received: tuple[Message, ...]) -> int:
+def pick(call: str, text: str, received: tuple[Message, ...]) -> int:
     """The participant a moderator names."""
     named_ones = [agent for agent, name in enumerate(NAMES) if re.search(rf"\b{name}\b", text)]
     if len(named_ones) != 1:
@@ -40,9 +40,9 @@ def pick(part: str, text: str, received: tuple[Message, ...]) -> int:
     return named_ones[0]
 
 
-def words(part: str, text: str, received: tuple[Message, ...]) -> tuple[str, int]:
+def words(call: str, text: str, received: tuple[Message, ...]) -> tuple[str, int]:
     """Which draw it was, and how many messages its author had before it."""
-    return part, len(received)
+    return call, len(received)
 
 
 def longest(texts: Sequence[str]) -> int:

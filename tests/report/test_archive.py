@@ -61,7 +61,7 @@ def test_every_prompt_can_be_read_literally_and_stands_there_once(small: Results
         while at:
             found.append((links[at]["role"], links[at]["text"]))
             at = links[at]["before"]
-        prompt = small.prompt(call["run_id"], call["turn"], call["part"], call["attempt"])
+        prompt = small.prompt(call["run_id"], call["turn"], call["call"], call["attempt"])
         assert found[::-1] == [(message.role, message.content) for message in prompt]
 
 

@@ -479,11 +479,11 @@ def test_an_adaptive_run_journals_the_ratings_it_acts_on() -> None:
         measurement={"classifier": BLUNT, "texts": ["report"]},
     )
     _, results = carry_out(spec, "adaptive.sqlite")
-    assert set(results.calls["part"]) == {"reply"}, "what an instrument says is no call"
+    assert set(results.calls["call"]) == {"reply"}, "what an instrument says is no call"
     (run,) = load_experiment(spec).runs
     ratings = _ratings("adaptive.sqlite", run.run_id)
     assert ratings
-    assert {entry.key.part for entry in ratings} == {f"rating.{run.cell.instrument_id[:8]}"}
+    assert {entry.key.call for entry in ratings} == {f"rating.{run.cell.instrument_id[:8]}"}
     values = results.opinions.set_index("turn")["value"]
     assert [repr(float(values[entry.key.turn])) for entry in ratings] == [entry.text for entry in ratings]
     assert [each.difference for each in replay(results)] == [""]

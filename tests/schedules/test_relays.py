@@ -101,7 +101,7 @@ def test_draws_of_a_member_leave_relays_as_they_are() -> None:
 def test_messages_carry_the_turn_that_led_to_them_and_those_from_outside_none() -> None:
     seen: dict[str, list[int | None]] = {}
 
-    def parse(part: str, text: str, received: tuple[Message, ...]) -> None:
+    def parse(call: str, text: str, received: tuple[Message, ...]) -> None:
         seen[text] = [message.turn for message in received]
 
     acts = named(WRITE, replace(REVIEW, parse=parse), PUT)
