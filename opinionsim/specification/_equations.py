@@ -183,9 +183,9 @@ def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
                 place=f"model.parameters.{given[0]}",
             )
     scale = spec.scale.scale()
-    # Interactions without this option never draw an agent without neighbours.
-    isolates = getattr(spec.interaction, "isolates", "keep")
     try:
-        return set_up(model, network, span=(scale.lowest, scale.highest), settings=settings, isolates=isolates)
+        return set_up(
+            model, network, span=(scale.lowest, scale.highest), settings=settings, isolates=spec.interaction.when_alone
+        )
     except SpecError as error:
         raise SpecError(str(error), place="model.parameters") from None

@@ -13,6 +13,7 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.cli._run import report
+from opinionsim.errors import ModelCallError
 from opinionsim.running import Summary
 from opinionsim.store import Paid, open_store
 from tests.cli.conftest import Invoke
@@ -74,9 +75,9 @@ def test_a_failed_run_is_reported_and_the_others_finish(invoke: Invoke, spec: Pa
 
 def test_many_reasons_are_counted_and_not_listed(capsys: pytest.CaptureFixture[str]) -> None:
     errors = {
-        f"{number:x}": f"run {number:x}, turn 0, agent 2 (write): reason {'abcdefgh'[number]}" for number in range(8)
+        f"{number:x}": ModelCallError(f"reason {'abcdefgh'[number]}", place=f"run {number:x}") for number in range(8)
     }
-    report("sqlite:///s.sqlite", Summary(8, 0, 0, errors, False, "", 3, 0, 0, Paid(3, 0, 0, 0.0), 1.0))
+    report("sqlite:///s.sqlite", Summary(8, 0, 0, errors, False, None, 3, 0, 0, Paid(3, 0, 0, 0.0), 1.0))
     said = capsys.readouterr().err
     assert said.count("  1 run: ") == 5
     assert "  and 3 more (see: opinionsim status s.sqlite)\n" in said
@@ -86,7 +87,7 @@ def test_many_reasons_are_counted_and_not_listed(capsys: pytest.CaptureFixture[s
 def test_runs_that_were_complete_say_whether_judges_were_asked(
     made: int, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report("sqlite:///s.sqlite", Summary(4, 4, 4, {}, False, "", made, 0, 0, Paid(made, 0, 0, 0.0), 1.0))
+    report("sqlite:///s.sqlite", Summary(4, 4, 4, {}, False, None, made, 0, 0, Paid(made, 0, 0, 0.0), 1.0))
     assert capsys.readouterr().err == f"all 4 runs were complete already; {said}\n"
 
 
