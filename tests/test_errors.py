@@ -118,7 +118,7 @@ class _Odd(SpecError):
     ids=["budget", "damage", "several", "own"],
 )
 def test_errors_reach_other_processes_whole(error: OpinionSimError) -> None:
-    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301
         assert (type(again), str(again), again.cause) == (type(error), str(error), error.cause)
         assert [str(each) for each in again.problems] == [str(each) for each in error.problems]
     assert str(error.at("worker w", "See its log")) != str(error)
