@@ -42,12 +42,14 @@ class OpinionSimError(Exception):
         What is wrong.
     advice : str
         Remedy, as a sentence of its own without its full stop.
+    subject : str
+        What the problem is of, where its sentence begins with a name: an argument, an axis.
     place : str or tuple of str
         Where, from the outermost place inwards; the sentence begins with it.
     code : str
         Code of the cause; by default that of the class.
     about : str, optional
-        What tells causes of this code apart; by default the problem.
+        What tells causes of this code apart; by default the sentence without its place.
     **fields
         Values that the sentence was made of, as JSON has them.
 
@@ -71,15 +73,16 @@ class OpinionSimError(Exception):
         problem: str = "",
         advice: str = "",
         *,
+        subject: str = "",
         place: str | tuple[str, ...] = (),
         code: str = "",
         about: str | None = None,
         **fields: Any,
     ) -> None:
         super().__init__(problem)
-        self.problem, self.advice, self.fields = problem, advice, fields
+        self.problem, self.advice, self.fields, self.subject = problem, advice, fields, subject
         self.places = (place,) if isinstance(place, str) else place
-        self.code, self.about = code or self.code, problem if about is None else about
+        self.code, self.about = code or self.code, self.unplaced if about is None else about
         self._several: tuple[OpinionSimError, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -107,7 +110,8 @@ class OpinionSimError(Exception):
     @property
     def unplaced(self) -> str:
         """The sentence without the place."""
-        told = ": ".join(map(str, filter(None, (self.opening, self.problem))))
+        problem = f"{self.subject} {self.problem}" if self.subject else str(self.problem)
+        told = ": ".join(filter(None, (self.opening, problem)))
         return f"{told}. {self.advice}" if self.advice else told
 
     @property
@@ -231,7 +235,7 @@ def in_short(error: BaseException) -> str:
 def whole_number(name: str, value: Any, least: int, error: type[OpinionSimError] = SpecError) -> int:
     """An argument that is a whole number of at least `least`, those of numpy included; raises `error` for others."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise error(f"{name} must be a whole number of at least {least}; got {value!r:.60}")
+        raise error(f"must be a whole number of at least {least}; got {value!r:.60}", subject=name)
     return int(value)
 
 

@@ -128,4 +128,5 @@ def test_the_parts_of_a_sentence() -> None:
     error = DamagedError("a row is gone", "Take a copy", place=("run a", "", "turn 1"), run="a")
     assert str(error) == "run a: turn 1: the store is damaged: a row is gone. Take a copy"
     assert error.unplaced == "the store is damaged: a row is gone. Take a copy"
-    assert error.at("b", "Go on", turn=1).cause == ("store-damaged", "a row is gone", {"run": "a", "turn": 1})
+    assert error.cause == ("store-damaged", error.unplaced, {"run": "a"})
+    assert error.at("b", "Go on", turn=1).cause.fields == {"run": "a", "turn": 1}

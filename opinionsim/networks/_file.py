@@ -15,7 +15,16 @@ from opinionsim.networks._edge_list import read_edge_list
 from opinionsim.networks._graph_files import read_adjacency, read_gexf, read_gml, read_graphml, read_pajek
 from opinionsim.networks._kind import GivenNetwork, Reader
 from opinionsim.networks._network import Network
-from opinionsim.networks._reading import Edges, Unfit, agent_numbers, from_graph, from_labels, from_matrix, refuse
+from opinionsim.networks._reading import (
+    Edges,
+    Unfit,
+    UnfitFile,
+    agent_numbers,
+    from_graph,
+    from_labels,
+    from_matrix,
+    refuse_file,
+)
 from opinionsim.registry import part
 
 
@@ -48,8 +57,10 @@ def _in_file(path: str) -> Iterator[None]:
     """Name the file in problems with its network."""
     try:
         yield
+    except UnfitFile:
+        raise
     except Unfit as problem:
-        refuse(str(problem) if path in str(problem) else f"{path}: {problem}")
+        refuse_file(f"{path}: {problem}")
 
 
 def _graph(read: Callable[[Path], object]) -> Callable[[Path], Edges]:
@@ -66,7 +77,7 @@ def _matrix(file: Path) -> Edges:
     from scipy.sparse import load_npz
 
     if not is_zipfile(file):
-        refuse(f"{file} is not readable as a sparse matrix of SciPy: it is no archive of arrays")
+        refuse_file(f"{file} is not readable as a sparse matrix of SciPy: it is no archive of arrays")
     matrix = load_npz(file)
     # SciPy computes with places outside the matrix as if they were inside.
     if hasattr(matrix, "check_format"):
@@ -98,14 +109,14 @@ def _read(path: str) -> Network:
     file = Path(path)
     form = _FORMS.get(file.suffix.lower())
     if not file.exists():
-        refuse(f"no such file: {path}")
+        refuse_file(f"no such file: {path}")
     if form is None:
         endings = {each.name: [ending for ending, other in _FORMS.items() if other is each] for each in _FORMS.values()}
         valid = ", ".join(f"{name} ({' '.join(filter(None, each))})" for name, each in endings.items())
-        refuse(f"{path} is of no kind that can be read, which its ending tells; valid are {valid}")
+        refuse_file(f"{path} is of no kind that can be read, which its ending tells; valid are {valid}")
     try:
         return Network._from(form.read(file))
     except Unfit:
         raise
     except Exception as error:  # readers let errors of several libraries through
-        refuse(f"{path} is not readable as {form.name}: {' '.join(str(error).split()) or type(error).__name__}")
+        refuse_file(f"{path} is not readable as {form.name}: {' '.join(str(error).split()) or type(error).__name__}")

@@ -229,8 +229,8 @@ def _placed(document: Document, keys: KeyPath, function: Any, *arguments: Any, *
     try:
         return function(*arguments, **options)
     except OpinionSimError as error:
-        problem = str(error).removeprefix(f"{keys[-1]}:" if keys else "").removeprefix(f"{keys[-1]} " if keys else "")
-        raise document.error(keys, problem.lstrip()) from None
+        named = keys[-1:] in (error.places[:1], (error.subject,))
+        raise document.error(keys, error.problem if keys and named else str(error)) from None
 
 
 def _anchored(folder: Path, network: Any) -> Any:
