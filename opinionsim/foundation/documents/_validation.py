@@ -40,8 +40,8 @@ class DocumentModel(BaseModel):
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         form = handler(core)
         own = handler.resolve_ref_schema(form)
-        if told := docstring(cls):
-            own.setdefault("description", told)
+        if what := docstring(cls):
+            own.setdefault("description", what)
         fields = own["properties"]
         docstrings = _docstrings(cls)
         for name, info in cls.model_fields.items():
