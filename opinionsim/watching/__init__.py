@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.watching._deliberation import deliberation as deliberation
+    from opinionsim.watching._beyond import (
+        beyond_turns as beyond_turns,
+        grid as grid,
+        lines as lines,
+        said as said,
+        section as section,
+    )
     from opinionsim.watching._experiments import (
         Seen as Seen,
         look_at as look_at,
@@ -21,7 +27,6 @@ if TYPE_CHECKING:
         run_metric as run_metric,
         values_by_step as values_by_step,
     )
-    from opinionsim.watching._one_run import plain as plain
     from opinionsim.watching._overview import experiment as experiment, experiments as experiments
     from opinionsim.watching._record import (
         Standing as Standing,
