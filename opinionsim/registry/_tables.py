@@ -43,14 +43,16 @@ class Place(NamedTuple):
 
 @cache
 def _tables() -> Mapping[str, Mapping[str, Place]]:
-    """The places of all built-in parts, by kind and name."""
-    found: dict[str, dict[str, Place]] = {}
+    """The places of all built-in parts, by kind and name; those of slices come last."""
+    read = {}
     for folder in sorted(each.name for each in os.scandir(_ROOT) if each.is_dir()):
         try:
-            text = (_ROOT / folder / TABLE).read_text(encoding="utf-8")
+            read[folder] = tomllib.loads((_ROOT / folder / TABLE).read_text(encoding="utf-8"))
         except FileNotFoundError:
             continue
-        for kind, parts in tomllib.loads(text).items():
+    found: dict[str, dict[str, Place]] = {}
+    for folder in sorted(read, key=lambda each: "slice" in read[each]):
+        for kind, parts in read[folder].items():
             found.setdefault(kind, {}).update({name: Place(folder, value) for name, value in parts.items()})
     return found
 
