@@ -102,7 +102,7 @@ def prompts(store: str, wanted: int, turns: tuple[int, int] = (0, 1_000_000)) ->
     calls = results.calls[results.calls["turn"].between(*turns)]
     chosen = calls.iloc[:: max(1, len(calls) // wanted)]
     return [
-        [kinds[message.role](message.content) for message in results.prompt(row.run_id, row.turn, row.part)]
+        [kinds[message.role](message.content) for message in results.prompt(row.run_id, row.turn, row.call)]
         for row in chosen.itertuples()
     ]
 

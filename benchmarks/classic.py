@@ -44,7 +44,7 @@ import numpy as np
 import opinionsim as osim
 from opinionsim.classic import Batch, Process, Setup, find_model, influence_matrix, set_up
 from opinionsim.classic.kernels import fill, new_state, pair_drawer
-from opinionsim.compilation import compiled
+from opinionsim.foundation.compilation import compiled
 from opinionsim.networks import Network, build_network
 
 SMALL, LARGE = 10_000, 1_000_000

@@ -18,7 +18,7 @@ from transformers import T5Config, T5ForConditionalGeneration
 from opinionsim.classifiers._flan_t5_weights import sharpen
 from opinionsim.classifiers._label_scorer import LabelScorer
 from opinionsim.classifiers._label_trie import LabelTrie
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
 
 #: Layers a side, width, heads, feed-forward width.
 SHAPES = {"flan-t5-small": (8, 512, 6, 1024), "flan-t5-base": (12, 768, 12, 2048)}

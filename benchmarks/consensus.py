@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from latency import LATENCY_S, timed
 
-from opinionsim.voting import RULES, compare_rules, elect
+from opinionsim.consensus.voting import RULES, compare_rules, elect
 
 _ROUNDS = 5
 _BYTES_IN_MAXRSS = 1 if sys.platform == "darwin" else 1024

@@ -25,9 +25,9 @@ import pandas as pd
 
 import opinionsim as osim
 from opinionsim.analysis import contrast_tables, differences, estimate, unit_frame
-from opinionsim.contrasts import AnalysisSpec, ContrastSpec
+from opinionsim.foundation.streams import stream
 from opinionsim.metrics import bootstrap_interval
-from opinionsim.streams import stream
+from opinionsim.specification import AnalysisSpec, ContrastSpec
 
 CONDITIONS = ("framing", "confirmation_bias", "memory")
 LEVELS = (("falsehood", "truth"), ("none", "weak", "strong"), ("cumulative", "reflective"))

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import opinionsim as osim
-from opinionsim.actors import PersonaActor
-from opinionsim.testing import NumberedReplies
+from opinionsim.deliberation import NumberedReplies
+from opinionsim.engine import PersonaActor
 
 LATENCY_S = 0.3
 _begun: list[float] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
 from opinionsim.surveys import load_survey
 
 #: Seconds in which all is drawn and checked.

@@ -99,7 +99,7 @@ def on_screen(folder: Path) -> None:
         until = time.monotonic() + 40
         while time.monotonic() < until:
             page = ask(server, f"{run}/seat", cookie)[1]
-            held = dict(re.findall(r'name="(turn|part|attempt)" value="([^"]*)"', page))
+            held = dict(re.findall(r'name="(turn|call|attempt)" value="([^"]*)"', page))
             if "This session is over" in page:
                 break
             if held:

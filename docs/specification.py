@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from opinionsim.documents import DocumentModel
+from opinionsim.foundation.documents import DocumentModel
 from opinionsim.specification import json_schema
 
 PAGE = Path(__file__).with_name("specification.md")

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol, final, get_args, overload
 
 from opinionsim.errors import SpecError
-from opinionsim.forms import TEXT, Form
-from opinionsim.streams import digest
+from opinionsim.foundation.forms import TEXT, Form
+from opinionsim.foundation.streams import digest
 
 Role = Literal["system", "user", "assistant"]
 
@@ -184,7 +184,7 @@ def numbers_in(text: str) -> dict[int, dict[str, float]]:
 
 
 class Reply(NamedTuple):
-    """Reply of a model or a person to one part of a turn."""
+    """Reply of a model or a person to one call of a turn."""
 
     text: str
     """The reply, with any reasoning text already split off."""
@@ -204,12 +204,12 @@ class Reply(NamedTuple):
 class Parse(Protocol):
     """Reads a decision from a reply; a pure function, called again whenever a run is resumed or replayed."""
 
-    def __call__(self, part: str, text: str, received: tuple[Message, ...], /) -> Any:
+    def __call__(self, call: str, text: str, received: tuple[Message, ...], /) -> Any:
         """The decision, of any type; a :class:`Said` where the words that others read are not the whole reply.
 
         Parameters
         ----------
-        part : str
+        call : str
             Name of the call inside its turn: ``reply``, ``reply.2``, ``reflect``, ...
         text : str
             The reply.
@@ -224,12 +224,12 @@ class Parse(Protocol):
         ...
 
 
-def take_as_is(part: str, text: str, received: tuple[Message, ...]) -> None:
+def take_as_is(call: str, text: str, received: tuple[Message, ...]) -> None:
     """The `parse` that accepts every reply and decides nothing."""
 
 
 class Reading(NamedTuple):
-    """How the replies to one part of a turn are read."""
+    """How the replies to one call of a turn are read."""
 
     parse: Parse | None = None
     """Makes a decision of a reply, or rejects it; None accepts every one and decides nothing."""
@@ -253,18 +253,18 @@ class Ask(Protocol):
     """The only way from an act to a chat model or a person; journal, slots, budget and `parse` lie behind it."""
 
     def __call__(
-        self, part: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
+        self, call: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
     ) -> Awaitable[Reply]:
-        """Ask for one part of the turn.
+        """Make one call of the turn.
 
         Parameters
         ----------
-        part : str
+        call : str
             Name of the call inside its turn: ``reply``, ``reply.2``, ``reflect``, ...
         messages : iterable of ChatMessage
             The prompt.
         parse : Parse, optional
-            Reads the reply; default the act's own. :func:`take_as_is` for a part that decides nothing.
+            Reads the reply; default the act's own. :func:`take_as_is` for a call that decides nothing.
         dropped : int
             How many memory events a token budget left out of the prompt; recorded with the call.
         """

@@ -7,7 +7,6 @@ import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields, replace
 from enum import Enum
-from pathlib import Path
 from typing import Any, ClassVar
 
 import mesa
@@ -15,12 +14,22 @@ import numpy as np
 from langchain_core.language_models import BaseChatModel
 from mesa.agent import AgentSet
 
-from opinionsim import background
-from opinionsim.actors import Cognition, Direction, Member, PersonaActor, other_actors, persona_actors
 from opinionsim.classifiers import Classifier, load_classifier
-from opinionsim.data import data_folder
-from opinionsim.engine import Engine
+from opinionsim.engine import (
+    Cognition,
+    Direction,
+    Engine,
+    Member,
+    PersonaActor,
+    Simulation,
+    TurnResult,
+    other_actors,
+    persona_actors,
+)
 from opinionsim.errors import OpinionSimError, ScheduleError, SpecError, whole_number
+from opinionsim.foundation import background
+from opinionsim.foundation.data import data_file
+from opinionsim.foundation.streams import canonical_json, digest, stream
 from opinionsim.llm import (
     Endpoint,
     Journal,
@@ -39,8 +48,6 @@ from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population, draw_population, load_personas
 from opinionsim.prompts import PromptPack, load_pack
 from opinionsim.schedules import AnySchedule, Dyads, Setting, called, check_schedule
-from opinionsim.simulation import Simulation, TurnResult
-from opinionsim.streams import canonical_json, digest, stream
 from opinionsim.topics import Claim, load_topics
 
 #: Kinds of text that do not change the opinion an agent shows: posts are written for others, probes and self-reports
@@ -512,7 +519,7 @@ def _population(population: Population | str, scale: OpinionScale, seed: int) ->
     """A population as given, or all personas of a named set with the opinions their file gives them."""
     if isinstance(population, Population):
         return population
-    personas = load_personas(_data_file("personas", population))
+    personas = load_personas(data_file("personas", population))
     return draw_population(
         personas,
         len(personas.personas),
@@ -527,7 +534,7 @@ def _claim(topic: Claim | str | None, framing: str | None) -> Claim | None:
     """A claim as given, or that of a topic in the package's data; None where there is none."""
     if topic is None or isinstance(topic, Claim):
         return topic
-    topics = load_topics(_data_file("topics", "chuang2024"))
+    topics = load_topics(data_file("topics", "chuang2024"))
     if topic not in topics:
         raise SpecError(f"topic: unknown {topic!r}; valid: {', '.join(topics)}")
     return topics[topic].claim(framing)
@@ -567,16 +574,6 @@ def _schedule(schedule: AnySchedule | int, n_agents: int, seed: int) -> AnySched
     if isinstance(schedule, (str, bool)) or schedule is None:
         raise SpecError(f"schedule must be a schedule or a number of steps; got {schedule!r}")
     return check_schedule(schedule)
-
-
-def _data_file(kind: str, name: str) -> Path:
-    """A data file of the package by name."""
-    folder = data_folder(kind)
-    path = folder / f"{name}.yaml"
-    if not path.is_file():
-        valid = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
-        raise SpecError(f"{kind}: unknown {name!r}; valid: {valid}")
-    return path
 
 
 def _measured(model: OpinionModel) -> np.ndarray:

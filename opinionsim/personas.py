@@ -12,8 +12,16 @@ from typing import Any, Literal, get_args
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from opinionsim.documents import Document, DocumentModel, KeyPath, is_one_line, read_document, read_text, validate
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import (
+    Document,
+    DocumentModel,
+    KeyPath,
+    is_one_line,
+    read_document,
+    read_text,
+    validate,
+)
 from opinionsim.opinions import OpinionScale
 
 InitialOpinions = Literal[

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from opinionsim.documents import Document, DocumentModel, is_one_line, read_document, validate
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import Document, DocumentModel, is_one_line, read_document, validate
 from opinionsim.opinions import OpinionScale
 
 #: Side that a topic is taken with where no framing is named (Chuang et al. 2023, §3; A5).

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from opinionsim.data import data_folder
 from opinionsim.errors import SpecError
+from opinionsim.foundation.data import data_folder
 
 
 def _content(kind: str, name: str) -> dict[str, Any]:

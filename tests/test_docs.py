@@ -19,10 +19,10 @@ from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from opinionsim.classic import MODELS
+from opinionsim.classic.sweeps import load_sweep
 from opinionsim.cli import app
 from opinionsim.llm import ScriptedParameters
 from opinionsim.specification import load_experiment
-from opinionsim.sweeps import load_sweep
 from opinionsim.topics import load_topics, parse_topics
 
 _TOP = Path(__file__).resolve().parents[1]

@@ -18,8 +18,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from opinionsim import background
 from opinionsim.cli import app
+from opinionsim.foundation import background
 from opinionsim.running import under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
@@ -230,8 +230,8 @@ def test_fail_ends_the_run_whose_reply_is_no_answer(stub: StubProvider) -> None:
     assert (mended.complete, mended.errors) == (8, {})
     assert mended.made == len(again.calls) - len(calls)
     assert not seeds_of(second) & {int(seed) for seed in calls["seed"]}
-    asked_again = again.calls.merge(rejected[["run_id", "turn", "part"]], on=["run_id", "turn", "part"])
-    assert [*asked_again.groupby(["run_id", "turn", "part"])["verdict"].agg(list)] == [["rejected", "accepted"]] * len(
+    asked_again = again.calls.merge(rejected[["run_id", "turn", "call"]], on=["run_id", "turn", "call"])
+    assert [*asked_again.groupby(["run_id", "turn", "call"])["verdict"].agg(list)] == [["rejected", "accepted"]] * len(
         rejected
     )
     assert_paid_once([*log, *second], again.calls)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import opinionsim as osim
 from opinionsim.cli import app
-from opinionsim.data import data_folder
+from opinionsim.foundation.data import data_folder
 from opinionsim.planning import preview
 from opinionsim.specification import load_experiment
 from tests.support.first_study import KINDS, commands

@@ -73,11 +73,11 @@ class Model:
         self.parsed_by: list[Parse | None] = []
 
     async def __call__(
-        self, part: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
+        self, call: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
     ) -> Reply:
         system, *asked = messages
         assert system == _SYSTEM
-        self.asked.append((part, tuple(asked), dropped))
+        self.asked.append((call, tuple(asked), dropped))
         self.parsed_by.append(parse)
         if len(self.asked) in self.refusing:
             return Reply("I'm sorry, I cannot reflect.", "refused") if len(self.asked) % 2 else Reply("", "empty")
@@ -199,7 +199,7 @@ def test_reflective_memory_holds_only_the_newest_reflection() -> None:
     for number, memory in enumerate(memories[1:], 1):
         assert _told(memory) == (_PROMPTS.recollection(Reply(f"reflection {number}")),)
     assert memories[-1].past == Past("write", 0, posts_written=2, posts_seen=1)
-    assert [part for part, _, _ in model.asked] == ["reflect"] * 3
+    assert [call for call, _, _ in model.asked] == ["reflect"] * 3
     first, second, third = (messages for _, messages, _ in model.asked)
     assert [len(messages) for messages in (first, second, third)] == [1, 1, 1]
     assert "Words one." in first[0].content

@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 
 from opinionsim import messages
 from opinionsim.errors import SpecError
+from opinionsim.foundation.streams import digest
 from opinionsim.messages import (
     EMPTY_PROMPT,
     ChatMessage,
@@ -29,7 +30,6 @@ from opinionsim.messages import (
     prompt_identity,
     text_id,
 )
-from opinionsim.streams import digest
 
 roles = st.sampled_from(["system", "user", "assistant"])
 # Texts made of what a spelled-out prompt is made of, so that careless joining would collide.

@@ -16,9 +16,10 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 
 import opinionsim as osim
-from opinionsim import background
 from opinionsim.assembly import assemble
 from opinionsim.errors import ModelCallError, ScheduleError, SpecError
+from opinionsim.foundation import background
+from opinionsim.foundation.streams import call_seed
 from opinionsim.llm import MemoryJournal, load_chat_model
 from opinionsim.metrics import bias, diversity
 from opinionsim.model import OpinionModel
@@ -36,7 +37,6 @@ from opinionsim.schedules import (
     with_probes,
 )
 from opinionsim.specification import load_experiment
-from opinionsim.streams import call_seed
 from tests.support.provider import StubProvider
 from tests.support.provider_replies import scripted_reply
 from tests.support.running import SMALL, carry_out, changed, watched

@@ -94,13 +94,13 @@ def test_a_draw_that_is_no_answer_is_not_chosen_while_another_is() -> None:
 
 
 def test_a_parse_that_wants_to_end_the_process_ends_its_run_only() -> None:
-    def leave(part: str, text: str, received: Any) -> None:
+    def leave(call: str, text: str, received: Any) -> None:
         raise SystemExit(3)
 
     act = ActSpec("say", "say", "post", text="Say.", parse=leave)
     with (
         _model(Listed((0, "say", ()), acts=named(act)), lambda prompt: "Yes.") as model,
-        pytest.raises(ScheduleError, match=r"turn 0, agent \d \(\w+\), part 'reply': parse failed with SystemExit: 3"),
+        pytest.raises(ScheduleError, match=r"turn 0, agent \d \(\w+\), call 'reply': parse failed with SystemExit: 3"),
     ):
         model.run()
 
@@ -162,7 +162,7 @@ def test_what_an_act_says_is_checked(wrong: dict[str, Any]) -> None:
 
 
 def test_an_asynchronous_parse_is_refused() -> None:
-    async def later(part: str, text: str, received: Any) -> int:
+    async def later(call: str, text: str, received: Any) -> int:
         return 1
 
     with pytest.raises(ScheduleError, match="act 'say': parse must be a plain function"):

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 import opinionsim
-from opinionsim.data import data_folder
+from opinionsim.foundation.data import data_folder
 from tests.support.first_study import KINDS as KINDS_OF_STUDY, commands
 
 KINDS = ("experiments", "personas", "studies", "topics")
@@ -27,7 +27,7 @@ PROBE = """
 import json, sys
 from pathlib import Path
 import opinionsim
-from opinionsim.data import data_folder
+from opinionsim.foundation.data import data_folder
 def listing(folder):
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
 home = Path(opinionsim.__file__).parent

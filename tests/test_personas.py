@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from opinionsim.errors import SpecError
+from opinionsim.foundation.streams import stream
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import (
     BARE,
@@ -20,7 +21,6 @@ from opinionsim.personas import (
     load_personas,
     parse_personas,
 )
-from opinionsim.streams import stream
 
 GOOD = """\
 name: village

@@ -23,8 +23,8 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_openai import ChatOpenAI
 
 import opinionsim as osim
-from opinionsim.background import run as run_in_background
 from opinionsim.errors import SpecError
+from opinionsim.foundation.background import run as run_in_background
 from opinionsim.messages import ChatMessage
 from tests.support.provider import StubProvider
 from tests.support.provider_faults import Faults, evenly

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from opinionsim.engine import critical_path
+from opinionsim.foundation.streams import stream
 from opinionsim.memory import estimated_tokens
 from opinionsim.networks import Neighbours, build_network
 from opinionsim.schedules import GivenDyads
-from opinionsim.streams import stream
 
 _TOP = Path(__file__).resolve().parents[1]
 

@@ -27,9 +27,9 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import opinionsim as osim
-from opinionsim.background import run as run_in_background
 from opinionsim.cli import app
 from opinionsim.errors import OpinionSimError
+from opinionsim.foundation.background import run as run_in_background
 from opinionsim.llm import MemoryJournal, ModelClient, RetryPolicy, RunCalls, SlotPool, load_chat_model
 from opinionsim.messages import ChatMessage
 from opinionsim.specification import load_experiment

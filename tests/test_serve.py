@@ -106,7 +106,7 @@ def test_a_simulation_runs_end_to_end_and_again_alike(served: tuple[str, str]) -
     summary, first = carry_out(spec(served), "sqlite:///first.sqlite", slots=1)
     assert summary.complete == 1
     # Replies end at 6 tokens; each is asked for again with 12.
-    assert set(first.calls["part"].value_counts()) == {len(first.calls)}
+    assert set(first.calls["call"].value_counts()) == {len(first.calls)}
     assert (first.calls["attempt"] == 0).sum() == 8
     # A model of random weights may also say what is no answer.
     cut = first.calls[first.calls["condition"] == "truncated"]

@@ -1,6 +1,7 @@
 """The sizes of the package: code lines by room, files by folder, lines by module and by class.
 
-Code lines are those that are not blank, comment or docstring. ``pytest tests/test_sizes.py -s`` prints the figures.
+Code lines are those that are not blank, comment or docstring; a sentence below a field is a docstring.
+``pytest tests/test_sizes.py -s`` prints the figures.
 """
 
 from __future__ import annotations
@@ -37,11 +38,12 @@ def code_lines(text: str) -> int:
         if token.type not in _NO_CODE:
             lines.update(range(token.start[0], token.end[0] + 1))
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body:
-            first = node.body[0]
-            value = first.value if isinstance(first, ast.Expr) else None
-            if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                lines.difference_update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            # A text that stands alone in a class is the docstring of the field above it.
+            for each in node.body if isinstance(node, ast.ClassDef) else node.body[:1]:
+                value = each.value if isinstance(each, ast.Expr) else None
+                if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    lines.difference_update(range(each.lineno, (each.end_lineno or each.lineno) + 1))
     return len(lines)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from opinionsim.analysis import spread_of
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
 
 SEED, FRAMES, MEAN, LEVEL = 20261125, 20_000, 0.3, 0.95
 #: Standard deviations of topics, of blocks and of the rest.

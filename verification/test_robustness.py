@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from opinionsim.analysis import spread_of, variance_share, verdicts
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
 
 SEED, STUDIES, VARIANTS = 20261126, 20_000, 5
 #: Standard deviations of the contrast over topics, over blocks, of a variant's effect over topics, and of the noise.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from opinionsim.voting import elect
+from opinionsim.consensus.voting import elect
 
 pytest.importorskip("pref_voting", reason="the dependency group verification is not installed")
 

@@ -28,10 +28,10 @@ from matplotlib.figure import Figure
 
 import opinionsim as osim
 from opinionsim.engine import CriticalPath
+from opinionsim.foundation.streams import stream
 from opinionsim.llm import MemoryJournal
 from opinionsim.memory import estimated_tokens, find_memory
 from opinionsim.networks import Neighbours, build_network
-from opinionsim.streams import stream
 
 SIZES = (10, 100, 1000, 10_000, 100_000, 1_000_000)
 QUICK = SIZES[:3]
@@ -334,7 +334,7 @@ def scripted_sizes(steps: int = 100) -> PromptSizes:
             found[act].append(estimated_tokens(event.content))
     first_acts = set()
     for record in prompts_of_a_run("reflective", steps):
-        if record.key.part == "reflect":
+        if record.key.call == "reflect":
             kind = "whole_request" if record.agent in first_acts else "whole_first_request"
             found[kind].append(estimated_tokens(record.prompt[-1].content))
             found["reflection"].append(estimated_tokens(record.text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opinionsim.lazy import on_first_use
+from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.analysis._choices import choice_effects as choice_effects
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         Table as Table,
         finished as finished,
         headings as headings,
+        level_text as level_text,
         mean_text as mean_text,
         number_text as number_text,
         p_text as p_text,

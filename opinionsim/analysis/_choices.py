@@ -12,10 +12,10 @@ import pandas as pd
 from opinionsim.analysis._contrasts import Effect, declared_effects
 from opinionsim.analysis._estimates import Estimand, no_estimate
 from opinionsim.analysis._units import METRIC_KEYS, counted
-from opinionsim.contrasts import AnalysisSpec, ChoicesSpec
 from opinionsim.errors import SpecError
 from opinionsim.measurement import STANCE
 from opinionsim.metrics import named_metrics, one_wording, run_metrics, scale_of, step_metrics
+from opinionsim.specification import AnalysisSpec, ChoicesSpec
 
 if TYPE_CHECKING:
     from opinionsim.store import Results

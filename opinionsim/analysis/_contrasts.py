@@ -21,11 +21,10 @@ from opinionsim.analysis._estimates import (
 )
 from opinionsim.analysis._table import Table, finished, number_text, p_text
 from opinionsim.analysis._units import METRIC_KEYS, default_axes, interval_notes, key_of, unit_frame, usable_runs
-from opinionsim.contrasts import FRAMING, AnalysisSpec, ContrastSpec, Level
 from opinionsim.errors import SpecError
-from opinionsim.evidence import WITHOUT_FINDING
-from opinionsim.metrics import NOT_SET, in_order, named_levels, one_wording, permutation_test
-from opinionsim.templates import sentences
+from opinionsim.foundation.templates import sentences
+from opinionsim.metrics import NOT_SET, WITHOUT_FINDING, in_order, named_levels, one_wording, permutation_test
+from opinionsim.specification import FRAMING, AnalysisSpec, ContrastSpec, Level
 
 Role = Literal["primary", "secondary", "exploratory"]
 

@@ -10,8 +10,7 @@ import pandas as pd
 from opinionsim.analysis._table import Table, cell_text, finished, headings, level_text
 from opinionsim.analysis._units import default_axes, measured, own_metrics, usable_runs
 from opinionsim.errors import SpecError
-from opinionsim.evidence import TO_MEASURE
-from opinionsim.metrics import SIDES, condition_metrics, exposure, in_order, one_wording, run_metrics
+from opinionsim.metrics import SIDES, TO_MEASURE, condition_metrics, exposure, in_order, one_wording, run_metrics
 
 
 def missing_tables(

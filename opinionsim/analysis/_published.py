@@ -13,8 +13,7 @@ from opinionsim.analysis._contrasts import NO_FINDING
 from opinionsim.analysis._estimates import LEAST_UNITS
 from opinionsim.analysis._table import Table, cell_text, finished, level_text, p_text
 from opinionsim.analysis._units import unit_frame, usable_runs
-from opinionsim.evidence import WITHOUT_FINDING
-from opinionsim.metrics import condition_axes, in_order, one_wording
+from opinionsim.metrics import WITHOUT_FINDING, condition_axes, in_order, one_wording
 
 _FRAMINGS, _BIAS = ("truth", "falsehood"), "confirmation_bias"
 #: Columns of the tests, and what one of them finds: estimate, statistic, degrees of freedom, p-value.

@@ -25,11 +25,11 @@ from opinionsim.analysis._estimates import (
 )
 from opinionsim.analysis._table import Table, finished, interval_text, number_text
 from opinionsim.analysis._units import interval_notes
-from opinionsim.contrasts import ChoicesSpec, VariantSpec, analysis_of
-from opinionsim.documents import validate
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import validate
+from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import one_wording
-from opinionsim.templates import sentences
+from opinionsim.specification import ChoicesSpec, VariantSpec, analysis_of
 
 if TYPE_CHECKING:
     from opinionsim.store import Results

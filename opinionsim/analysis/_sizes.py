@@ -14,9 +14,9 @@ from opinionsim.analysis._contrasts import declared_effects
 from opinionsim.analysis._estimates import Design, Estimate, Spread, design_of, of_mean_squares, usual_estimand
 from opinionsim.analysis._table import Table, finished
 from opinionsim.analysis._units import METRIC_KEYS
-from opinionsim.contrasts import AnalysisSpec
 from opinionsim.errors import SpecError
 from opinionsim.metrics import named_metrics, one_wording, run_metrics, scale_of
+from opinionsim.specification import AnalysisSpec
 
 if TYPE_CHECKING:
     from opinionsim.planning import Forecast

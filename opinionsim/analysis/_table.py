@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike
 
 from opinionsim.analysis._estimates import LEAST_UNITS, spread_of
 from opinionsim.errors import SpecError
-from opinionsim.evidence import evidence_statement
-from opinionsim.metrics import spell_mean
-from opinionsim.spreadsheets import write_csv
+from opinionsim.foundation.spreadsheets import write_csv
+from opinionsim.metrics import evidence_statement, spell_mean
 
 #: Forms that a table can be written in.
 Form = Literal["text", "csv", "markdown", "latex"]

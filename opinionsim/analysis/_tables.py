@@ -28,9 +28,15 @@ from opinionsim.analysis._units import (
     with_intervals,
 )
 from opinionsim.errors import SpecError
-from opinionsim.evidence import played_by, validation_statement
-from opinionsim.metrics import condition_axes, one_wording, order_levels, wording_statement
-from opinionsim.templates import sentences
+from opinionsim.foundation.templates import sentences
+from opinionsim.metrics import (
+    condition_axes,
+    one_wording,
+    order_levels,
+    played_by,
+    validation_statement,
+    wording_statement,
+)
 
 _TABLE_AXES = ("framing", "confirmation_bias")
 #: Causes of texts without an opinion in words; the others were cut off.

@@ -17,9 +17,8 @@ from opinionsim.analysis._estimates import (
     no_estimate,
 )
 from opinionsim.errors import SpecError
-from opinionsim.evidence import TO_MEASURE, in_order as kinds_in_order
-from opinionsim.metrics import condition_axes, condition_metrics, condition_rows, in_order
-from opinionsim.templates import sentences
+from opinionsim.foundation.templates import sentences
+from opinionsim.metrics import TO_MEASURE, condition_axes, condition_metrics, condition_rows, in_order, kinds_in_order
 
 #: What names a row of metrics.
 METRIC_KEYS = ["run_id", "cell", "instrument_id", "kind"]

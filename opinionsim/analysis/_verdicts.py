@@ -8,8 +8,7 @@ from types import MappingProxyType
 import pandas as pd
 
 from opinionsim.analysis._table import Table, finished, headings, level_text
-from opinionsim.evidence import evidence_of
-from opinionsim.metrics import condition_axes, in_order, one_wording
+from opinionsim.metrics import condition_axes, evidence_of, in_order, one_wording
 
 #: The variable that verdicts are coded under, and its scale points in words.
 VERDICT = "verdict"

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opinionsim.actors import Cognition, Direction, Member, OnRecord, PersonaActor, other_actors, persona_actors
 from opinionsim.assembly._sources import Seeds, read_there, seeds_of_fork
+from opinionsim.engine import Cognition, Direction, Member, OnRecord, PersonaActor, other_actors, persona_actors
 from opinionsim.errors import SpecError
+from opinionsim.foundation.streams import call_seed, stream
 from opinionsim.llm import Endpoint, ReplayOnly
 from opinionsim.measurement import Text
 from opinionsim.networks import Network, NetworkKind
@@ -57,7 +58,6 @@ from opinionsim.specification import (
     setting_of,
     uses_survey,
 )
-from opinionsim.streams import call_seed, stream
 from opinionsim.topics import Claim, Topic
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class RunParts:
     recorded : bool
         Whether its texts are those of people, taken in from a table.
     seed_of : callable
-        Seed of a call by turn, part and attempt.
+        Seed of a call by turn, call and attempt.
     begins : int
         First step whose calls are made; those of earlier steps are taken over from another run.
     """

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from opinionsim.assembly._loaded import LoadedParts
+from opinionsim.foundation.redaction import kept
 from opinionsim.measurement import Estimate, Instrument, Text
 from opinionsim.messages import Message, as_message
-from opinionsim.redaction import kept
 from opinionsim.schedules import Turn
 from opinionsim.specification import PlannedRun
 from opinionsim.store import InstrumentRow, OpinionRow, TurnRow

@@ -9,13 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opinionsim import llm
-from opinionsim.actors import Member
 from opinionsim.assembly._assemble import RunParts
 from opinionsim.assembly._copies import check_copies
 from opinionsim.assembly._pricing import model_price
 from opinionsim.classifiers import Classifier, asks, load_classifier
-from opinionsim.documents import KeyPath
+from opinionsim.engine import Member
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import KeyPath
+from opinionsim.foundation.streams import canonical_json
 from opinionsim.llm import (
     Endpoint,
     Limits,
@@ -32,7 +33,6 @@ from opinionsim.measurement import Instrument, check_abilities
 from opinionsim.prompts import PromptPack
 from opinionsim.registry import find
 from opinionsim.specification import Cell, Experiment, ExperimentSpec, ModelSpec, ResolvedInstrument, SeatSpec
-from opinionsim.streams import canonical_json
 
 #: Fields of a run's identity that change nothing but prompts.
 _WORDS = ("cognition", "prompts", "task")
@@ -192,7 +192,7 @@ class LoadedParts:
             found = self._model(model)
             if isinstance(found, llm.ScriptedChatModel):
                 with _field("model.options"):
-                    found = found.bound(pack.marks, spec.scale.scale())
+                    found = found.bound(pack.marks.answering(spec.acts), spec.scale.scale())
             self._clients[key] = llm.ModelClient(found, model.name)
         return self._clients[key]
 
@@ -221,7 +221,10 @@ class LoadedParts:
     def _key(self, model: ModelSpec, spec: ExperimentSpec) -> str:
         stated = model.model_dump(mode="json", exclude={"share"})
         bound = model.name == "scripted" or isinstance(self._model(model), llm.ScriptedChatModel)
-        return canonical_json([stated, spec.pack, spec.scale.model_dump(mode="json")] if bound else [stated])
+        if not bound:
+            return canonical_json([stated])
+        answers = sorted(act.scripted for act in spec.acts)
+        return canonical_json([stated, spec.pack, spec.scale.model_dump(mode="json"), answers])
 
     def _model(self, model: ModelSpec) -> BaseChatModel:
         key = canonical_json(model.model_dump(mode="json", exclude={"share", "replies"}))

@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from opinionsim import store
-from opinionsim.actors import Member
 from opinionsim.assembly._assemble import RunParts
 from opinionsim.assembly._coding import opinion_rows
 from opinionsim.assembly._edges import edge_rows, tie_rows
+from opinionsim.engine import Member, Simulation
 from opinionsim.measurement import Coded, Instrument, LiveCoding, Measuring
 from opinionsim.messages import Message
 from opinionsim.schedules import ActSpec, External, Turn, tie_changes
-from opinionsim.simulation import Simulation
 
 #: Seconds between looks at a full record.
 _LOOK_S = 0.01

@@ -8,12 +8,12 @@ from functools import partial
 from itertools import zip_longest
 
 from opinionsim.errors import SpecError
+from opinionsim.foundation.streams import call_seed
 from opinionsim.measurement import Text
 from opinionsim.schedules import PROBE, SELF_REPORT, AnySchedule, StaticSchedule, Turn
 from opinionsim.specification import PlannedRun
-from opinionsim.streams import call_seed
 
-#: The seed of a call of a run, by turn, part and attempt.
+#: The seed of a call of a run, by turn, call and attempt.
 Seeds = Callable[[int, str, int], int]
 
 
@@ -55,9 +55,9 @@ def seeds_of_fork(planned: PlannedRun, schedule: AnySchedule, source: PlannedRun
         if found := places[turn.step, turn.agent, turn.act]:
             same[turn.index] = found.pop()
 
-    def seed(turn: int, part: str, attempt: int) -> int:
+    def seed(turn: int, call: str, attempt: int) -> int:
         run_id, place = (source.run_id, same[turn]) if turn in same else (planned.run_id, turn)
-        return call_seed(run_id, place, part, attempt)
+        return call_seed(run_id, place, call, attempt)
 
     return seed
 

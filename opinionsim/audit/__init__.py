@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opinionsim.lazy import on_first_use
+from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.audit._agreement import (

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
 
 #: How far apart two labels are: equal or not, by their ranks, or by their difference on the scale.
 Distance = Literal["nominal", "ordinal", "interval"]

@@ -10,9 +10,9 @@ import pandas as pd
 
 from opinionsim.analysis import Estimand, Estimate, effect, no_estimate, with_intervals
 from opinionsim.audit._sample import KEYS
-from opinionsim.contrasts import ContrastSpec
 from opinionsim.errors import SpecError
 from opinionsim.metrics import in_order, named_levels
+from opinionsim.specification import ContrastSpec
 
 #: What is estimated: as the instrument reads it, and as the labels correct it.
 BOTH = ("raw", "corrected")

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.special import softmax
 
 from opinionsim.errors import MeasurementError, whole_number
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
 
 #: What true opinions of a run may look like: any shares, or one or two camps with a mode each.
 Family = Literal["free", "camps"]

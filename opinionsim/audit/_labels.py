@@ -15,7 +15,7 @@ import pandas as pd
 from opinionsim.audit._sample import COLUMNS, KEYS, NO_OPINION, Sample
 from opinionsim.classifiers import Item
 from opinionsim.errors import SpecError
-from opinionsim.spreadsheets import unescaped
+from opinionsim.foundation.spreadsheets import unescaped
 from opinionsim.store import LabelRow, open_store
 from opinionsim.topics import Claim
 

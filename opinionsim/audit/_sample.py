@@ -13,15 +13,14 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.analysis import Table, condition_column, finished, number_text
-from opinionsim.contrasts import ContrastSpec, analysis_of
 from opinionsim.errors import SpecError, StoreError, whole_number
-from opinionsim.evidence import TO_MEASURE, evidence_of, in_order
-from opinionsim.metrics import condition_axes, named_levels, stance_rows
+from opinionsim.foundation.spreadsheets import write_csv
+from opinionsim.foundation.streams import canonical_json, digest, stream
+from opinionsim.foundation.templates import filled, sentences
+from opinionsim.metrics import TO_MEASURE, condition_axes, evidence_of, kinds_in_order, named_levels, stance_rows
 from opinionsim.opinions import OpinionScale
-from opinionsim.spreadsheets import write_csv
+from opinionsim.specification import ContrastSpec, analysis_of
 from opinionsim.store import AuditRow, Results, open_store
-from opinionsim.streams import canonical_json, digest, stream
-from opinionsim.templates import filled, sentences
 
 #: Label of a text in which a coder finds no opinion.
 NO_OPINION = "N"
@@ -111,7 +110,7 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
         runs, on=["run_id", "cell", "instrument_id"], suffixes=("", "_of_run")
     )
     rows = rows[rows["value"].notna()]
-    present = [name for name in in_order(rows["kind"]) if name != "self-report"]
+    present = [name for name in kinds_in_order(rows["kind"]) if name != "self-report"]
     if not present or (kind is not None and kind not in present):
         valid = f"kind must be one of {', '.join(present)}; got {kind!r}" if present else TO_MEASURE
         raise SpecError(f"no text of a complete run to label: {valid}")

@@ -20,8 +20,7 @@ from opinionsim.audit._labels import combined, labels_of
 from opinionsim.audit._sample import Sample, axes_of, sample_of
 from opinionsim.classifiers import Item, load_classifier
 from opinionsim.errors import SpecError
-from opinionsim.evidence import NOT_VALIDATED
-from opinionsim.metrics import named_levels, order_levels
+from opinionsim.metrics import NOT_VALIDATED, named_levels, order_levels
 from opinionsim.specification import Experiment, PlannedRun, load_experiment
 from opinionsim.store import Results, open_store
 from opinionsim.topics import Claim

@@ -12,8 +12,8 @@ from opinionsim.audit._correct import BOTH, bias_frames, conditions
 from opinionsim.audit._diversity import FAMILIES, correct_diversity
 from opinionsim.audit._sample import KEYS, Sample, axes_of, counted_texts
 from opinionsim.audit._score import judged, people_of
-from opinionsim.contrasts import analysis_of
 from opinionsim.errors import SpecError
+from opinionsim.specification import analysis_of
 from opinionsim.store import Results
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opinionsim.lazy import on_first_use
+from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.classic._actors import RecordedActor as RecordedActor, meeting_actors as meeting_actors
     from opinionsim.classic._initial import draw_initial as draw_initial, draw_opinions as draw_opinions
     from opinionsim.classic._lorenz_agents import follower_network as follower_network, lorenz_agents as lorenz_agents
+    from opinionsim.classic._mesa import ClassicOpinionModel as ClassicOpinionModel, OpinionAgent as OpinionAgent
     from opinionsim.classic._model import ClassicModel as ClassicModel, Parameter as Parameter, Units as Units
     from opinionsim.classic._registry import MODELS as MODELS, find_model as find_model
     from opinionsim.classic._simulate import simulate as simulate
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
         friedkin_johnsen_equilibrium as friedkin_johnsen_equilibrium,
         influence_matrix as influence_matrix,
     )
-    from opinionsim.classic._actors import RecordedActor as RecordedActor, meeting_actors as meeting_actors
-    from opinionsim.classic._mesa import ClassicOpinionModel as ClassicOpinionModel, OpinionAgent as OpinionAgent
     from opinionsim.classic.points._sweep import sweep as sweep
 
 __getattr__, __dir__ = on_first_use(__name__)

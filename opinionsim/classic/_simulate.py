@@ -16,8 +16,8 @@ from opinionsim.classic._registry import find_model
 from opinionsim.classic._trajectories import Trajectories
 from opinionsim.classic.kernels._process import Batch, Setup, check_opinions, check_steps, set_up
 from opinionsim.errors import SpecError, whole_number
+from opinionsim.foundation.streams import stream
 from opinionsim.networks import Network, build_network
-from opinionsim.streams import stream
 
 #: Steps where none are given.
 _STEPS = 100

@@ -215,7 +215,7 @@ class AskingClassifier(Classifier, Protocol):
         Parameters
         ----------
         ask : Ask
-            Calls its model. Names of parts are ``judge``, and ``judge.2``, ``judge.3``, ... for more. Pass it the
+            Calls its model. Names of calls are ``judge``, and ``judge.2``, ``judge.3``, ... for more. Pass it the
             `parse` that reads replies: :func:`opinionsim.messages.take_as_is` if the classifier reads them itself.
         item : Item
             The item to code.

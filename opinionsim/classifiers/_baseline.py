@@ -9,9 +9,9 @@ from typing import Any
 
 from opinionsim.classifiers._base import Item, PairClassifier
 from opinionsim.errors import SpecError, meant, packages, whole_number
+from opinionsim.foundation.streams import digest, stream
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import part
-from opinionsim.streams import digest, stream
 
 #: A score of a statement and an opinion.
 _Score = Callable[[str, str], float]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from opinionsim.documents import DocumentModel, read_document, validate
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.streams import digest
+from opinionsim.foundation.documents import DocumentModel, read_document, validate
+from opinionsim.foundation.streams import digest
 
 if TYPE_CHECKING:
     from opinionsim.classifiers._base import Classifier, Item

@@ -9,12 +9,21 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from opinionsim import background
 from opinionsim.classifiers._base import Item, check_items
 from opinionsim.classifiers._chat_prompt import WORDING, chat_prompt
 from opinionsim.classifiers._closed import is_abstention, parse_closed
 from opinionsim.errors import SpecError, whole_number
-from opinionsim.llm import Endpoint, MemoryJournal, ModelClient, RunCalls, ScriptedChatModel, SlotPool, load_chat_model
+from opinionsim.foundation import background
+from opinionsim.llm import (
+    CallName,
+    Endpoint,
+    MemoryJournal,
+    ModelClient,
+    RunCalls,
+    ScriptedChatModel,
+    SlotPool,
+    load_chat_model,
+)
 from opinionsim.messages import Ask, ChatMessage, Parse, Reading, Reply, take_as_is
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.registry import part
@@ -127,9 +136,9 @@ class ChatClassifier:
 
         async def one(turn: int) -> int | None:
             def ask(
-                part: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
+                call: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
             ) -> Awaitable[Reply]:
-                return calls.ask(_Site(turn), part, messages, reading=Reading(parse), dropped=dropped)
+                return calls.ask(_Site(turn), call, messages, reading=Reading(parse), dropped=dropped)
 
             return await self._point(ask, items[turn])
 
@@ -142,7 +151,7 @@ class ChatClassifier:
     async def _point(self, ask: Ask, item: Item) -> int | None:
         prompt = (chat_prompt(item, self.scale, self._question),)
         for attempt in range(1 + self._reask):
-            reply = await ask("judge" if not attempt else f"judge.{attempt + 1}", prompt, parse=take_as_is)
+            reply = await ask(str(CallName("judge", attempt + 1)), prompt, parse=take_as_is)
             if (point := self._read(reply)) is not None:
                 return point
             if reply.condition == "answered" and is_abstention(reply.text):

@@ -9,10 +9,10 @@ from typing import Any
 from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from opinionsim.documents import read_text
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import read_text
+from opinionsim.foundation.streams import digest
 from opinionsim.opinions import OpinionScale
-from opinionsim.streams import digest
 
 #: Content of A9 in Chuang et al. 2023, in our words and for any kind of text.
 _WORDING = Path(__file__).with_name("flan_t5.j2")

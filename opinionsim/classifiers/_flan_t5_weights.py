@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from opinionsim.errors import MeasurementError, in_short, packages
-from opinionsim.provenance import device_named, digest_of_weights
+from opinionsim.foundation.provenance import device_named, digest_of_weights
 
 #: Short names and the published weights they stand for.
 _SIZES = {size: f"google/flan-t5-{size}" for size in ("small", "base", "large", "xl", "xxl")}

@@ -9,9 +9,9 @@ from typing import Any
 
 from opinionsim.classifiers._base import Item, PairClassifier
 from opinionsim.errors import MeasurementError, SpecError, in_short, packages
+from opinionsim.foundation.provenance import CARD, device_named, digest_of_weights
 from opinionsim.messages import printable
 from opinionsim.opinions import OpinionScale
-from opinionsim.provenance import CARD, device_named, digest_of_weights
 from opinionsim.registry import part
 
 #: What stands before question, opinion and statement.

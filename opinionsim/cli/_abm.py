@@ -18,7 +18,7 @@ from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
     from opinionsim.classic import ClassicModel, Trajectories
-    from opinionsim.sweeps import Sweep
+    from opinionsim.classic.sweeps import Sweep
 
 #: Settings of a simulation that are options, by the names one may look for them under.
 _OPTIONS = {"n": "agents", "metrics": "metric"} | {
@@ -99,8 +99,8 @@ def abm(
         Describe the model; simulate nothing.
     """
     from opinionsim.classic import check_names, find_model
-    from opinionsim.documents import parse_value
-    from opinionsim.sweeps import default_sweep_store, load_sweep
+    from opinionsim.classic.sweeps import default_sweep_store, load_sweep
+    from opinionsim.foundation.documents import parse_value
 
     say_compilations()
     if figure is not None:
@@ -162,7 +162,7 @@ def _specification(
     metrics: list[str],
 ) -> dict[str, Any]:
     """The specification that the options of a sweep stand for."""
-    from opinionsim.sweeps import field_named
+    from opinionsim.classic.sweeps import field_named
 
     at = common.get("at", [])
     interaction = {name: common[name] for name in ("network", "steps", "isolates") if name in common}

@@ -8,10 +8,9 @@ import signal
 import sys
 import threading
 import time
-import tomllib
 import traceback
+from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -21,17 +20,14 @@ import opinionsim
 from opinionsim.cli._console import complain, note
 from opinionsim.cli._options import explain
 from opinionsim.errors import Interrupt, OpinionSimError, is_interrupt
+from opinionsim.registry import Place, places
 
 #: Exit codes after an interrupt, and after the reader of standard output went away.
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 
-#: Commands by their heading in the help: module and function of each, and the first line of its docstring.
-_COMMANDS: dict[str, dict[str, list[str]]] = {}
-for _file in [Path(__file__).with_name("commands.toml"), *sorted(Path(opinionsim.__file__).parent.glob("[!c]*/commands.toml")), *sorted(Path(opinionsim.__file__).parent.glob("c[!l]*/commands.toml"))]:
-    for _heading, _commands in tomllib.loads(_file.read_text(encoding="utf-8")).items():
-        _home = f"opinionsim.{_file.parent.name}."
-        _COMMANDS.setdefault(_heading, {}).update({name: [_home + place, line] for name, (place, line) in _commands.items()})
+#: The commands, those of this folder first.
+_COMMANDS: Mapping[str, Place] = dict(sorted(places("command").items(), key=lambda each: each[1].folder != "cli"))
 
 
 #: The error of options that do not fit, which typer shows with the use of the command; it has no public name.
@@ -79,7 +75,7 @@ class _Group(TyperGroup):
     def _failed(self, ctx: Any, message: str, code: int) -> typer.Exit:
         """Print the message of an error; with ``--debug`` also its traceback."""
         if ctx.params.get("debug"):
-            from opinionsim.redaction import redacted
+            from opinionsim.foundation.redaction import redacted
 
             sys.stderr.write(redacted(traceback.format_exc()))
         complain(message)
@@ -106,9 +102,8 @@ class _Commands(_Group):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands = {
-            name: TyperCommand(name, help=line, rich_help_panel=heading)
-            for heading, commands in _COMMANDS.items()
-            for name, (_, line) in commands.items()
+            name: TyperCommand(name, help=each.value["help"], rich_help_panel=each.value["under"])
+            for name, each in _COMMANDS.items()
         }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
@@ -119,8 +114,7 @@ class _Commands(_Group):
 
 def _built(name: str) -> Any:
     """Build the command, or the group of commands, of a name."""
-    place = next(commands[name][0] for commands in _COMMANDS.values() if name in commands)
-    module, attribute = place.split(":")
+    module, attribute = _COMMANDS[name].module.split(":")
     found = getattr(import_module(module), attribute)
     if isinstance(found, typer.Typer):
         app = found

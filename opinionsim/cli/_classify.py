@@ -14,7 +14,7 @@ import typer
 from opinionsim.cli._console import note
 from opinionsim.cli._options import AsJson, assignments, own_modules
 from opinionsim.errors import SpecError
-from opinionsim.spreadsheets import unescaped, write_csv
+from opinionsim.foundation.spreadsheets import unescaped, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd

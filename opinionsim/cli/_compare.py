@@ -76,8 +76,8 @@ def compare(
         Also draw the figure into a file that ends in .png, .svg or .pdf.
     """
     from opinionsim.comparison import compare as compared, decompose
+    from opinionsim.foundation.progress import shown
     from opinionsim.plots import check_suffix, save
-    from opinionsim.progress import shown
 
     if plot is not None:
         check_suffix(plot)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 
 from opinionsim.errors import SpecError
+from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.messages import UNSEEN, spelled_out
-from opinionsim.spreadsheets import write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,9 +32,9 @@ def say(text: str = "") -> None:
     sys.stdout.write(_fitted(spelled_out(text), sys.stdout) + "\n")
 
 
-def say_json(value: Any) -> None:
-    """Write a value to standard output as JSON, with characters that cannot be seen as its escapes."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+def say_json(value: Any, *, indent: int | None = 2) -> None:
+    """Write a value to standard output as JSON, in one line without `indent`; unseen characters are its escapes."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
     sys.stdout.write(UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
 
 
@@ -77,7 +77,7 @@ def say_compilations() -> None:
         def emit(self, record: logging.LogRecord) -> None:
             note(record.getMessage())
 
-    log = logging.getLogger("opinionsim.compilation")
+    log = logging.getLogger("opinionsim.foundation.compilation")
     log.handlers[:] = [Said()]
     log.setLevel(logging.INFO)
 

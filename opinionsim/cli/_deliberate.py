@@ -6,24 +6,20 @@ import asyncio
 import sys
 import threading
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from opinionsim.cli._console import counted, note, say, say_json, stderr
-from opinionsim.cli._options import Changes, Prompts, Slots, Spec, assignments, read_spec
+from opinionsim.cli._console import counted, note, say, stderr
+from opinionsim.cli._options import Changes, Prompts, Slots, Spec, read_spec
 from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
 from opinionsim.cli._stores import read_results
 from opinionsim.errors import SpecError
+from opinionsim.foundation.progress import attended, stop_requests
 from opinionsim.messages import spelled_out
-from opinionsim.progress import attended, stop_requests
 from opinionsim.watching import row_of, spelled
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from opinionsim.llm import Question
     from opinionsim.specification import Experiment
 
@@ -106,7 +102,7 @@ def room(
 
 def _at_terminal(experiment: Experiment, url: str) -> None:
     """Carry out the first replicate that is not over, as a trial of the person at the terminal, in all its seats."""
-    from opinionsim import background
+    from opinionsim.foundation import background
     from opinionsim.running import under_way
     from opinionsim.specification import require_protocol, seat_numbers
     from opinionsim.store import SeatRow, open_store

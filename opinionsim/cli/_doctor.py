@@ -84,7 +84,7 @@ def _installed(package: str) -> str | None:
 
 def _data(kind: str) -> str | None:
     """Folder of a kind of data; None when it is missing."""
-    from opinionsim.data import data_folder
+    from opinionsim.foundation.data import data_folder
 
     try:
         return str(data_folder(kind))

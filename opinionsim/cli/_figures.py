@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import SpecError
-from opinionsim.registry import find, names
+from opinionsim.registry import Part, blamed, built_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,35 +16,7 @@ if TYPE_CHECKING:
     from opinionsim.store import Results
 
 
-_NAMES = ("panels", "trajectories", "distribution", "ribbons", "density", "network", "transitions", "phase", "before-after", "specification-curve")
-#: Figures that can be drawn.
-Figures = StrEnum("Figures", {name.upper().replace("-", "_"): name for name in (*_NAMES, *names("figure"))})  # type: ignore[misc]
-
-
-#: The function of :mod:`opinionsim.plots` that draws each figure, whose arguments are the settings; the one that counts
-#: its numbers, if there is one, and what of them is a frame.
-_FUNCTIONS: Mapping[Figures, tuple[str, str, str]] = {
-    Figures.PANELS: ("panels", "", ""),
-    Figures.TRAJECTORIES: ("trajectories", "", ""),
-    Figures.DISTRIBUTION: ("final_distribution", "", ""),
-    Figures.RIBBONS: ("ribbons", "ribbon_data", "frame"),
-    Figures.DENSITY: ("density", "density_data", "frame"),
-    Figures.NETWORK: ("network_snapshots", "snapshot_data", "nodes"),
-    Figures.TRANSITIONS: ("transition_matrix", "transition_data", "frame"),
-    Figures.PHASE: ("phase_diagram", "phase_data", "frame"),
-    Figures.BEFORE_AFTER: ("before_after", "before_after_data", "frame"),
-    Figures.SPECIFICATION_CURVE: ("specification_curve", "", ""),
-}
-
-
-def _function(what: Figures) -> Any:
-    """The function that draws a figure."""
-    from opinionsim import plots
-
-    return getattr(plots, _FUNCTIONS[what][0]) if what in _FUNCTIONS else find("figure", what.value).target
-
-
-def check_arguments(what: Figures, given: Mapping[str, Any]) -> None:
+def check_arguments(figure: Part, given: Mapping[str, Any]) -> None:
     """Check settings against the arguments of a figure's function.
 
     Raises
@@ -53,31 +24,29 @@ def check_arguments(what: Figures, given: Mapping[str, Any]) -> None:
     SpecError
         If the function takes no argument of a name, a value is of another sort, or a required one is missing.
     """
-    from inspect import Parameter, signature
+    from inspect import Parameter
     from typing import get_type_hints
 
     from pydantic import create_model
 
-    from opinionsim import plots
-    from opinionsim.documents import DocumentModel, validate
+    from opinionsim.foundation.documents import DocumentModel, validate
 
-    function = _function(what)
     # A curve is read from its file.
-    sorts = {**get_type_hints(function), "theory": str | list[str]}
-    _, *taken = signature(function).parameters.values()
+    sorts = {**get_type_hints(figure.target), "theory": str | list[str]}
+    _, *taken = figure.arguments().values()
     fields: dict[str, Any] = {
-        each.name: (sorts[each.name], ... if each.default is Parameter.empty else each.default)
+        each.name: (sorts.get(each.name, Any), ... if each.default is Parameter.empty else each.default)
         for each in taken
         if each.name != "ax" and each.kind is not Parameter.VAR_KEYWORD
     }
-    validate(create_model(what.name, __base__=DocumentModel, **fields), given, f"--what {what}")
+    validate(create_model("Settings", __base__=DocumentModel, **fields), given, f"--what {figure.name}")
 
 
-def check_numbers(what: Figures) -> None:
+def check_numbers(figure: Part) -> None:
     """Refuse to count the numbers of a figure that has none to save."""
-    if not (_FUNCTIONS[what][1] if what in _FUNCTIONS else hasattr(_function(what), "numbers")):
-        counted = [figure for figure, (_, counts, _) in _FUNCTIONS.items() if counts]
-        raise SpecError(f"--csv goes with --what {', '.join(counted)}; got --what {what}")
+    if "numbers" not in figure.declared:
+        counted = [name for name, each in built_in("figure").items() if "numbers" in each.declared]
+        raise SpecError(f"--csv goes with --what {', '.join(counted)}; got --what {figure.name}")
 
 
 def _curves(files: str | list[str]) -> dict[str, Any]:
@@ -93,7 +62,7 @@ def _curves(files: str | list[str]) -> dict[str, Any]:
     return found
 
 
-def _source(results: Results, what: Figures) -> Results | pd.DataFrame:
+def _source(results: Results, figure: Part) -> Results | pd.DataFrame:
     """What a figure is drawn from: results, or of a classic sweep the frame of its runs.
 
     Raises
@@ -103,32 +72,27 @@ def _source(results: Results, what: Figures) -> Results | pd.DataFrame:
     """
     if not results.swept:
         return results
-    if what != Figures.PHASE:
-        raise SpecError(f"{results.name} is a classic sweep, which keeps measures alone: --what phase draws them")
+    if not figure.declared.get("points"):
+        fit = ", ".join(name for name, each in built_in("figure").items() if each.declared.get("points"))
+        raise SpecError(f"{results.name} is a classic sweep, which keeps measures alone: --what {fit} draws them")
     return results.points[results.points["error"] == ""]
 
 
-def draw(results: Results, what: Figures, arguments: Mapping[str, Any]) -> Figure | Axes:
+def draw(results: Results, figure: Part, arguments: Mapping[str, Any]) -> Figure | Axes:
     """Draw a figure; `arguments` are those of its function, but for files of curves in the place of curves."""
-    from opinionsim import plots
-
     curves = {"theory": _curves(arguments["theory"])} if "theory" in arguments else {}
-    drawn: Figure | Axes = _function(what)(_source(results, what), **{**arguments, **curves})
+    drawn: Figure | Axes = figure.build(_source(results, figure), options={**arguments, **curves})
     return drawn
 
 
-def numbers(results: Results, what: Figures, arguments: Mapping[str, Any]) -> pd.DataFrame:
-    """The numbers of a figure as a frame; for a network, its agents."""
+def numbers(results: Results, figure: Part, arguments: Mapping[str, Any]) -> pd.DataFrame:
+    """The numbers of a figure as a frame."""
     from inspect import signature
 
-    from opinionsim import plots
-
-    if what in _FUNCTIONS:
-        _, name, part = _FUNCTIONS[what]
-        function = getattr(plots, name)
-    else:
-        function, part = _function(what).numbers
+    count = figure.declared["numbers"]
     # Others change how a figure looks.
-    counted = signature(function).parameters.keys() & arguments.keys()
-    frame: pd.DataFrame = getattr(function(_source(results, what), **{each: arguments[each] for each in counted}), part)
+    counted = signature(count).parameters.keys() & arguments.keys()
+    with blamed(figure):
+        found = count(_source(results, figure), **{each: arguments[each] for each in counted})
+    frame: pd.DataFrame = getattr(found, "frame", found)
     return frame

@@ -81,7 +81,7 @@ def _spell(value: Any) -> str:
 
 
 def _files(folder: str) -> list[Path]:
-    from opinionsim.data import data_folder
+    from opinionsim.foundation.data import data_folder
 
     return sorted(data_folder(folder).glob("*.yaml"))
 
@@ -202,10 +202,11 @@ def _template_texts(name: str) -> list[dict[str, Any]]:
 
 def _all_templates() -> list[dict[str, Any]]:
     """Templates and named texts of the built-in packs, with their texts."""
-    from opinionsim.prompts import BUILT_IN_PACKS, VARIABLES, Texts, pack_files, placeholders
+    from opinionsim.prompts import VARIABLES, Texts, pack_files, placeholders
+    from opinionsim.registry import names
 
     rows: list[dict[str, Any]] = []
-    for pack in BUILT_IN_PACKS:
+    for pack in names("pack"):
         for file, text in pack_files(pack).items():
             name = Path(file).stem
             if file.endswith(".j2") and not name.startswith("_"):
@@ -243,8 +244,8 @@ def _template_row(pack: str, section: str, name: str, text: str, variables: Sequ
 
 def _experiments() -> list[dict[str, Any]]:
     """Experiments of the package, each with its description or else its first comment."""
-    from opinionsim.data import data_folder
-    from opinionsim.documents import read_document
+    from opinionsim.foundation.data import data_folder
+    from opinionsim.foundation.documents import read_document
 
     folder = data_folder("experiments")
     rows = []

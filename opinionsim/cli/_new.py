@@ -57,7 +57,7 @@ def new(name: str, origin: Annotated[str, typer.Option("--from")] = "dyads") -> 
 
 def _check_name(name: str) -> None:
     """Check that a name can be that of a folder, of an experiment and of its store."""
-    from opinionsim.documents import parse_value
+    from opinionsim.foundation.documents import parse_value
 
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]{0,79}", name):
         raise SpecError(
@@ -70,7 +70,7 @@ def _check_name(name: str) -> None:
 
 def _files(name: str, origin: str) -> Mapping[str, str]:
     """The files of a study of that name: their text, the README first."""
-    from opinionsim.data import data_folder
+    from opinionsim.foundation.data import data_folder
 
     studies, experiments = data_folder("studies"), data_folder("experiments")
     packaged = {path.relative_to(experiments).with_suffix("").as_posix(): path for path in experiments.rglob("*.yaml")}

@@ -122,7 +122,7 @@ def own_modules() -> None:
 
 def assignments(texts: list[str] | None, option: str, form: str = "NAME=VALUE") -> dict[str, Any]:
     """Names and values of an option that may be repeated; names are distinct, values are read as YAML."""
-    from opinionsim.documents import parse_value
+    from opinionsim.foundation.documents import parse_value
 
     found: dict[str, Any] = {}
     for text in texts or ():

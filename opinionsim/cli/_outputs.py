@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from opinionsim.cli._console import columns, note, records, say, say_json, write_frame
-from opinionsim.cli._figures import Figures, check_arguments, check_numbers, draw, numbers
+from opinionsim.cli._figures import check_arguments, check_numbers, draw, numbers
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, Tables, assignments, own_modules
 from opinionsim.cli._stores import note_standing, read_results
 from opinionsim.cli._sweeps import say_frame
 from opinionsim.errors import SpecError
+from opinionsim.registry import find, is_path, names
 from opinionsim.watching import row_of
 
 if TYPE_CHECKING:
@@ -47,8 +48,17 @@ Ddof = Annotated[int, typer.Option("--ddof", min=0, max=1, help="Correction of t
 
 AllowParts = Annotated[
     bool,
-    typer.Option("--allow-parts", help="Import metrics of your own; this runs their code."),
+    typer.Option("--allow-parts", help="Import metrics, tables and figures of your own; this runs their code."),
 ]
+What = Annotated[
+    str,
+    typer.Option(
+        "--what",
+        metavar="NAME",
+        help=f"The figure, one of {', '.join(names('figure'))}, or one of your own by its import path, "
+        "package.module:NAME. What each shows says: opinionsim list figures.",
+    ),
+]  # fmt: skip
 
 
 def table(
@@ -119,7 +129,7 @@ def plot(
     store: StorePath,
     experiment: ExperimentName = None,
     design: DesignNumber = None,
-    what: Figures = Figures.PANELS,
+    what: What = "panels",
     run: str | None = None,
     where: list[str] | None = None,
     by: list[str] | None = None,
@@ -140,11 +150,6 @@ def plot(
 
     Parameters
     ----------
-    what
-        All conditions side by side (panels), one run over time (trajectories, network) or at its end (distribution),
-        conditions over time (ribbons, density), changes between opinions (transitions), final values over swept fields
-        (phase), opinions before and after (before-after), or a contrast under choices and variants
-        (specification-curve).
     run : N|ID
         Which run, where one is drawn. Default: the first complete run.
     where : COLUMN=VALUE
@@ -152,17 +157,16 @@ def plot(
     by : COLUMN
         Column of the runs that makes a condition; may be repeated. Default: every cell.
     metric : NAME
-        For ribbons and phase: the metric; for phase it may be repeated, a panel each. Default: bias for ribbons,
-        diversity for phase.
+        Metric of a figure that draws any; may be repeated where several make a panel each. Default: that of the figure.
     x : COLUMN
-        For phase: the swept column.
+        Swept column of a figure over swept columns.
     y : COLUMN
-        For phase: a second swept column, for a map.
+        A second swept column, for a map.
     settings : NAME=VALUE
         Another argument of the figure's function in Python, as in --set color_by=model or --set steps=[0,5]; a name
         that it does not take is answered with those that it takes. May be repeated.
     csv : FILE
-        Also save the numbers drawn; not for panels, trajectories, distribution, specification-curve.
+        Also save the numbers drawn, of figures that count any.
     out : DIR|FILE
         Folder to write to, or a file that ends in .png, .svg or .pdf. Default: figures, beside the store.
     width : MM
@@ -173,12 +177,13 @@ def plot(
         File format. Default: png, or that of the file named.
     """  # fmt: skip
     from opinionsim.plots import paper, save
-    from opinionsim.registry import is_path
 
+    _allow(what, "--what", allow_parts)
+    figure = find("figure", what)
     options = {
         "where": assignments(where, "--where", "COLUMN=VALUE"),
         "by": by,
-        "value" if what == Figures.PHASE else "metric": metric[0] if metric and len(metric) == 1 else metric,
+        "value" if "value" in figure.arguments() else "metric": metric[0] if metric and len(metric) == 1 else metric,
         "x": x,
         "y": y,
         "kind": kind,
@@ -190,14 +195,12 @@ def plot(
     if both := [name for name in chosen if name in arguments]:
         raise SpecError(f"--set {both[0]} is given as an option too")
     arguments |= chosen
-    check_arguments(what, arguments)
+    check_arguments(figure, arguments)
     if csv is not None:
-        check_numbers(what)
+        check_numbers(figure)
     measured = arguments.get("value", arguments.get("metric", ()))
-    for each in filter(is_path, [measured] if isinstance(measured, str) else measured):
-        if not allow_parts:
-            raise SpecError(f"--metric {each} is a part of your own: --allow-parts imports it, which runs its code")
-        own_modules()
+    for each in [measured] if isinstance(measured, str) else measured:
+        _allow(each, "--metric", allow_parts)
     file = _file_named(out, file_format)
     results = read_results(store, experiment, design)
     if arguments.get("run") is not None:
@@ -205,11 +208,19 @@ def plot(
     if file is None:
         folder = out or Path(results.url.removeprefix("sqlite:///")).parent / "figures"
         told = arguments if design is None else {**arguments, "design": design}
-        file = folder / f"{results.name}-{what}{_suffix(told)}.{file_format or 'png'}"
+        file = folder / f"{results.name}-{what.replace(':', '.')}{_suffix(told)}.{file_format or 'png'}"
     with paper(width, font_size):
-        say(str(save(draw(results, what, arguments), file)))
+        say(str(save(draw(results, figure, arguments), file)))
     if csv is not None:
-        write_frame(numbers(results, what, arguments), csv)
+        write_frame(numbers(results, figure, arguments), csv)
+
+
+def _allow(name: str, option: str, allow_parts: bool) -> None:
+    """Let a part of the user's own be imported where that is allowed, and refuse it otherwise."""
+    if is_path(name):
+        if not allow_parts:
+            raise SpecError(f"{option} {name} is a part of your own: --allow-parts imports it, which runs its code")
+        own_modules()
 
 
 def _row(results: Results, run: str) -> int:

@@ -25,7 +25,7 @@ from opinionsim.cli._options import (
 )
 from opinionsim.cli._stores import read_results
 from opinionsim.errors import SpecError
-from opinionsim.progress import attended, shown, stop_requests
+from opinionsim.foundation.progress import attended, shown, stop_requests
 from opinionsim.watching import reasons, spelled
 
 if TYPE_CHECKING:
@@ -252,8 +252,8 @@ def carry_out(
     KeyboardInterrupt
         After a second interrupt.
     """
-    from opinionsim import background
     from opinionsim.assembly import LoadedParts
+    from opinionsim.foundation import background
     from opinionsim.planning import counts_by_run
     from opinionsim.running import under_way
     from opinionsim.specification import manifest, taking_part

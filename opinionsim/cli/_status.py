@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from opinionsim.cli._console import aligned, counted, say, say_json
 from opinionsim.cli._options import AsJson, StorePath
 from opinionsim.cli._stores import how_far, reason_lines
-from opinionsim.errors import DamagedError
-from opinionsim.evidence import named_models, several_answered
+from opinionsim.errors import DamagedError, SpecError
+from opinionsim.metrics import named_models, several_answered
 from opinionsim.watching import (
     STATES,
     Replies,
@@ -37,6 +37,7 @@ _USED |= {"tokens_out": "output_tokens", "money": "cost", "money_saved": "saved"
 def status(
     store: StorePath,
     runs: bool = False,
+    follow: bool = False,
     as_json: AsJson = False,
 ) -> None:
     """Print where the runs of each experiment stand, what they have used, and why some are not complete.
@@ -45,8 +46,18 @@ def status(
     ----------
     runs
         List every run with its number and id.
+    follow
+        Print a line for each change instead, until no run is under way: runs that begin, end or fail, and at most every
+        ten seconds how far each experiment is. With --json each line is a JSON object.
     """
+    from opinionsim.cli import _follow
     from opinionsim.store import open_store
+
+    if follow:
+        if runs:
+            raise SpecError("--runs and --follow cannot be given together")
+        _follow.follow(store, as_json=as_json)
+        return
 
     with open_store(store, write=False) as opened:
         designs = [sorted(own, key=lambda design: design.design) for own in by_experiment(opened.designs())]
@@ -165,7 +176,7 @@ def _run_list(opened: Store, designs: Sequence[DesignRow], alive: Collection[str
         for number, cell in enumerate(cells):
             run_id, state = cell.run_id, states[cell.run_id]
             begun = run_id in unfinished and state.status != "pending"
-            far = how_far(state, replies.get(run_id, Replies()).number) if begun else ""
+            far = how_far(replies.get(run_id, Replies()).number, state.expected) if begun else ""
             replicate = f"replicate {cell.replicate}"
             rows.append([str(number), run_id, state_of(run_id, state, alive), far, replicate, cell.cell])
         which = f", design {design.design}" if len(designs) > 1 else ""
@@ -186,7 +197,7 @@ def _say_errors(standing: dict[str, Any]) -> None:
 def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:
     """Print what can be done about runs that have not ended."""
     if any(each["under_way"] for each in found):
-        say(f"\nTo follow the runs that are under way: opinionsim watch {spelled(store)}")
+        say(f"\nTo follow the runs that are under way: opinionsim status {spelled(store)} --follow")
     if any(each["cut_off"] for each in found):
         say("\nRuns that were cut off go on from their last reply when the experiment is run again.")
     for each in found:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from opinionsim.cli._console import note
+from opinionsim.cli._console import counted, note
 from opinionsim.watching import Reason, state_of
 
 if TYPE_CHECKING:
-    from opinionsim.store import Results, RunState, StoreReader
+    from opinionsim.store import Results, StoreReader
 
 # -- experiments and designs ---------------------------------------------------------------------------------
 
@@ -51,11 +51,9 @@ def _designs_text(shown: int, designs: Sequence[int]) -> str:
 # -- runs ----------------------------------------------------------------------------------------------------
 
 
-def how_far(state: RunState, calls: int) -> str:
+def how_far(calls: int, expected: int | None) -> str:
     """Calls of a run on record, and the expected number where it is known."""
-    if not state.expected:
-        return f"{calls:,} {'call' if calls == 1 else 'calls'}"
-    return f"{calls:,} of {max(state.expected, calls):,} calls"
+    return f"{calls:,} of {max(expected, calls):,} calls" if expected else counted(calls, "call")
 
 
 def note_standing(opened: StoreReader, run_id: str, row: int) -> None:
@@ -64,7 +62,7 @@ def note_standing(opened: StoreReader, run_id: str, row: int) -> None:
     if run_id not in states:
         return
     state = states[run_id]
-    far = how_far(state, opened.usage([run_id]).calls)
+    far = how_far(opened.usage([run_id]).calls, state.expected)
     error = f": {state.error}" if state.error else ""
     match state_of(run_id, state, opened.under_way(states)):
         case "pending":

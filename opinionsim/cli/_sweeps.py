@@ -9,13 +9,13 @@ import typer
 
 from opinionsim.cli._console import aligned, counted, note, say, say_json
 from opinionsim.errors import SpecError
-from opinionsim.progress import shown, stop_requests
+from opinionsim.foundation.progress import shown, stop_requests
 from opinionsim.watching import spelled
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from opinionsim.sweeps import Sweep, SweepProgress, SweepSummary
+    from opinionsim.classic.sweeps import Sweep, SweepProgress, SweepSummary
 
 #: A day, and updates that no model takes a day for.
 _DAY_S, _LONG = 86_400, 10**9
@@ -37,7 +37,7 @@ def carry_out_sweep(
     The first SIGINT or SIGTERM ends it once the runs under way are done and kept; the second at once. Unless `yes`, it
     is asked whether one that may take more than a day is to begin.
     """
-    from opinionsim.sweeps import run_sweep
+    from opinionsim.classic.sweeps import run_sweep
 
     # How fast the workers of a cluster are is not known here.
     if not yes and cluster is None:
@@ -91,8 +91,8 @@ def end_sweep(summary: SweepSummary, *, kept: bool) -> None:
 
 def _agree_to_time(sweep: Sweep, store: str | None, threads: int | None) -> None:
     """Ask whether a sweep that may take more than a day is to begin; without a terminal it is refused."""
+    from opinionsim.classic.sweeps import plan_sweep
     from opinionsim.planning import spell_seconds
-    from opinionsim.sweeps import plan_sweep
 
     if sum(point.size * point.steps for point in sweep.points) * sweep.spec.replicates < _LONG:
         return
@@ -107,8 +107,8 @@ def _agree_to_time(sweep: Sweep, store: str | None, threads: int | None) -> None
 
 def say_plan(sweep: Sweep, store: str | None, threads: int | None) -> None:
     """Print what a sweep takes; carry out no more than a pilot."""
+    from opinionsim.classic.sweeps import plan_sweep
     from opinionsim.planning import spell_seconds
-    from opinionsim.sweeps import plan_sweep
 
     found = plan_sweep(sweep, store, threads=threads)
     there = "" if found.missing == found.runs else f"{found.runs - found.missing:,} of them are there already"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from opinionsim.errors import SurveyError
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
 from opinionsim.surveys import ALL_ITEMS, Subgroups, SurveyItem, estimates
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from opinionsim.comparison._trust import (
 )
 from opinionsim.comparison._verdicts import Comparison, Explained
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,7 @@ import numpy as np
 
 from opinionsim.comparison._events import events
 from opinionsim.errors import MeasurementError
-from opinionsim.evidence import WITHOUT_FINDING, evidence_of
-from opinionsim.metrics import condition_axes, one_wording, stance_rows
+from opinionsim.metrics import WITHOUT_FINDING, condition_axes, evidence_of, one_wording, stance_rows
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,8 @@ import numpy as np
 
 from opinionsim.comparison._events import updates_of
 from opinionsim.comparison._response import response_curve
-from opinionsim.evidence import evidence_statement
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
+from opinionsim.metrics import evidence_statement
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ import numpy as np
 
 from opinionsim.comparison._grid import Grid, Steps
 from opinionsim.comparison._study import Study
-from opinionsim.compilation import compiled, inlined
+from opinionsim.foundation.compilation import compiled, inlined
 
 _NO_STEPS = Steps(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1))
 #: Moves from and to nodes of a lower probability are left out. This costs up to 0.05 nats in 600 updates, and saves at

@@ -12,8 +12,8 @@ import numpy as np
 from opinionsim.comparison._candidates import Candidate
 from opinionsim.comparison._fit import Problem
 from opinionsim.comparison._study import Study
+from opinionsim.foundation.streams import stream
 from opinionsim.metrics import bias, diversity, fragmentation, neighbour_correlation
-from opinionsim.streams import stream
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ModelWrapValidatorHandler, ValidationInfo, field_validator, model_validator
 
-from opinionsim.documents import DocumentModel, read_document, validate
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import DocumentModel, read_document, validate
 from opinionsim.opinions import OpinionScale
 
 _PANELS = Path(__file__).parent / "panels"

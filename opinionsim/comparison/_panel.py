@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opinionsim.comparison._mapping import PanelMapping, load_panel_mapping
 from opinionsim.errors import SpecError
-from opinionsim.llm import Entry, EntryKey
+from opinionsim.foundation.streams import canonical_json, digest
+from opinionsim.llm import REPLY, Entry, EntryKey
 from opinionsim.measurement import SELF_REPORT, STANCE, imported_rating
 from opinionsim.messages import printable
 from opinionsim.running import SOURCE, run
 from opinionsim.schedules import RecordedPeople
 from opinionsim.specification import load_experiment
-from opinionsim.streams import canonical_json, digest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,7 +99,7 @@ class _Record:
         turns, outside, published = self.content()
         entries = []
         for turn, ((step, agent, kind, _), said) in enumerate(zip(turns, published, strict=True)):
-            found = {EntryKey(turn, "reply", 0): said.text}
+            found = {EntryKey(turn, REPLY, 0): said.text}
             found |= {imported_rating(turn, variable): repr(rating) for variable, rating in said.ratings.items()}
             entries += [Entry(key, step, agent, kind, "", text, source="import") for key, text in found.items()]
         taken = [[[person, told, None] for person, told in self.people.items()], turns, outside]

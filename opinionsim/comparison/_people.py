@@ -14,10 +14,10 @@ from opinionsim.comparison._agreement import resampled
 from opinionsim.comparison._panel import RETEST
 from opinionsim.comparison._predictions import equations, folds, shares
 from opinionsim.errors import MeasurementError
-from opinionsim.evidence import evidence_of, evidence_statement
+from opinionsim.foundation.streams import stream
+from opinionsim.foundation.templates import sentences
 from opinionsim.measurement import SELF_REPORT, STANCE
-from opinionsim.streams import stream
-from opinionsim.templates import sentences
+from opinionsim.metrics import evidence_of, evidence_statement
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
 
 #: Count that every answer is given beside those that were seen.
 _SMOOTHED = 0.5

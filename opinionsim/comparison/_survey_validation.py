@@ -14,11 +14,11 @@ import numpy as np
 from opinionsim.classifiers import parse_closed
 from opinionsim.comparison._agreement import ItemAgreement, intervals
 from opinionsim.errors import SpecError, SurveyError, whole_number
-from opinionsim.evidence import evidence_statement, played_by
+from opinionsim.foundation.templates import sentences
+from opinionsim.metrics import evidence_statement, played_by
 from opinionsim.opinions import OpinionScale
 from opinionsim.specification import Experiment, Overrides, load_experiment
 from opinionsim.surveys import Survey, SurveyItem, items_of, load_mapping, load_survey, subgroups_of
-from opinionsim.templates import sentences
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from opinionsim.comparison._candidates import Bounds
 from opinionsim.comparison._fit import Fit, Problem, refit
 from opinionsim.comparison._grid import misreading
 from opinionsim.comparison._scores import by_run, paired, reachable, side_by_side
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
 
 #: Studies that are drawn, and the share of them in which the truth must be found.
 STUDIES, RECOVERED = 20, 0.8

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from opinionsim.documents import read_document
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import read_document
 from opinionsim.specification import Experiment, load_experiment
 from opinionsim.store import Results
 

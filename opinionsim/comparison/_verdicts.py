@@ -14,7 +14,7 @@ from opinionsim.comparison._fit import Fit, Problem
 from opinionsim.comparison._scores import paired
 from opinionsim.comparison._study import Study
 from opinionsim.comparison._trust import CLAIMED, Trust, claimed
-from opinionsim.templates import sentences
+from opinionsim.foundation.templates import sentences
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,19 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opinionsim.lazy import on_first_use
+from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.consensus._acts import PREDICTED as PREDICTED
-    from opinionsim.consensus._figure import consensus as consensus, consensus_data as consensus_data
-    from opinionsim.consensus._interaction import ConsensusInteraction as ConsensusInteraction
-    from opinionsim.consensus._selections import (
-        Recorded as Recorded,
-        rows_of as rows_of,
-        selections_of as selections_of,
-        sessions_of as sessions_of,
-    )
-    from opinionsim.consensus._table import election_table as election_table
     from opinionsim.consensus._choices import (
         advantage_statement as advantage_statement,
         prediction as prediction,
@@ -45,8 +36,11 @@ if TYPE_CHECKING:
         write_ratings as write_ratings,
     )
     from opinionsim.consensus._examples import examples as examples
+    from opinionsim.consensus._figure import consensus as consensus, consensus_data as consensus_data
     from opinionsim.consensus._habermas import HabermasData as HabermasData, import_habermas as import_habermas
+    from opinionsim.consensus._interaction import ConsensusInteraction as ConsensusInteraction
     from opinionsim.consensus._mediation import Mediation as Mediation, Session as Session
+    from opinionsim.consensus._question_turns import read_question as read_question, same_question as same_question
     from opinionsim.consensus._questions import (
         EXCLUSIONS as EXCLUSIONS,
         generated_questions as generated_questions,
@@ -55,6 +49,12 @@ if TYPE_CHECKING:
     )
     from opinionsim.consensus._report import session_text as session_text
     from opinionsim.consensus._reward import RewardTraining as RewardTraining, train_reward as train_reward
+    from opinionsim.consensus._selections import (
+        Recorded as Recorded,
+        rows_of as rows_of,
+        selections as selections,
+        sessions_of as sessions_of,
+    )
     from opinionsim.consensus._sessions import (
         asked as asked,
         other_rules as other_rules,
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         statement_prompt as statement_prompt,
         train_statements as train_statements,
     )
+    from opinionsim.consensus._table import election_table as election_table
     from opinionsim.consensus._training_data import (
         preference_pairs as preference_pairs,
         read_ratings as read_ratings,

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import product
+from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
 from opinionsim.errors import Rejected
-from opinionsim.forms import Form
+from opinionsim.foundation.forms import Form
 from opinionsim.messages import Message, Said
-from opinionsim.schedules._acts import act
-from opinionsim.schedules._turns import ActSpec
+from opinionsim.schedules import ActSpec, act, asked_of_persons
 
 #: Roles beside the citizens.
 MEDIATOR, PREDICTOR = "mediator", "predictor"
@@ -54,7 +54,7 @@ def statements(received: Iterable[Message]) -> list[Message]:
     return [message for message in received if message.act.startswith(_STATEMENTS)]
 
 
-def read_statement(part: str, text: str, received: tuple[Message, ...]) -> Said:
+def read_statement(call: str, text: str, received: tuple[Message, ...]) -> Said:
     """The statement in the tagged block of a reply; words around it are the mediator's own.
 
     Raises
@@ -71,7 +71,7 @@ def read_statement(part: str, text: str, received: tuple[Message, ...]) -> Said:
     return Said(statement, statement)
 
 
-def read_completion(part: str, text: str, received: tuple[Message, ...]) -> Said:
+def read_completion(call: str, text: str, received: tuple[Message, ...]) -> Said:
     """The first line of a reply that is not blank: what a completion model says before it goes on to something else.
 
     Raises
@@ -85,9 +85,9 @@ def read_completion(part: str, text: str, received: tuple[Message, ...]) -> Said
     return Said(first, first)
 
 
-def read_written(part: str, text: str, received: tuple[Message, ...]) -> Said:
+def read_written(call: str, text: str, received: tuple[Message, ...]) -> Said:
     """The statement that a person wrote, who needs no tags around it."""
-    return read_statement(part, text, received) if _STATEMENT.search(text) else Said(text.strip(), text.strip())
+    return read_statement(call, text, received) if _STATEMENT.search(text) else Said(text.strip(), text.strip())
 
 
 def _ranks(text: str, n: int) -> dict[str, int]:
@@ -125,7 +125,7 @@ def _rankings(text: str) -> list[str]:
     return announced or [line for line in lines if ">" in line or "=" in line][-1:] or lines[-1:]
 
 
-def read_ranking(variable: str, part: str, text: str, received: tuple[Message, ...]) -> Said:
+def read_ranking(variable: str, call: str, text: str, received: tuple[Message, ...]) -> Said:
     """The ranking of the statements received: the rank of each under a variable, 1 for the best.
 
     The ranking stands in a tagged block, behind the word ranking and a colon, or on a line of its own.
@@ -145,14 +145,14 @@ def read_ranking(variable: str, part: str, text: str, received: tuple[Message, .
     return Said.numbers({_turn(message): {variable: found[0][label]} for label, message in ranks})
 
 
-def read_ratings(names: Mapping[str, str], part: str, text: str, received: tuple[Message, ...]) -> Said:
+def read_ratings(names: Mapping[str, str], call: str, text: str, received: tuple[Message, ...]) -> Said:
     """The ratings of the one statement received, each on a line that begins with its name.
 
     Parameters
     ----------
     names : mapping of str to str
         Word with which the line of a rating begins, and its variable.
-    part, text, received
+    call, text, received
         As for any `parse`.
 
     Raises
@@ -198,28 +198,31 @@ def _ratings(*names: str) -> Form:
     return Form("ratings", names, points=LIKERT, ends=("not at all", "completely"))
 
 
+_act = partial(act, asked=asked_of_persons(Path(__file__).with_name("persons.toml")))
 _FORMAL: dict[str, Any] = {"opinion": "none", "memory": "none", "after": "none", "formal": True}
 _STATED: dict[str, Any] = {"parse": read_statement, "written": read_written, **_FORMAL, "opinion": "may"}
 
 #: A citizen states its opinion.
-STATE = act("state", "opinion", memory="none")
+STATE = _act("state", "opinion", memory="none")
 #: A text that was written beforehand stands for a citizen's opinion.
 SUBMIT = ActSpec("submit", template="", kind="opinion", memory="none", draws=0)
 #: A mediator drafts a statement from the opinions.
-DRAFT = act("draft", "statement", **_STATED)
+DRAFT = _act("draft", "statement", **_STATED)
 #: A mediator revises the winner after critiques.
-REVISE = act("revise", "statement", **_STATED)
+REVISE = _act("revise", "statement", **_STATED)
 #: A mediator puts a text that it did not draft before the group, such as the position statement.
 PUT = ActSpec("put", template="", kind="statement", memory="none", draws=0, opinion="may")
 #: A citizen ranks all statements.
-RANK = act("rank", "ballot", parse=partial(read_ranking, "rank"), form=_ranking, **_FORMAL)
+RANK = _act("rank", "ballot", parse=partial(read_ranking, "rank"), form=_ranking, **_FORMAL)
 #: A citizen rates one statement.
-RATE = act("rate", "rating", parse=partial(read_ratings, _RATED), form=_ratings("Agreement", "Quality"), **_FORMAL)
+RATE = _act("rate", "rating", parse=partial(read_ratings, _RATED), form=_ratings("Agreement", "Quality"), **_FORMAL)
 #: A predictor ranks all statements as the author of one opinion would.
-PREDICT = act("predict", "prediction", parse=partial(read_ranking, "predicted_rank"), form=_ranking, **_FORMAL)
+PREDICT = _act("predict", "prediction", parse=partial(read_ranking, "predicted_rank"), form=_ranking, **_FORMAL)
 #: A predictor rates one statement as the author of one opinion would.
-PREDICT_RATING = act(
+PREDICT_RATING = _act(
     "predict-rating", "prediction", parse=partial(read_ratings, _PREDICTED), form=_ratings("Agreement"), **_FORMAL
 )
 #: A citizen criticises the winner.
-CRITICISE = act("criticise", "critique", memory="none", opinion="may")
+CRITICISE = _act("criticise", "critique", memory="none", opinion="may")
+#: Somebody writes a question for discussion.
+QUESTION = _act("question", "question", memory="none", after="none", formal=True)

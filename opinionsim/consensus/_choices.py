@@ -25,8 +25,8 @@ from opinionsim.consensus._evaluation import (
     interval,
     whole,
 )
+from opinionsim.consensus.voting import Rule, elect
 from opinionsim.errors import MeasurementError
-from opinionsim.voting import Rule, elect
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +74,7 @@ def sensitivity(
     ratings : DataFrame
         The ratings.
     rule, **options
-        As :func:`opinionsim.voting.elect` takes them.
+        As :func:`opinionsim.consensus.voting.elect` takes them.
     value : str
         The column that makes ballots; ``rank`` holds ranks, any other one scores.
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from opinionsim.errors import MeasurementError, SpecError, packages, whole_number
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
 
 #: Phrases that nearly every question of the source has (Bakker et al. 2022; D2): of its government, and four names of
 #: its country.

@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from opinionsim.cli._console import say_json
-from opinionsim.cli._deliberate import RunToPrint, print_runs
-from opinionsim.cli._options import Changes, Prompts, Slots, Spec, assignments, read_spec
-from opinionsim.cli._run import StoreOption
-from opinionsim.cli._stores import read_results
+from opinionsim.cli import (
+    Changes,
+    Prompts,
+    RunToPrint,
+    Slots,
+    Spec,
+    StoreOption,
+    assignments,
+    print_runs,
+    read_results,
+    read_spec,
+    say_json,
+)
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:

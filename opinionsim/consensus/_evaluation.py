@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
-from opinionsim.spreadsheets import write_csv
-from opinionsim.streams import stream
+from opinionsim.foundation.spreadsheets import write_csv
+from opinionsim.foundation.streams import stream
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opinionsim.consensus._training_data import read_ratings, statement_examples
+from opinionsim.consensus.voting import power_mean
 from opinionsim.errors import MeasurementError
-from opinionsim.voting import power_mean
 
 if TYPE_CHECKING:
     import pandas as pd

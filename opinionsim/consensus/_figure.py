@@ -12,12 +12,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from opinionsim.consensus._selections import rows_of
 from opinionsim.errors import SpecError
-from opinionsim.evidence import evidence_statement
-from opinionsim.metrics import provenance
-from opinionsim.plots._inputs import drawn_from, pick_run
-from opinionsim.plots._style import INK, SHARES, colour_bar, is_narrow, new_figure, pt, tidy, write_numbers
-from opinionsim.consensus._selections import rows_of, selections_of, sessions_of
+from opinionsim.metrics import evidence_statement, provenance
+from opinionsim.plots import (
+    INK,
+    SHARES,
+    colour_bar,
+    drawn_from,
+    is_narrow,
+    new_figure,
+    pick_run,
+    pt,
+    tidy,
+    write_numbers,
+)
 from opinionsim.registry import part
 from opinionsim.store import Results
 
@@ -101,10 +110,12 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
     return ConsensusData(frame, rules, opinions[["citizen", "name", "turn", "kind", "value", "scale"]], lines)
 
 
-@part("figure", name="consensus")
+@part("figure", name="consensus", numbers=consensus_data)
 @drawn_from(consensus_data)
 def consensus(data: ConsensusData) -> Figure:
-    """Draw a session: how every citizen took every candidate, what each rule chooses, and how opinions changed.
+    """What citizens think of the statements of the first session, and how opinions moved.
+
+    Every citizen's view of every candidate, what each rule chooses, and the first and last opinion of each citizen.
 
     Parameters
     ----------
@@ -208,6 +219,3 @@ def _draw_changes(opinions: pd.DataFrame, citizens: Sequence[str], ax: Axes, *, 
     ax.set_xlabel("first (ring) and \nlast (dot) opinion", fontsize=pt(9))
     ax.grid(axis="both", color="#E4E4E4", linewidth=0.8)
     tidy(ax)
-
-
-consensus.numbers = (consensus_data, "frame")  # type: ignore[attr-defined]

@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from opinionsim import __version__
-from opinionsim.documents import DocumentModel
 from opinionsim.errors import SpecError, StoreError, in_short, packages
-from opinionsim.provenance import CARD, PLAN, digest_of_weights
-from opinionsim.streams import canonical_json, digest
+from opinionsim.foundation.documents import DocumentModel
+from opinionsim.foundation.provenance import CARD, PLAN, digest_of_weights
+from opinionsim.foundation.streams import canonical_json, digest
 
 #: Checkpoints of an unfinished training, by step.
 CHECKPOINTS = "checkpoints"

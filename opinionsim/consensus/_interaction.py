@@ -9,17 +9,29 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from opinionsim.documents import DocumentModel
+from opinionsim.consensus import _acts as acts
+from opinionsim.consensus._session import POSITION, Heard, Session, examples_by_size
+from opinionsim.consensus.voting import RULES, Election, Rule, elect
 from opinionsim.errors import MeasurementError, ScheduleError, SpecError
+from opinionsim.foundation.documents import DocumentModel
+from opinionsim.foundation.streams import canonical_json, digest, stream
 from opinionsim.messages import Message
 from opinionsim.registry import part
-from opinionsim.consensus import _acts as acts
-from opinionsim.schedules._acts import PROBE, SELF_REPORT
-from opinionsim.consensus._session import POSITION, Heard, Session, examples_by_size
-from opinionsim.schedules._interaction import GIVEN, Closing, Conflict, Interaction, Setting
-from opinionsim.schedules._turns import PARTICIPANT, ActSpec, Outcomes, Ref, Turn, named
-from opinionsim.streams import canonical_json, digest, stream
-from opinionsim.voting import RULES, Election, Rule, elect
+from opinionsim.schedules import (
+    GIVEN,
+    PARTICIPANT,
+    PROBE,
+    SELF_REPORT,
+    ActSpec,
+    Closing,
+    Conflict,
+    Interaction,
+    Outcomes,
+    Ref,
+    Setting,
+    Turn,
+    named,
+)
 
 #: Candidate statements of a round where nothing says how many (Habermas Machine; D8).
 _CANDIDATES = 16

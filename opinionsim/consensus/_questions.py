@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opinionsim.consensus._question_turns import same_question
 from opinionsim.errors import SpecError
-from opinionsim.schedules import same_question
-from opinionsim.spreadsheets import read_csv, write_csv
+from opinionsim.foundation.spreadsheets import read_csv, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from opinionsim.consensus._selections import Recorded, rows_of, selections_of, sessions_of
+from opinionsim.consensus._selections import Recorded, rows_of, selections, sessions_of
 from opinionsim.registry import part
 from opinionsim.store import Results
-from opinionsim.watching._one_run import plain
+from opinionsim.watching import plain
 
 
 @part("record", name="consensus")
 def consensus(found: Results) -> dict[str, Any]:
     """A session that looks for a consensus, round by round; the frames are those of one run."""
-    elections = {each["round"]: each for each in rows_of(selections_of(found)) if each["elects"]}
+    elections = {each["round"]: each for each in rows_of(selections(found)) if each["elects"]}
     names = dict(zip(found.agents["agent"], found.agents["name"], strict=True))
     told: dict[str, Any] = {"kind": "consensus", "rule": "", "rounds": []}
     for _, session in sessions_of(found):

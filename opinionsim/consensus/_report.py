@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
+from opinionsim.consensus._selections import Recorded, rows_of
 from opinionsim.consensus._sessions import asked, other_rules, sessions, statements
 from opinionsim.errors import MeasurementError
-from opinionsim.evidence import evidence_statement
-from opinionsim.consensus._selections import Recorded, rows_of, selections_of, sessions_of
+from opinionsim.metrics import evidence_statement
 
 if TYPE_CHECKING:
     import pandas as pd

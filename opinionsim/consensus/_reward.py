@@ -12,8 +12,8 @@ from pydantic import Field
 from opinionsim.classifiers import RewardModel
 from opinionsim.consensus._fine_tuning import Training, begin, finish, load_base
 from opinionsim.consensus._training_data import preference_pairs, read_ratings, split_ratings
-from opinionsim.documents import validate
 from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.foundation.documents import validate
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from opinionsim.errors import ScheduleError
-from opinionsim.messages import SPOKEN
-from opinionsim.consensus._interaction import ConsensusInteraction
 from opinionsim.consensus._acts import DRAFT, PREDICTED, PUT, RANK, RATE, STATE
+from opinionsim.consensus._interaction import ConsensusInteraction
+from opinionsim.errors import ScheduleError
+from opinionsim.llm import REPLY, CallName
+from opinionsim.messages import SPOKEN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,50 +35,38 @@ def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-def recorded_sessions(
-    cells: Mapping[str, Mapping[str, Any]],
-    runs: pd.DataFrame,
-    turns: pd.DataFrame,
-    opinions: pd.DataFrame,
-    entries: pd.DataFrame,
-) -> Iterator[tuple[dict[str, Any], Recorded]]:
-    """Sessions on record, each with its row of `runs`.
-
-    Parameters
-    ----------
-    cells : mapping of str to mapping
-        By label of the cell, the interaction as a specification holds it; cells of another kind than ``consensus`` are
-        left out.
-    runs, turns, opinions, entries : DataFrame
-        Frames of a store; `entries` are calls, answers of persons and opinions that a schedule awaited.
-    """
+def sessions_of(results: Results) -> Iterator[tuple[dict[str, Any], Recorded]]:
+    """Sessions that look for a consensus, each with its row of ``runs``."""
+    fields = {cell: each.get("fields", {}) for cell, each in results.declared.items()}
+    runs, turns, opinions, entries = results.read("runs", "turns", "opinions", "entries")
     by_run = {name: dict(list(frame.groupby("run_id"))) for name, frame in (("turns", turns), ("entries", entries))}
     said = dict(list(opinions[opinions["about"].notna()].groupby(["run_id", "cell"])))
     for run in rows_of(runs.drop_duplicates(["run_id", "cell", "replicate"])):
-        fields, own = cells.get(run["cell"], {}), by_run["turns"].get(run["run_id"])
-        if fields.get("kind") == "consensus" and own is not None:
-            interaction = ConsensusInteraction.model_validate_json(json.dumps(fields))
+        stated, own = fields.get(run["cell"], {}), by_run["turns"].get(run["run_id"])
+        if stated.get("kind") == ConsensusInteraction.kind_name() and own is not None:
+            interaction = ConsensusInteraction.model_validate_json(json.dumps(stated))
             numbers = said.get((run["run_id"], run["cell"]), opinions.iloc[:0])
             yield run, Recorded(interaction, own, numbers, by_run["entries"].get(run["run_id"], entries.iloc[:0]))
 
 
-def selections(found: Iterable[tuple[Mapping[str, Any], Recorded]]) -> pd.DataFrame:
-    """The elections of sessions, each held again from the ballots on record.
+def selections(results: Results) -> pd.DataFrame:
+    """One row an election of a session that looks for a consensus; key ``cell, run_id, round, ballots``.
 
-    Parameters
-    ----------
-    found : iterable of (mapping, Recorded)
-        As :func:`recorded_sessions` yields them.
+    It is held again from the ballots on record.
 
     Returns
     -------
     DataFrame
-        As :attr:`opinionsim.store.Results.selections` says.
+        Columns: run_id, cell, replicate, round (0: the opinion round), ballots (stated by citizens, or predicted from
+        their opinions), elects (whether these ballots chose the winner of the round), rule, asked (voters), counted
+        (ballots; the others are missing or incomplete), standing (turns of the statements that stood, in order), ranks
+        (their social ranking, 0 for the best, equal for those tied), winner (turn; missing where no ballot counts),
+        tied (turns that the rule left tied for the first place, before the tie was broken), evidence.
     """
     import pandas as pd
 
     records = []
-    for run, session in found:
+    for run, session in sessions_of(results):
         told = {name: run[name] for name in ("run_id", "cell", "replicate", "evidence")}
         # A run that has not ended lacks ballots that it may have counted, or will.
         if run["status"] == "complete":
@@ -106,10 +95,11 @@ class Recorded:
         for variable, turn, about, value in opinions[["variable", "turn", "about", "value"]].to_numpy(object):
             self._said.setdefault((variable, int(about)), {})[int(turn)] = float(value)
         # Opinions that the session awaited count, also beside texts that the author of the statement was not shown.
-        awaited = entries[entries["part"].str.match(r"rating\.\w+\.\d+$")]
-        for part, turn, value in awaited[["part", "turn", "reply"]].to_numpy(object):
-            self._said.setdefault((PREDICTED, int(part.rpartition(".")[2])), {})[int(turn)] = float(value)
-        replies = entries[entries["part"] == "reply"].sort_values("attempt").drop_duplicates("turn", keep="last")
+        for text, turn, value in entries[["call", "turn", "reply"]].to_numpy(object):
+            call = CallName.of(text)
+            if call.role == "rating" and call.about is not None:
+                self._said.setdefault((PREDICTED, call.about), {})[int(turn)] = float(value)
+        replies = entries[entries["call"] == REPLY].sort_values("attempt").drop_duplicates("turn", keep="last")
         self._verdicts: dict[int, str] = dict(zip(replies["turn"].astype(int), replies["verdict"], strict=True))
 
     def statements(self, step: int) -> list[int]:
@@ -229,14 +219,3 @@ class Recorded:
         tied = tuple(each for each, is_tied in zip(standing, election.tied, strict=True) if is_tied)
         chosen = standing[int(election.order.argmin())]
         return {**told, "ranks": tuple(election.ranks.tolist()), "winner": chosen, "tied": tied}
-
-
-def sessions_of(results: Results) -> Iterator[tuple[dict[str, Any], Recorded]]:
-    """Sessions that look for a consensus, each with its row of ``runs``."""
-    fields = {cell: each.get("fields", {}) for cell, each in results.declared.items()}
-    return recorded_sessions(fields, *results.read("runs", "turns", "opinions", "entries"))
-
-
-def selections_of(results: Results) -> pd.DataFrame:
-    """One row an election of a session."""
-    return selections(sessions_of(results))

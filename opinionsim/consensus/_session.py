@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from opinionsim.errors import ScheduleError, SpecError
 from opinionsim.consensus import _acts as acts
-from opinionsim.schedules._interaction import GIVEN, Closing, Setting
-from opinionsim.schedules._questions import same_question
-from opinionsim.schedules._turns import External, Outcomes, Ref, Turn
-from opinionsim.voting import Election
+from opinionsim.consensus._question_turns import same_question
+from opinionsim.consensus.voting import Election
+from opinionsim.errors import ScheduleError, SpecError
+from opinionsim.schedules import GIVEN, Closing, External, Outcomes, Ref, Setting, Turn
 
 if TYPE_CHECKING:
     from opinionsim.consensus._interaction import ConsensusInteraction, DrafterSpec

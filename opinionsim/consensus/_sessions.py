@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opinionsim.errors import MeasurementError
 from opinionsim.consensus._interaction import ConsensusInteraction
-from opinionsim.consensus._selections import Recorded, rows_of, selections_of, sessions_of
-from opinionsim.voting import RULES, compare_rules
+from opinionsim.consensus._selections import Recorded, rows_of, selections, sessions_of
+from opinionsim.consensus.voting import RULES, compare_rules
+from opinionsim.errors import MeasurementError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,20 +19,8 @@ if TYPE_CHECKING:
     from opinionsim.store import Results
 
 #: Columns of the statements.
-_COLUMNS = [
-    "group",
-    "cell",
-    "round",
-    "candidate",
-    "policy",
-    "left_out",
-    "stands",
-    "winner",
-    "rank",
-    "statement",
-    "turn",
-]
-_COLUMNS += ["evidence"]
+_COLUMNS = ["group", "cell", "round", "candidate", "policy", "left_out", "stands", "winner", "rank", "statement"]
+_COLUMNS += ["turn", "evidence"]
 
 
 def sessions(results: Results) -> Iterator[tuple[Mapping[str, Any], Recorded]]:
@@ -76,7 +64,7 @@ def statements(results: Results) -> pd.DataFrame:
     import pandas as pd
 
     records = []
-    chosen = selections_of(results)
+    chosen = selections(results)
     won = set(chosen.loc[chosen["elects"], ["run_id", "cell", "round", "winner"]].itertuples(index=False, name=None))
     for run, session in sessions(results):
         authors = {turn: agent for agent, turn in session.opinions.items()}
@@ -205,7 +193,8 @@ def other_rules(results: Results) -> pd.DataFrame:
     rules = {name: each.scores for name, each in RULES.items() if set(each.options) <= {"transform"}}
     found = {(run["run_id"], run["cell"]): session for run, session in sessions(results)}
     records = []
-    for row in rows_of(selections_of(results)[selections_of(results)["counted"] > 0]):
+    held = selections(results)
+    for row in rows_of(held[held["counted"] > 0]):
         session = found[row["run_id"], row["cell"]]
         ballots = session.ballots(row["round"] + 1, row["ballots"], row["standing"])
         scores = session.interaction.scores(row["ballots"])

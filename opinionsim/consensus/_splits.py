@@ -9,9 +9,9 @@ import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
 from opinionsim.consensus._clusters import question_vectors
+from opinionsim.consensus._question_turns import same_question
 from opinionsim.errors import SpecError, whole_number
-from opinionsim.schedules import same_question
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
 
 if TYPE_CHECKING:
     import pandas as pd

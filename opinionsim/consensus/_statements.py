@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from opinionsim.actors import conditions_of_others
 from opinionsim.consensus._fine_tuning import Base, Training, begin, finish, load_base
+from opinionsim.consensus._interaction import ConsensusInteraction
 from opinionsim.consensus._training_data import StatementExample, read_ratings, split_ratings, statement_examples
-from opinionsim.documents import validate
+from opinionsim.engine import conditions_of_others
 from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.foundation.documents import validate
+from opinionsim.foundation.streams import digest, stream
 from opinionsim.messages import Message, broken_up, printable
 from opinionsim.opinions import OpinionScale
 from opinionsim.prompts import Past, PromptPack, load_pack
-from opinionsim.consensus._interaction import ConsensusInteraction
 from opinionsim.schedules import ActSpec
-from opinionsim.streams import digest, stream
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from opinionsim.analysis._table import Table, finished, headings, level_text
-from opinionsim.evidence import evidence_of
-from opinionsim.consensus._selections import selections_of
-from opinionsim.metrics import condition_axes
+from opinionsim.analysis import Table, finished, headings, level_text
+from opinionsim.consensus._selections import selections
+from opinionsim.metrics import condition_axes, evidence_of
 from opinionsim.registry import part
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def election_table(results: Results) -> Table | None:
     """
     from opinionsim.consensus import other_rules
 
-    held = selections_of(results)
+    held = selections(results)
     if held.empty:
         return None
     axes = list(condition_axes(results.runs))

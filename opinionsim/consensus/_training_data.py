@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from opinionsim.consensus._question_turns import same_question
 from opinionsim.consensus._splits import check_split
 from opinionsim.errors import SpecError, in_short
-from opinionsim.schedules import same_question
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,25 +1,31 @@
 """Structured deliberation in Python, under the names of Plurals: agents, moderators, structures, interviews.
 
-Each class here only writes a specification; the runner of experiments carries it out.
+Each class of these only writes a specification; the runner of experiments carries it out. The ways of interacting stand
+here too, and a contract suite that tests of one's own structures inherit.
 """
-
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opinionsim.lazy import on_first_use
+from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.deliberation._agent import Agent as Agent
+    from opinionsim.deliberation._contract import (
+        NumberedReplies as NumberedReplies,
+        StructureContract as StructureContract,
+        play as play,
+        who_saw_what as who_saw_what,
+    )
+    from opinionsim.deliberation._interview import Interview as Interview
     from opinionsim.deliberation._interview_turns import read_answers as read_answers
+    from opinionsim.deliberation._moderator import Moderator as Moderator
     from opinionsim.deliberation._structure import (
         Sequential as Sequential,
         Structure as Structure,
         balanced_order as balanced_order,
     )
-    from opinionsim.deliberation._agent import Agent as Agent
-    from opinionsim.deliberation._interview import Interview as Interview
-    from opinionsim.deliberation._moderator import Moderator as Moderator
     from opinionsim.deliberation._structures import (
         AbstractStructure as AbstractStructure,
         Chain as Chain,

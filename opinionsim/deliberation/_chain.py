@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from opinionsim.registry import part
 from opinionsim.deliberation._structure import Sequential
+from opinionsim.registry import part
 
 
 @part("interaction", name="chain")

@@ -19,15 +19,15 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from opinionsim.assembly import assemble
+from opinionsim.deliberation import Structure
 from opinionsim.llm import phrases
 from opinionsim.messages import ChatMessage
 from opinionsim.prompts import load_pack
 from opinionsim.running import replay, run
-from opinionsim.deliberation import Structure
 from opinionsim.schedules import StaticSchedule, with_moderator, with_probes
 from opinionsim.specification import Experiment, load_experiment
 from opinionsim.store import Results
-from opinionsim.testing._schedules import ScheduleContract
+from opinionsim.testing import ScheduleContract
 
 #: Acts whose texts are called by the number of the turn alone: Ada 1, Ada 2.
 _PLAIN = ("respond", "write")

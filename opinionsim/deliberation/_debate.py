@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from opinionsim.registry import part
-from opinionsim.schedules._interaction import Conflict, Setting
 from opinionsim.deliberation._structure import Sequential
+from opinionsim.registry import part
+from opinionsim.schedules import Conflict, Setting
 
 
 @part("interaction", name="debate")

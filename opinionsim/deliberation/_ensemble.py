@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from opinionsim.deliberation._acts import RESPOND
+from opinionsim.deliberation._structure import Structure
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.messages import Message
 from opinionsim.registry import part
-from opinionsim.schedules._external import blank_messages
-from opinionsim.schedules._interaction import Conflict, Setting
-from opinionsim.deliberation._structure import Structure
-from opinionsim.schedules._turns import PARTICIPANT, External, Ref, Turn
-from opinionsim.streams import canonical_json, digest
+from opinionsim.schedules import PARTICIPANT, Conflict, External, Ref, Setting, Turn, blank_messages
 
 
 @part("interaction", name="ensemble")
@@ -55,7 +54,7 @@ class EnsembleInteraction(Structure):
         index = 0
         for cycle, order in self.orders(setting):
             for agent in order:
-                yield Turn(index, cycle, agent, "respond", earlier[agent])
+                yield Turn(index, cycle, agent, RESPOND.name, earlier[agent])
                 if self.own:
                     earlier[agent] += (index,)
                 index += 1

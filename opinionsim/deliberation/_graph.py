@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 
+from opinionsim.deliberation._acts import RESPOND
+from opinionsim.deliberation._structure import Structure
 from opinionsim.errors import SpecError
 from opinionsim.registry import part
-from opinionsim.schedules._interaction import Conflict, Setting
-from opinionsim.deliberation._structure import Structure
-from opinionsim.schedules._turns import Turn
+from opinionsim.schedules import Conflict, Setting, Turn
 
 #: An end of an edge: the number of an agent, or its name.
 End = int | str
@@ -46,7 +46,7 @@ class GraphInteraction(Structure):
         place = {agent: index for index, agent in enumerate(order)}
         for agent in order:
             read = sorted(before[agent], key=rank.__getitem__)
-            yield Turn(place[agent], 1, agent, "respond", tuple(place[each] for each in read))
+            yield Turn(place[agent], 1, agent, RESPOND.name, tuple(place[each] for each in read))
 
     def _ranks(self, setting: Setting) -> dict[int, int]:
         """Place of each agent in the order of the run."""

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pydantic import Field
 
 from opinionsim.registry import part
-from opinionsim.schedules._interaction import AskedOnce
-from opinionsim.schedules._moderated import automatic_instructions
-from opinionsim.schedules._turns import ActSpec, named
+from opinionsim.schedules import ActSpec, AskedOnce, automatic_instructions, named
 
 
 @part("interaction", name="instruct")
 class InstructInteraction(AskedOnce):
     """Each agent writes the instructions of a moderator for its task (Plurals; B5)."""
+
+    prompts = "deliberation"
 
     marker: str = Field(min_length=1)
     """Words with which a reply must begin, as the prompt pack asks for them."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.deliberation._agent import Agent
+from opinionsim.deliberation._interview_turns import read_answers
 from opinionsim.deliberation._running import Deliberation
 from opinionsim.deliberation._speaker import texts
 from opinionsim.errors import SpecError
 from opinionsim.prompts import fill, placeholders
-from opinionsim.deliberation._interview_turns import read_answers
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

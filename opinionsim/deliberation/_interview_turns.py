@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from pydantic import Field
 
+from opinionsim.deliberation._acts import INTERVIEW
 from opinionsim.errors import Rejected
 from opinionsim.messages import Message
 from opinionsim.registry import part
-from opinionsim.schedules._acts import act
-from opinionsim.schedules._interaction import AskedOnce, Conflict
-from opinionsim.schedules._turns import ActSpec, named
+from opinionsim.schedules import ActSpec, AskedOnce, Conflict, named
 
 #: Line between two answers.
 _SEPARATOR = "====="
@@ -49,6 +49,7 @@ def read_answers(text: str, questions: int) -> tuple[str, ...]:
 class InterviewInteraction(AskedOnce):
     """Each agent answers all questions of an interview in one reply (Plurals; B6)."""
 
+    prompts = "deliberation"
     needs_task: ClassVar[bool] = False
 
     questions: tuple[str, ...] = Field(min_length=1)
@@ -65,9 +66,9 @@ class InterviewInteraction(AskedOnce):
             "words": "" if self.words is None else str(self.words),
             "separator": _SEPARATOR,
         }
-        return named(act("interview", "interview", values=values, memory="none", parse=self._read, formal=True))
+        return named(replace(INTERVIEW, values=values, parse=self._read))
 
-    def _read(self, part: str, text: str, received: tuple[Message, ...]) -> tuple[str, ...]:
+    def _read(self, call: str, text: str, received: tuple[Message, ...]) -> tuple[str, ...]:
         return read_answers(text, len(self.questions))
 
     def conflicts(self, size: int) -> Iterator[Conflict]:

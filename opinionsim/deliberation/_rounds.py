@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pydantic import Field
 
+from opinionsim.deliberation._acts import RESPOND
+from opinionsim.deliberation._structure import Structure
 from opinionsim.networks import NetworkField, NetworkKind
 from opinionsim.registry import part
-from opinionsim.schedules._interaction import MAX_STEPS, Setting
-from opinionsim.deliberation._structure import Structure
-from opinionsim.schedules._turns import Ref, Turn
+from opinionsim.schedules import MAX_STEPS, Ref, Setting, Turn
 
 
 @part("interaction", name="rounds")
@@ -40,7 +40,7 @@ class RoundsInteraction(Structure):
             rank = {agent: place for place, agent in enumerate(order)}
             said = dict[int, int]()
             for agent in order:
-                yield Turn(index, cycle, agent, "respond", self._shown(heard[agent], last, rank))
+                yield Turn(index, cycle, agent, RESPOND.name, self._shown(heard[agent], last, rank))
                 said[agent] = index
                 index += 1
             last = said

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import BaseChatModel
 
-from opinionsim import background
 from opinionsim.assembly import LoadedParts
 from opinionsim.deliberation._speaker import NoAnswer, Speaker, only_here
 from opinionsim.errors import BudgetExceeded, ModelCallError, OpinionSimError, SpecError
+from opinionsim.foundation import background
+from opinionsim.foundation.progress import attended, shown
+from opinionsim.llm import CallName
 from opinionsim.planning import Forecast, counts_by_run, plan
-from opinionsim.progress import attended, shown
 from opinionsim.running import Runner, Summary, default_store, under_way
 from opinionsim.specification import Experiment, load_experiment
 from opinionsim.store import Results, load, open_store
@@ -207,7 +208,7 @@ class Deliberation:
         """Add the turns of a run to the histories of its members."""
         speakers, run_id = self._speakers, results.run_ids[0]
         calls = results.calls[results.calls["verdict"] == "accepted"]
-        drawn = calls[calls["part"].str.startswith("reply")]
+        drawn = calls[calls["call"].map(lambda call: CallName.of(call).role == "reply").astype(bool)]
         replies: dict[Any, list[str]] = {turn: list(rows["reply"]) for turn, rows in drawn.groupby("turn")}
         with open_store(results.url, write=False) as store:
             prompts = store.prompts(run_id)

@@ -9,9 +9,19 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from opinionsim.schedules._acts import RESPOND
-from opinionsim.schedules._interaction import MAX_STEPS, Conflict, Interaction, Setting
-from opinionsim.schedules._turns import ActSpec, Labelling, Ref, Turn, named, with_own
+from opinionsim.deliberation._acts import RESPOND
+from opinionsim.schedules import (
+    MAX_STEPS,
+    ActSpec,
+    Conflict,
+    Interaction,
+    Labelling,
+    Ref,
+    Setting,
+    Turn,
+    named,
+    with_own,
+)
 
 
 def balanced_order(n: int, row: int) -> list[int]:
@@ -152,7 +162,7 @@ class Sequential(Structure):
         index = 0
         for cycle, order in self.orders(setting):
             for agent in order:
-                yield Turn(index, cycle, agent, "respond", self._shown(index, last[agent]))
+                yield Turn(index, cycle, agent, RESPOND.name, self._shown(index, last[agent]))
                 last[agent] = index
                 index += 1
 

@@ -16,8 +16,8 @@ from opinionsim.deliberation._moderator import Moderator
 from opinionsim.deliberation._running import Deliberation
 from opinionsim.deliberation._speaker import NoAnswer
 from opinionsim.errors import SpecError
+from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.registry import name_of
-from opinionsim.spreadsheets import write_csv
 
 if TYPE_CHECKING:
     import pandas as pd

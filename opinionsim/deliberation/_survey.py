@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from opinionsim.errors import SurveyError
+from opinionsim.foundation.streams import stream
 from opinionsim.personas import Persona
-from opinionsim.streams import stream
 from opinionsim.surveys import Survey, SurveyMapping, load_survey
 
 #: The survey in use, and the random stream of the agents drawn from it; empty where none is named.

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
 from opinionsim.errors import Rejected
+from opinionsim.foundation.streams import canonical_json
 from opinionsim.messages import Message, Said
-from opinionsim.streams import canonical_json
 
 #: A text of an item: one that says something.
 _Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -63,14 +63,14 @@ class AnalysisText(_Part):
     fallacies: tuple[FallacyNote, ...] = ()
 
 
-def read_analysis(most: int, part: str, text: str, received: tuple[Message, ...]) -> Said:
+def read_analysis(most: int, call: str, text: str, received: tuple[Message, ...]) -> Said:
     """The analysis in a reply, published as JSON in one spelling; words around it are left out.
 
     Parameters
     ----------
     most : int
         Most sentences of the summary and items of a list; what goes beyond is left out.
-    part, text, received
+    call, text, received
         As for any `parse`. Turns that are cited and were not received are left out, and so are fallacies in them.
 
     Raises

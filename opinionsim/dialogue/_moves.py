@@ -69,7 +69,7 @@ _REMARK = re.compile(r"^[^\w\n]*(?:remark|message|moderator)[ \t*_]*:[ \t*_]*", 
 _NOTHING = frozenset(("", "none", "no", "n/a", "nobody", "not yet", "nothing", "no remark"))
 
 
-def read_move(part: str, text: str, received: tuple[Message, ...]) -> Said:
+def read_move(call: str, text: str, received: tuple[Message, ...]) -> Said:
     """A moderator's remark as its words, and what it decides: the next speaker, or that the room has come to its end.
 
     The next speaker stands on a line such as ``Next: NAME``, an end on one such as ``Resolution: WHY`` or ``Deadlock:
@@ -121,7 +121,7 @@ def speaker_called(name: str, names: Mapping[int, str]) -> int | None:
 _YES_NO = re.compile(r"\W*(?:(?:answer|vote|decision)\W+)?(?:i\s+(?:say|vote)\W+)?(yes|no)\b", re.IGNORECASE)
 
 
-def read_vote(part: str, text: str, received: tuple[Message, ...]) -> bool:
+def read_vote(call: str, text: str, received: tuple[Message, ...]) -> bool:
     """Whether a speaker agrees that the room ends: the word yes or no at the beginning of its reply.
 
     Raises
@@ -135,7 +135,7 @@ def read_vote(part: str, text: str, received: tuple[Message, ...]) -> bool:
     return found[1].lower() == "yes"
 
 
-def read_signals(part: str, text: str, received: tuple[Message, ...]) -> Said:
+def read_signals(call: str, text: str, received: tuple[Message, ...]) -> Said:
     """What a person wants, one thing a line: ``analysis``, ``pause``, ``end``, ``harm: TEXT``, or nothing.
 
     Raises
@@ -155,6 +155,6 @@ def read_signals(part: str, text: str, received: tuple[Message, ...]) -> Said:
     return Said("\n".join([*wants, *(f"harm: {each}" for each in harm)]), Signals(frozenset(wants), tuple(harm)))
 
 
-def read_answer(part: str, text: str, received: tuple[Message, ...]) -> Said:
+def read_answer(call: str, text: str, received: tuple[Message, ...]) -> Said:
     """What was answered, and the same in lower case as a decision; saying nothing is an answer."""
     return Said(text.strip(), text.strip().casefold())

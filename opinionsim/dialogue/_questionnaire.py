@@ -18,7 +18,7 @@ RATED: Mapping[str, str] = _ASKED["rated"]
 OPEN: Mapping[str, str] = _ASKED["open"]
 
 
-def read_questionnaire(part: str, text: str, received: tuple[Message, ...]) -> Said:
+def read_questionnaire(call: str, text: str, received: tuple[Message, ...]) -> Said:
     """Ratings of the room, one a line such as ``easy_to_use: 4``, said of the turn in which it ended.
 
     Raises

@@ -1,18 +1,39 @@
-"""The engine: runs any schedule out of order with exactly the sequential result.
+"""The engine: runs any schedule out of order with exactly the sequential result; its actors, and one run put together.
 
 A turn starts as soon as everything it depends on is there; among turns that wait for a call slot the one
-with the longest remaining path goes first. The engine knows actors, turns and messages, and neither chat
-models nor opinions.
+with the longest remaining path goes first. The engine itself knows actors, turns and messages, and neither chat
+models nor opinions; the members of a cast, who act by them, and the simulation, which measures, stand beside it.
 """
 
-from opinionsim.engine._contracts import (
-    Actor as Actor,
-    Publish as Publish,
-    Rate as Rate,
-    TurnCalls as TurnCalls,
-    Witness as Witness,
-    calls_per_event as calls_per_event,
-)
-from opinionsim.engine._critical_path import CriticalPath as CriticalPath, critical_path as critical_path
-from opinionsim.engine._engine import Engine as Engine, relayed as relayed
-from opinionsim.engine._graph import TurnGraph as TurnGraph
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opinionsim.foundation.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from opinionsim.engine._contracts import (
+        Actor as Actor,
+        Publish as Publish,
+        Rate as Rate,
+        TurnCalls as TurnCalls,
+        Witness as Witness,
+        calls_per_event as calls_per_event,
+    )
+    from opinionsim.engine._critical_path import CriticalPath as CriticalPath, critical_path as critical_path
+    from opinionsim.engine._engine import Engine as Engine, relayed as relayed
+    from opinionsim.engine._graph import TurnGraph as TurnGraph
+    from opinionsim.engine._members import (
+        Cognition as Cognition,
+        Direction as Direction,
+        Member as Member,
+        OnRecord as OnRecord,
+        PersonaActor as PersonaActor,
+        check_cast as check_cast,
+        conditions_of_others as conditions_of_others,
+        other_actors as other_actors,
+        persona_actors as persona_actors,
+    )
+    from opinionsim.engine._simulation import Simulation as Simulation, TurnResult as TurnResult
+
+__getattr__, __dir__ = on_first_use(__name__)

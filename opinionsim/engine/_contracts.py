@@ -56,14 +56,14 @@ class TurnCalls(Protocol):
     def ask(
         self,
         turn: Turn,
-        part: str,
+        call: str,
         messages: Iterable[ChatMessage],
         *,
         reading: Reading,
         priority: float,
         dropped: int = 0,
     ) -> Awaitable[Reply]:
-        """Answer one part of a turn; larger `priority` is served first."""
+        """Answer one call of a turn; larger `priority` is served first."""
         ...
 
     def stop(self) -> None:

@@ -13,7 +13,7 @@ from opinionsim.engine._contracts import Actor, Rate, TurnCalls, Witness
 from opinionsim.engine._graph import Node, TurnGraph
 from opinionsim.engine._outcomes import TurnOutcomes
 from opinionsim.errors import ScheduleError
-from opinionsim.forms import TEXT
+from opinionsim.foundation.forms import TEXT
 from opinionsim.messages import ChatMessage, Message, Parse, Reading, Reply
 from opinionsim.registry import RAISED, ordinary
 from opinionsim.schedules import PARTICIPANT, AdaptiveSchedule, AnySchedule, Turn, check_schedule, n_members
@@ -306,7 +306,7 @@ class Engine:
         self,
         node: Node,
         reading: Reading,
-        part: str,
+        call: str,
         messages: Iterable[ChatMessage],
         *,
         parse: Parse | None = None,
@@ -316,7 +316,7 @@ class Engine:
         priority = node.priority if node.message is None else node.rest
         if parse is not None:
             reading = reading._replace(parse=parse, received=tuple(self.graph.received(node.turn)))
-        return self._calls.ask(node.turn, part, messages, reading=reading, priority=priority, dropped=dropped)
+        return self._calls.ask(node.turn, call, messages, reading=reading, priority=priority, dropped=dropped)
 
     def _publish(self, node: Node, message: Message) -> None:
         if node.message is not None:

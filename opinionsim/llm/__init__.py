@@ -7,23 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opinionsim.lazy import on_first_use
+from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.llm._journal import (
-        Entry as Entry,
-        EntryKey as EntryKey,
-        Journal as Journal,
-        MemoryJournal as MemoryJournal,
-        Source as Source,
-    )
-    from opinionsim.llm._slots import Lane as Lane, SlotPool as SlotPool
     from opinionsim.llm._budget import (
         Budget as Budget,
         Call as Call,
         Limits as Limits,
         SharedBudget as SharedBudget,
         Usage as Usage,
+    )
+    from opinionsim.llm._call_name import (
+        REFLECT as REFLECT,
+        REPLY as REPLY,
+        SELECT as SELECT,
+        CallName as CallName,
     )
     from opinionsim.llm._caller import (
         CallSite as CallSite,
@@ -33,6 +31,13 @@ if TYPE_CHECKING:
         RunCalls as RunCalls,
     )
     from opinionsim.llm._given import GivenReplies as GivenReplies
+    from opinionsim.llm._journal import (
+        Entry as Entry,
+        EntryKey as EntryKey,
+        Journal as Journal,
+        MemoryJournal as MemoryJournal,
+        Source as Source,
+    )
     from opinionsim.llm._models import ModelClient as ModelClient, load_chat_model as load_chat_model
     from opinionsim.llm._own import own_model as own_model
     from opinionsim.llm._policy import ASKED_AGAIN as ASKED_AGAIN, ReplyPolicy as ReplyPolicy, Treatment as Treatment
@@ -40,11 +45,15 @@ if TYPE_CHECKING:
     from opinionsim.llm._providers import planning as planning, warnings_for as warnings_for
     from opinionsim.llm._reply import ParsedReply as ParsedReply, read_reply as read_reply
     from opinionsim.llm._scripted import ScriptedChatModel as ScriptedChatModel, latent as latent
+    from opinionsim.llm._scripted_answers import any_sentences as any_sentences
+    from opinionsim.llm._scripted_scene import Scene as Scene
     from opinionsim.llm._scripted_words import (
         PRESETS as PRESETS,
+        Draws as Draws,
         ScriptedParameters as ScriptedParameters,
         settle as settle,
     )
     from opinionsim.llm._seat import Person as Person, Question as Question, Seat as Seat
+    from opinionsim.llm._slots import Lane as Lane, SlotPool as SlotPool
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -22,6 +22,7 @@ from opinionsim.errors import (
     ScheduleError,
     StoreError,
 )
+from opinionsim.foundation.streams import call_seed
 from opinionsim.llm._budget import Budget, Usage, bound_tokens
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._journal import Entry, EntryKey, Journal
@@ -32,7 +33,6 @@ from opinionsim.llm._seat import People, Seat
 from opinionsim.llm._slots import Lane, SlotPool, Verdict
 from opinionsim.messages import AS_IS, ChatMessage, Prompt, Reading, Reply
 from opinionsim.registry import RAISED, raised
-from opinionsim.streams import call_seed
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
@@ -80,7 +80,7 @@ class _Question(NamedTuple):
     priority: float
     asked: Endpoint | Seat
     cut_off: int
-    """Number of earlier replies to the same part that were cut off."""
+    """Number of earlier replies to the same call that were cut off."""
 
 
 class ReplayOnly:
@@ -174,7 +174,7 @@ class RunCalls:
     names_steps : bool
         Whether errors name steps, which in structures say nothing that turns do not.
     seed_of : callable
-        Seed of a call by turn, part and attempt; until it is set, a hash of these and the run.
+        Seed of a call by turn, call and attempt; until it is set, a hash of these and the run.
     made, answered, repeated, cost : int, float
         So far: replies of models, replies found in the journal, failed attempts that were repeated, and money spent.
     """
@@ -216,7 +216,7 @@ class RunCalls:
     async def ask(
         self,
         turn: CallSite,
-        part: str,
+        call: str,
         messages: Iterable[ChatMessage],
         *,
         reading: Reading = AS_IS,
@@ -224,13 +224,13 @@ class RunCalls:
         dropped: int = 0,
         endpoint: Endpoint | None = None,
     ) -> Reply:
-        """Answer one part of a turn.
+        """Answer one call of a turn.
 
         Parameters
         ----------
         turn : CallSite
             The turn that asks.
-        part : str
+        call : str
             Name of the call inside its turn.
         messages : iterable of ChatMessage
             The prompt, oldest first. Of a :class:`opinionsim.messages.Prompt`, only messages not seen before take work.
@@ -248,7 +248,7 @@ class RunCalls:
         ModelCallError
             If the call fails, no attempt is acceptable, or prompt or reply is too long; names run, turn and agent.
         ScheduleError
-            If `parse` fails with an error of its own; names turn and part. The reply is kept.
+            If `parse` fails with an error of its own; names turn and call. The reply is kept.
         BudgetExceeded
             If the call could exceed the budget.
         JournalMismatch
@@ -260,7 +260,7 @@ class RunCalls:
         rejected, told = 0, ""
         missing: Counter[bool] = Counter()
         for attempt in count():
-            key = EntryKey(turn.index, part, attempt)
+            key = EntryKey(turn.index, call, attempt)
             entry = self.journal.lookup(key)
             stored = entry is not None
             if entry is not None:
@@ -275,11 +275,11 @@ class RunCalls:
                     reply, latency_s, unfit = await self._answer(turn, question, asked, reading, rejected, told)
                 else:
                     (reply, latency_s), unfit = await self._reply(turn, question, asked), ""
-                reply = _as_read(reply, reading, part)
-                verdict = _Verdict("rejected", unfit) if unfit else _judged(reply, asked, missing, reading, part)
+                reply = _as_read(reply, reading, call)
+                verdict = _Verdict("rejected", unfit) if unfit else _judged(reply, asked, missing, reading, call)
                 if verdict.nothing:
                     reply = reply._replace(condition="empty")
-                    verdict = _judged(reply, asked, missing, reading, part)
+                    verdict = _judged(reply, asked, missing, reading, call)
                 entry = Entry(
                     key,
                     turn.step,
@@ -307,7 +307,7 @@ class RunCalls:
                 self._people.note(turn.agent, entry.finish_reason, reading.form)
             if verdict.failure is not None:
                 raise ScheduleError(
-                    f"{self._place(turn)}, part {part!r}: {verdict.reason}. "
+                    f"{self._place(turn)}, call {call!r}: {verdict.reason}. "
                     "The reply is kept; raise opinionsim.errors.Rejected for one that cannot be used"
                 ) from verdict.failure
             if verdict.verdict == "accepted":
@@ -335,7 +335,7 @@ class RunCalls:
         """Verdict on a stored entry; an answer is parsed again unless it was rejected."""
         if entry.verdict == "rejected" or entry.condition != "answered":
             return _Verdict(entry.verdict, entry.reason)
-        verdict = _parsed(reading, entry.key.part, entry.text)
+        verdict = _parsed(reading, entry.key.call, entry.text)
         if entry.verdict == "accepted" and verdict.verdict == "rejected":
             raise JournalMismatch(
                 f"{self._place(turn)}: a stored reply that was accepted is now rejected: {verdict.reason}",
@@ -559,35 +559,35 @@ class _Verdict(NamedTuple):
     """Error of a `parse` that failed; raised after the journal has the reply, which was paid for."""
 
 
-def _parsed(reading: Reading, part: str, text: str) -> _Verdict:
+def _parsed(reading: Reading, call: str, text: str) -> _Verdict:
     """Verdict of the act's `parse` on an answer."""
     if reading.parse is None:
         return _Verdict("accepted")
     try:
-        return _Verdict("accepted", decision=reading.parse(part, text, reading.received))
+        return _Verdict("accepted", decision=reading.parse(call, text, reading.received))
     except Rejected as rejected:
         return _Verdict("rejected", str(rejected), nothing=isinstance(rejected, NothingSaid))
     except RAISED as error:  # a parse is a function of the user's
         return _Verdict("unparsed", f"parse failed with {raised(error)}", failure=error)
 
 
-def _as_read(reply: ParsedReply, reading: Reading, part: str) -> ParsedReply:
+def _as_read(reply: ParsedReply, reading: Reading, call: str) -> ParsedReply:
     """A reply in a form that no refusal has is an answer, although its words may read like a refusal."""
     if not reading.formal or reply.condition != "refused" or withheld(reply.finish_reason):
         return reply
-    accepted = _parsed(reading, part, reply.text).verdict == "accepted"
+    accepted = _parsed(reading, call, reply.text).verdict == "accepted"
     return reply._replace(condition="answered") if accepted else reply
 
 
 def _judged(
-    reply: ParsedReply, asked: Endpoint | Seat, missing: Mapping[bool, int], reading: Reading, part: str
+    reply: ParsedReply, asked: Endpoint | Seat, missing: Mapping[bool, int], reading: Reading, call: str
 ) -> _Verdict:
     """Verdict on a reply: of the act's `parse` on an answer, of the policy on any other reply.
 
-    `missing` counts the earlier replies to this part that were no answers, those that were cut off under True.
+    `missing` counts the earlier replies to this call that were no answers, those that were cut off under True.
     """
     if reply.condition == "answered":
-        return _parsed(reading, part, reply.text)
+        return _parsed(reading, call, reply.text)
     if isinstance(asked, Seat):
         return _Verdict("accepted")
     policy = asked.replies[reply.condition]

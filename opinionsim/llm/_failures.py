@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from opinionsim.redaction import redacted
+from opinionsim.foundation.redaction import redacted
 from opinionsim.registry import part_at
 
 FailureKind = Literal["rate-limited", "transient", "this-request", "any-request", "content-filter"]

@@ -19,10 +19,10 @@ class EntryKey(NamedTuple):
 
     turn: int
     """Index of the turn."""
-    part: str
-    """Name inside its turn: ``reply``, ``reply.2``, ``reflect``, ``judge.ID``, ``rating.ID``, ..."""
+    call: str
+    """Its name inside its turn, the text of a :class:`opinionsim.llm.CallName`."""
     attempt: int
-    """Number of earlier replies to this part that were rejected."""
+    """Number of earlier replies to this call that were rejected."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field, PrivateAttr
 
-from opinionsim.documents import DocumentModel, validate
 from opinionsim.errors import SpecError, packages
+from opinionsim.foundation.documents import DocumentModel, validate
+from opinionsim.foundation.provenance import digest_of_weights
 from opinionsim.llm._local_batching import Batcher
 from opinionsim.llm._providers import is_planning
-from opinionsim.provenance import digest_of_weights
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

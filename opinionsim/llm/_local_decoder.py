@@ -29,9 +29,9 @@ from transformers import (
 )
 
 from opinionsim.errors import SpecError, in_short, packages
+from opinionsim.foundation.provenance import device_named
+from opinionsim.foundation.streams import stream
 from opinionsim.messages import broken_up
-from opinionsim.provenance import device_named
-from opinionsim.streams import stream
 
 if TYPE_CHECKING:
     from opinionsim.llm._local import LocalOptions

@@ -22,6 +22,7 @@ from langsmith.utils import tracing_is_enabled
 from pydantic import ValidationError
 
 from opinionsim.errors import ModelCallError, SpecError, packages
+from opinionsim.foundation.redaction import redacted
 from opinionsim.llm._direct import DirectCalls, leaves_messages
 from opinionsim.llm._given import GivenReplies
 from opinionsim.llm._own import load_own_model, own_model
@@ -36,7 +37,6 @@ from opinionsim.llm._providers import (
 )
 from opinionsim.llm._scripted import ScriptedChatModel
 from opinionsim.messages import ChatMessage, Prompt
-from opinionsim.redaction import redacted
 from opinionsim.registry import raised
 
 _MESSAGE_TYPES: dict[str, type[BaseMessage]] = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from opinionsim.documents import DocumentModel, read_document, validate
+from opinionsim.foundation.documents import DocumentModel, read_document, validate
 
 _PACKAGED = Path(__file__).with_name("prices.yaml")
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from opinionsim.errors import SpecError, meant
+from opinionsim.foundation.redaction import all_options, is_digest, kept, secret_in
 from opinionsim.llm._transport import fast_client
-from opinionsim.redaction import all_options, is_digest, kept, secret_in
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

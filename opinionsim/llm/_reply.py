@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from opinionsim.foundation.redaction import redacted
 from opinionsim.llm._refusals import read_answer
 from opinionsim.messages import Condition
-from opinionsim.redaction import redacted
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage

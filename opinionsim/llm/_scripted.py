@@ -20,13 +20,14 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from opinionsim.errors import SpecError
+from opinionsim.foundation.streams import digest
 from opinionsim.llm import phrases
-from opinionsim.llm._scripted_groups import DISCUSSION, REPLIES, scene
-from opinionsim.llm._scripted_words import ANSWERS, Draws, ScriptedParameters, check_pull, choice, say, settle
+from opinionsim.llm._scripted_scene import Scene, level_of
+from opinionsim.llm._scripted_words import Draws, ScriptedParameters, check_pull, choice, say, settle
 from opinionsim.messages import ChatMessage, text_id
 from opinionsim.opinions import OpinionScale
 from opinionsim.prompts import BLOCKS, Marks, load_pack
-from opinionsim.streams import digest
+from opinionsim.registry import find, is_path, known, places
 
 T = TypeVar("T")
 
@@ -269,24 +270,8 @@ def latent(
     return _moved(_understand(messages, marks, scale), parameters, scale)
 
 
-def _level(centre: float, spread: float, rounds: bool, scale: OpinionScale, draws: Draws) -> int:
-    """The intensity a reply expresses, -2 to 2.
-
-    Noise of standard deviation `spread` is added and the sum clipped to the scale. Of the two intensities
-    around it one is drawn so that the expectation is kept and small moves add up over replies, or, when
-    `rounds`, the nearer one is taken (of two equally near, the one closer to neutral).
-    """
-    noisy = centre + spread * draws.normal()
-    highest, neutral = scale.highest, scale.neutral
-    place = (min(max(noisy, scale.lowest), highest) - neutral) / (highest - neutral) * 2
-    if rounds:
-        return int(math.copysign(math.ceil(abs(place) - 0.5), place))
-    below = math.floor(place)
-    return below + (draws.uniform() < place - below)
-
-
 def _point(centre: float, spread: float, rounds: bool, scale: OpinionScale, draws: Draws) -> int:
-    """The scale point a closed answer names: drawn as :func:`_level` draws intensities."""
+    """The scale point a closed answer names: drawn as intensities are."""
     noisy = min(max(centre + spread * draws.normal(), scale.lowest), scale.highest)
     if rounds:
         return scale.nearest(noisy)
@@ -420,22 +405,15 @@ class ScriptedChatModel(BaseChatModel):
             spread = self.parameters.noise * self.temperature
             if options := choice(prompt.told):
                 text = str(1 + int(draws.uniform() * options))
-            elif prompt.act in ANSWERS and not (prompt.act == "respond" and prompt.claim):
-                text = ANSWERS[prompt.act](prompt.told, len(prompt.received), draws)
-            elif prompt.act in REPLIES:
-                # A statement that is shown alone is compared with the position held.
-                shown = prompt.received if len(prompt.received) > 1 else (round(centre), *prompt.received)
-                text = REPLIES[prompt.act](prompt.told, shown, spread, draws)
-            elif prompt.act in DISCUSSION:
-                level = _level(centre, spread, greedy, self.scale, draws)
-                told = _spoken(messages[-1])[1]
-                text = DISCUSSION[prompt.act](
-                    scene(told, self.marks.post, prompt.told, level, claim=prompt.claim), draws
-                )
+            elif is_path(prompt.act) or prompt.act in places("scripted") or known("scripted", prompt.act):
+                task, scale = _spoken(messages[-1])[1], self.scale
+                told = (prompt.act, prompt.name, prompt.received, prompt.masked, prompt.claim, prompt.told)
+                scene = Scene(*told, task, centre, spread, greedy, scale, self.marks.post)
+                text = find("scripted", prompt.act).build(scene, draws, options={})
             elif prompt.act == "self-report":
                 text = str(_point(centre, spread, greedy, self.scale, draws))
             else:
-                text = say(prompt, _level(centre, spread, greedy, self.scale, draws), draws)
+                text = say(prompt, level_of(centre, spread, greedy, self.scale, draws), draws)
         given, said = _tokens(prompt.words), _tokens(phrases.n_words(text))
         message = AIMessage(
             content=text,

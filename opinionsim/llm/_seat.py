@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opinionsim.errors import SpecError
-from opinionsim.forms import TEXT, Form
+from opinionsim.foundation.forms import TEXT, Form
 from opinionsim.llm._reply import ParsedReply
 from opinionsim.messages import Message, Prompt, Reading
 
@@ -38,7 +38,7 @@ class Question:
         The run.
     turn, step, agent : int
         The turn that asks, its step, and the seat.
-    act, part : str
+    act, call : str
         The act of the turn, and the name of the question inside it.
     attempt : int
         Number of earlier answers that were rejected.
@@ -61,7 +61,7 @@ class Question:
     step: int
     agent: int
     act: str
-    part: str
+    call: str
     attempt: int
     text: str
     messages: tuple[Message, ...] = ()
@@ -101,7 +101,7 @@ class Person(Protocol):
     """What the answers are evidence of: ``human``, or ``scripted`` for a double."""
 
     async def answer(self, question: Question) -> str:
-        """The person's answer, as :meth:`opinionsim.forms.Form.written` spells it.
+        """The person's answer, as :meth:`opinionsim.foundation.forms.Form.written` spells it.
 
         A question whose form is ``signal`` is answered at once, with nothing where nothing is wanted.
 
@@ -160,7 +160,7 @@ class Seat:
         return getattr(self.person, "evidence", None)
 
     def question(
-        self, run_id: str, turn: Any, part: str, attempt: int, prompt: Prompt, reading: Reading, reason: str = ""
+        self, run_id: str, turn: Any, call: str, attempt: int, prompt: Prompt, reading: Reading, reason: str = ""
     ) -> Question:
         """What the person is asked now."""
         form, words = reading.form, self.words
@@ -168,7 +168,7 @@ class Seat:
             form = replace(form, words=min(words, form.words or words))
         text = "\n\n".join(message.content for message in prompt if message.role != "system")
         timeout_s = None if form.kind == "signal" else self.timeout_s
-        place = (turn.index, turn.step, turn.agent, turn.act, part, attempt)
+        place = (turn.index, turn.step, turn.agent, turn.act, call, attempt)
         return Question(run_id, *place, text, reading.received, form, reason, time.time(), timeout_s)
 
     async def answer(self, question: Question) -> ParsedReply:

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from opinionsim.classifiers import Classifier
 from opinionsim.errors import SpecError
+from opinionsim.foundation.redaction import kept
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.llm import CallSite
 from opinionsim.messages import WORDLESS, Condition
 from opinionsim.opinions import OpinionScale
-from opinionsim.redaction import kept
-from opinionsim.streams import canonical_json, digest
 from opinionsim.topics import Claim
 
 #: The variable that bias, diversity, tables and figures are about.

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 from opinionsim.classifiers import DECIDED, RECORDED, AskingClassifier, Context, Item, asks, parse_closed
 from opinionsim.errors import MeasurementError, ModelCallError, OpinionSimError, StoreError
-from opinionsim.llm import Entry, EntryKey, Journal, RunCalls
+from opinionsim.llm import CallName, Entry, EntryKey, Journal, RunCalls
 from opinionsim.measurement._instruments import (
     SELF_REPORT,
     STANCE,
@@ -31,8 +31,6 @@ from opinionsim.topics import Claim
 
 #: Questions of judges under way at a time for each call slot.
 _ASKED_PER_SLOT = 4
-#: Characters of an instrument's identity in the names of its journal entries.
-_PREFIX = 8
 
 _T = TypeVar("_T")
 
@@ -287,12 +285,11 @@ class Measuring:
     ) -> None:
         text = text_of(key.turn)
         item, site = self._item(instrument, text, key.about, text_of), text.site
-        prefix = f"judge.{key.instrument_id[:_PREFIX]}" + ("" if key.about is None else f".{key.about}")
 
         def ask(
-            part: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
+            call: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
         ) -> Awaitable[Reply]:
-            named = prefix + part.removeprefix("judge")
+            named = str(CallName.coding("judge", key.instrument_id, key.about, call))
             reading, endpoint = Reading(parse), classifier.endpoint
             return self._calls.ask(
                 site, named, messages, reading=reading, priority=priority, dropped=dropped, endpoint=endpoint
@@ -338,11 +335,11 @@ def _estimate(scale: OpinionScale, number: float) -> Estimate:
 
 def imported_rating(turn: int, variable: str) -> EntryKey:
     """Key of the journal entry that holds a person's own rating of a variable, which came with the text of a turn."""
-    return EntryKey(turn, f"rating.{variable}", 0)
+    return EntryKey(turn, str(CallName("rating", instrument=variable)), 0)
 
 
 def _rating_key(turn: int, identity: str, about: int | None) -> EntryKey:
-    return EntryKey(turn, f"rating.{identity[:_PREFIX]}" + ("" if about is None else f".{about}"), 0)
+    return EntryKey(turn, str(CallName.coding("rating", identity, about)), 0)
 
 
 def recorded_rating(journal: Journal, turn: int, identity: str, text: str, about: int | None = None) -> float | None:

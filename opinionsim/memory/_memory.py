@@ -55,7 +55,7 @@ class Memory(Protocol):
         reply : Reply
             Its reply, which may be refused or empty.
         ask : Ask
-            Calls the chat model; reflective memories use it for the part ``reflect``.
+            Calls the chat model; reflective memories use it for the call ``reflect``.
         """
         ...
 

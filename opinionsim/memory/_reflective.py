@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from opinionsim.llm import REFLECT
 from opinionsim.memory._memory import KeptMessages
 from opinionsim.messages import SPOKEN, Ask, Message, Reply, take_as_is
 from opinionsim.prompts import Act
@@ -32,12 +33,12 @@ class ReflectiveMemory(KeptMessages):
     summed_up: bool = False
 
     async def remember(self, act: Act, received: Sequence[Message], reply: Reply, ask: Ask) -> ReflectiveMemory:
-        """The memory with a new summary, or with the event where the reflection fails; asks for part ``reflect``."""
+        """The memory with a new summary, or with the event where the reflection fails; asks for a call ``reflect``."""
         event = self.prompts.event(act, received, reply, self.past)
         past = self.past.advance(act, received, reply.condition)
         summary, events = (self.remembered[0], self.remembered[1:]) if self.summed_up else (None, self.remembered)
         request = self.prompts.reflection((*events, event), summary)
-        reflection = await ask("reflect", self.start.then(request), parse=take_as_is)
+        reflection = await ask(REFLECT, self.start.then(request), parse=take_as_is)
         if reflection.condition not in SPOKEN:
             return replace(self, past=past, kept=self.kept.then(event))
         kept = self.start.then(self.prompts.recollection(reflection))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from opinionsim.llm import REFLECT
 from opinionsim.memory._memory import KeptMessages
 from opinionsim.messages import SPOKEN, Ask, Message, Reply, take_as_is
 from opinionsim.prompts import Act
@@ -28,12 +29,12 @@ class ReflectiveAsRunMemory(KeptMessages):
     treats_first: ClassVar[bool] = True
 
     async def remember(self, act: Act, received: Sequence[Message], reply: Reply, ask: Ask) -> ReflectiveAsRunMemory:
-        """The memory with one more reflection; asks for part ``reflect``."""
+        """The memory with one more reflection; asks for a call ``reflect``."""
         event = self.prompts.event(act, received, reply, self.past)
         past = self.past.advance(act, received, reply.condition)
         first = self.leads and self.kept.length == self.start.length
         request = self.prompts.reflection([event], None) if first else self.prompts.reflection([], event)
-        reflection = await ask("reflect", self.prompt().then(request), parse=take_as_is, dropped=self.dropped)
+        reflection = await ask(REFLECT, self.prompt().then(request), parse=take_as_is, dropped=self.dropped)
         if reflection.condition not in SPOKEN:
             return replace(self, past=past, kept=self.kept.then(event))
         added = (event,) if first else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opinionsim.lazy import on_first_use
+from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.metrics._bands import run_band as run_band, say_band as say_band
@@ -44,6 +44,21 @@ if TYPE_CHECKING:
         valley_labels as valley_labels,
     )
     from opinionsim.metrics._dip import dip as dip, dip_p_value as dip_p_value
+    from opinionsim.metrics._evidence import (
+        EVIDENCE as EVIDENCE,
+        KINDS as KINDS,
+        NOT_VALIDATED as NOT_VALIDATED,
+        TO_MEASURE as TO_MEASURE,
+        WITHOUT_FINDING as WITHOUT_FINDING,
+        evidence_of as evidence_of,
+        evidence_statement as evidence_statement,
+        instrument_validation as instrument_validation,
+        kinds_in_order as kinds_in_order,
+        named_models as named_models,
+        played_by as played_by,
+        several_answered as several_answered,
+        validation_statement as validation_statement,
+    )
     from opinionsim.metrics._frames import (
         run_metrics as run_metrics,
         step_metrics as step_metrics,

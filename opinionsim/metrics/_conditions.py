@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from opinionsim.contrasts import NOT_SET as NOT_SET
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.evidence import validation_statement
+from opinionsim.metrics._evidence import validation_statement
 from opinionsim.metrics._instruments import require
 from opinionsim.metrics._wordings import pack_of
+
+#: Level of a condition that a run does not have, as a control may not.
+NOT_SET = "not set"
 
 #: Columns of the runs frame that describe a condition, in the order tables and figures use them.
 _CONDITIONS = (

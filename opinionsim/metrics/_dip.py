@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.compilation import compiled, inlined
 from opinionsim.errors import MeasurementError, whole_number
+from opinionsim.foundation.compilation import compiled, inlined
+from opinionsim.foundation.streams import stream
 from opinionsim.metrics._arrays import Measured, Rows
-from opinionsim.streams import stream
 from opinionsim.registry import part
 
 #: Values of uniform samples that are held at a time.

@@ -13,8 +13,8 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-from opinionsim.evidence import instrument_validation, validation_statement
 from opinionsim.metrics._arrays import ratio
+from opinionsim.metrics._evidence import instrument_validation, validation_statement
 from opinionsim.metrics._instruments import (
     OPINION_COLUMNS,
     by_participants,

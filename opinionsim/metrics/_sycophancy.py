@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from opinionsim.metrics._instruments import OPINION_COLUMNS, require, stance_rows
 from opinionsim.messages import UNHEARD
+from opinionsim.metrics._instruments import OPINION_COLUMNS, require, stance_rows
 from opinionsim.metrics._missing import readings
 
 _RUN = ["run_id", "cell", "instrument_id"]

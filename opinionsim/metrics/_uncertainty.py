@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError, whole_number
+from opinionsim.foundation.streams import stream
 from opinionsim.metrics._arrays import Measured, opinion_array
 from opinionsim.metrics._registry import METRICS
-from opinionsim.streams import stream
 
 #: Resampled values held at a time.
 _BATCH = 4_000_000

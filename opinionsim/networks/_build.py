@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opinionsim.documents import DocumentModel, validate
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import DocumentModel, validate
 from opinionsim.networks._kind import NetworkField, NetworkKind
 from opinionsim.networks._network import Network, check_edge
 from opinionsim.networks._reading import (

@@ -9,10 +9,10 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, Field, GetJsonSchemaHandler, SerializeAsAny, ValidationError
 from pydantic_core import CoreSchema
 
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.networks._network import Network, check_edge
 from opinionsim.networks._reading import MAX_AGENTS, Edges, check_size, from_rows, refuse
 from opinionsim.registry import KindModel, blamed, built_in, find
-from opinionsim.streams import canonical_json, digest
 
 #: Numbers of agents, neighbours or edges of an agent.
 Positive = Annotated[int, Field(ge=1, le=MAX_AGENTS)]

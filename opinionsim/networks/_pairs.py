@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opinionsim.compilation import compiled
+from opinionsim.foundation.compilation import compiled
 
 #: Both ends of each edge, (M,) integers each: every edge once, without loops.
 Pairs = tuple[np.ndarray, np.ndarray]

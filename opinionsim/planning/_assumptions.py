@@ -12,8 +12,7 @@ from typing import NamedTuple
 from opinionsim import store as stores
 from opinionsim.assembly import assemble
 from opinionsim.errors import SpecError
-from opinionsim.llm import Entry, Price
-from opinionsim.planning._dry_run import call_kind
+from opinionsim.llm import REFLECT, CallName, Entry, Price
 from opinionsim.specification import Experiment
 
 #: Assumptions: a reply of a few sentences, a quarter of a token a character (English), a second a call.
@@ -21,7 +20,7 @@ _REPLY_TOKENS = 200.0
 _TOKENS_PER_CHARACTER = 0.25
 _LATENCY_S = 1.0
 #: Mean tokens of the scripted model's replies by kind of call: its sentences are known. Other kinds are one sentence.
-_SCRIPTED: Mapping[str, float] = {"write": 22.0, "review": 70.0, "probe": 13.0, "reflect": 40.0}
+_SCRIPTED: Mapping[str, float] = {"write": 22.0, "review": 70.0, "probe": 13.0, REFLECT: 40.0}
 _SCRIPTED_SENTENCE = 22.0
 
 #: Stored calls read for each combination of models, and prompts read among them.
@@ -143,7 +142,7 @@ def observe(
     Returns
     -------
     dict of (str, bool) to Seen
-        Calls by name of model and whether it is a judge. Of many calls a part is read: runs in the order of their ids,
+        Calls by name of model and whether it is a judge. Of many calls some are read: runs in the order of their ids,
         which are hashes, so that this is as good as a random draw.
     """
     found: defaultdict[tuple[str, bool], Seen] = defaultdict(Seen)
@@ -158,12 +157,12 @@ def observe(
         every = max(1, min(len(begun) * len(entries), max(_CALLS_READ, len(entries))) // _PROMPTS_READ)
         for position, entry in enumerate(entries):
             who = [(models[entry.agent].name, False)]
-            if entry.key.part.startswith("judge."):
-                asked = entry.key.part.split(".")[1]
+            call = CallName.of(entry.key.call)
+            if call.judge:
                 # Judges of other experiments that code the same runs are left out.
-                who = [(model.name, True) for identity, model in judges.items() if identity.startswith(asked)]
+                who = [(model.name, True) for identity, model in judges.items() if identity.startswith(call.instrument)]
             for seen in (found[each] for each in who):
-                seen.calls[call_kind(entry.act, entry.key.part)].append(entry)
+                seen.calls[call.priced_as(entry.act)].append(entry)
                 if position % every == 0 and entry.input_tokens is not None:
                     prompt = store.prompt(run_id, *entry.key)
                     seen.prompts.append((entry.input_tokens, sum(len(message.content) for message in prompt)))

@@ -15,6 +15,7 @@ from opinionsim.assembly import RunParts
 from opinionsim.classifiers import Context, Item, asks
 from opinionsim.engine import critical_path, relayed
 from opinionsim.errors import SpecError
+from opinionsim.llm import REFLECT, SELECT, CallName
 from opinionsim.measurement import SELF_REPORT, Instrument
 from opinionsim.messages import ChatMessage, Message, Parse, Prompt, Reply, as_message
 from opinionsim.schedules import (
@@ -30,10 +31,6 @@ from opinionsim.schedules import (
 from opinionsim.specification import ModelSpec
 from opinionsim.topics import Claim
 
-#: Part of a turn in which reflective memories sum up.
-_REFLECT = "reflect"
-#: Part of a turn in which a judge picks one of several replies.
-_SELECT = "select"
 #: Least number of agents that are acted out.
 _FEWEST_AGENTS = 8
 #: Claim for a judge where only the number of its questions counts.
@@ -47,11 +44,6 @@ _CHARACTERS_PER_TOKEN = 4
 #: act whose texts it codes.
 Sort = tuple[str, str]
 _Asked = tuple[int, int, int]
-
-
-def call_kind(act: str, part: str) -> str:
-    """The kind of a call: the act of its turn for replies and judgements, else the name of its part."""
-    return act if part.startswith(("reply", "judge")) else part
 
 
 class _Kept:
@@ -110,9 +102,9 @@ class CountedTurns:
                 self._taken.append(index)
                 continue
             found[labels[turn.agent], turn.act] += [before] * act.draws
-            found[labels[turn.agent], _SELECT] += [0] * (act.calls - act.draws)
+            found[labels[turn.agent], SELECT] += [0] * (act.calls - act.draws)
             if self._after and act.memory == "keep":
-                found[labels[turn.agent], _REFLECT] += [before] * self._after
+                found[labels[turn.agent], REFLECT] += [before] * self._after
             self._turns[turn.act] += 1
             for ref in turn.reads:
                 self._reads[turn.act] += isinstance(ref, int)
@@ -289,7 +281,7 @@ class DryRun:
         who: str,
         act: str,
         remembered: int,
-        part: str,
+        call: str,
         messages: Iterable[ChatMessage],
         *,
         parse: Parse | None = None,
@@ -297,7 +289,7 @@ class DryRun:
         text: str | None = None,
     ) -> Reply:
         """Count a prompt, and return a placeholder."""
-        sort = who, call_kind(act, part)
+        sort = who, CallName.of(call).priced_as(act)
         self._n_asked += 1
         prompt = Prompt.of(messages)
         self.asked[sort].append((remembered, prompt.characters, self._shared(prompt) if text is None else 0))
@@ -308,8 +300,8 @@ async def questions(instrument: Instrument) -> int:
     """Number of questions that the judge of an instrument asks about an item, if each first reply is valid."""
     asked: list[str] = []
 
-    async def ask(part: str, messages: Iterable[ChatMessage], **options: object) -> Reply:
-        asked.append(part)
+    async def ask(call: str, messages: Iterable[ChatMessage], **options: object) -> Reply:
+        asked.append(call)
         return Reply(str(instrument.scale.points[0]))
 
     if asks(instrument.classifier):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from opinionsim.foundation.templates import sentences
 from opinionsim.llm import Price
-from opinionsim.templates import sentences
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from opinionsim import background, store as stores
+from opinionsim import store as stores
 from opinionsim.assembly import LoadedParts, RunParts, assemble, instruments_by_run
 from opinionsim.classifiers import asks
 from opinionsim.errors import SpecError
+from opinionsim.foundation import background
+from opinionsim.foundation.streams import canonical_json
+from opinionsim.foundation.templates import sentences
 from opinionsim.llm import Usage
 from opinionsim.measurement import SELF_REPORT
 from opinionsim.planning._assumptions import Model, Rates, Seen, check_assumptions, observe
@@ -29,8 +32,6 @@ from opinionsim.specification import (
     reader_notes,
     require_experiment,
 )
-from opinionsim.streams import canonical_json
-from opinionsim.templates import sentences
 
 #: Calls that are acted out: about so many at most, shared out over the conditions; and least number for each.
 _ACTED_OUT = 2_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from textwrap import shorten
 
-from opinionsim.actors import PersonaActor
 from opinionsim.assembly import RunParts, assemble
+from opinionsim.engine import PersonaActor
 from opinionsim.errors import SpecError
 from opinionsim.messages import ChatMessage, Message, as_message
 from opinionsim.schedules import Event, outline

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opinionsim.lazy import on_first_use
+from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.plots._before_after import (
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         final_data as final_data,
         final_distribution as final_distribution,
     )
-    from opinionsim.plots._inputs import Frames as Frames
+    from opinionsim.plots._inputs import Frames as Frames, drawn_from as drawn_from, pick_run as pick_run
     from opinionsim.plots._lines import LineData as LineData, line_data as line_data
     from opinionsim.plots._panels import (
         Panel as Panel,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from opinionsim.plots._ribbons import RibbonData as RibbonData, ribbon_data as ribbon_data, ribbons as ribbons
     from opinionsim.plots._save import check_suffix as check_suffix, save as save
     from opinionsim.plots._shares import ShareData as ShareData, share_data as share_data
+    from opinionsim.plots._shown import Shown as Shown
     from opinionsim.plots._snapshots import (
         SnapshotData as SnapshotData,
         network_snapshots as network_snapshots,
@@ -38,10 +39,18 @@ if TYPE_CHECKING:
     )
     from opinionsim.plots._specification_curve import specification_curve as specification_curve
     from opinionsim.plots._style import (
+        INK as INK,
+        SHARES as SHARES,
+        colour_bar as colour_bar,
+        is_narrow as is_narrow,
         model_colours as model_colours,
+        new_figure as new_figure,
         opinion_colours as opinion_colours,
         opinion_map as opinion_map,
         paper as paper,
+        pt as pt,
+        tidy as tidy,
+        write_numbers as write_numbers,
     )
     from opinionsim.plots._theory import read_theory as read_theory
     from opinionsim.plots._trajectories import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from opinionsim.metrics import by_participants, run_band, say_band
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import HasFrames, drawn_from, has_frames
 from opinionsim.plots._over_time import Trajectory, trajectories_of
+from opinionsim.plots._shown import Shown
 from opinionsim.plots._style import (
     BAR,
     INK,
@@ -29,6 +30,8 @@ from opinionsim.plots._style import (
     pt,
     tidy,
 )
+from opinionsim.registry import part
+from opinionsim.store import Results
 
 #: Kinds of text off the record, in the order in which they are looked for.
 _OFF_RECORD = ("probe", "self-report")
@@ -199,12 +202,12 @@ def _rows(run: Trajectory, order: pd.Series[float], change: str) -> pd.DataFrame
     )
 
 
-def _mean(name: str, part: pd.DataFrame, level: float) -> dict[str, Any]:
+def _mean(name: str, rows: pd.DataFrame, level: float) -> dict[str, Any]:
     """Means of a condition over its runs."""
-    both = part.dropna(subset="change")
+    both = rows.dropna(subset="change")
     columns = ["before", "after", "change"]
     by_run = both.groupby("run_id")[columns].mean()
-    counts = {"n_runs": len(by_run), "n_both": len(both), "n_participants": len(part)}
+    counts = {"n_runs": len(by_run), "n_both": len(both), "n_participants": len(rows)}
     if by_run.empty:
         return {"cell": name, **counts}
     mean, low, high, _ = run_band(by_run.to_numpy(), "mean", level)
@@ -213,28 +216,28 @@ def _mean(name: str, part: pd.DataFrame, level: float) -> dict[str, Any]:
     return {"cell": name, **counts, **dict(zip(columns, mean, strict=True)), **ends}
 
 
-def _grouped(part: pd.DataFrame) -> pd.DataFrame:
+def _grouped(rows: pd.DataFrame) -> pd.DataFrame:
     """Participants with the middles of groups of positions where there are many."""
-    most = part["position"].max()
+    most = rows["position"].max()
     width = -(-most // _GROUPS) if most > _MOST_POSITIONS else 1
-    return part.assign(position=(part["position"] - 1) // width * width + (width + 1) / 2)
+    return rows.assign(position=(rows["position"] - 1) // width * width + (width + 1) / 2)
 
 
-def _by_position(name: str, part: pd.DataFrame, level: float) -> pd.DataFrame:
+def _by_position(name: str, rows: pd.DataFrame, level: float) -> pd.DataFrame:
     """Change at each position of a condition, over its runs."""
-    table = part.dropna(subset="position").pivot_table("change", "run_id", "position", dropna=False)
+    table = rows.dropna(subset="position").pivot_table("change", "run_id", "position", dropna=False)
     mean, low, high, n = run_band(table.to_numpy(float), "mean", level)
     columns = {"position": table.columns.to_numpy(), "mean": mean, "low": low, "high": high, "n_runs": n}
     return pd.DataFrame({"cell": name, **columns})
 
 
-def draw_before_after(part: pd.DataFrame, mean: pd.Series[Any], scale: OpinionScale, ax: Axes) -> None:
+def draw_before_after(rows: pd.DataFrame, mean: pd.Series[Any], scale: OpinionScale, ax: Axes) -> None:
     """Draw the participants of one condition as lines from before to after, and the means beside them.
 
     Participants with equal opinions before, and equal ones after, share a line as wide as their number.
     """
     colours = opinion_colours(scale)
-    both = part.dropna(subset="change")
+    both = rows.dropna(subset="change")
     counts = both.groupby(["before", "after"], as_index=False).size()
     for before, after, n in counts.itertuples(index=False):
         colour, width = colours[scale.nearest(before)], max(_WIDTH * n / len(both), 0.5)
@@ -259,13 +262,13 @@ _CONTROL: Mapping[str, Any] = {"linestyle": "--", "linewidth": 1.1}
 _MEAN: Mapping[str, Any] = {"color": "black", "marker": "D", "markersize": 3.5, "linewidth": 1.2, "linestyle": "none"}
 
 
-def draw_positions(part: pd.DataFrame, means: pd.DataFrame, control: float, ax: Axes) -> None:
+def draw_positions(rows: pd.DataFrame, means: pd.DataFrame, control: float, ax: Axes) -> None:
     """Draw the change of one condition's participants by position, the means, and a line at that of the control."""
-    dots = _grouped(part.dropna(subset="change")).groupby(["position", "change"]).size().rename("n").reset_index()
+    dots = _grouped(rows.dropna(subset="change")).groupby(["position", "change"]).size().rename("n").reset_index()
     share = dots["n"] / dots.groupby("position")["n"].transform("sum")
     ax.scatter(dots["position"], dots["change"], _DOT * share, INK, alpha=0.35, linewidths=0)
     several = means.dropna(subset="mean")
-    if part["position"].isna().all():
+    if rows["position"].isna().all():
         # People of a table have said nothing in turns.
         ax.set_axis_off()
     ends = [several["mean"] - several["low"], several["high"] - several["mean"]]
@@ -283,6 +286,11 @@ def _finish(ax: Axes) -> None:
     ax.tick_params(labelsize=pt(7.5))
 
 
+def _shown(results: Results) -> Iterator[Shown]:
+    yield Shown("before-after", "Opinions of each participant before and after, asked off the record.")
+
+
+@part("figure", name="before-after", numbers=before_after_data, shown=_shown)
 @drawn_from(before_after_data)
 def before_after(data: BeforeAfterData) -> Figure:
     """Draw opinions before and after an interaction, and the change by speaking position, two panels a condition.
@@ -321,9 +329,9 @@ def before_after(data: BeforeAfterData) -> Figure:
         left, right = (figure.add_subplot(spot) for spot in spec.subgridspec(1, 2, width_ratios=[1, 1.3]))
         left.set_title("\n" * (deepest - titles[place].count("\n")) + titles[place], fontsize=pt(8.5), loc="left")
         pair.remove()
-        part = data.frame[data.frame["cell"] == name]
-        draw_before_after(part, data.means.iloc[place], data.scale, left)
-        draw_positions(part, data.by_position[data.by_position["cell"] == name], control, right)
+        rows = data.frame[data.frame["cell"] == name]
+        draw_before_after(rows, data.means.iloc[place], data.scale, left)
+        draw_positions(rows, data.by_position[data.by_position["cell"] == name], control, right)
         right.set_ylim(min(moves.min(), 0) - 0.25, moves.max() + 0.25)
         right.set_ylabel(_CHANGES[data.change], fontsize=pt(8))
         if not place % n_columns:

@@ -18,6 +18,7 @@ from opinionsim.plots._arrangement import Facets, facets
 from opinionsim.plots._inputs import drawn_from
 from opinionsim.plots._over_time import Bins, Source, Trajectory, TrajectorySet, bins_of, stacked, trajectories_of
 from opinionsim.plots._style import SHARES, colour_bar, draw_marks, is_narrow, name_outer, new_panels, opinion_ticks, pt
+from opinionsim.registry import part
 from opinionsim.store import Mark
 
 
@@ -129,12 +130,12 @@ def _histogram(values: np.ndarray, bins: Bins) -> np.ndarray:
     return np.asarray(np.divide(counts, n, out=np.full(counts.shape, np.nan), where=n > 0))
 
 
-def draw_density(part: pd.DataFrame, ax: Axes, most: float) -> Any:
+def draw_density(rows: pd.DataFrame, ax: Axes, most: float) -> Any:
     """Draw the shares of one condition, `most` being the darkest, and return the mesh for a colour bar."""
-    times = part["step"].unique().astype(float)
-    lows = part["low"].unique()
-    edges = np.append(lows, part["high"].max())
-    shares = part["share"].to_numpy(float).reshape(len(times), len(lows)).T
+    times = rows["step"].unique().astype(float)
+    lows = rows["low"].unique()
+    edges = np.append(lows, rows["high"].max())
+    shares = rows["share"].to_numpy(float).reshape(len(times), len(lows)).T
     # A record stands for the time until the next one.
     last = times[-1] + (times[-1] - times[-2] if len(times) > 1 else 1)
     norm = PowerNorm(0.5, vmin=0, vmax=most)
@@ -146,6 +147,7 @@ def draw_density(part: pd.DataFrame, ax: Axes, most: float) -> Any:
     return mesh
 
 
+@part("figure", name="density", numbers=density_data)
 @drawn_from(density_data)
 def density(data: DensityData) -> Figure:
     """Draw the distribution of opinions over time, one panel a condition, averaged over its runs.
@@ -172,8 +174,8 @@ def density(data: DensityData) -> Figure:
     figure, axes = new_panels([str(name) for name in cells], [data.evidence, *data.notes], size, data.facets)
     shares = data.frame["share"]
     most = float(shares.max()) if shares.notna().any() else 1.0
-    for ax, (name, part) in zip(axes, cells.items(), strict=True):
-        mesh = draw_density(part, ax, most)
+    for ax, (name, rows) in zip(axes, cells.items(), strict=True):
+        mesh = draw_density(rows, ax, most)
         draw_marks(ax, data.events.get(str(name), ()))
         name_outer(ax, axes, "step", "opinion")
         if data.scale is not None:

@@ -13,6 +13,7 @@ from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import HasFrames
 from opinionsim.plots._style import BAR, is_narrow, new_axes, opinion_ticks, pt, set_heading, signed, tidy
 from opinionsim.plots._trajectories import TrajectoryData, trajectory_data
+from opinionsim.registry import part
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +114,7 @@ def draw_final(data: FinalData, ax: Axes, *, horizontal: bool) -> None:
     tidy(ax)
 
 
+@part("figure", name="distribution")
 def final_distribution(
     results: HasFrames,
     run: str | int | None = None,

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, ParamSpec, Protocol, TypeGuard, TypeVar
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.evidence import TO_MEASURE, in_order
-from opinionsim.metrics import one_wording, order_levels, stance_rows, wording_statement
+from opinionsim.metrics import TO_MEASURE, kinds_in_order, one_wording, order_levels, stance_rows, wording_statement
 
 P = ParamSpec("P")
 Counted = TypeVar("Counted")
@@ -112,14 +111,14 @@ def pick_run(results: HasFrames, run: str | int | None) -> Frames:
 
 
 def pick_kind(opinions: pd.DataFrame, kind: str | None) -> str:
-    """The kind of text to draw: the one named, else the first present of :data:`opinionsim.evidence.KINDS`.
+    """The kind of text to draw: the one named, else the first present of :data:`opinionsim.metrics.KINDS`.
 
     Raises
     ------
     SpecError
         If no stance was measured on texts of that kind.
     """
-    present = in_order(opinions["kind"])
+    present = kinds_in_order(opinions["kind"])
     if kind is None and present:
         return present[0]
     if kind in present:

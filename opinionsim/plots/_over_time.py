@@ -12,7 +12,7 @@ import pandas as pd
 from opinionsim import metrics
 from opinionsim.classic import MODELS, Trajectories
 from opinionsim.errors import SpecError, whole_number
-from opinionsim.evidence import evidence_statement, played_by, validation_statement
+from opinionsim.metrics import evidence_statement, played_by, validation_statement
 from opinionsim.networks import Network
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import (

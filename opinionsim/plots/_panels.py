@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -11,8 +11,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from opinionsim.evidence import evidence_statement, played_by, validation_statement
-from opinionsim.metrics import describe, outdated, scale_of_all, stance_rows
+from opinionsim.metrics import (
+    describe,
+    evidence_statement,
+    outdated,
+    played_by,
+    scale_of_all,
+    stance_rows,
+    validation_statement,
+)
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._arrangement import Place, arrange
 from opinionsim.plots._final import FinalData, draw_final, from_trajectories
@@ -24,8 +31,11 @@ from opinionsim.plots._inputs import (
     of_one_wording,
     read_for_stance,
 )
+from opinionsim.plots._shown import Shown
 from opinionsim.plots._style import heading, is_narrow, legend_below, new_figure, page, pt
 from opinionsim.plots._trajectories import TrajectoryData, colours_of, draw_trajectories, handles_of, trajectory_data
+from opinionsim.registry import part
+from opinionsim.store import Results
 
 #: Inches of a line of text.
 _LINE = 0.17
@@ -203,6 +213,13 @@ def _panel(results: Frames, place: Place, kind: str | None, scale: OpinionScale,
     return Panel(place.row, place.column, place.title, str(place.run["run_id"]), trajectory, final)
 
 
+def _shown(results: Results) -> Iterator[Shown]:
+    # A panel is of one run, which says little where that is one person.
+    if (results.runs["n_agents"] > 1).any():
+        yield Shown("panels", "Opinions of the agents of single runs over time, one run a panel, and how they end.")
+
+
+@part("figure", name="panels", shown=_shown)
 def panels(
     results: HasFrames,
     rows: str | None = None,

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from pandas.api.types import is_numeric_dtype
 
+from opinionsim.analysis import point_axes, point_measures
 from opinionsim.errors import SpecError
+from opinionsim.metrics import condition_axes
 from opinionsim.plots._inputs import HasFrames
 from opinionsim.plots._levels import Scale, check_scale, levels_of, parameter_name
 from opinionsim.plots._phase_data import PhaseData, phase_data
 from opinionsim.plots._phase_lines import MOST_LINES, draw_phase_lines, line_colours
 from opinionsim.plots._phase_map import check_contours, draw_phase_map
+from opinionsim.plots._shown import Shown
 from opinionsim.plots._style import legend_below, new_figure, page, pt, set_heading
 from opinionsim.plots._theory import Curve, curves
+from opinionsim.registry import part
+from opinionsim.store import Results
 
 #: Millimetres of an inch, and the least of a figure and of each of several panels side by side.
 _INCH, _PANEL = 25.4, 84.0
+#: Most measures of a classic sweep that a report shows.
+_MEASURES = 4
 #: Height of a panel as a part of its width, its greatest inches, and inches of the axes' names.
 _SHAPE, _HIGHEST, _LEFT = 0.74, 4.3, 0.75
 _QUANTITIES: Mapping[str, tuple[Literal["mean", "spread"], ...]] = {
@@ -29,6 +37,22 @@ _QUANTITIES: Mapping[str, tuple[Literal["mean", "spread"], ...]] = {
 }
 
 
+def _shown(results: Results) -> Iterator[Shown]:
+    """Over the first two of the fields that were swept; in a classic sweep others are held at their first value."""
+    if results.swept:
+        points = results.points[results.points["error"] == ""]
+        axes = [axis for axis in point_axes(points) if points[axis].nunique() > 1]
+        measures = [name for name in point_measures(points) if "@" not in name][:_MEASURES]
+        settings = {"value": measures, "where": {axis: points[axis].iloc[0] for axis in axes[2:]}}
+    else:
+        axes = [axis for axis in condition_axes(results.runs) if is_numeric_dtype(results.runs[axis])]
+        settings = {}
+    if axes:
+        over = dict(zip("xy", axes, strict=False))
+        yield Shown("phase", "Values at the end over the fields that were swept.", {**over, **settings})
+
+
+@part("figure", name="phase", numbers=phase_data, shown=_shown, points=True)
 def phase_diagram(
     source: HasFrames | pd.DataFrame,
     x: str,

@@ -13,7 +13,7 @@ import pandas as pd
 from opinionsim import metrics
 from opinionsim.classic import MODELS
 from opinionsim.errors import SpecError
-from opinionsim.evidence import evidence_statement
+from opinionsim.metrics import evidence_statement
 from opinionsim.plots._inputs import HasFrames, mentioning, of_one_wording, read_for_stance
 from opinionsim.plots._levels import level_text, parameter_name
 from opinionsim.plots._over_time import of_runs, select, setting_text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import fill
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from opinionsim import metrics
 from opinionsim.plots._arrangement import Facets, facets
 from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, stacked, trajectories_of
+from opinionsim.plots._shown import Shown, conditions, over_time
 from opinionsim.plots._style import (
     LINES,
     draw_marks,
@@ -28,7 +29,8 @@ from opinionsim.plots._style import (
     time_axis,
     unused,
 )
-from opinionsim.store import Mark
+from opinionsim.registry import part
+from opinionsim.store import Mark, Results
 
 #: Characters a line of the legend may have.
 _NAME_WIDTH = 30
@@ -169,17 +171,26 @@ def _measured(run: Trajectory, drawn: TrajectorySet, metric: str, options: Mappi
 
 def draw_ribbons(data: RibbonData, ax: Axes, colours: Mapping[str, str], names: Mapping[str, str]) -> None:
     """Draw a line for each condition, under its name and in the colour of that, and a band if it has several runs."""
-    for name, part in data.frame.groupby("cell", sort=False):
-        label, step = names[str(name)], part["step"].to_numpy(float)
+    for name, line in data.frame.groupby("cell", sort=False):
+        label, step = names[str(name)], line["step"].to_numpy(float)
         look: dict[str, Any] = {"color": colours[label], "linestyle": LINES[list(colours).index(label) % len(LINES)]}
-        if part["n_runs"].max() > 1:
-            ax.fill_between(step, part["low"], part["high"], color=colours[label], alpha=0.18, linewidth=0)
-        ax.plot(step, part["mean"], linewidth=1.7, label=label, **look)
+        if line["n_runs"].max() > 1:
+            ax.fill_between(step, line["low"], line["high"], color=colours[label], alpha=0.18, linewidth=0)
+        ax.plot(step, line["mean"], linewidth=1.7, label=label, **look)
     draw_marks(ax, data.events)
     ax.set_xlim(data.frame["step"].min(), max(data.frame["step"].max(), 1))
     time_axis(ax)
 
 
+def _shown(results: Results) -> Iterator[Shown]:
+    if over_time(results):
+        of = "over time by condition; a band, where several runs have it, is over runs."
+        by = conditions(results)
+        yield Shown("ribbons", f"Mean opinion {of}", {"by": by})
+        yield Shown("diversity", f"Diversity of opinions {of}", {"metric": "diversity", "by": by})
+
+
+@part("figure", name="ribbons", numbers=ribbon_data, shown=_shown)
 def ribbons(
     source: Source,
     metric: str = "bias",
@@ -239,7 +250,7 @@ def _in_panels(data: RibbonData, grid: Facets, meaning: str, *, legend: bool) ->
     figure, axes = new_panels([str(name) for name in parts], lines, (3.4, 2.8), grid)
     colours = model_colours(grid.within.values())
     for ax in dict.fromkeys(axes):
-        own = [part for part, panel in zip(parts.values(), axes, strict=True) if panel is ax]
+        own = [line for line, panel in zip(parts.values(), axes, strict=True) if panel is ax]
         draw_ribbons(replace(data, frame=pd.concat(own)), ax, colours, grid.within)
         name_outer(ax, axes, "step", data.metric.replace("_", " "))
     low, high = min(ax.get_ylim()[0] for ax in axes), max(ax.get_ylim()[1] for ax in axes)

@@ -20,6 +20,7 @@ from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import drawn_from, has_frames, pick_run
 from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, one_trajectory
 from opinionsim.plots._style import INK, colour_bar, is_narrow, legend_below, new_panels, opinion_map, opinion_ticks, pt
+from opinionsim.registry import part
 
 #: Most agents in a figure; and most for which the ties of a complete network are drawn.
 _MOST_AGENTS, _MOST_COMPLETE = 2000, 12
@@ -41,7 +42,7 @@ class SnapshotData:
 
     Attributes
     ----------
-    nodes : DataFrame
+    frame : DataFrame
         One row a moment and agent: ``step, agent, x, y, value, assigned, evidence``; ``value`` is NaN for an agent that
         was not measured yet, ``assigned`` the opinion it was told to hold at the start. Places are the same at all
         moments.
@@ -60,7 +61,7 @@ class SnapshotData:
         Notes on the run, and on ties that are not drawn.
     """
 
-    nodes: pd.DataFrame
+    frame: pd.DataFrame
     ties: pd.DataFrame
     directed: bool
     span: tuple[float, float]
@@ -117,7 +118,7 @@ def snapshot_data(
     moments = _moments(trajectory, steps)
     lasting, one_way, complete = _ties(source, run, trajectory, directed)
     shown = [lasting[(lasting["since"] <= moment) & ~(lasting["until"] <= moment)] for moment in moments]
-    ties = pd.concat([part.assign(step=moment) for part, moment in zip(shown, moments, strict=True)])
+    ties = pd.concat([frame.assign(step=moment) for frame, moment in zip(shown, moments, strict=True)])
     places = _layout(n, ties, seed, circle=complete)
     rows = np.searchsorted(trajectory.times, moments)
     held = np.full(n, np.nan) if trajectory.assigned is None else trajectory.assigned
@@ -270,6 +271,7 @@ def _draw_arrows(ax: Axes, lines: np.ndarray, colours: np.ndarray, width: float,
     )  # fmt: skip
 
 
+@part("figure", name="network", numbers=snapshot_data)
 @drawn_from(snapshot_data)
 def network_snapshots(data: SnapshotData) -> Figure:
     """Draw a run's network at several moments, agents coloured by their opinions.
@@ -291,11 +293,11 @@ def network_snapshots(data: SnapshotData) -> Figure:
     SpecError
         As for :func:`snapshot_data`.
     """
-    moments = dict(list(data.nodes.groupby("step")))
-    names = [f"step {moment}" for moment in data.nodes["step"].unique()]
+    moments = dict(list(data.frame.groupby("step")))
+    names = [f"step {moment}" for moment in data.frame["step"].unique()]
     columns = len(names) if len(names) <= 4 else -(-len(names) // 2) if len(names) <= 8 else 4
     # Many agents have large panels, of which a narrow page holds two.
-    large = len(data.nodes) > _MANY * len(names) and (len(names) <= 2 or not is_narrow())
+    large = len(data.frame) > _MANY * len(names) and (len(names) <= 2 or not is_narrow())
     side = 1.6 * _SIDE if large else _SIDE
     lines = [data.evidence, *data.notes]
     figure, axes = new_panels(names, lines, (side, side), n_columns=columns, square=True)
@@ -315,8 +317,8 @@ def network_snapshots(data: SnapshotData) -> Figure:
 def _handles(data: SnapshotData) -> list[Line2D]:
     """Legend entries for agents that were not measured yet and for ties of negative weight."""
     handles = []
-    silent = data.nodes["value"].isna()
-    held = data.nodes["assigned"].notna()
+    silent = data.frame["value"].isna()
+    held = data.frame["assigned"].notna()
     for rows, label, colour, width in (
         (silent & held, "assigned only, in the colour of the opinion", INK, _RING),
         (silent & ~held, "no opinion yet", _SILENT, 0.6),

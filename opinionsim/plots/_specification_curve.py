@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -10,9 +10,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from opinionsim.contrasts import ChoicesSpec, analysis_of
-from opinionsim.evidence import evidence_statement
+from opinionsim.metrics import evidence_statement
+from opinionsim.plots._shown import Shown
 from opinionsim.plots._style import INK, heading, new_figure, page, pt, tidy
+from opinionsim.registry import part
+from opinionsim.specification import ChoicesSpec, analysis_of
 from opinionsim.store import Results
 
 #: Choices of analysis in few words.
@@ -70,6 +72,14 @@ def draw_variants(variants: pd.DataFrame, names: Sequence[str], smallest: float 
     ax.child_axes[-1].spines[:].set_visible(False)
 
 
+def _shown(results: Results) -> Iterator[Shown]:
+    analysis = analysis_of(results.spec)
+    if analysis.decides is not None and (analysis.choices or results.spec.get("robustness")):
+        what = "The contrast under choices of analysis, and what variants of the specification change."
+        yield Shown("specification-curve", what)
+
+
+@part("figure", name="specification-curve", shown=_shown)
 def specification_curve(
     results: Results, kind: str | None = None, estimand: Literal["topics-like-these", "these-topics"] | None = None
 ) -> Figure:
@@ -104,22 +114,22 @@ def specification_curve(
     inches = page(6.4)
     names = [heading([f"{row['label']} ({row['of']})"], 0.38 * inches) for _, row in variants.iterrows()]
     rows = {"choices": sum(map(len, ways.values())), "variants": sum(name.count("\n") + 1 for name in names)}
-    heights = {"curve": _CURVE, **{part: _ROW * n for part, n in rows.items() if n}}
+    heights = {"curve": _CURVE, **{panel: _ROW * n for panel, n in rows.items() if n}}
     foot = heading([without, *frame.attrs["notes"]], (inches - 0.2) * 9 / 7)
     high = sum(heights.values()) + _ABOUT * len(heights) + 0.15 * pt(0.8) * (foot.count("\n") + 1)
     what = "choices of analysis and variants of the specification" if names else "choices of analysis"
     figure = new_figure([evidence_statement(frame["evidence"]), f"{frame.attrs['contrast']}: {what}"], inches, high)
     figure.supxlabel(foot, fontsize=pt(7), x=0.01, ha="left")
-    parts = figure.subplot_mosaic([[part] for part in heights], height_ratios=list(heights.values()))
-    draw_curve(choices, parts["curve"])
+    panels = figure.subplot_mosaic([[panel] for panel in heights], height_ratios=list(heights.values()))
+    draw_curve(choices, panels["curve"])
     if ways:
-        draw_choices(choices, ways, parts["choices"])
+        draw_choices(choices, ways, panels["choices"])
     if names:
-        draw_variants(variants, names, smallest, parts["variants"])
+        draw_variants(variants, names, smallest, panels["variants"])
     combined = f"{len(choices)} combination{'s' if len(choices) > 1 else ''} of choices, by difference"
     changed = f"change under variants, {100 * level:.4g} % interval"
     changed += f"; shaded: within {smallest:g}" if smallest else ""
-    for part, said in ("choices" if ways else "curve", combined), ("variants", changed):
-        if part in parts:
-            parts[part].set_xlabel(heading([said], 0.55 * inches), fontsize=pt(9))
+    for panel, said in ("choices" if ways else "curve", combined), ("variants", changed):
+        if panel in panels:
+            panels[panel].set_xlabel(heading([said], 0.55 * inches), fontsize=pt(9))
     return figure

@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from opinionsim import metrics
 from opinionsim.classic import Trajectories
 from opinionsim.errors import SpecError
-from opinionsim.evidence import evidence_statement, played_by, validation_statement
+from opinionsim.metrics import evidence_statement, played_by, validation_statement
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import (
     Frames,
@@ -41,6 +41,7 @@ from opinionsim.plots._style import (
     set_heading,
     time_axis,
 )
+from opinionsim.registry import part
 from opinionsim.store import Mark, marks_of
 
 #: Vertical distance between agents of equal opinion, in scale units (Chuang et al. 2023, figures 4-6; A15).
@@ -244,8 +245,8 @@ def draw_trajectories(
         if at.size:  # an empty line that is not clipped has no extent, which defeats the layout of the figure
             (dots,) = ax.plot(data.steps[at], values[at] + offset, color=colour, linestyle="none", clip_on=False)
             dots.set(marker="o", markersize=2.8)
-    for condition, part in data.lost[data.lost["agent"].isin(data.drawn)].groupby("condition"):
-        agent, step = part["agent"].to_numpy(), part["step"].to_numpy()
+    for condition, rows in data.lost[data.lost["agent"].isin(data.drawn)].groupby("condition"):
+        agent, step = rows["agent"].to_numpy(), rows["step"].to_numpy()
         known = np.where(np.isnan(data.values[agent, step]), data.assigned[agent], data.values[agent, step])
         at = np.nan_to_num(known, nan=data.scale.lowest - 0.4) + data.offsets[agent]
         ax.plot(step, at, clip_on=False, zorder=4, marker=_LOST[str(condition)], **_MARK)
@@ -280,6 +281,7 @@ def _draw_assigned(ax: Axes, held: float, values: np.ndarray, colour: str) -> No
     line.set(marker="o", markersize=5.5, markerfacecolor="white", markevery=[0])
 
 
+@part("figure", name="trajectories")
 def trajectories(
     results: HasFrames | Trajectories | Sequence[Trajectories] | Mapping[str, Trajectories],
     run: str | int | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,10 @@ from opinionsim.errors import SpecError
 from opinionsim.plots._arrangement import Facets, facets
 from opinionsim.plots._inputs import drawn_from
 from opinionsim.plots._over_time import Bins, Source, Trajectory, TrajectorySet, bins_of, trajectories_of
+from opinionsim.plots._shown import Shown, conditions, over_time
 from opinionsim.plots._style import SHARES, colour_bar, is_narrow, name_outer, new_panels, pt, write_numbers
+from opinionsim.registry import part
+from opinionsim.store import Results
 
 #: Most opinions for which shares are printed into the matrix.
 _MOST_PRINTED = 12
@@ -121,11 +124,11 @@ def _counts(name: str, runs: Sequence[Trajectory], bins: Bins) -> pd.DataFrame:
     )
 
 
-def draw_transitions(part: pd.DataFrame, names: Sequence[str], ax: Axes) -> Any:
+def draw_transitions(rows: pd.DataFrame, names: Sequence[str], ax: Axes) -> Any:
     """Draw the matrix of one condition, before upward and after to the right, and return the mesh for a colour bar."""
     k = len(names)
-    share = part["share"].to_numpy(float).reshape(k, k)
-    n = part["n_before"].to_numpy()[::k]
+    share = rows["share"].to_numpy(float).reshape(k, k)
+    n = rows["n_before"].to_numpy()[::k]
     mesh = ax.pcolormesh(np.ma.masked_invalid(share), cmap=SHARES, vmin=0, vmax=1, edgecolors="white", linewidth=0.6)
     ax.set_facecolor("#EFEFEF")
     ax.set_aspect("equal")
@@ -143,6 +146,13 @@ def draw_transitions(part: pd.DataFrame, names: Sequence[str], ax: Axes) -> Any:
     return mesh
 
 
+def _shown(results: Results) -> Iterator[Shown]:
+    if over_time(results):
+        caption = "From one measured opinion of an agent to its next: how often each change was made."
+        yield Shown("transitions", caption, {"by": conditions(results)})
+
+
+@part("figure", name="transitions", numbers=transition_data, shown=_shown)
 @drawn_from(transition_data)
 def transition_matrix(data: TransitionData) -> Figure:
     """Draw the share of each next opinion given the opinion before, one panel a condition.
@@ -169,8 +179,8 @@ def transition_matrix(data: TransitionData) -> Figure:
     upright = 0.06 * max(0, max(len(name) for names in data.names.values() for name in names) - 4)
     lines, size = [data.evidence, *data.notes], (side + 1.3, side + 1.1 + upright)
     figure, axes = new_panels([str(name) for name in cells], lines, size, data.facets, square=True)
-    for ax, (name, part) in zip(axes, cells.items(), strict=True):
-        mesh = draw_transitions(part, data.names[str(name)], ax)
+    for ax, (name, rows) in zip(axes, cells.items(), strict=True):
+        mesh = draw_transitions(rows, data.names[str(name)], ax)
         name_outer(ax, axes, "next opinion", "opinion before (n)")
     colour_bar(mesh, axes, "share of transitions", shrink=0.85, pad=0.02, aspect=26)
     return figure

@@ -13,7 +13,6 @@ from opinionsim.prompts._conditions import (
 )
 from opinionsim.prompts._marks import BLOCKS as BLOCKS, Block as Block, Marks as Marks
 from opinionsim.prompts._pack import (
-    BUILT_IN_PACKS as BUILT_IN_PACKS,
     USUAL as USUAL,
     PromptPack as PromptPack,
     load_pack as load_pack,

@@ -52,6 +52,10 @@ class Act(Protocol):
     def values(self) -> Mapping[str, str]:
         """Further variables of this act, with their texts."""
 
+    @property
+    def scripted(self) -> str:
+        """The part with which the scripted model answers; empty for that of the template's name."""
+
 
 def _case(act: Act, received: Sequence[Message]) -> Case:
     if act.kind == "post":
@@ -242,7 +246,7 @@ class AgentPrompts:
         if act_parse is not None or not self._wording.marks.labels:
             return act_parse
 
-        def parse(part: str, text: str, received: tuple[Message, ...]) -> None:
+        def parse(call: str, text: str, received: tuple[Message, ...]) -> None:
             if text.strip() and self.said(Reply(text)).condition == "empty":
                 raise NothingSaid("it holds nothing but the label of a message")
 

@@ -22,7 +22,7 @@ class PlainAct:
 
     Attributes
     ----------
-    name, template, kind, labelling, text, variables
+    name, template, kind, labelling, text, variables, scripted
         As those of :class:`opinionsim.prompts.Act`.
     pairs : tuple of (str, str)
         The act's values, sorted by name.
@@ -35,6 +35,7 @@ class PlainAct:
     text: str | None = None
     variables: tuple[str, ...] = VARIABLES["task"]
     pairs: tuple[tuple[str, str], ...] = ()
+    scripted: str = ""
 
     @classmethod
     def of(cls, act: Act) -> PlainAct:
@@ -51,7 +52,8 @@ class PlainAct:
             if not isinstance(name, str) or not isinstance(value, str):
                 raise SpecError(f"act {act.name!r}: values must be texts by name; got {value!r} for {name!r}")
         pairs = tuple(sorted(act.values.items()))
-        return cls(act.name, act.template, act.kind, act.labelling, act.text, tuple(act.variables), pairs)
+        told = (act.name, act.template, act.kind, act.labelling, act.text, tuple(act.variables), pairs, act.scripted)
+        return cls(*told)
 
     @property
     def values(self) -> Mapping[str, str]:

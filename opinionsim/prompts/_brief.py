@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from opinionsim.documents import show_value
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import show_value
 from opinionsim.prompts._texts import Texts, fill, pieces
 
 #: Placeholders of the texts.

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from opinionsim.messages import printable
 
+if TYPE_CHECKING:
+    from opinionsim.prompts._agent import Act
+
+#: Marks of a template, and ends of its lines.
+_BETWEEN = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|\n", re.DOTALL)
 #: Kinds of content that stand between delimiters.
 Block = Literal["persona", "history", "post", "claim", "disposition"]
 
@@ -49,6 +54,18 @@ class Marks:
     disposition: tuple[str, str]
     cues: Mapping[str, str]
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def answering(self, acts: Iterable[Act]) -> Marks:
+        """The same for a run of these acts: those that name a scripted answer have their cue under its name.
+
+        That is the cue of the act's template, or else the longest text that a template of its own has between marks.
+        """
+        cues = dict(self.cues)
+        for act in acts:
+            if act.scripted and act.scripted not in cues:
+                longest = max((each.strip() for each in _BETWEEN.split(act.text or "")), key=len)
+                cues[act.scripted] = cues.pop(act.template, longest)
+        return replace(self, cues=MappingProxyType(cues))
 
     def pair(self, kind: Block) -> tuple[str, str]:
         """Opening and closing delimiter of one kind of block."""

@@ -11,8 +11,8 @@ from typing import Any, Unpack, get_args
 
 from pydantic import Field
 
-from opinionsim.documents import DocumentModel, parse_value, read_text, validate
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import DocumentModel, parse_value, read_text, validate
 from opinionsim.messages import ChatMessage
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona
@@ -24,10 +24,11 @@ from opinionsim.prompts._conditions import BeliefTense, Conditions, Confirmation
 from opinionsim.prompts._marks import Marks
 from opinionsim.prompts._templates import FRAMES, SUFFIX, TASKS, Library, check_names, render
 from opinionsim.prompts._texts import Texts
+from opinionsim.registry import names, places
 from opinionsim.topics import Claim
 
-#: Packs that come with the package, each a folder beside this module; the first is used where none is named.
-BUILT_IN_PACKS = ("default", "deliberation", "room")
+#: The pack that is used where none is named.
+DEFAULT = "default"
 _DECLARATION, _TEXTS = "pack.yaml", "texts.yaml"
 #: The wording of a pack's own files; others are folders inside the one named here.
 USUAL, _WORDINGS = "usual", "wordings"
@@ -396,7 +397,7 @@ def _bind(
     check_frames(pack._wording, frames)
     wording, texts = bind_acts(pack._library, pack._wording, acts)
     bound = replace(pack, texts=MappingProxyType(texts), _wording=wording)
-    if pack.contents not in map(_shipped, BUILT_IN_PACKS):
+    if pack.contents not in map(_shipped, names("pack")):
         check_use(bound, acts, frames, dict(conditions))
     elif own := [act for act in acts if act.name in texts]:
         check_use(bound, own, (), dict(conditions))
@@ -448,13 +449,13 @@ def _check_files(place: str, contents: Mapping[str, str], marks: Marks) -> None:
             )
 
 
-def load_pack(name_or_path: str | Path = BUILT_IN_PACKS[0]) -> PromptPack:
+def load_pack(name_or_path: str | Path = DEFAULT) -> PromptPack:
     """Load a prompt pack.
 
     Parameters
     ----------
     name_or_path : str or Path
-        Name of a built-in pack (``BUILT_IN_PACKS``), or a folder with a ``pack.yaml`` and templates; with a wording as
+        Name of a built-in pack, or a folder with a ``pack.yaml`` and templates; with a wording as
         :func:`worded` names it.
 
     Returns
@@ -490,10 +491,10 @@ def pack_files(name_or_path: str | Path) -> dict[str, str]:
         If there is no such folder or wording, or a file is not UTF-8 text.
     """
     name, _, wording = str(name_or_path).partition(_MARK)
-    folder = Path(__file__).parent / name if name in BUILT_IN_PACKS else Path(name)
+    place = places("pack").get(name)
+    folder = Path(name) if place is None else place.path
     if not folder.is_dir():
-        names = ", ".join(map(repr, BUILT_IN_PACKS))
-        raise SpecError(f"prompt pack {name!r} is neither {names} nor a folder")
+        raise SpecError(f"prompt pack {name!r} is neither {', '.join(map(repr, names('pack')))} nor a folder")
     if not wording:
         return _files(folder)
     valid = [USUAL, *sorted(path.name for path in folder.glob(f"{_WORDINGS}/*/"))]

@@ -10,8 +10,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from opinionsim.documents import Document, DocumentModel, KeyPath, is_one_line, parse_document, show_value, validate
 from opinionsim.errors import SpecError, meant
+from opinionsim.foundation.documents import (
+    Document,
+    DocumentModel,
+    KeyPath,
+    is_one_line,
+    parse_document,
+    show_value,
+    validate,
+)
 
 _PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 _NAME = re.compile(r"\w+")

@@ -17,11 +17,11 @@ import yaml
 from pydantic import TypeAdapter
 
 from opinionsim.errors import SpecError
+from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.report._describing import bibtex, crate, odd
 from opinionsim.report._frames import FileKind, new_folder, write_frames, write_json
 from opinionsim.report._released import released
 from opinionsim.report._templates import WORDS, filled
-from opinionsim.spreadsheets import write_csv
 from opinionsim.store import DesignRow, Results
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from opinionsim.errors import SpecError
-from opinionsim.spreadsheets import read_csv, texts_changed, write_csv
+from opinionsim.foundation.spreadsheets import read_csv, texts_changed, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,8 @@ def write_export(results: Results, folder: Path, kind: FileKind = "csv") -> list
 
     Columns have names that R takes unquoted (:func:`opinionsim.store.plain_names`); the codebook has both names.
     Characters that no such file can hold (half a surrogate pair, NUL) are written as ``\udXXX`` and ``\x00``. In
-    CSV, texts that a spreadsheet would run get an apostrophe; :func:`opinionsim.spreadsheets.read_csv` takes it away.
+    CSV, texts that a spreadsheet would run get an apostrophe, which
+    :func:`opinionsim.foundation.spreadsheets.read_csv` takes away.
 
     Parameters
     ----------

@@ -15,16 +15,16 @@ from jinja2 import Undefined
 
 import opinionsim
 from opinionsim.classic import MODELS
-from opinionsim.documents import validate
 from opinionsim.errors import SpecError
-from opinionsim.frozen import Frozen
-from opinionsim.provenance import digest_of_weights
-from opinionsim.redaction import kept
+from opinionsim.foundation.documents import validate
+from opinionsim.foundation.frozen import Frozen
+from opinionsim.foundation.provenance import digest_of_weights
+from opinionsim.foundation.redaction import kept
+from opinionsim.foundation.streams import canonical_json
 from opinionsim.registry import find
 from opinionsim.report._templates import TEMPLATES, sentences
 from opinionsim.specification import consent_of, manifest, wording_of
 from opinionsim.store import AbsentError, find_design, open_store
-from opinionsim.streams import canonical_json
 
 if TYPE_CHECKING:
     from opinionsim.specification import Experiment, ExperimentSpec
@@ -54,8 +54,8 @@ def freeze(experiment: Experiment) -> dict[str, Any]:
     Returns
     -------
     dict
-        JSON values: the manifest with ``frozen`` (:class:`opinionsim.frozen.Frozen`), and the seed that is drawn
-        from its hash in the place of the one that the specification states.
+        JSON values: the manifest with ``frozen`` (:class:`opinionsim.foundation.frozen.Frozen`), and the seed that is
+        drawn from its hash in the place of the one that the specification states.
 
     Raises
     ------

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from opinionsim.spreadsheets import texts_changed
+from opinionsim.foundation.spreadsheets import texts_changed
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.store import COLUMNS, Results
-from opinionsim.streams import canonical_json, digest
 from opinionsim.surveys import Survey
 
 if TYPE_CHECKING:

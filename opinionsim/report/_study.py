@@ -10,7 +10,7 @@ import pandas as pd
 
 from opinionsim.analysis import Table
 from opinionsim.errors import MeasurementError, SpecError, StoreError
-from opinionsim.evidence import WITHOUT_FINDING, evidence_statement
+from opinionsim.metrics import WITHOUT_FINDING, evidence_statement
 from opinionsim.report._describing import sources
 from opinionsim.report._figures import Drawn, figures_of
 from opinionsim.report._freeze import History, history

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from opinionsim import analysis
-from opinionsim.contrasts import analysis_of
-from opinionsim.evidence import several_answered
-from opinionsim.metrics import cut, named_metrics, run_metrics, scale_of, variable_means
+from opinionsim.metrics import cut, named_metrics, run_metrics, scale_of, several_answered, variable_means
 from opinionsim.registry import find, is_path
+from opinionsim.specification import analysis_of
 from opinionsim.store import Results
 
 

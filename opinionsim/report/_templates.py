@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opinionsim.templates import filled as of_package, sentences as sentences_of_package, templates
+from opinionsim.foundation.templates import filled as of_package, sentences as sentences_of_package, templates
 
 #: Words of a design, by what they are called: columns of the runs, and fields of a specification; captions of figures;
 #: the parts of an archive, folders with a slash behind them.

@@ -6,8 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from opinionsim.evidence import in_order
-from opinionsim.metrics import stance_rows
+from opinionsim.metrics import kinds_in_order, stance_rows
 from opinionsim.store import Results
 from opinionsim.watching import transcript_data
 
@@ -31,7 +30,7 @@ def shifts(results: Results) -> tuple[dict[str, Any], ...]:
     keys = ["run_id", "cell", "instrument_id"]
     codes = stance_rows(runs, results.opinions).merge(runs[keys], on=keys)
     kinds = set(codes["kind"])
-    own = codes[codes["kind"] == next(iter(in_order(kinds)), None)]
+    own = codes[codes["kind"] == next(iter(kinds_in_order(kinds)), None)]
     own = own.sort_values(["run_id", "agent", "turn"], kind="stable")
     changes = own.assign(change=own.groupby(["run_id", "agent"])["value"].diff()).dropna(subset="change")
     changes = changes[changes["change"] != 0]

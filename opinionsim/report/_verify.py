@@ -17,12 +17,12 @@ from typing import Any
 import yaml
 
 from opinionsim.errors import MeasurementError, OpinionSimError, SpecError
+from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.report._archive import DESIGN, LAYOUT, SUM, SUMS, checksum, files_of, forms, lines_of
 from opinionsim.report._frames import read_frames
 from opinionsim.report._tables import tables_of
 from opinionsim.report._templates import WORDS
 from opinionsim.specification import axes_of
-from opinionsim.spreadsheets import write_csv
 from opinionsim.store import Results
 
 #: Most bytes that a compressed archive may unfold to.

@@ -10,8 +10,7 @@ from typing import Any
 import pandas as pd
 
 from opinionsim.analysis import Table, headings, number_text, p_text, point_axes, spell_all
-from opinionsim.evidence import WITHOUT_FINDING, played_by, validation_statement
-from opinionsim.metrics import condition_axes, order_levels
+from opinionsim.metrics import WITHOUT_FINDING, condition_axes, order_levels, played_by, validation_statement
 from opinionsim.report._templates import WORDS, filled, sentences
 from opinionsim.specification import axes_of
 from opinionsim.store import Results

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import opinionsim
-from opinionsim import background
 from opinionsim.errors import BudgetExceeded, OpinionSimError, SpecError, packages
+from opinionsim.foundation import background
 from opinionsim.running._context import STOPPED, Context, Progress, Summary, together
 from opinionsim.running._sorting import Pending
 from opinionsim.running._worker import Chunk, carry_out_chunk, stop_sweep

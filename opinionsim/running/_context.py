@@ -15,14 +15,14 @@ from functools import partial
 from typing import Any, TypeVar
 
 from opinionsim.assembly import LoadedParts, instruments_by_run
+from opinionsim.engine import Simulation
 from opinionsim.errors import BudgetExceeded, DamagedError, OpinionSimError
+from opinionsim.foundation.streams import digest
 from opinionsim.llm import Endpoint, Entry, RetryPolicy, RunCalls, Seat, SlotPool
 from opinionsim.measurement import Queues
 from opinionsim.running._spending import Spending
-from opinionsim.simulation import Simulation
 from opinionsim.specification import Experiment, PlannedRun
 from opinionsim.store import Paid, RunRecord, Store
-from opinionsim.streams import digest
 
 _T = TypeVar("_T")
 

@@ -10,12 +10,12 @@ from typing import Protocol
 from opinionsim.assembly import assemble
 from opinionsim.engine import critical_path
 from opinionsim.errors import DamagedError, JournalMismatch, SpecError
+from opinionsim.foundation.streams import canonical_json
 from opinionsim.running._context import STOPPED, Context, Progress, together
 from opinionsim.running._one_run import Opened, Played, conclude, measure_finished, open_anew, open_run, play
 from opinionsim.running._sorting import Pending
 from opinionsim.schedules import AdaptiveSchedule
 from opinionsim.store import HeldElsewhereError
-from opinionsim.streams import canonical_json
 
 
 class Executor(Protocol):

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from opinionsim.assembly import Recording, RunParts, opinion_rows, stored_texts
+from opinionsim.engine import Simulation
 from opinionsim.errors import DamagedError, JournalMismatch, OpinionSimError, SpecError
-from opinionsim.llm import RunCalls
+from opinionsim.llm import CallName, RunCalls
 from opinionsim.measurement import Author, Measuring, Text
 from opinionsim.messages import Message
 from opinionsim.registry import RAISED, raised
@@ -17,7 +18,6 @@ from opinionsim.running._context import STOPPED, Context, Stopped, damage, toget
 from opinionsim.running._replay import check_prompts
 from opinionsim.running._sorting import Pending, uncoded
 from opinionsim.running._sources import missing_entries, parts_of
-from opinionsim.simulation import Simulation
 from opinionsim.specification import PlannedRun, own_part_error, with_advice
 from opinionsim.store import HeldElsewhereError, RunRecord, Status
 
@@ -126,7 +126,7 @@ def _require_weights(context: Context, pending: Pending, parts: RunParts, record
     models = [context.loaded.contents(model, pending.planned.spec, parts.pack) for model in parts.models]
     for entry in record.entries:
         # Judges have an identity of their own, as parts of instruments.
-        if entry.key.part.startswith("judge") or not entry.model.startswith("hf:"):
+        if CallName.of(entry.key.call).role == "judge" or not entry.model.startswith("hf:"):
             continue
         loaded = models[entry.agent]
         if loaded and loaded.rpartition("@")[2] != entry.model.rpartition("@")[2]:

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import opinionsim
 from opinionsim.assembly import instrument_row
-from opinionsim.documents import validate
-from opinionsim.frozen import Frozen
+from opinionsim.foundation.documents import validate
+from opinionsim.foundation.frozen import Frozen
+from opinionsim.foundation.redaction import kept
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.planning import RunCounts, counts_by_run
-from opinionsim.redaction import kept
 from opinionsim.running._context import Context
 from opinionsim.specification import (
     ExperimentSpec,
@@ -22,7 +23,6 @@ from opinionsim.specification import (
     wording_of,
 )
 from opinionsim.store import DesignRow, ExperimentRun, RunRow
-from opinionsim.streams import canonical_json, digest
 
 
 class Inputs(NamedTuple):

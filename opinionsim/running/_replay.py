@@ -9,16 +9,16 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from langchain_core.messages import AIMessage
 
-from opinionsim import background
 from opinionsim.assembly import RunParts, agent_rows, edge_rows, opinion_rows, tie_rows, turn_row
 from opinionsim.classifiers import Classifier, asks, load_classifier
+from opinionsim.engine import Simulation
 from opinionsim.errors import JournalMismatch, OpinionSimError, StoreError
+from opinionsim.foundation import background
 from opinionsim.llm import Entry, MemoryJournal, ReplayOnly, RunCalls, SlotPool
 from opinionsim.measurement import Instrument, Measuring, Queues, recorded_rating
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.running._sources import parts_of
 from opinionsim.schedules import Turn, tie_changes
-from opinionsim.simulation import Simulation
 from opinionsim.specification import (
     Experiment,
     PlannedRun,

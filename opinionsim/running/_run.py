@@ -10,9 +10,9 @@ from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
 
-from opinionsim import background
 from opinionsim.assembly import LoadedParts
 from opinionsim.errors import SpecError, whole_number
+from opinionsim.foundation import background
 from opinionsim.llm import Entry, Person, Seat
 from opinionsim.running._cluster import Cluster, ClusterExecutor, check_cluster
 from opinionsim.running._context import Context, Summary

@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from opinionsim import background
 from opinionsim.errors import OpinionSimError
+from opinionsim.foundation import background
 from opinionsim.running._context import Context, Progress, Summary, together
 from opinionsim.running._executors import Executor
 from opinionsim.running._one_run import measure_finished

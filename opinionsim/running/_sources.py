@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from opinionsim.assembly import RunParts, assemble, read_there, stored_texts
 from opinionsim.errors import DamagedError, JournalMismatch, SpecError
-from opinionsim.llm import Entry, EntryKey
-from opinionsim.messages import UNHEARD
+from opinionsim.foundation.streams import canonical_json, digest
+from opinionsim.llm import CallName, Entry, EntryKey
 from opinionsim.measurement import STANCE, Text, imported_rating
-from opinionsim.streams import canonical_json, digest
+from opinionsim.messages import UNHEARD
 
 if TYPE_CHECKING:
     from opinionsim.specification import PlannedRun, Resources
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: Key of the last entry that a run takes over from another: which turns it leaves out, what was read there, or a
 #: digest of the history that it goes on from.
-SOURCE = EntryKey(0, "source", 0)
+SOURCE = EntryKey(0, str(CallName("source")), 0)
 
 
 def taken_from(entries: Iterable[Entry]) -> list[Any] | None:
@@ -125,7 +125,7 @@ def _entries(planned: PlannedRun, source: PlannedRun, resources: Resources, stor
             paid = entry.source == "model"
             yield replace(entry, source="import", cost=None, saved=None) if paid else entry
         # Judges may code the history later.
-        said = [_content(entry) for entry in history if not entry.key.part.startswith("judge")]
+        said = [_content(entry) for entry in history if CallName.of(entry.key.call).role != "judge"]
         taken = [digest(canonical_json(said))]
     elif (rows := store.turns(source.run_id)) and getattr(planned.spec.interaction, "skips", None) is not None:
         taken = sorted(_skipped(rows))

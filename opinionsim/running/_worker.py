@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 
 import opinionsim
-from opinionsim import background
 from opinionsim.assembly import LoadedParts
 from opinionsim.errors import OpinionSimError, SpecError
+from opinionsim.foundation import background
 from opinionsim.running._context import Context, Summary
 from opinionsim.running._executors import LocalExecutor
 from opinionsim.running._runner import Runner

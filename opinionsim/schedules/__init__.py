@@ -5,12 +5,11 @@ nothing else. A way of interacting is one module with one :class:`Interaction`: 
 checks, and the turns that it makes of a :class:`Setting`.
 """
 
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opinionsim.lazy import on_first_use
+from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.schedules._acts import (
@@ -19,10 +18,11 @@ if TYPE_CHECKING:
         PROBE as PROBE,
         REPORT as REPORT,
         REPORT_ONCE as REPORT_ONCE,
-        RESPOND as RESPOND,
         REVIEW as REVIEW,
         SELF_REPORT as SELF_REPORT,
         WRITE as WRITE,
+        act as act,
+        asked_of_persons as asked_of_persons,
     )
     from opinionsim.schedules._bounded_confidence import BoundedConfidenceDyads as BoundedConfidenceDyads
     from opinionsim.schedules._broadcast import Broadcast as Broadcast
@@ -35,13 +35,16 @@ if TYPE_CHECKING:
         takes_reviews as takes_reviews,
         with_events as with_events,
     )
-    from opinionsim.schedules._external import Exposure as Exposure
+    from opinionsim.schedules._external import Exposure as Exposure, blank_messages as blank_messages
     from opinionsim.schedules._feed import Feed as Feed
     from opinionsim.schedules._independent import IndependentReports as IndependentReports
     from opinionsim.schedules._interaction import (
+        GIVEN as GIVEN,
         MAX_SIZE as MAX_SIZE,
         MAX_STEPS as MAX_STEPS,
+        AskedOnce as AskedOnce,
         Closing as Closing,
+        Conflict as Conflict,
         Interaction as Interaction,
         InteractionField as InteractionField,
         NetworkedInteraction as NetworkedInteraction,
@@ -59,7 +62,6 @@ if TYPE_CHECKING:
     from opinionsim.schedules._placebo import Placebo as Placebo
     from opinionsim.schedules._posts import PostsInteraction as PostsInteraction, without_turns as without_turns
     from opinionsim.schedules._probes import stated_on as stated_on, with_probes as with_probes
-    from opinionsim.schedules._questions import read_question as read_question, same_question as same_question
     from opinionsim.schedules._recorded import RecordedPeople as RecordedPeople, Twins as Twins
     from opinionsim.schedules._remembered import RememberedReports as RememberedReports
     from opinionsim.schedules._rewiring import RewiringDyads as RewiringDyads
@@ -87,6 +89,7 @@ if TYPE_CHECKING:
         AdaptiveSchedule as AdaptiveSchedule,
         AnySchedule as AnySchedule,
         External as External,
+        Labelling as Labelling,
         Outcomes as Outcomes,
         Ref as Ref,
         Schedule as Schedule,
@@ -101,6 +104,7 @@ if TYPE_CHECKING:
         named as named,
         outline as outline,
         tie_changes as tie_changes,
+        with_own as with_own,
     )
     from opinionsim.schedules._yoked import Yoked as Yoked
 

@@ -4,23 +4,45 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from opinionsim.schedules._turns import ActSpec
 
-_WORDS = tomllib.loads(Path(__file__).with_name("persons.toml").read_text(encoding="utf-8"))
+_HERE = Path(__file__).with_name("persons.toml")
 
 
-def asked_of(template: str) -> str:
-    """What persons at seats are asked in the place of a template of models: a template too."""
-    return re.sub(r"<(\w+)>", lambda piece: str(_WORDS["pieces"][piece[1]]), _WORDS["asked"][template])
+def _table(file: Path) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = tomllib.loads(file.read_text(encoding="utf-8"))
+    return found
 
 
-def act(name: str, kind: str, **how: Any) -> ActSpec:
-    """An act whose template has its name, for models and for persons; `how` as the fields of an `ActSpec`."""
-    return ActSpec(name, name, kind, person=asked_of(name), **how)
+def asked_of_persons(file: Path) -> dict[str, str]:
+    """What persons at seats are asked in the place of templates of models: templates too, by name.
+
+    Parameters
+    ----------
+    file : Path
+        A TOML file with these texts under ``asked``. A name in <angle brackets> stands for a text under ``pieces``, of
+        this file or of ``persons.toml`` beside this module.
+    """
+    own = _table(file)
+    pieces = {**_table(_HERE)["pieces"], **own.get("pieces", {})}
+    return {name: re.sub(r"<(\w+)>", lambda piece: pieces[piece[1]], text) for name, text in own["asked"].items()}
+
+
+#: What persons are asked, by template.
+ASKED = asked_of_persons(_HERE)
+
+
+def act(name: str, kind: str, *, asked: Mapping[str, str] = ASKED, **how: Any) -> ActSpec:
+    """An act whose template has its name, for models and for persons, who are `asked` in the text of that name.
+
+    `how` has further fields of the :class:`ActSpec`.
+    """
+    return ActSpec(name, name, kind, person=asked[name], **how)
 
 
 #: An agent writes a post (Chuang et al. 2023, Algorithm 1; A6).
@@ -35,8 +57,6 @@ REPORT_ONCE = replace(REPORT, name="report-once", memory="none")
 PROBE = act("probe", "probe", memory="fork", opinion="may")
 #: An agent states off the record what it believes, as a point of the scale.
 SELF_REPORT = act("self-report", "self-report", memory="fork", opinion="may")
-#: An agent answers the task, after reading what others answered.
-RESPOND = act("respond", "response", memory="none")
 #: A moderator reads all answers and gives one of its own.
 MODERATE = act("moderate", "moderation", memory="none", unread="skip", opinion="may")
 #: A moderator writes instructions for itself from the task.

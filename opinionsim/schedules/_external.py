@@ -9,13 +9,13 @@ from typing import Any, Literal
 import numpy as np
 
 from opinionsim.errors import SpecError
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.messages import Message
 from opinionsim.registry import part
 from opinionsim.schedules._acts import REVIEW
 from opinionsim.schedules._dyadic import drawn_listeners
 from opinionsim.schedules._interaction import Conflict, Setting, SteppedInteraction
 from opinionsim.schedules._turns import External, Turn, named
-from opinionsim.streams import canonical_json, digest
 
 
 def blank_messages(messages: str | tuple[str, ...]) -> Iterator[Conflict]:

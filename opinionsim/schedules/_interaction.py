@@ -11,8 +11,9 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
-from opinionsim.documents import DocumentModel
 from opinionsim.errors import ScheduleError, SpecError
+from opinionsim.foundation.documents import DocumentModel
+from opinionsim.foundation.streams import stream
 from opinionsim.messages import Message
 from opinionsim.networks import AnyNetwork, Neighbours, Network, NetworkField, NetworkKind
 from opinionsim.registry import KindModel
@@ -27,7 +28,6 @@ from opinionsim.schedules._turns import (
     TieChange,
     Turn,
 )
-from opinionsim.streams import stream
 
 #: Most turns of one run: its schedule is held in memory.
 MAX_STEPS = 10_000_000
@@ -291,7 +291,13 @@ class Interaction(KindModel):
     @property
     def declared(self) -> dict[str, Any]:
         """What whoever reads a store is told of it, as JSON values: nobody has to import it."""
-        found = {"tables": list(self.tables), "figures": list(self.figures), "frames": list(self.frames), "record": self.record, "fields": self.kept}
+        found = {
+            "tables": list(self.tables),
+            "figures": list(self.figures),
+            "frames": list(self.frames),
+            "record": self.record,
+            "fields": self.kept,
+        }
         return {name: each for name, each in found.items() if each}
 
     @property
@@ -488,7 +494,6 @@ class AskedOnce(Interaction):
     """Base of interactions in which every agent is asked once, by the one act that there is."""
 
     played_by = ("chat models",)
-    prompts = "deliberation"
 
     def steps_for(self, size: int) -> int:
         """One step."""

@@ -23,7 +23,7 @@ Verdict = Literal["accepted", "rejected", "undecided"]
 _VERDICT = re.compile(r"^\W*verdict\W+(accepted|rejected|undecided)\b", re.IGNORECASE | re.MULTILINE)
 
 
-def read_verdict(part: str, text: str, received: tuple[Message, ...]) -> Verdict:
+def read_verdict(call: str, text: str, received: tuple[Message, ...]) -> Verdict:
     """The verdict that a moderator's text states in a line of its own.
 
     Raises
@@ -114,7 +114,7 @@ def automatic_instructions(marker: str) -> ActSpec:
     signs = re.findall(r"\w+|[^\w\s]", marker)
     opening = re.compile(r"\s*\W*" + r"\s*".join(map(re.escape, signs)) + r"\W*", re.IGNORECASE)
 
-    def read(part: str, text: str, received: tuple[Message, ...]) -> str:
+    def read(call: str, text: str, received: tuple[Message, ...]) -> str:
         found = opening.match(text)
         if found is None:
             raise Rejected(f"the reply must begin with {marker!r}")

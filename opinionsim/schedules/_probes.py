@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from opinionsim.errors import SpecError
-from opinionsim.forms import Form
+from opinionsim.foundation.forms import Form
 from opinionsim.messages import Message, Numbers
 from opinionsim.schedules._acts import PROBE, SELF_REPORT
 from opinionsim.schedules._turns import (

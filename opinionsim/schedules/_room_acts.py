@@ -18,8 +18,8 @@ from opinionsim.dialogue import (
     read_signals,
     read_vote,
 )
-from opinionsim.forms import Form
-from opinionsim.schedules._acts import PROBE, SELF_REPORT, act, asked_of
+from opinionsim.foundation.forms import Form
+from opinionsim.schedules._acts import ASKED, PROBE, SELF_REPORT, act
 from opinionsim.schedules._turns import ActSpec
 
 #: Role of the analyzer.
@@ -44,7 +44,7 @@ _YES_NO = Form("choice", ("yes", "no"))
 
 def _of_people(name: str, kind: str, form: Form, **how: Any) -> ActSpec:
     """An act that is a person's alone: what people are asked stands for a template of models too."""
-    return act(name, kind, text=asked_of(name), form=form, **{"parse": read_answer, **_FORMAL, **how})
+    return act(name, kind, text=ASKED[name], form=form, **{"parse": read_answer, **_FORMAL, **how})
 
 
 #: A person agrees to take part, on the terms that it was shown.

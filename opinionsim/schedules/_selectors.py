@@ -17,12 +17,12 @@ Selector = Callable[[Sequence[str]], int | str]
 
 @runtime_checkable
 class AskingSelector(Protocol):
-    """A selector that asks the agent's model, in a call of its own under the part ``select``."""
+    """A selector that asks the agent's model, in a call of its own, ``select``."""
 
     def messages(self, texts: Sequence[str]) -> list[ChatMessage]:
         """The question, with all texts."""
 
-    def parse(self, part: str, text: str, received: tuple[Message, ...]) -> int:
+    def parse(self, call: str, text: str, received: tuple[Message, ...]) -> int:
         """The position that the reply names, from 0; raises `Rejected` where it names none."""
 
 
@@ -77,7 +77,7 @@ class Judge:
         shown = "\n\n".join(f"Reply {number}:\n{text}" for number, text in enumerate(texts, 1))
         return [ChatMessage("user", f"{self.question}\n\n{shown}\n\n{phrases.pick_one(len(texts))}")]
 
-    def parse(self, part: str, text: str, received: tuple[Message, ...]) -> int:
+    def parse(self, call: str, text: str, received: tuple[Message, ...]) -> int:
         """The position of the one number in the reply."""
         numbers = set(re.findall(r"\d+", text))
         if len(numbers) != 1:

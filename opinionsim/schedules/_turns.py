@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from opinionsim.errors import ScheduleError, whole_number
-from opinionsim.forms import TEXT, Form
+from opinionsim.foundation.forms import TEXT, Form
 from opinionsim.messages import Message, Parse
 
 #: Role of the agents whose opinions a run is about.
@@ -103,7 +103,7 @@ class ActSpec:
         ``keep`` reads the agent's memory and adds to it; ``fork`` reads it and leaves no trace; ``none``
         does neither.
     draws : int
-        Replies drawn per turn (parts ``reply``, ``reply.2``, ...). With 0 nobody is asked: the turn passes on the one
+        Replies drawn per turn (calls ``reply``, ``reply.2``, ...). With 0 nobody is asked: the turn passes on the one
         message that it reads as its own, such as a text that was written beforehand.
     selector : callable, AskingSelector or None
         Picks one of the drawn texts: returns its position or the text, or has the model asked
@@ -113,7 +113,7 @@ class ActSpec:
         Makes a decision of every reply that is an answer, or raises :class:`opinionsim.errors.Rejected`; None
         accepts every reply and makes no decision.
     attempts : int
-        Number of rejected replies to one part after which `after` applies, at least 1.
+        Number of rejected replies to one call after which `after` applies, at least 1.
     after : str
         ``stop`` ends the run with an error; ``none`` publishes the last reply with the decision None.
     formal : bool
@@ -135,6 +135,9 @@ class ActSpec:
         ``none`` never.
     written : Parse or None
         Reads what a person wrote, where it is written in another way than a model's reply; None takes `parse`.
+    scripted : str
+        The part of kind ``scripted`` with which the scripted model answers: a name or an import path. Empty takes that
+        of the template's name, and where there is none a report.
     """
 
     name: str
@@ -157,6 +160,7 @@ class ActSpec:
     person: str = "It is your turn."
     opinion: Literal["states", "may", "none"] = "states"
     written: Parse | None = None
+    scripted: str = ""
 
     @property
     def for_person(self) -> ActSpec:

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opinionsim.lazy import on_first_use
+from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.specification._analysis_fields import (
+        FRAMING as FRAMING,
+        AnalysisSpec as AnalysisSpec,
+        ChoicesSpec as ChoicesSpec,
+        ContrastSpec as ContrastSpec,
+        Level as Level,
+        VariantSpec as VariantSpec,
+        analysis_of as analysis_of,
+    )
     from opinionsim.specification._cast import (
         Cast as Cast,
         cast_of as cast_of,

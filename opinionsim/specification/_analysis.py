@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.contrasts import FRAMING, NOT_SET, OF_FRAMINGS, AnalysisSpec, ContrastSpec
-from opinionsim.documents import KeyPath
 from opinionsim.errors import meant
+from opinionsim.foundation.documents import KeyPath
 from opinionsim.measurement import STANCE
+from opinionsim.metrics import NOT_SET
+from opinionsim.specification._analysis_fields import FRAMING, OF_FRAMINGS, AnalysisSpec, ContrastSpec
 
 if TYPE_CHECKING:
     from opinionsim.specification._cells import Cell

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opinionsim.actors import Cognition, Direction
+from opinionsim.engine import Cognition, Direction
 from opinionsim.errors import SpecError
 from opinionsim.personas import BARE, Persona, Population
 from opinionsim.prompts import Brief

@@ -12,8 +12,9 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from opinionsim.data import data_folder
-from opinionsim.documents import (
+from opinionsim.errors import SpecError
+from opinionsim.foundation.data import data_folder
+from opinionsim.foundation.documents import (
     Document,
     DocumentModel,
     KeyPath,
@@ -22,10 +23,10 @@ from opinionsim.documents import (
     show_value,
     validate,
 )
-from opinionsim.errors import SpecError
-from opinionsim.frozen import Frozen
+from opinionsim.foundation.frozen import Frozen
+from opinionsim.foundation.redaction import kept
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.measurement import STANCE
-from opinionsim.redaction import kept
 from opinionsim.registry import known
 from opinionsim.schedules import RecordedPeople, Yoked
 from opinionsim.specification import _identity
@@ -44,7 +45,6 @@ from opinionsim.specification._overrides import (
 from opinionsim.specification._own_parts import require_importable
 from opinionsim.specification._resources import Resources
 from opinionsim.specification._sources import with_sources
-from opinionsim.streams import canonical_json, digest
 
 #: Fields that a sweep may vary.
 _SWEEPABLE = ("seed", *_identity.TOP_FIELDS)
@@ -256,8 +256,9 @@ def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides
         frozen.require_seed(document.value.get("seed", 0))
     if _is_classic_sweep(document.value):
         raise SpecError(
-            f"{document.locate(('model',))}: this is a sweep of a classic model, which opinionsim abm FILE and "
-            "opinionsim.sweeps.load_sweep read; agents of a classic model in an experiment need interaction.kind"
+            f"{document.locate(('model',))}: this is a sweep of a classic model, which `opinionsim abm FILE` "
+            "and opinionsim.classic.sweeps.load_sweep read; agents of a classic model in an experiment need "
+            "interaction.kind"
         )
     return replace(_build(document, resources), frozen=frozen)
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from opinionsim.actors import Direction, conditions_of_others
-from opinionsim.documents import Document, KeyPath, fields_at, spell_path
+from opinionsim.engine import Direction, conditions_of_others
 from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.foundation.documents import Document, KeyPath, fields_at, spell_path
+from opinionsim.foundation.streams import canonical_json
 from opinionsim.llm import own_model
 from opinionsim.personas import BARE, PersonaSet, Population, draw_population
 from opinionsim.prompts import Brief
@@ -25,7 +26,6 @@ from opinionsim.specification._identity import RUN_FIELDS, TOP_FIELDS, setting_o
 from opinionsim.specification._own_parts import naming_own_part
 from opinionsim.specification._resources import Resources, is_path
 from opinionsim.specification._survey import draws_personas, draws_respondents, uses_survey
-from opinionsim.streams import canonical_json
 
 #: Fields of coding, on which no run depends.
 _MEASURED = tuple(("measurement", field) for field in ("classifier", "texts", "instruments", "metrics"))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from opinionsim.documents import DocumentModel, read_document, validate
 from opinionsim.errors import SpecError
-from opinionsim.streams import canonical_json, digest
+from opinionsim.foundation.documents import DocumentModel, read_document, validate
+from opinionsim.foundation.streams import canonical_json, digest
 
 if TYPE_CHECKING:
     from opinionsim.specification._cells import Experiment

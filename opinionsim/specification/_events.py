@@ -8,21 +8,20 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
-from opinionsim.contrasts import distinct
-from opinionsim.documents import DocumentModel, KeyPath, spell_path
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import DocumentModel, KeyPath, spell_path
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.networks import Network
 from opinionsim.personas import Persona
 from opinionsim.schedules import (
     MAX_STEPS,
     Event,
     Interaction,
-    SelfEcho,
     TieChange,
     takes_reads,
     takes_reviews,
 )
-from opinionsim.streams import canonical_json, digest
+from opinionsim.specification._analysis_fields import distinct
 
 #: Texts written out, or those of a file.
 Messages = Callable[[str | tuple[str, ...]], tuple[str, ...]]

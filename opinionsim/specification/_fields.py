@@ -10,8 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from opinionsim.classifiers import DECIDED
-from opinionsim.contrasts import AnalysisSpec, VariantSpec, distinct
-from opinionsim.documents import DocumentModel, KeyPath
+from opinionsim.foundation.documents import DocumentModel, KeyPath
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart
 from opinionsim.schedules import (
@@ -28,6 +27,7 @@ from opinionsim.schedules import (
     ReportsInteraction,
     acts_with,
 )
+from opinionsim.specification._analysis_fields import AnalysisSpec, VariantSpec, distinct
 from opinionsim.specification._ethics import EthicsSpec
 from opinionsim.specification._events import EventSpec, event_conflicts
 from opinionsim.specification._measurement import (

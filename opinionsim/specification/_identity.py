@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.opinions import OpinionScale
 from opinionsim.schedules import Setting
 from opinionsim.specification._events import event_identity
@@ -15,7 +16,6 @@ from opinionsim.specification._members import MemberSpec, RoleSpec
 from opinionsim.specification._own_parts import own_parts_of
 from opinionsim.specification._resources import Resources
 from opinionsim.specification._survey import draws_personas, uses_survey
-from opinionsim.streams import canonical_json, digest
 from opinionsim.topics import Claim
 
 #: Raised when the meaning of a field or default changes, so that old runs are not taken for new ones.

@@ -51,7 +51,7 @@ def recorded_manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> 
         of the user's own, identities of the designs of variants), and of a frozen experiment ``frozen``: what was
         frozen, and what differs from it. A file with the manifest can be run like a specification and gives equal
         tables. It holds the values of ``default_headers`` and ``default_query``; stores and exports have their digests
-        (:func:`opinionsim.redaction.kept`).
+        (:func:`opinionsim.foundation.redaction.kept`).
     """
     everything = [experiment, *experiment.variants.values()]
     variants = {label: design_id(each) for label, each in experiment.variants.items()}

@@ -9,12 +9,12 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from opinionsim.classifiers import CONDUCT, NO_YES, RECORDED
-from opinionsim.contrasts import distinct
-from opinionsim.documents import DocumentModel, KeyPath
+from opinionsim.foundation.documents import DocumentModel, KeyPath
 from opinionsim.measurement import SELF_REPORT, STANCE, instrument_id
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart, find
 from opinionsim.schedules import MAX_STEPS, Interaction
+from opinionsim.specification._analysis_fields import distinct
 
 #: Largest integer every store keeps exactly.
 _MAX_INT = 2**63 - 1

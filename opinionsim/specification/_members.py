@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from opinionsim.documents import DocumentModel, KeyPath, is_one_line
+from opinionsim.foundation.documents import DocumentModel, KeyPath, is_one_line
 from opinionsim.registry import NamedPart
 from opinionsim.specification._model import ModelSpec
 from opinionsim.surveys import Survey

@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, ConfigDict, Discriminator, Field, RootModel, Tag
 
-from opinionsim.documents import DocumentModel, KeyPath
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import DocumentModel, KeyPath
+from opinionsim.foundation.redaction import kept
 from opinionsim.llm import ReplyPolicy, Treatment
 from opinionsim.messages import Condition
 from opinionsim.personas import Persona, Population
-from opinionsim.redaction import kept
 from opinionsim.registry import Options
 
 _MAX_INT = 2**63 - 1

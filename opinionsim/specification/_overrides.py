@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from opinionsim.documents import Document, is_one_line, parse_value, show_value
 from opinionsim.errors import SpecError
-from opinionsim.prompts import BUILT_IN_PACKS
-from opinionsim.registry import name_of
+from opinionsim.foundation.documents import Document, is_one_line, parse_value, show_value
+from opinionsim.registry import name_of, names
 from opinionsim.specification._resources import is_path
 
 Overrides = Mapping[str, Any] | Iterable[str]
@@ -23,8 +22,8 @@ _PATHS: Mapping[tuple[str, ...], Callable[[str], bool]] = {
     ("survey", "file"): is_path,
     ("survey", "mapping"): is_path,
     ("topic", "file"): bool,
-    ("prompts",): lambda text: text not in ("", *BUILT_IN_PACKS),
-    ("prompts", "pack"): lambda text: text not in ("", *BUILT_IN_PACKS),
+    ("prompts",): lambda text: text not in ("", *names("pack")),
+    ("prompts", "pack"): lambda text: text not in ("", *names("pack")),
     ("interaction", "messages"): bool,
     ("interaction", "network", "path"): bool,
     ("events", "file"): bool,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from opinionsim.documents import DocumentModel
+from opinionsim.foundation.documents import DocumentModel
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.prompts import USUAL, worded
-from opinionsim.streams import canonical_json, digest
 
 if TYPE_CHECKING:
     from opinionsim.specification._fields import ExperimentSpec

@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import Field
 
-from opinionsim.data import data_folder
-from opinionsim.documents import Document, DocumentModel, read_document, read_text, validate
 from opinionsim.errors import SpecError, meant
+from opinionsim.foundation.data import data_folder
+from opinionsim.foundation.documents import Document, DocumentModel, read_document, read_text, validate
 from opinionsim.networks import Network, build_network
 from opinionsim.personas import PersonaSet, load_personas, parse_personas
-from opinionsim.prompts import BUILT_IN_PACKS, PromptPack, load_pack, pack_name
+from opinionsim.prompts import PromptPack, load_pack, pack_name
+from opinionsim.registry import places
 from opinionsim.specification._cast import participant_names
 from opinionsim.specification._fields import ExperimentSpec, PopulationSpec, TopicSpec
 from opinionsim.specification._survey import draws_personas, draws_respondents, margins_of
@@ -333,7 +334,7 @@ class Resources:
     def _find_pack(self, reference: str) -> PromptPack:
         if reference in self._pinned.prompts:
             return PromptPack.from_contents(reference, self._pinned.prompts[reference])
-        return load_pack(reference if pack_name(reference) in BUILT_IN_PACKS else self._path(reference))
+        return load_pack(reference if pack_name(reference) in places("pack") else self._path(reference))
 
     def messages(self, given: str | tuple[str, ...]) -> tuple[str, ...]:
         """Messages from outside: as given, or read from the file that is named.

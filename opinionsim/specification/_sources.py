@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from opinionsim.errors import SpecError
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.schedules import MAX_STEPS, SourceCell, Twins
-from opinionsim.streams import canonical_json, digest
 
 if TYPE_CHECKING:
     from opinionsim.specification._cells import Cell

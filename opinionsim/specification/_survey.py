@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from opinionsim.documents import DocumentModel, KeyPath, validate
+from opinionsim.foundation.documents import DocumentModel, KeyPath, validate
 
 if TYPE_CHECKING:
     from opinionsim.specification._fields import ExperimentSpec

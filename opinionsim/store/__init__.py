@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opinionsim.lazy import on_first_use
+from opinionsim.foundation.lazy import on_first_use
 from opinionsim.store._rows import (
     SUMMARY as SUMMARY,
     AbsentError as AbsentError,

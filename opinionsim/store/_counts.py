@@ -9,14 +9,12 @@ from typing import Any
 from sqlalchemy import Connection, Table, func, select
 
 from opinionsim.errors import DamagedError
-from opinionsim.llm import Entry
+from opinionsim.llm import CallName, Entry
 from opinionsim.store import _schema
 from opinionsim.store._rows import Paid
 
 #: The finish reason of prompts that a provider refused to answer.
 FILTERED = "content_filter"
-#: Length of the part of a turn in which the model of one instrument is asked: ``judge.`` and the beginning of its id.
-_JUDGE = 14
 
 
 class Counts:
@@ -62,8 +60,7 @@ class Counts:
         used = Paid(1, read, written, cost, int(untold), cached, saved)
         self.paid[payer] = self.paid.get(payer, Paid()) + used
         if entry.model or entry.fingerprint:
-            part = entry.key.part
-            asked = part[:_JUDGE] if part.startswith("judge.") else agent
+            asked = CallName.of(entry.key.call).judge or agent
             self.models.add((asked, entry.model, entry.fingerprint))
 
     def sealed(self, run_id: str) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ import pandas as pd
 from sqlalchemy import Connection, Select, Table, or_, select
 
 from opinionsim.errors import DamagedError
+from opinionsim.llm import REFLECT, REPLY, CallName
 from opinionsim.opinions import ambiguous
 from opinionsim.store import _schema
 from opinionsim.store._counts import require_whole
@@ -167,11 +168,11 @@ def _replies(rows: _Rows) -> dict[tuple[str, int], dict[str, Any]]:
     for row in rows.among(table, select(table).where(wanted)):
         own = found.setdefault((row.run_id, row.turn), {})
         accepted = row.verdict == "accepted"
-        if row.part == "reflect" and accepted and row.condition in ("refused", "empty"):
+        if row.call == REFLECT and accepted and row.condition in ("refused", "empty"):
             own["failed_reflections"] = own.get("failed_reflections", 0) + 1
-        elif row.part.startswith("reply") and accepted and row.flag:
+        elif CallName.of(row.call).role == "reply" and accepted and row.flag:
             own["flag"] = own.get("flag") or row.flag
-        if row.part == "reply" and row.attempt == 0 and row.condition != "answered":
+        if row.call == REPLY and row.attempt == 0 and row.condition != "answered":
             own["first_condition"] = row.condition
     return found
 
@@ -188,10 +189,10 @@ def calls(rows: _Rows, sources: Collection[str] = ("model",)) -> pd.DataFrame:
         values = row._asdict()
         values["reply"], values["reasoning"] = texts_of(row)
         # A model judged the text, whoever wrote it.
-        judged = row.part.startswith("judge")
+        judged = CallName.of(row.call).role == "judge"
         values["evidence"] = "model" if judged else authors[row.run_id, row.agent].evidence
         records.append(tuple(values[name] for name in COLUMNS["calls"]))
-    return _frame("calls", [*zip(*records, strict=True)], {}, ["run_id", "turn", "part", "attempt"])
+    return _frame("calls", [*zip(*records, strict=True)], {}, ["run_id", "turn", "call", "attempt"])
 
 
 def opinions(rows: _Rows) -> pd.DataFrame:

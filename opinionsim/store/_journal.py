@@ -66,11 +66,11 @@ def _entry(row: Any) -> Entry:
         if getattr(row, name) not in valid:
             raise DamagedError(
                 f"{name} {getattr(row, name)!r} of run {row.run_id}, turn "
-                f"{row.turn}, part {row.part!r}; valid: {', '.join(sorted(valid))}"
+                f"{row.turn}, call {row.call!r}; valid: {', '.join(sorted(valid))}"
             )
     text, reasoning = texts_of(row)
     copied = {name: getattr(row, name) for name in _COPIED}
-    return Entry(EntryKey(row.turn, row.part, row.attempt), text=text, reasoning=reasoning, **copied)
+    return Entry(EntryKey(row.turn, row.call, row.attempt), text=text, reasoning=reasoning, **copied)
 
 
 def prompt_links(connection: Connection, prompt_ids: Iterable[str]) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, delete, select
 
 from opinionsim.errors import SpecError, StoreError
-from opinionsim.messages import SPOKEN, WORDLESS, Condition
+from opinionsim.messages import SPOKEN, WORDLESS
 from opinionsim.store import _counts, _schema
 from opinionsim.store._rows import AuditRow, InstrumentRow, LabelRow
 

@@ -10,8 +10,9 @@ from typing import Any
 from sqlalchemy import Connection, Table, select
 
 from opinionsim.errors import DamagedError, StoreError
-from opinionsim.evidence import instrument_validation
+from opinionsim.llm import REPLY
 from opinionsim.messages import ChatMessage
+from opinionsim.metrics import instrument_validation
 from opinionsim.store import _counts, _schema
 from opinionsim.store._journal import prompt_links, stored_entries, stored_prompts
 from opinionsim.store._measured import audit_findings, instruments
@@ -88,7 +89,7 @@ def registered(connection: Connection, run_ids: Iterable[str]) -> dict[str, Any]
 def waits(connection: Connection, run_id: str | None = None) -> list[WaitRow]:
     """Questions to persons that have no answer yet, in a run or by default in all, by key."""
     found = [_schema.made(WaitRow, _schema.waits, row) for row in _of_run(connection, _schema.waits, run_id)]
-    return sorted(found, key=lambda row: (row.run_id, row.turn, row.part, row.attempt))
+    return sorted(found, key=lambda row: (row.run_id, row.turn, row.call, row.attempt))
 
 
 def seats(connection: Connection, run_id: str | None = None) -> list[SeatRow]:
@@ -307,12 +308,12 @@ def texts(connection: Connection, text_ids: Iterable[str]) -> dict[str, str]:
     }
 
 
-def prompt(connection: Connection, run_id: str, turn: int, part: str = "reply", attempt: int = 0) -> list[ChatMessage]:
+def prompt(connection: Connection, run_id: str, turn: int, call: str = REPLY, attempt: int = 0) -> list[ChatMessage]:
     """The literal prompt of a journal entry.
 
     Parameters
     ----------
-    run_id, turn, part, attempt
+    run_id, turn, call, attempt
         The entry's key.
 
     Raises
@@ -321,15 +322,15 @@ def prompt(connection: Connection, run_id: str, turn: int, part: str = "reply", 
         If there is no such entry, or it answers no prompt.
     """
     table = _schema.journal
-    statement = select(table).filter_by(run_id=run_id, turn=turn, part=part, attempt=attempt)
+    statement = select(table).filter_by(run_id=run_id, turn=turn, call=call, attempt=attempt)
     for row in _schema.sealed(connection, table, statement):
         if row.source != "instrument":
             return stored_prompts(connection, [row.prompt_hash])[row.prompt_hash]
-    raise StoreError(f"the store has no prompt for run {run_id}, turn {turn}, part {part!r}, attempt {attempt}")
+    raise StoreError(f"the store has no prompt for run {run_id}, turn {turn}, call {call!r}, attempt {attempt}")
 
 
-def prompts(connection: Connection, run_id: str, part: str = "reply") -> dict[int, list[ChatMessage]]:
-    """The literal prompts of a part of each turn that has it, by turn, at the first attempt.
+def prompts(connection: Connection, run_id: str, call: str = REPLY) -> dict[int, list[ChatMessage]]:
+    """The literal prompts of the calls of a name, of each turn that has one, by turn, at the first attempt.
 
     Raises
     ------
@@ -337,7 +338,7 @@ def prompts(connection: Connection, run_id: str, part: str = "reply") -> dict[in
         If one is damaged or missing.
     """
     table = _schema.journal
-    statement = select(table).filter_by(run_id=run_id, part=part, attempt=0).where(table.c.source != "instrument")
+    statement = select(table).filter_by(run_id=run_id, call=call, attempt=0).where(table.c.source != "instrument")
     asked = {row.turn: row.prompt_hash for row in _schema.sealed(connection, table, statement)}
     found = stored_prompts(connection, asked.values())
     return {turn: found[prompt_id] for turn, prompt_id in sorted(asked.items())}

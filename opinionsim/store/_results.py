@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import StoreError
-from opinionsim.evidence import named_models
+from opinionsim.llm import REPLY, CallName
 from opinionsim.messages import ChatMessage
+from opinionsim.metrics import named_models
 from opinionsim.store._rows import AbsentError, DesignRow
 from opinionsim.store._sql import open_store
 
@@ -213,7 +214,7 @@ class Results:
 
     @property
     def calls(self) -> pd.DataFrame:
-        """One row a call: a reply of a model; key ``run_id, turn, part, attempt``. Its prompt: :meth:`prompt`."""
+        """One row a call: a reply of a model; key ``run_id, turn, call, attempt``. Its prompt: :meth:`prompt`."""
         return self._frame("calls")
 
     @property
@@ -222,8 +223,9 @@ class Results:
 
         Key and columns are those of `calls`, without the texts: ``reply`` has the number of an awaited opinion alone.
         """
-        found = self._frame("entries")[["run_id", "turn", "part", "attempt", "verdict", "reply"]]
-        return found.assign(reply=found["reply"].where(found["part"].str.startswith("rating."), ""))
+        found = self._frame("entries")[["run_id", "turn", "call", "attempt", "verdict", "reply"]]
+        rated = found["call"].map(lambda call: CallName.of(call).role == "rating").astype(bool)
+        return found.assign(reply=found["reply"].where(rated, ""))
 
     @property
     def declared(self) -> dict[str, Mapping[str, Any]]:
@@ -264,7 +266,7 @@ class Results:
 
     @cached_property
     def answered(self) -> dict[str, list[str]]:
-        """Models that answered, by the name of the model that was asked (:func:`opinionsim.evidence.named_models`)."""
+        """Models that answered, by the name of the model that was asked (:func:`opinionsim.metrics.named_models`)."""
         with open_store(self.url, write=False) as store:
             return named_models(store.models(self.run_ids))
 
@@ -276,14 +278,14 @@ class Results:
         runs, opinions, agents, turns = self._read("runs", "opinions", "agents", "acts")
         return runs, opinions, agents, turns
 
-    def prompt(self, run: str | int, turn: int, part: str = "reply", attempt: int = 0) -> list[ChatMessage]:
+    def prompt(self, run: str | int, turn: int, call: str = REPLY, attempt: int = 0) -> list[ChatMessage]:
         """The literal prompt of a call, or of a person's answer.
 
         Parameters
         ----------
         run : str or int
             Run id, or row of ``runs``.
-        turn, part, attempt
+        turn, call, attempt
             Key of the entry within the run.
 
         Raises
@@ -296,7 +298,7 @@ class Results:
                 raise StoreError(f"run {run} is not a row of runs; valid: 0 to {len(self.runs) - 1}")
             run = str(self.runs["run_id"].iloc[run])
         with open_store(self.url, write=False) as store:
-            found = store.prompt(run, turn, part, attempt)
+            found = store.prompt(run, turn, call, attempt)
         return [ChatMessage(each.role, self._prompted(each.content)) for each in found]
 
     def prompts(self) -> Iterator[tuple[str, str, str, str]]:

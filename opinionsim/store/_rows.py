@@ -453,7 +453,7 @@ class WaitRow:
     ----------
     run_id : str
         The run.
-    turn, part, attempt : int, str, int
+    turn, call, attempt : int, str, int
         Key of the answer.
     agent : int
         The seat.
@@ -467,7 +467,7 @@ class WaitRow:
 
     run_id: str
     turn: int
-    part: str
+    call: str
     attempt: int
     agent: int
     question: Mapping[str, Any]

@@ -187,7 +187,7 @@ turns = _table("turns", "run_id turn:int", "seq:int step:int agent:int act kind 
 #: `entry` counts the entries of a run from 1, in the order they arrived; `experiment_id` is the experiment that paid.
 journal = _table(
     "journal",
-    "run_id turn:int part attempt:int",
+    "run_id turn:int call attempt:int",
     "entry:int experiment_id source step:int agent:int act prompt_hash text_id verdict reason seed:int? dropped:int "
     "finish_reason model fingerprint input_tokens:int? output_tokens:int? latency_s:float? arrived_at:float? condition "
     "flag reasoning_id? cached_tokens:int? reasoning_tokens:int? cost:float? saved:float?",
@@ -203,11 +203,11 @@ ledger = _table(
 totals = _table("totals", "experiment_id", "calls:int tokens:int money:float", sealed=False)
 #: The most that calls in flight may cost, where several workers spend. A row ends with the reply on record.
 reservations = _table(
-    "reservations", "run_id turn:int part attempt:int", "experiment_id owner tokens:int money:float", sealed=False
+    "reservations", "run_id turn:int call attempt:int", "experiment_id owner tokens:int money:float", sealed=False
 )
 #: Questions to persons that have no answer yet. A row ends with the answer on record, and is written anew when the run
 #: goes on after a stop; `deadline` is NULL where there is no end.
-waits = _table("waits", "run_id turn:int part attempt:int", "agent:int question:json asked_at:float deadline:float?")
+waits = _table("waits", "run_id turn:int call attempt:int", "agent:int question:json asked_at:float deadline:float?")
 #: Who sits where: `token`, `consent` and `withdrawal` are hashes; `trial` is 1 for an owner who sits down to try,
 #: `publishes` for a person who lets its words be published. `wants` is all that the person wanted out of turn.
 seats = _table(

@@ -314,7 +314,7 @@ class Store(StoreReader):
         owner : str
             The worker that holds the call's run.
         call : tuple
-            Run, turn, part and attempt.
+            Run, turn, call and attempt.
         worst : Usage
             The most the call may cost.
         limits : Limits

@@ -140,7 +140,7 @@ def reserve(
     owner : str
         The worker that calls. A reservation that another one left under the same key becomes its own.
     call : tuple
-        Run, turn, part and attempt.
+        Run, turn, call and attempt.
     worst : Usage
         The most it may cost.
     limits : Limits

@@ -4,12 +4,11 @@ A mapping says which columns of a data file make a persona, and how; the file it
 here: personas drawn from given margins, and design-based estimates of what weighted respondents say.
 """
 
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opinionsim.lazy import on_first_use
+from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.surveys._estimates import estimates as estimates

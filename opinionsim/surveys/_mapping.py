@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import Field
 
-from opinionsim.data import data_folder
-from opinionsim.documents import Document, DocumentModel, is_one_line, read_document, validate
 from opinionsim.errors import SpecError, SurveyError
+from opinionsim.foundation.data import data_folder
+from opinionsim.foundation.documents import Document, DocumentModel, is_one_line, read_document, validate
 from opinionsim.surveys._query import Query
 
 #: Where the value of a column stands in its clause.

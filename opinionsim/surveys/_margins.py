@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from opinionsim.documents import is_one_line
 from opinionsim.errors import SurveyError
+from opinionsim.foundation.documents import is_one_line
 from opinionsim.personas import Persona, PersonaSet
 
 #: Largest difference between a margin and its fit.

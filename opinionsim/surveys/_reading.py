@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opinionsim.data import data_folder
-from opinionsim.documents import is_one_line
 from opinionsim.errors import SurveyError, in_short
+from opinionsim.foundation.data import data_folder
+from opinionsim.foundation.documents import is_one_line
 from opinionsim.surveys._mapping import SurveyColumn, SurveyMapping, load_mapping, spelled
 from opinionsim.surveys._survey import Survey
 

@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from opinionsim.documents import Document, DocumentModel, validate
 from opinionsim.errors import SurveyError, whole_number
+from opinionsim.foundation.documents import Document, DocumentModel, validate
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.personas import Persona, PersonaSet
-from opinionsim.streams import canonical_json, digest
 from opinionsim.surveys._mapping import WEIGHT, SurveyMapping, checked_mapping, spelled
 from opinionsim.surveys._query import Query
 

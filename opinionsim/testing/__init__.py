@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opinionsim.lazy import on_first_use
+from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.testing._classic import ClassicModelContract as ClassicModelContract
@@ -15,11 +15,5 @@ if TYPE_CHECKING:
     from opinionsim.testing._clock import VirtualClockLoop as VirtualClockLoop, run_virtual as run_virtual
     from opinionsim.testing._prompts import PromptPackContract as PromptPackContract
     from opinionsim.testing._schedules import ScheduleContract as ScheduleContract
-    from opinionsim.deliberation._contract import (
-        NumberedReplies as NumberedReplies,
-        StructureContract as StructureContract,
-        play as play,
-        who_saw_what as who_saw_what,
-    )
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -12,6 +12,7 @@ from typing import Any
 
 from opinionsim.engine import Engine, Publish, relayed
 from opinionsim.errors import Rejected
+from opinionsim.llm import REPLY
 from opinionsim.messages import Ask, ChatMessage, Message, Parse, Reading, Reply, as_message
 from opinionsim.schedules import (
     ActSpec,
@@ -58,7 +59,7 @@ class _Talker:
         keeps = self._acts[turn.act].memory
         heard = [message.text for message in received]
         known = [] if keeps == "none" else self._memory
-        reply = await ask("reply", [ChatMessage("user", text) for text in (*known, *heard, turn.act)])
+        reply = await ask(REPLY, [ChatMessage("user", text) for text in (*known, *heard, turn.act)])
         text, condition, decision = reply
         publish(Message(text, "", turn.agent, condition, act=turn.act, decision=decision, turn=turn.index))
         if keeps == "keep":
@@ -79,19 +80,19 @@ class _Answers:
     async def ask(
         self,
         turn: Turn,
-        part: str,
+        call: str,
         messages: Iterable[ChatMessage],
         *,
         reading: Reading,
         priority: float = 0.0,
         dropped: int = 0,
     ) -> Reply:
-        """Answer one part of a turn; a text that its act rejects is an answer without a decision."""
-        invented = _hashed(turn.index, part, [tuple(message) for message in messages]).hex()[:12]
+        """Answer one call of a turn; a text that its act rejects is an answer without a decision."""
+        invented = _hashed(turn.index, call, [tuple(message) for message in messages]).hex()[:12]
         text = self._says(turn, reading.received if reading.parse else (), invented)
         await asyncio.sleep(self._latency(turn.index))
         try:
-            return Reply(text, decision=reading.parse and reading.parse(part, text, reading.received)).as_said()
+            return Reply(text, decision=reading.parse and reading.parse(call, text, reading.received)).as_said()
         except Rejected:
             return Reply(text)
 
@@ -158,7 +159,7 @@ class _OneByOne:
             reading = Reading(spec.parse, tuple(received), spec.attempts, spec.after, spec.formal)
 
             async def ask(
-                part: str,
+                call: str,
                 messages: Iterable[ChatMessage],
                 *,
                 parse: Parse | None = None,
@@ -166,7 +167,7 @@ class _OneByOne:
                 turn: Turn = turn,
                 reading: Reading = reading,
             ) -> Reply:
-                return await self._answers.ask(turn, part, messages, reading=reading)
+                return await self._answers.ask(turn, call, messages, reading=reading)
 
             await self._actors[turn.agent].act(turn, received, ask, self.messages.append)
 

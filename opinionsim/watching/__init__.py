@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opinionsim.lazy import on_first_use
+from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.watching._deliberation import deliberation as deliberation
     from opinionsim.watching._experiments import (
-        OpenRun as OpenRun,
         Seen as Seen,
         look_at as look_at,
     )
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
         run_metric as run_metric,
         values_by_step as values_by_step,
     )
+    from opinionsim.watching._one_run import plain as plain
     from opinionsim.watching._overview import experiment as experiment, experiments as experiments
     from opinionsim.watching._record import (
         Standing as Standing,

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from opinionsim.store import DesignRow, ExperimentRun, Paid, find_design, open_store
+from opinionsim.store import DesignRow, Paid, open_store
 from opinionsim.watching._runs import (
     Reason,
     Replies,
+    by_experiment,
     count_states,
     reasons,
     replies_of,
-    spelled,
     state_of,
     states_of,
+    steps_of,
 )
 
 if TYPE_CHECKING:
@@ -26,72 +27,78 @@ if TYPE_CHECKING:
 _MINUTE_S, _LEAST_S = 60.0, 2.0
 
 
-class OpenRun(NamedTuple):
-    """A run that has begun and has not ended, or to which opinions are being added."""
-
-    row: int  # its number
-    state: str  # "under way", "cut off", or "complete" while it is being coded
-    calls: int  # replies on record
-    expected: int | None  # expected calls in all
-    cell: str  # conditions, and the replicate if there are several
-    last_reply_s: float | None  # seconds since its last reply
-
-
 @dataclass(frozen=True)
 class Seen:
-    """An experiment at one moment."""
+    """A design of an experiment at one moment."""
 
     at: float  # Unix time
-    store: str
-    experiment: str = ""  # empty while no experiment is on record
-    counts: Mapping[str, int] = field(default_factory=dict)  # runs by state
-    open: tuple[OpenRun, ...] = ()  # runs under way, then those that were cut off
-    calls: int = 0  # replies on record
-    expected: int = 0  # expected calls; 0 where none are expected or it is not known
-    rate: float | None = None  # calls a second over the last minute
-    left_s: float | None = None  # seconds until all runs have ended, at this rate
-    paid: Mapping[str, tuple[float, float | None]] = field(default_factory=dict)  # amounts used, and their limits
-    reasons: tuple[Reason, ...] = ()  # why runs are not complete, or what is wrong with complete ones
-    doing: tuple[str, ...] = ()  # reports of the processes at work on the store, for any experiment
-    last_reply_s: float | None = None
+    design: DesignRow
+    states: Mapping[str, RunState]  # by run id
+    alive: frozenset[str]  # ids of the runs that a process is carrying out, or adding opinions to
+    replies: Mapping[str, Replies]  # by run id
+    steps: Mapping[str, tuple[int, int]]  # the step that each run alive has come to, and of how many, by run id
+    counts: Mapping[str, int]  # runs by state
+    expected: int  # expected calls; 0 where none are expected or it is not known
+    rate: float | None  # calls a second over the last minute
+    left_s: float | None  # seconds until all runs have ended, at this rate
+    paid: Mapping[str, tuple[float, float | None]]  # amounts used, and their limits
+    doing: tuple[str, ...]  # reports of the processes at work on the store, for any experiment
 
     @property
-    def is_under_way(self) -> bool:
-        """Whether a process is carrying a run out, or adding opinions to one."""
-        return any(run.state != "cut off" for run in self.open)
+    def calls(self) -> int:
+        """Replies on record."""
+        return sum(each.number for each in self.replies.values())
+
+    @property
+    def last_reply_s(self) -> float | None:
+        """Seconds since the last reply, which another machine's clock may put later than now."""
+        arrived = [each.last_at for each in self.replies.values() if each.last_at is not None]
+        return max(0.0, self.at - max(arrived)) if arrived else None
+
+    @property
+    def reasons(self) -> list[Reason]:
+        """Why runs are not complete, or what is wrong with complete ones."""
+        return reasons(state.error for state in self.states.values() if state.error)
 
     @property
     def over(self) -> bool:
         """Whether all runs have ended, and nothing is being added."""
-        ended = sum(self.counts.get(state, 0) for state in ("complete", "incomplete", "withdrawn"))
-        return 0 < ended == sum(self.counts.values()) and not self.is_under_way
+        ended = sum(self.counts[state] for state in ("complete", "incomplete", "withdrawn"))
+        return 0 < ended == sum(self.counts.values()) and not self.alive
+
+    def state(self, run_id: str) -> str:
+        """The state of a run, one of :data:`STATES`."""
+        return state_of(run_id, self.states[run_id], self.alive)
 
 
-def look_at(url: str, experiment: str | None = None) -> Seen:
-    """An experiment of a store as it is now.
+def look_at(url: str, known: Mapping[str, Seen] | None = None) -> dict[str, Seen]:
+    """The experiments of a store that a process is at work on, as they are now, each by the design run last.
 
     Parameters
     ----------
     url : str
         Address of the store. It is opened for each look: a file that is gone, or another one under its name, is seen at
         once.
-    experiment : str, optional
-        Name or identity of the experiment; default the one run last.
+    known : dict of str to Seen, optional
+        What a look gave before; its experiments are looked at whether or not a process is at work on them. At a first
+        look that finds no process at work this is done with the experiment run last.
+
+    Returns
+    -------
+    dict of str to Seen
+        By id of the experiment; empty where none is on record.
 
     Raises
     ------
     StoreError
-        If the store cannot be read, or has no such experiment.
+        If the store cannot be read.
     """
-    with open_store(url, write=False) as store:
-        if not store.designs():
-            return Seen(time.time(), spelled(url))
-        design, designs = find_design(store, experiment)
-        with store.moment() as moment:
-            seen = look(moment, design)
-        if len(designs) == 1:
-            return seen
-        return replace(seen, experiment=f"{design.name}, design {design.design} of {len(designs)}")
+    with open_store(url, write=False) as store, store.moment() as moment:
+        designs = {rows[-1].experiment_id: rows[-1] for rows in by_experiment(moment.designs())}
+        alive = moment.under_way(moment.states())
+        found = {id for id, design in designs.items() if not alive.isdisjoint(run.run_id for run in design.runs)}
+        found |= designs.keys() & (known or {}).keys() or ({list(designs)[-1]} if designs and not found else set())
+        return {id: look(moment, design) for id, design in designs.items() if id in found}
 
 
 def look(store: StoreReader, design: DesignRow) -> Seen:
@@ -117,22 +124,19 @@ def look(store: StoreReader, design: DesignRow) -> Seen:
     counted_s = now - min((own.recent_from for own in replies.values() if own.recent_from is not None), default=now)
     recent = sum(own.recent for own in replies.values())
     rate = recent / counted_s if alive and counted_s >= _LEAST_S else None
-    waited = [_since(own.last_at, now) for own in replies.values() if own.last_at is not None]
-    open_runs = _open_runs(design.rows, states, alive, replies, now)
     return Seen(
         at=now,
-        store=spelled(store.url),
-        experiment=design.name,
+        design=design,
+        states=states,
+        alive=frozenset(alive),
+        replies=replies,
+        steps=steps_of(store, alive),
         counts=count_states(states, alive),
-        open=open_runs,
-        calls=sum(calls.values()),
         expected=0 if any(state.expected is None for state in states.values()) else sum(needed.values()),
         rate=rate,
         left_s=to_come / rate if rate and to_come else None,
         paid=_paid(store, design),
-        reasons=tuple(reasons(state.error for state in states.values() if state.error)),
         doing=tuple(store.doing()),
-        last_reply_s=min(waited, default=None),
     )
 
 
@@ -142,35 +146,3 @@ def _paid(store: StoreReader, design: DesignRow) -> dict[str, tuple[float, float
     budget = dict(design.spec.get("execution") or {}).get("budget") or {}
     used = {"calls": paid.calls, "tokens": paid.input_tokens + paid.output_tokens, "money": paid.cost}
     return {name: (amount, budget.get(name)) for name, amount in used.items()}
-
-
-def _since(moment: float, now: float) -> float:
-    """Seconds since a moment, which another machine's clock may put later than now."""
-    return max(0.0, now - moment)
-
-
-def _open_runs(
-    cells: Sequence[ExperimentRun],
-    states: Mapping[str, RunState],
-    alive: Collection[str],
-    replies: Mapping[str, Replies],
-    now: float,
-) -> tuple[OpenRun, ...]:
-    """Runs under way, those without a reply last, then runs that were cut off."""
-    found: dict[str, OpenRun] = {}
-    several = len({cell.replicate for cell in cells}) > 1
-    for row, cell in enumerate(cells):
-        run_id, state, own = cell.run_id, states[cell.run_id], replies[cell.run_id]
-        if run_id not in found and (state.status == "running" or run_id in alive):
-            name = f"{_conditions(cell)}{f', replicate {cell.replicate}' if several else ''}"
-            waited = None if own.last_at is None else _since(own.last_at, now)
-            found[run_id] = OpenRun(row, state_of(run_id, state, alive), own.number, state.expected, name, waited)
-    return tuple(sorted(found.values(), key=lambda run: (run.state == "cut off", not run.calls, run.row)))
-
-
-def _conditions(cell: ExperimentRun) -> str:
-    """Values of the swept axes; the label of the cell where these are not plain, or nothing is swept."""
-    values = list(cell.axes.values())
-    if not values or any(isinstance(value, dict | list) for value in values):
-        return cell.cell
-    return ", ".join(str(value) for value in values)

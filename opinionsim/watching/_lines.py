@@ -88,7 +88,7 @@ def run_turn(reader: StoreReader, run: str, turn: int) -> dict[str, Any]:
             raise AbsentError(f"The run has no turn {turn} on record.")
         calls, currency = calls_by_turn(one, turn)
         for call in calls.get(turn, ()):
-            messages = moment.prompt(run, turn, call["part"], call["attempt"]) if call["prompt"] else []
+            messages = moment.prompt(run, turn, call["call"], call["attempt"]) if call["prompt"] else []
             call["prompt"] = [{"role": message.role, "text": message.content} for message in messages]
         return {"turn": told["turns"][0], "read": told["read"], "calls": calls.get(turn, []), "currency": currency}
 
@@ -97,7 +97,7 @@ def calls_by_turn(one: OneRun, turn: int | None = None) -> tuple[dict[int, list[
     """The calls of a run, or of one turn, by turn, each with the identity of its prompt; and the currency of prices."""
     found: dict[int, list[dict[str, Any]]] = {}
     for entry in one.reader.entries(one.run_id, turn):
-        call = picked(entry.key, "part attempt") | picked(entry, _CALL)
+        call = picked(entry.key, "call attempt") | picked(entry, _CALL)
         call |= {name: plain(getattr(entry, name)) for name in ("cost", "saved", "latency_s")}
         call["reply"] = entry.text
         # What an instrument entered answers no prompt.

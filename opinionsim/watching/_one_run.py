@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from opinionsim.errors import SpecError
-from opinionsim.evidence import in_order
+from opinionsim.metrics import kinds_in_order
 from opinionsim.store import AbsentError
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class OneRun:
         for cell in self.rows:
             for name, kinds in cell.instruments.items() if cell.run_id == self.run_id else ():
                 found.setdefault(name, set()).update(kinds)
-        return {name: in_order(kinds) for name, kinds in found.items()}
+        return {name: kinds_in_order(kinds) for name, kinds in found.items()}
 
     def instrument(self, given: str | None = None) -> InstrumentRow | None:
         """The instrument that is named, by default that of stance, or else the first; None where nothing is measured.
@@ -99,7 +98,7 @@ class OneRun:
         SpecError
             If the instrument reads no such kind.
         """
-        coded = in_order(turn.kind for turn, _ in coded_turns(self.columns, instrument_id))
+        coded = kinds_in_order(turn.kind for turn, _ in coded_turns(self.columns, instrument_id))
         valid = list(dict.fromkeys([*coded, *self.instruments.get(instrument_id, ())]))
         if given not in (None, *valid):
             raise SpecError(f"The instrument reads no text of kind {str(given)[:40]!r}; valid: {', '.join(valid)}.")

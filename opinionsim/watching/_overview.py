@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.evidence import evidence_statement
-from opinionsim.metrics import METRICS
+from opinionsim.metrics import METRICS, evidence_statement
 from opinionsim.store import find_design
 from opinionsim.watching._experiments import Seen, look
 from opinionsim.watching._one_run import picked
-from opinionsim.watching._runs import by_experiment, count_points, spelled, state_of
+from opinionsim.watching._runs import by_experiment, count_points, spelled
 
 if TYPE_CHECKING:
     from opinionsim.store import DesignRow, StoreReader
@@ -68,7 +67,7 @@ def experiment(reader: StoreReader, experiment: str, *, design: int | None = Non
         told |= picked(seen, "doing last_reply_s")
         told["axes"] = _axes(row)
         told["metrics"] = [picked(metric, "name meaning") for metric in METRICS.values() if metric.needs <= _GIVEN]
-        told["runs"] = _runs(moment, row)
+        told["runs"] = _runs(moment, seen)
         return told
 
 
@@ -103,19 +102,17 @@ def _axes(design: DesignRow) -> list[dict[str, Any]]:
     return [{"name": axis, "levels": list(levels)} for axis, levels in found.items()]
 
 
-def _runs(reader: StoreReader, design: DesignRow) -> list[dict[str, Any]]:
+def _runs(reader: StoreReader, seen: Seen) -> list[dict[str, Any]]:
     """The runs of an experiment."""
-    rows = design.rows
-    run_ids = [cell.run_id for cell in rows]
-    states, progress = reader.states(run_ids), reader.progress(run_ids)
-    alive = reader.under_way(states)
+    rows = seen.design.rows
+    progress = reader.progress(cell.run_id for cell in rows)
     listed = []
-    for row, frame in enumerate(reader.cells(replace(design, runs=tuple(rows)))):
-        cell, state = rows[row], states[rows[row].run_id]
+    for row, frame in enumerate(reader.cells(replace(seen.design, runs=tuple(rows)))):
+        cell, state = rows[row], seen.states[rows[row].run_id]
         tried = frame["status"] == "trial"
         told = {"row": row, **picked(cell, "run_id cell replicate block"), **picked(state, "expected error")}
         told |= {"axes": _labels(cell.axes), "instrument": cell.instrument_id}
-        told |= {"state": "trial" if tried else state_of(cell.run_id, state, alive), "trial": tried}
+        told |= {"state": "trial" if tried else seen.state(cell.run_id), "trial": tried}
         told |= {"evidence": frame["evidence"], "stamp": evidence_statement([frame["evidence"]])}
         told |= {"interaction": frame["interaction"], "calls": progress[cell.run_id].paid.calls}
         listed.append(told)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opinionsim.errors import SpecError
-from opinionsim.evidence import evidence_statement
+from opinionsim.metrics import evidence_statement
 from opinionsim.store import AbsentError, marks_of
 from opinionsim.watching._one_run import OneRun, picked, plain
 from opinionsim.watching._runs import state_of

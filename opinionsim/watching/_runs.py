@@ -167,6 +167,18 @@ def replies_of(opened: StoreReader, run_ids: Iterable[str], since: float = math.
     return found
 
 
+def steps_of(opened: StoreReader, run_ids: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """The step of the last turn on record and the number of steps, by run; runs without a turn are absent."""
+    from sqlalchemy import text
+
+    statement = text(
+        "SELECT step, steps FROM turns JOIN runs USING (run_id) WHERE run_id = :run ORDER BY turn DESC LIMIT 1"
+    )
+    with opened.reading() as connection:
+        found = {run_id: connection.execute(statement, {"run": run_id}).first() for run_id in run_ids}
+    return {run_id: (row.step, row.steps) for run_id, row in found.items() if row is not None}
+
+
 class Reason(NamedTuple):
     """A cause of errors."""
 

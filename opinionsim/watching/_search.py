@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.evidence import evidence_statement
+from opinionsim.metrics import evidence_statement
 from opinionsim.store import find_design
 from opinionsim.watching._one_run import picked
 

@@ -6,11 +6,11 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from opinionsim import background
+from opinionsim.foundation import background
 from opinionsim.llm import Question
 from opinionsim.schedules import CONSENT
 
-#: A question: run, turn, part, attempt.
+#: A question: run, turn, call, attempt.
 Key = tuple[str, int, str, int]
 
 
@@ -35,7 +35,7 @@ class Desk:
             return str(question.form.items[0])
         if question.form.kind == "signal":
             return "\n".join(await asyncio.to_thread(self.wanted, question.run_id, question.agent))
-        key = question.run_id, question.turn, question.part, question.attempt
+        key = question.run_id, question.turn, question.call, question.attempt
         self._waiting[key] = future = asyncio.get_running_loop().create_future()
         try:
             text: str = await future

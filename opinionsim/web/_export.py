@@ -11,9 +11,9 @@ from typing import Any
 
 from opinionsim import watching
 from opinionsim.errors import SpecError, packages
+from opinionsim.foundation.templates import filled
 from opinionsim.report import put_page
 from opinionsim.store import StoreReader
-from opinionsim.templates import filled
 
 #: Most bytes of a file before something is left out.
 MOST_BYTES = 20_000_000

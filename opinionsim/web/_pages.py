@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from opinionsim.dialogue import analyses
 from opinionsim.errors import SpecError, StoreError
-from opinionsim.forms import Form
+from opinionsim.foundation.forms import Form
 from opinionsim.llm import EntryKey
 from opinionsim.messages import printable
 from opinionsim.planning import plan
@@ -204,7 +204,7 @@ def _asked(room: Room, request: Request, sight: Sight, problem: str = "") -> dic
     kept = request.state.given
     if asked is not None and asked.attempt and not kept:
         # What could not be used is put back, to be mended.
-        before = room.entry(run_id, EntryKey(asked.turn, asked.part, asked.attempt - 1))
+        before = room.entry(run_id, EntryKey(asked.turn, asked.call, asked.attempt - 1))
         kept = {"text": "" if before is None else before.text}
     own = room.reader.turns(run_id, sight.seat) if sight.seat is not None else []
     return {
@@ -256,7 +256,7 @@ async def answer(room: Room, request: Request) -> Response:
     """Take an answer in, once; says that it is sent when it is on record."""
     run_id, given = request.path_params["run"], request.state.given
     agent = request.state.visitor.seats[run_id]
-    key = EntryKey(_number(given, "turn"), given.get("part", ""), _number(given, "attempt"))
+    key = EntryKey(_number(given, "turn"), given.get("call", ""), _number(given, "attempt"))
 
     async def refused(problem: str, status: int) -> Response:
         """The problem, and on a page all that was filled in."""

@@ -12,10 +12,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
 from opinionsim.errors import StoreError
+from opinionsim.foundation.templates import templates
 from opinionsim.schedules import CONSENT, SIGNAL
 from opinionsim.specification import consent_of, participant_names, seat_numbers
 from opinionsim.store import SeatRow, WaitRow
-from opinionsim.templates import templates
 from opinionsim.web._desk import Desk
 from opinionsim.web._rights import Keys, Visitor, hashed, invited, new_code, new_key
 from opinionsim.web._sessions import CLOSED, Sight, standing
@@ -250,7 +250,7 @@ class Room:
         """What the person at a seat is asked now, or under a key; None where it has nothing to answer."""
         # The desk knows of the consent, which was given before the session began.
         open_ = [row for row in self.reader.waits(run_id) if row.agent == agent and row.question["act"] != CONSENT.name]
-        return next((row for row in open_ if key in (None, (row.turn, row.part, row.attempt))), None)
+        return next((row for row in open_ if key in (None, (row.turn, row.call, row.attempt))), None)
 
     def entry(self, run_id: str, key: EntryKey) -> Entry | None:
         """What is on record under a key."""

@@ -133,7 +133,7 @@ def serve(
         If the store cannot be opened, or another process writes it.
     """
     packages("opinionsim room", "web", *_PACKAGES, kind=SpecError)
-    from opinionsim import background
+    from opinionsim.foundation import background
     from opinionsim.running import under_way
     from opinionsim.specification import require_protocol
     from opinionsim.store import open_store

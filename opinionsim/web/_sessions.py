@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.evidence import evidence_statement
+from opinionsim.metrics import evidence_statement
 from opinionsim.schedules import PARTICIPANT
 from opinionsim.store import TurnRow
 from opinionsim.web._rights import Visitor
@@ -65,7 +65,7 @@ class Line:
 
 def name_of(row: WaitRow | None) -> str:
     """What tells a question from every other, and from itself asked anew after a stop; empty for none."""
-    return "" if row is None else f"{row.turn}.{row.part}.{row.attempt}.{row.asked_at}"
+    return "" if row is None else f"{row.turn}.{row.call}.{row.attempt}.{row.asked_at}"
 
 
 class Sight:
@@ -161,7 +161,7 @@ def as_csv(session: Mapping[str, Any]) -> str:
     """The messages of a session as CSV, texts that a spreadsheet would run marked as texts."""
     import pandas as pd
 
-    from opinionsim.spreadsheets import write_csv
+    from opinionsim.foundation.spreadsheets import write_csv
 
     who = pd.DataFrame(session["agents"], columns=["agent", "name", "role", "model", "evidence"])
     turns = pd.DataFrame(session["turns"], columns=[each.name for each in fields(TurnRow)])

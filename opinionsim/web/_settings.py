@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from opinionsim.data import data_folder
 from opinionsim.errors import SpecError
+from opinionsim.foundation.data import data_folder
 from opinionsim.specification import Experiment, apply_overrides, load_experiment
 
 #: Fields of a room that the form shows, with their labels.

@@ -23,8 +23,8 @@ from starlette.routing import Route
 
 from opinionsim import watching
 from opinionsim.errors import OpinionSimError, SpecError, StoreError
+from opinionsim.foundation.templates import templates
 from opinionsim.store import AbsentError, Store, StoreReader, open_store
-from opinionsim.templates import templates
 from opinionsim.web._guard import Guard, cookie_name, set_cookie, static
 from opinionsim.web._rights import Keys, hashed, new_key
 

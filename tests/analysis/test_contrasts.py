@@ -14,10 +14,9 @@ from scipy import stats
 
 import opinionsim as osim
 from opinionsim.analysis import contrast_tables, differences, effect, unit_frame
-from opinionsim.contrasts import AnalysisSpec, ContrastSpec
 from opinionsim.errors import SpecError
 from opinionsim.metrics import permutation_test
-from opinionsim.specification import load_experiment
+from opinionsim.specification import AnalysisSpec, ContrastSpec, load_experiment
 from tests.support.units import measured_runs
 
 TOPICS, BLOCKS = ("a", "b", "c", "d", "e"), ("0", "1", "2")

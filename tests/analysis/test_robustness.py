@@ -20,10 +20,9 @@ from opinionsim.analysis import (
     variance_share,
     verdicts,
 )
-from opinionsim.contrasts import ContrastSpec
 from opinionsim.errors import SpecError
 from opinionsim.running import under_way
-from opinionsim.specification import load_experiment
+from opinionsim.specification import ContrastSpec, load_experiment
 from opinionsim.store import Results
 from tests.support.running import ended
 

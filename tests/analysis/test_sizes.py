@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from opinionsim.analysis import differences, study_sizes, unit_frame
-from opinionsim.contrasts import AnalysisSpec, ContrastSpec
 from opinionsim.errors import SpecError
+from opinionsim.specification import AnalysisSpec, ContrastSpec
 from tests.support.units import measured_runs
 
 RISES = ContrastSpec(measure="diversity", of={"confirmation_bias": "strong"}, less={"confirmation_bias": "none"})

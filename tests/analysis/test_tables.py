@@ -11,8 +11,7 @@ import pytest
 from opinionsim import plots, prompts
 from opinionsim.analysis import Table, table, table1, table2, tables
 from opinionsim.errors import SpecError
-from opinionsim.evidence import EVIDENCE, NOT_VALIDATED
-from opinionsim.metrics import run_metrics
+from opinionsim.metrics import EVIDENCE, NOT_VALIDATED, run_metrics
 from opinionsim.store import load
 from tests.support.frames import Frames, final, make, one_run, opinion_rows, run_row, study
 from tests.support.instruments import assert_same, beside, measured, moderated, plain

@@ -159,11 +159,11 @@ def test_what_it_is_given_reaches_the_judge() -> None:
 
 
 def _rated(classifier: ChatClassifier, item: Item, answers: list[Reply]) -> tuple[float, list[tuple[str, Any]]]:
-    """What it makes of answers, and the parts it asked for with the way each was to be read."""
+    """What it makes of answers, and the calls it made with the way each was to be read."""
     asked: list[tuple[str, Any]] = []
 
-    async def ask(part: str, messages: Iterable[ChatMessage], *, parse: Any = None, dropped: int = 0) -> Reply:
-        asked.append((part, parse))
+    async def ask(call: str, messages: Iterable[ChatMessage], *, parse: Any = None, dropped: int = 0) -> Reply:
+        asked.append((call, parse))
         return answers[len(asked) - 1]
 
     found = asyncio.run(classifier.rate(ask, item))
@@ -193,13 +193,13 @@ def test_answers_are_calls_that_are_kept_as_they_are() -> None:
     calls = RunCalls("run", journal, [classifier.endpoint], SlotPool(1))
 
     async def story() -> float:
-        def ask(part: str, messages: Iterable[ChatMessage], *, parse: Any = None, dropped: int = 0) -> Any:
-            return calls.ask(_SITE, part, messages, reading=Reading(parse), dropped=dropped)
+        def ask(call: str, messages: Iterable[ChatMessage], *, parse: Any = None, dropped: int = 0) -> Any:
+            return calls.ask(_SITE, call, messages, reading=Reading(parse), dropped=dropped)
 
         return float((await classifier.rate(ask, ITEM)).value[0])
 
     assert asyncio.run(story()) == -1
-    assert [(entry.key.part, entry.text, entry.verdict) for entry in journal.records] == [
+    assert [(entry.key.call, entry.text, entry.verdict) for entry in journal.records] == [
         ("judge", "well", "accepted"),
         ("judge.2", "-1", "accepted"),
     ]

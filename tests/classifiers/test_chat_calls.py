@@ -46,7 +46,7 @@ def test_what_arrived_beside_a_failure_is_on_record() -> None:
         with pytest.raises(ModelCallError, match="the judge is gone"):
             await _coded(_instrument(bench, "0123456789"), texts, journal)
         assert 2 <= len(journal.records) == len(bench.prompts) - 1 < 20
-        assert {record.key.part for record in journal.records} == {"judge.01234567"}
+        assert {record.key.call for record in journal.records} == {"judge.01234567"}
         bench.fails = lambda number: False
         assert await _coded(_instrument(bench, "0123456789"), texts, journal) == [0.0] * 50
         assert len(bench.prompts) == 51

@@ -125,7 +125,7 @@ def _prompt(item: Item, question: str = "", scale: OpinionScale | None = None) -
     """What a judge is asked about an item."""
     asked: list[ChatMessage] = []
 
-    async def ask(part: str, messages: Iterable[ChatMessage], **_: Any) -> Reply:
+    async def ask(call: str, messages: Iterable[ChatMessage], **_: Any) -> Reply:
         asked.extend(messages)
         return Reply("N")
 

@@ -27,18 +27,18 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 def _judgements(store: str) -> Any:
     calls = loaded(store).calls
-    return calls[calls["part"].str.startswith("judge")]
+    return calls[calls["call"].str.startswith("judge")]
 
 
 def test_ratings_are_calls_of_the_run(bench: Bench) -> None:
     summary, results = carry_out(JUDGED, "judged.sqlite")
     assert summary.complete == 1
     judged = _judgements("judged.sqlite")
-    part = f"judge.{load_experiment(JUDGED).runs[0].spec.instruments[0].instrument_id[:8]}"
-    assert judged[["turn", "part"]].to_numpy().tolist() == [[turn, part] for turn in range(12)]
+    name = f"judge.{load_experiment(JUDGED).runs[0].spec.instruments[0].instrument_id[:8]}"
+    assert judged[["turn", "call"]].to_numpy().tolist() == [[turn, name] for turn in range(12)]
     assert set(judged["model"]) == {"judge-1"}
     with open_store("judged.sqlite", write=False) as store:
-        assert store.models(results.run_ids) == {"scripted": {("scripted", "")}, part: {("judge-1", "")}}
+        assert store.models(results.run_ids) == {"scripted": {("scripted", "")}, name: {("judge-1", "")}}
     assert summary.made == 24 == summary.paid.calls
     assert len(bench.prompts) == 12
     # Nothing is asked again, and replay needs no judge.
@@ -80,7 +80,7 @@ def test_a_finished_run_is_judged_afterwards(bench: Bench) -> None:
     second = changed(SMALL, measurement={"classifier": {"name": BENCH, "options": {"court": 2}}})
     ended(second, "later.sqlite")
     assert len(bench.prompts) == 36
-    assert _judgements("later.sqlite")["part"].nunique() == 2
+    assert _judgements("later.sqlite")["call"].nunique() == 2
     with open_store("later.sqlite", write=False) as store:
         assert sorted(each.classifier for each in store.instruments()) == ["lexicon", f"{BENCH}@1", f"{BENCH}@1"]
 
@@ -109,7 +109,7 @@ def test_what_cannot_be_read_is_missing_and_on_record(bench: Bench) -> None:
     assert (opinions["off_scale"].loc[vague] == 1).all()
     judged = _judgements("missing.sqlite")
     assert judged["turn"].value_counts().loc[vague].tolist() == [3] * len(vague)
-    assert set(judged["part"].str.extract(r"\.[0-9a-f]{8}(.*)")[0]) == {"", ".2", ".3"}
+    assert set(judged["call"].str.extract(r"\.[0-9a-f]{8}(.*)")[0]) == {"", ".2", ".3"}
 
 
 def test_the_budget_counts_judgements(bench: Bench) -> None:

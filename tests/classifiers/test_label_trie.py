@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from opinionsim.classifiers._label_trie import Cell, LabelTrie
 from opinionsim.errors import MeasurementError
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
 
 Tokens = tuple[int, ...]
 #: Tokens 0 to 3; 3 ends an output where one is wanted.

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from opinionsim.classifiers import Item, items_of, load_classifier
 from opinionsim.classifiers._lexicon_text import clauses, stem, tokens
-from opinionsim.data import data_folder
+from opinionsim.foundation.data import data_folder
 from opinionsim.llm import phrases
 from opinionsim.opinions import OpinionScale, ambiguous
 from opinionsim.topics import Claim, load_topics

@@ -6,7 +6,7 @@ import pytest
 
 from opinionsim.assembly import assemble
 from opinionsim.classifiers import items_of, load_classifier
-from opinionsim.data import data_folder
+from opinionsim.foundation.data import data_folder
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.llm.phrases import stated
 from opinionsim.messages import Message

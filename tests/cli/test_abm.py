@@ -152,7 +152,7 @@ def test_a_sweep_of_more_than_a_day_is_asked_for(invoke: Invoke, monkeypatch: py
         begun.append(sweep)
         raise SpecError("begun")
 
-    monkeypatch.setattr("opinionsim.sweeps.run_sweep", run_sweep)
+    monkeypatch.setattr("opinionsim.classic.sweeps.run_sweep", run_sweep)
     assert "begun" in invoke(*arguments[:2], *arguments[4:], "--yes").stderr
     assert len(begun) == 1
 

@@ -15,6 +15,7 @@ from opinionsim.cli import _app
 from opinionsim.cli._console import aligned, say_json
 from opinionsim.errors import BudgetExceeded, ModelCallError
 from opinionsim.messages import spelled_out
+from opinionsim.registry import names, places
 from tests.cli.conftest import Invoke
 
 HEAVY = {"jinja2", "langchain_core", "matplotlib", "mesa", "networkx", "numpy", "pandas", "pydantic", "scipy"}
@@ -62,19 +63,17 @@ def test_a_run_reaches_its_first_call_without_pandas(checkout: Path, tmp_path: P
 
 def test_every_command_has_help(invoke: Invoke) -> None:
     listed = invoke("--help").stdout
-    for commands in _app._COMMANDS.values():
-        for name, (_, line) in commands.items():
-            assert f" {name} " in listed
-            assert invoke(name, "--help").exit_code == 0
-            assert line == " ".join((_app._built(name).help or "").split())
+    for name, place in places("command").items():
+        assert f" {name} " in listed
+        assert invoke(name, "--help").exit_code == 0
+        assert place.value["help"] == " ".join((_app._built(name).help or "").split())
 
 
 def test_every_argument_and_option_says_what_it_is_for() -> None:
-    for commands in _app._COMMANDS.values():
-        for name in commands:
-            built = _app._built(name)
-            for command in getattr(built, "commands", {"": built}).values():
-                assert [each.name for each in command.params if not each.help] == []
+    for name in names("command"):
+        built = _app._built(name)
+        for command in getattr(built, "commands", {"": built}).values():
+            assert [each.name for each in command.params if not each.help] == []
 
 
 def test_a_switch_that_is_off_has_no_form_that_turns_it_off(invoke: Invoke) -> None:

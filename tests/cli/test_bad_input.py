@@ -168,10 +168,10 @@ def _foreign(path: Path) -> None:
     connection.close()
 
 
-READERS = [("status",), ("watch",), ("show",), ("table",), ("plot",), ("export", "out"), ("replay",)]
+READERS = [("status",), ("status", "--follow"), ("show",), ("table",), ("plot",), ("export", "out"), ("replay",)]
 
 
-@pytest.mark.parametrize("reader", READERS, ids=[reader[0] for reader in READERS])
+@pytest.mark.parametrize("reader", READERS, ids=[" ".join(reader) for reader in READERS])
 def test_a_store_that_is_none(invoke: Invoke, tmp_path: Path, reader: tuple[str, ...]) -> None:
     _foreign(tmp_path / "foreign.sqlite")
     (tmp_path / "corrupt.sqlite").write_bytes(b"certainly no database" * 99)
@@ -182,7 +182,7 @@ def test_a_store_that_is_none(invoke: Invoke, tmp_path: Path, reader: tuple[str,
     assert {path.name for path in tmp_path.iterdir()} == {"foreign.sqlite", "corrupt.sqlite"}
 
 
-@pytest.mark.parametrize("reader", READERS, ids=[reader[0] for reader in READERS])
+@pytest.mark.parametrize("reader", READERS, ids=[" ".join(reader) for reader in READERS])
 def test_a_store_of_a_later_version(invoke: Invoke, store: Path, tmp_path: Path, reader: tuple[str, ...]) -> None:
     later = backup(store, tmp_path / "later.sqlite")
     connection = sqlite3.connect(later)
@@ -215,7 +215,6 @@ def test_running_into_a_file_of_another_program_leaves_it_alone(invoke: Invoke, 
         (("show", "--run", "zz"), ["run zz", "0 to 3"]),
         (("show", "--run", ""), ["no runs have such an id"]),
         (("plot", "--what", "trajectories", "--run", "zz"), ["run zz", "0 to 3"]),
-        (("watch", "--experiment", "large"), ["'large'", "it holds small"]),
         (("table", "--design", "2"), ["has no design 2; it has 1"]),
         (("replay", "--experiment", "large"), ["'large'", "it holds small"]),
         (("show", "--agent", "4"), ["--agent 4: no agent has such a number or name", "3 Lucas Johnson"]),

@@ -144,7 +144,7 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_made(
         (("ribbons", "--set", "metric=own.part:share"), ["--allow-parts imports it"]),
         (("ribbons", "--set", "ax=1"), ["ax: unknown field"]),
         (("density", "--x", "topic"), ["--what density: x: unknown field", "valid: kind, where, by, bins, wording"]),
-        (("panels", "--csv", "n.csv"), ["--csv goes with --what ribbons"]),
+        (("panels", "--csv", "n.csv"), ["--csv goes with --what ", "ribbons, density, network"]),
         (("ribbons", "--metric", "mood"), ["no metric 'mood'", "diversity"]),
         (("ribbons", "--csv", "/dev/null/n.csv"), ["cannot write /dev/null/n.csv"]),
         (("network", "--set", "steps=[999]"), ["known from step 0", "got 999"]),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opinionsim.data import data_folder
+from opinionsim.foundation.data import data_folder
 from tests.cli.conftest import Invoke
 
 

@@ -15,7 +15,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from PIL import Image
 
 import opinionsim as osim
-from opinionsim.evidence import NOT_VALIDATED
+from opinionsim.metrics import NOT_VALIDATED
 from opinionsim.specification import load_experiment
 from tests.cli.conftest import Invoke
 from tests.support.running import SMALL, changed

@@ -36,7 +36,7 @@ def test_status_tells_what_is_under_way_from_what_was_cut_off(invoke: Invoke, ha
     assert found["calls"] == 29
     said = invoke("status", half).stdout
     assert said.splitlines()[0].split()[:6] == ["experiment", "runs", "complete", "under", "way", "calls"]
-    assert f"To follow the runs that are under way: opinionsim watch {half}\n" in said
+    assert f"To follow the runs that are under way: opinionsim status {half} --follow\n" in said
     copy = backup(half, tmp_path / "copy.sqlite")
     (found,) = json.loads(invoke("status", copy, "--json").stdout)
     assert [found[name] for name in ("complete", "under_way", "cut_off")] == [2, 0, 2]
@@ -258,7 +258,7 @@ def test_a_run_is_named_by_number_or_the_start_of_its_id() -> None:
     [
         (("status",), set()),
         (("status", "--runs"), set()),
-        (("watch", "--once"), set()),
+        (("status", "--follow"), set()),
         (("show", "--run", "1"), set()),
         (("show", "--agent", "1", "--prompt"), set()),
         (("table",), {"numpy", "pandas"}),

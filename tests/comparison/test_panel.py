@@ -60,7 +60,7 @@ def test_texts_and_ratings_are_imports_that_nobody_paid_for_and_replay_without_a
     with open_store("people.sqlite", write=False) as store:
         entries = [entry for run_id in results.run_ids for entry in store.entries(run_id)]
         assert {entry.source for entry in entries} == {"import"}
-        assert {entry.key.part for entry in entries} == {"reply", "rating.stance", "source"}
+        assert {entry.key.call for entry in entries} == {"reply", "rating.stance", "source"}
         assert store.usage(results.run_ids).calls == 0
     assert [each.difference for each in replay(results)] == ["", ""]
 

@@ -26,8 +26,8 @@ from opinionsim.comparison import (
     validation_experiment,
 )
 from opinionsim.errors import SpecError, SurveyError
+from opinionsim.foundation.streams import stream
 from opinionsim.messages import ChatMessage
-from opinionsim.streams import stream
 from opinionsim.surveys import Subgroups, SurveyItem, items_of, load_survey, subgroups_of
 from tests.support.examples import examples
 

@@ -10,7 +10,7 @@ from langchain_core.language_models import FakeListChatModel
 
 import opinionsim as osim
 from opinionsim import consensus
-from opinionsim.analysis import election_table, table1
+from opinionsim.analysis import table1
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.planning import preview
 
@@ -40,7 +40,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> osim.Results:
 def test_every_round_has_one_winner_also_where_the_last_one_stays(results: osim.Results) -> None:
     listed = consensus.statements(results)
     assert listed.groupby("round")["winner"].sum().tolist() == [1, 1, 1]
-    held = results.selections.set_index("round")["standing"]
+    held = consensus.selections(results).set_index("round")["standing"]
     for number, own in listed[listed["stands"]].groupby("round"):
         assert set(own["turn"]) == set(held[number])
 
@@ -137,7 +137,7 @@ def test_a_group_is_a_list_of_citizens() -> None:
 
 def test_tables_name_all_that_are_tied_and_read_what_was_asked_after_the_session(tmp_path: Path) -> None:
     found = osim.run(osim.load_experiment("consensus_quickstart"), f"sqlite:///{tmp_path / 's.sqlite'}")
-    table = election_table(found)
+    table = consensus.election_table(found)
     assert table is not None
     rules = consensus.other_rules(found)
     tied = rules[rules["tied"]]

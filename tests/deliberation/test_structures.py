@@ -12,8 +12,19 @@ from typing import Any
 import pytest
 
 import opinionsim as osim
-from opinionsim.deliberation import AbstractStructure, Agent, Chain, Custom, Debate, Ensemble, Graph, Moderator, Rounds
-from opinionsim.schedules import Structure, Turn
+from opinionsim.deliberation import (
+    AbstractStructure,
+    Agent,
+    Chain,
+    Custom,
+    Debate,
+    Ensemble,
+    Graph,
+    Moderator,
+    Rounds,
+    Structure,
+)
+from opinionsim.schedules import Turn
 
 TASK = "Where should the library stand?"
 

@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage
 
 from opinionsim import messages
 from opinionsim.errors import BudgetExceeded, JournalMismatch, ModelCallError, StoreError
+from opinionsim.foundation.streams import call_seed
 from opinionsim.llm import (
     ASKED_AGAIN,
     Budget,
@@ -31,7 +32,6 @@ from opinionsim.llm import (
     Usage,
 )
 from opinionsim.messages import ChatMessage, Prompt, Reply, prompt_hash
-from opinionsim.streams import call_seed
 from opinionsim.testing import run_virtual
 from tests.support.desk import MISSING, PICKY, PROMPT, TURN, Client, Desk, fails
 
@@ -198,7 +198,7 @@ def test_waiting_for_a_slot_is_no_waiting_for_a_reply() -> None:
     desk = Desk(Client("Yes.", "No.", latency=2.0), retry=RetryPolicy(2.5, transient=0))
 
     async def story() -> list[Reply]:
-        return await asyncio.gather(desk.ask(), desk.ask(part="reply.2"))
+        return await asyncio.gather(desk.ask(), desk.ask(call="reply.2"))
 
     assert run_virtual(story()) == [Reply("Yes."), Reply("No.")]
     assert [record.latency_s for record in desk.journal.records] == [2.0, 2.0]
@@ -269,18 +269,18 @@ def test_stop_lets_calls_arrive_refuses_new_ones_and_still_answers_from_the_jour
 
     async def story() -> None:
         flying = asyncio.create_task(desk.ask())
-        queued = asyncio.create_task(desk.ask(part="reply.2"))
+        queued = asyncio.create_task(desk.ask(call="reply.2"))
         await asyncio.sleep(0.5)
         desk.calls.stop()
         assert await flying == Reply("Yes.")
         with pytest.raises(asyncio.CancelledError):
             await queued
         with pytest.raises(asyncio.CancelledError):
-            await desk.ask(part="reply.3")
+            await desk.ask(call="reply.3")
         assert await desk.ask() == Reply("Yes.")
 
     run_virtual(story())
-    assert [record.key.part for record in desk.journal.records] == ["reply"]
+    assert [record.key.call for record in desk.journal.records] == ["reply"]
     assert (len(desk.client.seeds), desk.slots.in_flight) == (1, 0)
 
 
@@ -587,7 +587,7 @@ def test_a_call_is_made_only_when_the_longest_reply_is_within_the_budget() -> No
     assert budget.paid == Usage(1, 15, pytest.approx(15.0))
     # 15 are paid, so that the worst case of a second call is beyond the limit by 0.1.
     with pytest.raises(BudgetExceeded, match="money"):
-        run_virtual(desk.ask(part="reply.2"))
+        run_virtual(desk.ask(call="reply.2"))
     assert desk.slots.in_flight == 0
     assert len(endpoint.client.seeds) == 1
 
@@ -630,7 +630,7 @@ def test_no_slot_is_held_while_the_budget_is_waited_for() -> None:
 
     async def story() -> None:
         first = asyncio.create_task(desk.ask())
-        second = asyncio.create_task(desk.ask(part="reply.2"))
+        second = asyncio.create_task(desk.ask(call="reply.2"))
         await asyncio.sleep(0.5)
         assert desk.slots.in_flight == 1
         assert await first == Reply("Yes.")

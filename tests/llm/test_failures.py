@@ -22,9 +22,9 @@ from langchain_openai import ChatOpenAI
 from openai import DefaultAsyncHttpxClient
 from pydantic import SecretStr
 
+from opinionsim.foundation.redaction import redacted
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._transport import fast_client
-from opinionsim.redaction import redacted
 from tests.support.provider import StubProvider
 from tests.support.provider_faults import Faults
 

@@ -118,7 +118,7 @@ def test_a_run_is_answered_from_the_list_attempt_by_attempt() -> None:
     caller, model = desk(["far too long", MISSING["refused"], "No.", "Yes."])
     assert run_virtual(caller.ask(PICKY)) == Reply("No.", decision="NO.")
     assert run_virtual(caller.ask(PICKY, "reply.2")) == Reply("Yes.", decision="YES.")
-    assert [(record.key.part, record.text) for record in caller.journal.records] == [
+    assert [(record.key.call, record.text) for record in caller.journal.records] == [
         ("reply", "far too long"),
         ("reply", "I will not."),
         ("reply", "No."),

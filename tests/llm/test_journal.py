@@ -11,8 +11,8 @@ from opinionsim.llm import Entry, EntryKey, Journal, MemoryJournal
 from tests.support.stores import JournalContract
 
 
-def _record(turn: int, text: str, part: str = "reply", attempt: int = 0) -> Entry:
-    return Entry(EntryKey(turn, part, attempt), 1, 0, "write", "hash", text)
+def _record(turn: int, text: str, call: str = "reply", attempt: int = 0) -> Entry:
+    return Entry(EntryKey(turn, call, attempt), 1, 0, "write", "hash", text)
 
 
 class TestMemoryJournal(JournalContract):

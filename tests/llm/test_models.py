@@ -19,8 +19,8 @@ from langsmith.run_helpers import tracing_context
 from langsmith.utils import get_env_var
 from pydantic import Field, PrivateAttr, SecretStr
 
-from opinionsim import background
 from opinionsim.errors import SpecError
+from opinionsim.foundation import background
 from opinionsim.llm import GivenReplies, ModelClient, ScriptedChatModel, load_chat_model, read_reply
 from opinionsim.messages import ChatMessage, Prompt
 from tests.support.provider import StubProvider

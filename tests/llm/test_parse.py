@@ -9,9 +9,9 @@ from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage
 
 from opinionsim.errors import JournalMismatch, ModelCallError, Rejected, ScheduleError
+from opinionsim.foundation.streams import call_seed
 from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly, RetryPolicy, Treatment
 from opinionsim.messages import Message, Reading, Reply, take_as_is
-from opinionsim.streams import call_seed
 from opinionsim.testing import run_virtual
 from tests.support.desk import AT_ONCE, MISSING, PICKY, PROMPT, Client, Desk, fails, short
 from tests.support.examples import examples
@@ -21,24 +21,24 @@ LAST = PICKY._replace(after="none")
 PLACE = r"^run run-1, step 3, turn 7, agent 2 \(write\)"
 
 
-def number(part: str, text: str, received: tuple[Message, ...]) -> int:
+def number(call: str, text: str, received: tuple[Message, ...]) -> int:
     """A reply is a number; any other is an error of this function."""
     return int(text)
 
 
-def lenient(part: str, text: str, received: tuple[Message, ...]) -> int | None:
+def lenient(call: str, text: str, received: tuple[Message, ...]) -> int | None:
     """The same, mended: what is no number decides nothing."""
     return int(text) if text.isdigit() else None
 
 
-def strict(part: str, text: str, received: tuple[Message, ...]) -> int:
+def strict(call: str, text: str, received: tuple[Message, ...]) -> int:
     """The same, mended: what is no number is asked for again."""
     if not text.isdigit():
         raise Rejected(f"{text!r} is no number")
     return int(text)
 
 
-def never(part: str, text: str, received: tuple[Message, ...]) -> None:
+def never(call: str, text: str, received: tuple[Message, ...]) -> None:
     raise AssertionError(f"{text!r} is nothing to be parsed")
 
 
@@ -60,7 +60,7 @@ def test_without_a_decision_every_reply_will_do(reading: Reading) -> None:
 @pytest.mark.parametrize("decision", [None, False, 0, "", (), {"vote": "no"}])
 def test_a_decision_may_be_anything(decision: object) -> None:
     desk = Desk(Client("Yes."))
-    assert run_virtual(desk.ask(Reading(lambda part, text, received: decision))) == Reply("Yes.", decision=decision)
+    assert run_virtual(desk.ask(Reading(lambda call, text, received: decision))) == Reply("Yes.", decision=decision)
     assert desk.attempts == [(0, "Yes.", "accepted")]
 
 
@@ -241,7 +241,7 @@ def _unparsed(text: str = "seven") -> Desk:
     """A reply that was paid for, and that its act could not read."""
     desk = Desk(Client(text))
     words = f"ValueError: invalid literal for .*{text}.*The reply is kept; raise opinionsim.errors.Rejected"
-    fails(desk, ScheduleError, rf"{PLACE}, part 'reply': parse failed with {words}", Reading(number))
+    fails(desk, ScheduleError, rf"{PLACE}, call 'reply': parse failed with {words}", Reading(number))
     return desk
 
 
@@ -258,14 +258,14 @@ def test_the_error_of_a_parse_is_the_cause_of_the_one_that_stops_the_run() -> No
     with pytest.raises(ScheduleError) as caught:
         run_virtual(desk.ask(Reading(number), "reply.2"))
     assert type(caught.value.__cause__) is ValueError
-    assert "part 'reply.2'" in str(caught.value)
+    assert "call 'reply.2'" in str(caught.value)
 
 
 def test_as_long_as_it_is_broken_it_stops_the_run_and_costs_nothing() -> None:
     desk = _unparsed()
     again = Desk(ReplayOnly(), desk.journal)
     fails(
-        again, ScheduleError, r"turn 7, agent 2 \(write\), part 'reply': parse failed with ValueError", Reading(number)
+        again, ScheduleError, r"turn 7, agent 2 \(write\), call 'reply': parse failed with ValueError", Reading(number)
     )
     assert desk.attempts == [(0, "seven", "unparsed")]
     assert (again.calls.made, again.calls.answered) == (0, 1)
@@ -313,7 +313,7 @@ def test_an_accepted_reply_that_is_now_rejected_is_a_change_of_the_run() -> None
 def test_an_accepted_reply_that_breaks_the_parse_stops_the_run_until_it_is_mended() -> None:
     desk = Desk(Client("seven"))
     run_virtual(desk.ask(Reading(lenient)))
-    fails(Desk(ReplayOnly(), desk.journal), ScheduleError, r"turn 7, agent 2 \(write\), part 'reply'", Reading(number))
+    fails(Desk(ReplayOnly(), desk.journal), ScheduleError, r"turn 7, agent 2 \(write\), call 'reply'", Reading(number))
     assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(Reading(lenient))) == Reply("seven")
 
 

@@ -15,8 +15,8 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 from langchain_openai import AzureChatOpenAI, ChatOpenAI
 
-from opinionsim import background
 from opinionsim.errors import SpecError
+from opinionsim.foundation import background
 from opinionsim.llm import ModelClient, load_chat_model, warnings_for
 from opinionsim.llm._providers import endpoint_of, request_of, seeding
 from opinionsim.messages import ChatMessage
@@ -369,7 +369,7 @@ def test_connections_are_closed_with_their_loop_and_with_the_process(server: Loo
     """The first loop ends in order, the package's own never does."""
     script = f"""
 import asyncio, gc
-from opinionsim import background
+from opinionsim.foundation import background
 from opinionsim.llm import ModelClient, _transport, load_chat_model
 from opinionsim.messages import ChatMessage
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opinionsim.errors import ModelCallError, ScheduleError, SpecError, StoreError
-from opinionsim.forms import Form
+from opinionsim.foundation.forms import Form
 from opinionsim.llm import (
     Budget,
     Endpoint,
@@ -192,12 +192,12 @@ def test_a_parse_that_breaks_keeps_what_the_person_wrote() -> None:
     fails(
         table,
         ScheduleError,
-        r"turn 7, agent 2 \(write\), part 'reply': parse failed with ValueError",
+        r"turn 7, agent 2 \(write\), call 'reply': parse failed with ValueError",
         Reading(lambda _, text, __: int(text)),
     )
     assert table.attempts == [(0, "seven", "unparsed")]
     mended = again(table)
-    assert run_virtual(mended.ask(Reading(lambda part, text, received: len(text)))) == Reply("seven", decision=5)
+    assert run_virtual(mended.ask(Reading(lambda call, text, received: len(text)))) == Reply("seven", decision=5)
     assert mended.person.asked == []
 
 

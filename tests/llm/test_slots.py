@@ -35,6 +35,24 @@ def test_slots_are_taken_up_to_the_limit() -> None:
     assert [lane.take() for _ in range(2)] == [True, False]
 
 
+def test_accounts_that_wait_are_named_with_the_seconds_left() -> None:
+    async def story() -> list[dict[str, float]]:
+        pool = SlotPool(4)
+        lanes = [pool.lane(name, adaptive=True) for name in ("b", "a")]
+        pool.lane("local")
+        told = [pool.waiting()]
+        for lane, seconds in zip(lanes, (34.0, 5.0), strict=True):
+            assert lane.take()
+            lane.release("rate-limited", retry_after_s=seconds)
+        told.append(pool.waiting())
+        for wait in (4.0, 3.0, 40.0):
+            await asyncio.sleep(wait)
+            told.append(pool.waiting())
+        return told
+
+    assert run_virtual(story()) == [{}, {"a": 5.0, "b": 34.0}, {"a": 1.0, "b": 30.0}, {"b": 27.0}, {}]
+
+
 def test_lanes_share_the_slots_of_their_pool() -> None:
     pool = SlotPool(3)
     one, other = pool.lane("one"), pool.lane("other")

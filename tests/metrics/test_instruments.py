@@ -13,8 +13,7 @@ import pytest
 
 from opinionsim import metrics
 from opinionsim.errors import MeasurementError
-from opinionsim.evidence import NOT_VALIDATED
-from opinionsim.metrics import condition_metrics, cut, run_metrics, scale_of, stance_rows
+from opinionsim.metrics import NOT_VALIDATED, condition_metrics, cut, run_metrics, scale_of, stance_rows
 from opinionsim.plots import Frames
 from tests.support.instruments import (
     CIVILITY,

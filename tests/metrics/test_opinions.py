@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from opinionsim.errors import MeasurementError
-from opinionsim.evidence import EVIDENCE, evidence_statement
-from opinionsim.metrics import bias, distribution, diversity
+from opinionsim.metrics import EVIDENCE, bias, distribution, diversity, evidence_statement
 from opinionsim.opinions import OpinionScale
 
 UNIFORM = [-2, -2, -1, -1, 0, 0, 1, 1, 2, 2]

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import assume, given, strategies as st
 from pydantic import Field, ValidationError
 
-from opinionsim.documents import DocumentModel, validate
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import DocumentModel, validate
 from opinionsim.networks import Network, NetworkField, NetworkKind, build_network
 from opinionsim.registry import built_in, find, part, summary
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from langchain_core.messages import AIMessage
 
-from opinionsim.actors import Cognition, Member, other_actors, persona_actors
 from opinionsim.classifiers import Item
+from opinionsim.engine import Cognition, Member, Simulation, other_actors, persona_actors
 from opinionsim.errors import Rejected
 from opinionsim.llm import Endpoint, Journal, MemoryJournal, Question, RunCalls, Seat, SlotPool
 from opinionsim.measurement import Instrument, Measuring, Queues
@@ -25,7 +25,6 @@ from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.personas import Persona, Population
 from opinionsim.prompts import load_pack
 from opinionsim.schedules import ActSpec, Schedule, Turn, named
-from opinionsim.simulation import Simulation
 from opinionsim.topics import Claim
 
 NAMES = ("Ada", "Ben", "Cleo")
@@ -33,7 +32,7 @@ CLAIM = Claim("trains should be free", "trains", "truth")
 SCALE = OpinionScale()
 
 
-def pick(part: str, text: str, received: tuple[Message, ...]) -> int:
+def pick(call: str, text: str, received: tuple[Message, ...]) -> int:
     """The participant a moderator names."""
     named_ones = [agent for agent, name in enumerate(NAMES) if re.search(rf"\b{name}\b", text)]
     if len(named_ones) != 1:
@@ -41,9 +40,9 @@ def pick(part: str, text: str, received: tuple[Message, ...]) -> int:
     return named_ones[0]
 
 
-def words(part: str, text: str, received: tuple[Message, ...]) -> tuple[str, int]:
+def words(call: str, text: str, received: tuple[Message, ...]) -> tuple[str, int]:
     """Which draw it was, and how many messages its author had before it."""
-    return part, len(received)
+    return call, len(received)
 
 
 def longest(texts: Sequence[str]) -> int:

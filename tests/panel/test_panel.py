@@ -43,7 +43,7 @@ def test_the_moderators_words_decide_who_speaks() -> None:
 
 def test_the_decision_of_a_speech_is_that_of_the_draw_that_was_selected() -> None:
     found = _run(steps=8)
-    drawn = {part for part, _ in _decisions(found, "speak")}
+    drawn = {call for call, _ in _decisions(found, "speak")}
     assert drawn == {"reply", "reply.2"}
     entries = {entry.key: entry.text for entry in found.journal.records}
     for index, *_, text, _, _, _, _, _, decision in (turn for turn in found.turns if turn[3] == "speak"):
@@ -128,7 +128,7 @@ def test_a_guest_who_is_late_or_never_answers_leaves_an_empty_turn_that_nobody_r
 
 def test_sources_of_the_journal_tell_models_persons_and_instruments_apart() -> None:
     found = _run(steps=8)
-    sources = {(entry.key.part.split(".")[0], entry.source) for entry in found.journal.records}
+    sources = {(entry.key.call.split(".")[0], entry.source) for entry in found.journal.records}
     assert sources == {
         ("reply", "model"),
         ("reply", "person"),

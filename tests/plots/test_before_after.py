@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 import opinionsim as osim
 from opinionsim import plots
 from opinionsim.errors import SpecError
-from opinionsim.evidence import EVIDENCE
+from opinionsim.metrics import EVIDENCE
 from opinionsim.schedules import ActSpec, SteppedInteraction, Turn, named
 from opinionsim.store import Results
 from tests.support.frames import make, one_run, opinion_rows, run_row

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from opinionsim.errors import SpecError
-from opinionsim.evidence import EVIDENCE, NOT_VALIDATED
+from opinionsim.metrics import EVIDENCE, NOT_VALIDATED
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots import Frames, final_data, model_colours, opinion_colours, panels_data, trajectory_data
 from tests.support.frames import final, make, one_run, opinion_rows, run_row, study

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 import opinionsim as osim
 from opinionsim import plots
 from opinionsim.errors import SpecError
-from opinionsim.evidence import EVIDENCE
-from opinionsim.metrics import name_instrument
+from opinionsim.metrics import EVIDENCE, name_instrument
 from opinionsim.specification import load_experiment
 from tests.support.frames import one_run, study
 

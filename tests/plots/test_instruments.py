@@ -12,7 +12,7 @@ import pytest
 
 from opinionsim import plots
 from opinionsim.errors import SpecError
-from opinionsim.evidence import EVIDENCE
+from opinionsim.metrics import EVIDENCE
 from opinionsim.plots import Frames
 from tests.support.instruments import assert_same, beside, measured, moderated, plain, turns_of
 

@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from opinionsim import plots
 from opinionsim.classic import Trajectories, sweep
 from opinionsim.errors import MeasurementError, OpinionSimError, SpecError
-from opinionsim.evidence import EVIDENCE
+from opinionsim.metrics import EVIDENCE
 from opinionsim.networks import Network
 from tests.support.frames import Frames, final, make, one_run, opinion_rows, run_row, study
 
@@ -178,15 +178,15 @@ def test_rows_of_transitions_sum_to_one_where_they_have_any(bins: int) -> None:
 def test_snapshots_keep_the_places_and_show_the_opinions_of_their_moments() -> None:
     found = classic([[[0, 1, 0.5], [0.2, 0.8, 0.5], [0.5, 0.5, 0.5]]], times=[0, 10, 20], network=[(0, 1), (1, 2)])
     data = plots.snapshot_data(found, steps=[20, 0])
-    assert data.nodes["step"].unique().tolist() == [0, 20]
-    np.testing.assert_array_equal(at(data.nodes, step=0)["value"], [0, 1, 0.5])
-    np.testing.assert_array_equal(at(data.nodes, step=20)["value"], [0.5] * 3)
-    np.testing.assert_array_equal(at(data.nodes, step=0)[["x", "y"]], at(data.nodes, step=20)[["x", "y"]])
+    assert data.frame["step"].unique().tolist() == [0, 20]
+    np.testing.assert_array_equal(at(data.frame, step=0)["value"], [0, 1, 0.5])
+    np.testing.assert_array_equal(at(data.frame, step=20)["value"], [0.5] * 3)
+    np.testing.assert_array_equal(at(data.frame, step=0)[["x", "y"]], at(data.frame, step=20)[["x", "y"]])
     assert at(data.ties, step=0)[["source", "target"]].to_numpy().tolist() == [[0, 1], [1, 2]]
     assert not data.directed
     again, other = plots.snapshot_data(found), plots.snapshot_data(found, seed=1)
-    np.testing.assert_array_equal(again.nodes[["x", "y"]][:3], data.nodes[["x", "y"]][:3])
-    assert not np.allclose(other.nodes["x"][:3], data.nodes["x"][:3])
+    np.testing.assert_array_equal(again.frame[["x", "y"]][:3], data.frame[["x", "y"]][:3])
+    assert not np.allclose(other.frame["x"][:3], data.frame["x"][:3])
 
 
 def edges(*rows: tuple[Any, ...]) -> pd.DataFrame:
@@ -201,7 +201,7 @@ def test_ties_of_a_store_are_those_there_are_after_a_step() -> None:
     data = plots.snapshot_data(plots.Frames(*one, edges=ties), steps=[1, 2, 4])
     pairs = {step: part[["source", "target"]].to_numpy().tolist() for step, part in data.ties.groupby("step")}
     assert pairs == {1: [[0, 1], [1, 2]], 2: [[1, 2], [0, 2]], 4: [[1, 2], [0, 2]]}
-    np.testing.assert_array_equal(at(data.nodes, step=1)["value"], [1, NAN, NAN])
+    np.testing.assert_array_equal(at(data.frame, step=1)["value"], [1, NAN, NAN])
     early = plots.Frames(*one, edges=ties.drop(columns=["since", "until"]))
     assert len(plots.snapshot_data(early, steps=[0]).ties) == 3
     assert plots.snapshot_data(early, steps=[0], directed=True).directed
@@ -211,7 +211,7 @@ def test_ties_of_a_store_are_those_there_are_after_a_step() -> None:
 
 def test_a_complete_network_is_a_circle() -> None:
     data = plots.snapshot_data(classic([[np.linspace(0, 1, 30)]]))
-    np.testing.assert_allclose(np.hypot(data.nodes["x"], data.nodes["y"]), 1)
+    np.testing.assert_allclose(np.hypot(data.frame["x"], data.frame["y"]), 1)
     assert data.ties.empty
     assert data.notes[-1] == "everybody hears everybody: ties not drawn"
     assert len(plots.snapshot_data(classic([[[0, 1, 1]]])).ties) == 3

@@ -19,7 +19,7 @@ from matplotlib.quiver import Quiver
 
 from opinionsim import plots
 from opinionsim.errors import SpecError
-from opinionsim.evidence import EVIDENCE
+from opinionsim.metrics import EVIDENCE
 from opinionsim.networks import Network
 from tests.plots.test_over_time_data import NAN, SWEEP, classic, edges
 from tests.support.frames import one_run, study

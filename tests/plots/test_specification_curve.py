@@ -13,7 +13,7 @@ from PIL import Image
 import opinionsim as osim
 from opinionsim import analysis, plots
 from opinionsim.errors import SpecError
-from opinionsim.evidence import EVIDENCE
+from opinionsim.metrics import EVIDENCE
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results
 from tests.analysis.test_robustness import SPEC

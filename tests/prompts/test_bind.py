@@ -292,7 +292,7 @@ def test_what_is_inserted_into_a_text_is_data(pack: PromptPack, agent: Agent, ev
 
 def test_binding_again_is_binding_once(pack: PromptPack) -> None:
     def acts(values: Mapping[str, str]) -> list[ActSpec]:
-        return [WRITE, REVIEW, replace(_PICK, values=values, parse=lambda part, text, received: None)]
+        return [WRITE, REVIEW, replace(_PICK, values=values, parse=lambda call, text, received: None)]
 
     bound = pack.bind(acts({"options": "a", "more": "b"}), ["event"])
     assert pack.bind(acts({"more": "b", "options": "a"}), ("event", "event")) is bound

@@ -12,7 +12,8 @@ from hypothesis import given, strategies as st
 
 import opinionsim.prompts
 from opinionsim.errors import SpecError
-from opinionsim.prompts import BUILT_IN_PACKS, Texts, fill, load_pack, pack_files, pieces, placeholders
+from opinionsim.prompts import Texts, fill, load_pack, pack_files, pieces, placeholders
+from opinionsim.registry import places
 
 SHIPPED = Texts.parse(pack_files("deliberation")["texts.yaml"])
 
@@ -343,7 +344,7 @@ def test_a_pack_has_the_named_texts_of_its_folder(folder: Path) -> None:
 def test_built_in_packs_are_found_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Also where the current folder holds a folder of that name."""
     monkeypatch.chdir(tmp_path)
-    for name in BUILT_IN_PACKS:
+    for name in places("pack"):
         (tmp_path / name).mkdir()
     assert "write.j2" in pack_files("default")
     assert "texts.yaml" in pack_files("deliberation")

@@ -18,12 +18,12 @@ import pytest
 import yaml
 
 import opinionsim as osim
-from opinionsim.data import data_folder
+from opinionsim.classic.sweeps import load_sweep, run_sweep
 from opinionsim.errors import SpecError
+from opinionsim.foundation.data import data_folder
+from opinionsim.foundation.spreadsheets import read_csv
 from opinionsim.report import tables_of, verify, write_archive
-from opinionsim.spreadsheets import read_csv
 from opinionsim.store import Results
-from opinionsim.sweeps import load_sweep, run_sweep
 from tests.support.archives import STUDY, all_bytes, carried_out
 from tests.support.sweeps import DIAGRAM
 
@@ -61,7 +61,7 @@ def test_every_prompt_can_be_read_literally_and_stands_there_once(small: Results
         while at:
             found.append((links[at]["role"], links[at]["text"]))
             at = links[at]["before"]
-        prompt = small.prompt(call["run_id"], call["turn"], call["part"], call["attempt"])
+        prompt = small.prompt(call["run_id"], call["turn"], call["call"], call["attempt"])
         assert found[::-1] == [(message.role, message.content) for message in prompt]
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import opinionsim as osim
-from opinionsim.data import data_folder
-from opinionsim.documents import validate
 from opinionsim.errors import SpecError
-from opinionsim.frozen import Frozen
+from opinionsim.foundation.data import data_folder
+from opinionsim.foundation.documents import validate
+from opinionsim.foundation.frozen import Frozen
 from opinionsim.report import freeze, history, preregistration
 from opinionsim.specification import load_experiment, recorded_manifest
 from opinionsim.store import Results

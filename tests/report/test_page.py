@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from opinionsim.cli import app
 from opinionsim.errors import SpecError
-from opinionsim.evidence import EVIDENCE
+from opinionsim.metrics import EVIDENCE
 from opinionsim.report import write_page
 from opinionsim.store import Results, copy_store
 from tests.report.conftest import HEBREW, LONG

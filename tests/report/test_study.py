@@ -12,14 +12,14 @@ from typer.testing import CliRunner
 import opinionsim as osim
 from opinionsim.analysis import number_text
 from opinionsim.audit import draw, keep
+from opinionsim.classic.sweeps import load_sweep, run_sweep
 from opinionsim.cli import app
 from opinionsim.comparison import PanelMapping, import_panel, twins_experiment
-from opinionsim.evidence import EVIDENCE
+from opinionsim.metrics import EVIDENCE
 from opinionsim.report import history, study, tables_of, write_archive
 from opinionsim.report._words import design
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results, copy_store
-from opinionsim.sweeps import load_sweep, run_sweep
 from tests.report.conftest import SCRIPTED
 from tests.support.running import changed
 

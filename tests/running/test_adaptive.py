@@ -10,11 +10,11 @@ import pytest
 import opinionsim as osim
 from opinionsim.assembly import LoadedParts, assemble
 from opinionsim.assembly._edges import edge_rows, tie_rows
+from opinionsim.engine import Simulation
 from opinionsim.llm import MemoryJournal, ReplayOnly, RunCalls, SlotPool
 from opinionsim.measurement import Measuring, Queues
 from opinionsim.running import replay
 from opinionsim.schedules import TieChange, tie_changes
-from opinionsim.simulation import Simulation
 from opinionsim.specification import load_experiment
 from opinionsim.store import EdgeRow, Results, TieRow, open_store
 from opinionsim.testing import run_virtual

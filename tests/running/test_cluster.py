@@ -16,9 +16,9 @@ import yaml
 from distributed import LocalCluster
 from typer.testing import CliRunner
 
-from opinionsim import background
 from opinionsim.cli import app
 from opinionsim.errors import SpecError
+from opinionsim.foundation import background
 from opinionsim.messages import ChatMessage
 from opinionsim.running import Summary, _cluster, run, under_way
 from opinionsim.running._cluster import Cluster, LostError

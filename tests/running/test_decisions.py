@@ -163,17 +163,17 @@ def test_opinions_of_pairs_that_are_acted_on_stand_in_the_journal_by_both_turns(
         each.instrument_id for each in load_experiment(ASKING).cells[0].instruments if each.variable == "fit"
     }
     with open_store(results.url, write=False) as store:
-        ratings = {(e.key.turn, e.key.part): float(e.text) for e in store.entries(run_id) if e.source == "instrument"}
+        ratings = {(e.key.turn, e.key.call): float(e.text) for e in store.entries(run_id) if e.source == "instrument"}
     expected = {}
     for step in (1, 2):
         of_step = turns[turns["step"] == step]
         (out,) = of_step.index[of_step["act"] == "read-out"]
         heard = of_step.index[(of_step["act"] == "speak") & (of_step["condition"] == "answered")]
         expected |= {(turn, out): turns["message"][turn] for turn in heard}
-    known = {(turn, int(part.rpartition(".")[2])): (part, value) for (turn, part), value in ratings.items()}
+    known = {(turn, int(call.rpartition(".")[2])): (call, value) for (turn, call), value in ratings.items()}
     assert set(known) == set(expected)
-    for (_, about), (part, value) in known.items():
-        assert part == f"rating.{identity[:8]}.{about}"
+    for (_, about), (call, value) in known.items():
+        assert call == f"rating.{identity[:8]}.{about}"
         assert value in range(1, 8)
     pairs = {(item.text, item.about) for item in _context_classifier.seen if item.about is not None}
     assert {(text, turns["message"][about]) for (_, about), text in expected.items()} <= pairs

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import opinionsim as osim
+from opinionsim.deliberation import play
 from opinionsim.llm import GivenReplies
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment
-from opinionsim.testing import play
 from tests.support.running import SMALL, changed
 
 _SPEC = changed(

@@ -9,8 +9,8 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.assembly import assemble
-from opinionsim.data import data_folder
 from opinionsim.errors import SpecError
+from opinionsim.foundation.data import data_folder
 from opinionsim.messages import ChatMessage
 from opinionsim.planning import preview
 from opinionsim.specification import load_experiment
@@ -159,7 +159,7 @@ def test_every_interaction_runs_with_every_memory(kind: str, memory: str) -> Non
     turns = results.turns
     assert len(turns[turns["act"] == "probe"]) == 8
     assert results.runs[["interaction", "memory"]].to_numpy().tolist() == [[kind, memory]]
-    reflections = (results.calls["part"] == "reflect").sum()
+    reflections = (results.calls["call"] == "reflect").sum()
     kept = (~turns["act"].isin(["probe", "report-once"])).sum()
     assert reflections == (0 if memory == "cumulative" else kept)
     read = turns["reads"].map(len)
@@ -182,7 +182,7 @@ def test_agents_of_structures_have_a_memory_where_they_are_to_remember(kind: str
     assert summary.errors == {}
     turns = results.turns
     assert results.runs[["interaction", "memory"]].to_numpy().tolist() == [[kind, memory]]
-    assert (results.calls["part"] == "reflect").sum() == (turns["act"] == "respond").sum() * ("reflective" in memory)
+    assert (results.calls["call"] == "reflect").sum() == (turns["act"] == "respond").sum() * ("reflective" in memory)
     last = turns[(turns["act"] == "probe") & (turns["step"] > 0)]
     own = turns[turns["act"] == "respond"].groupby("agent")["turn"].max()
     # Whoever remembers its last answer is not shown it again.

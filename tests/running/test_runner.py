@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shutil
 import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,13 +18,13 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from sqlalchemy import Engine, event
 
 import opinionsim as osim
-from opinionsim import background
 from opinionsim.assembly import LoadedParts
+from opinionsim.engine import Simulation
 from opinionsim.errors import MeasurementError, SpecError, StoreError
+from opinionsim.foundation import background
 from opinionsim.llm import Entry
 from opinionsim.measurement import LiveCoding
 from opinionsim.running import Context, LocalExecutor, Runner, Summary, default_store, replay, under_way
-from opinionsim.simulation import Simulation
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results, RunState, Store, open_store
 from tests.support.editing import edit, reword, rewrite
@@ -307,10 +309,14 @@ def test_the_default_store_is_named_after_the_experiment(tmp_path: Path) -> None
 
 def test_progress_counts_runs_and_calls() -> None:
     experiment = load_experiment(changed(SMALL, replicates=3))
-    model, _ = watched()
-    with under_way(experiment, "counted.sqlite", chat_model=model) as (runner, future):
+    model, _ = watched(latency=lambda seed: 0.05)
+    with under_way(experiment, "counted.sqlite", chat_model=model, max_concurrency=3) as (runner, future):
+        until = time.monotonic() + 20
+        while not re.fullmatch(r"3 calls in flight of 3, in \d runs", runner._context.doing()):
+            assert time.monotonic() < until
         summary = future.result()
         after = runner.progress()
+    assert runner._context.doing() == "0 calls in flight of 3, in 0 runs"
     assert (after.complete, after.incomplete, after.open, after.made, after.in_flight) == (3, 0, 0, 36, 0)
     assert (summary.made, summary.answered, summary.stopped, summary.errors) == (36, 0, False, {})
 
@@ -473,11 +479,11 @@ def test_an_adaptive_run_journals_the_ratings_it_acts_on() -> None:
         measurement={"classifier": BLUNT, "texts": ["report"]},
     )
     _, results = carry_out(spec, "adaptive.sqlite")
-    assert set(results.calls["part"]) == {"reply"}, "what an instrument says is no call"
+    assert set(results.calls["call"]) == {"reply"}, "what an instrument says is no call"
     (run,) = load_experiment(spec).runs
     ratings = _ratings("adaptive.sqlite", run.run_id)
     assert ratings
-    assert {entry.key.part for entry in ratings} == {f"rating.{run.cell.instrument_id[:8]}"}
+    assert {entry.key.call for entry in ratings} == {f"rating.{run.cell.instrument_id[:8]}"}
     values = results.opinions.set_index("turn")["value"]
     assert [repr(float(values[entry.key.turn])) for entry in ratings] == [entry.text for entry in ratings]
     assert [each.difference for each in replay(results)] == [""]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import opinionsim as osim
-from opinionsim import background
 from opinionsim.consensus import Mediation
 from opinionsim.errors import SpecError
+from opinionsim.foundation import background
 from opinionsim.llm import Question, Seat
 from opinionsim.running import replay, run, under_way
 from opinionsim.specification import load_experiment

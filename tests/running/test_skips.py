@@ -88,7 +88,7 @@ def test_what_is_left_out_is_on_record_and_the_run_is_replayed_and_resumed_from_
     turns = _by_cell(results)["weak", 0]
     skipped = turns[turns["condition"] == "skipped"]
     assert json.loads(entry.text) == sorted({*skipped["turn"], *(ref for reads in skipped["reads"] for ref in reads)})
-    assert "import" not in set(results.calls["part"])
+    assert "import" not in set(results.calls["call"])
     assert [(each.difference, each.turns > 0) for each in replay(results)] == [("", True)] * 6
     broken = changed(SAME_TURNS, execution={"budget": {"calls": 150}})
     stopped = ended(broken, "b.sqlite", GivenReplies(_reply))

@@ -188,7 +188,7 @@ def test_a_fork_that_was_interrupted_while_it_took_over_takes_over_the_rest() ->
     assert fork.source is not None
     ended(experiment, "s.sqlite", only={run.run_id for run in experiment.runs if run.source is None})
     with open_store("sqlite:///whole.sqlite", write=False) as store:
-        taken = [each for each in store.entries(fork.run_id) if each.source == "import" and each.key.part != "source"]
+        taken = [each for each in store.entries(fork.run_id) if each.source == "import" and each.key.call != "source"]
     with open_store(STORE) as store:
         epoch = store.claim(fork.run_id, "somebody")
         assert epoch is not None
@@ -420,7 +420,7 @@ def test_what_judges_said_of_a_history_is_paid_for_once(monkeypatch: pytest.Monk
     classifier = "tests.support.judge:BenchClassifier"
     spec = changed(forked(SPEC, {"step": 4}), measurement={"classifier": classifier, "probe": {"after": 1}})
     results = finished(spec)
-    judged = results.calls[results.calls["part"].str.startswith("judge")]
+    judged = results.calls[results.calls["call"].str.startswith("judge")]
     fork = judged[judged["run_id"].isin(results.runs.query("cell != @DYADIC")["run_id"])]
     assert set(fork["step"]) == {4, 5, 6}
     assert osim.plan(load_experiment(spec)).calls == len(results.calls)

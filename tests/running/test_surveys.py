@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import opinionsim as osim
-from opinionsim.data import data_folder
 from opinionsim.errors import SpecError
+from opinionsim.foundation.data import data_folder
 from opinionsim.running import replay
 from opinionsim.specification import Experiment, load_experiment
 from opinionsim.surveys import load_survey

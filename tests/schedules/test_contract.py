@@ -155,7 +155,7 @@ class TestPackageSchedules(ScheduleContract):
         return with_probes(BUILDERS[self.name](), *self.probes)
 
 
-def _next(part: str, text: str, received: tuple[Message, ...]) -> int:
+def _next(call: str, text: str, received: tuple[Message, ...]) -> int:
     """Whom a text passes the word to; one in four passes it to nobody."""
     if text[0] in "0123":
         raise Rejected("names nobody")

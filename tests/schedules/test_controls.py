@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage
 
-from opinionsim.actors import Cognition, Member, persona_actors
 from opinionsim.classifiers import load_classifier
+from opinionsim.engine import Cognition, Member, Simulation, persona_actors
 from opinionsim.errors import SpecError
 from opinionsim.llm import Endpoint, MemoryJournal, RunCalls, SlotPool
 from opinionsim.measurement import Instrument, Measuring, Queues
@@ -48,7 +48,6 @@ from opinionsim.schedules import (
     named,
     with_probes,
 )
-from opinionsim.simulation import Simulation
 from opinionsim.testing import run_virtual
 from opinionsim.topics import Claim
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opinionsim.actors import Direction
-from opinionsim.engine import critical_path, relayed
+from opinionsim.engine import Direction, critical_path, relayed
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import ChatMessage, Message, Numbers, Said
 from opinionsim.schedules import (
@@ -102,7 +101,7 @@ def test_draws_of_a_member_leave_relays_as_they_are() -> None:
 def test_messages_carry_the_turn_that_led_to_them_and_those_from_outside_none() -> None:
     seen: dict[str, list[int | None]] = {}
 
-    def parse(part: str, text: str, received: tuple[Message, ...]) -> None:
+    def parse(call: str, text: str, received: tuple[Message, ...]) -> None:
         seen[text] = [message.turn for message in received]
 
     acts = named(WRITE, replace(REVIEW, parse=parse), PUT)

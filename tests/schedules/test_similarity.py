@@ -34,7 +34,7 @@ class _Echo:
 
 
 class _Calls:
-    async def ask(self, turn, part, messages, *, reading, priority, dropped=0) -> Reply:
+    async def ask(self, turn, call, messages, *, reading, priority, dropped=0) -> Reply:
         await asyncio.sleep(1.0)
         return Reply("")
 

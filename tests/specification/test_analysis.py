@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from opinionsim.contrasts import analysis_of
 from opinionsim.errors import SpecError
-from opinionsim.specification import design_id, load_experiment
+from opinionsim.specification import analysis_of, design_id, load_experiment
 
 SPEC: dict[str, Any] = {
     "name": "small",

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 import opinionsim as osim
+from opinionsim.deliberation import NumberedReplies
 from opinionsim.errors import SpecError
 from opinionsim.specification import load_experiment
-from opinionsim.testing import NumberedReplies
 
 TWO = [{"name": "Ada"}, {"name": "Ben"}]
 CHAIN: dict[str, Any] = {"name": "chain", "task": "Say something.", "cast": TWO, "interaction": {"kind": "chain"}}

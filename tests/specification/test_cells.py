@@ -12,8 +12,8 @@ import pytest
 import yaml
 from hypothesis import given, strategies as st
 
-from opinionsim.data import data_folder
 from opinionsim.errors import SpecError
+from opinionsim.foundation.data import data_folder
 from opinionsim.planning import plan, preview
 from opinionsim.specification import Experiment, ExperimentSpec, load_experiment
 from tests.support.examples import examples

@@ -10,8 +10,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from opinionsim.documents import validate
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import validate
 from opinionsim.networks import Network, NetworkKind
 from opinionsim.specification import ExperimentSpec, Resources
 

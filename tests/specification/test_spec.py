@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from opinionsim.documents import validate
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import validate
 from opinionsim.networks import build_network
 from opinionsim.registry import built_in
 from opinionsim.specification import ExperimentSpec, json_schema, load_experiment

@@ -300,7 +300,7 @@ def test_a_check_names_run_table_and_row(path: Path) -> None:
         "in table opinions the row of run_id r1, instrument_id m1, turn 0, about -1 is not as it was written",
         "text [0-9a-f]+ is not as it was written",
         "table agents has 1 rows of run r1, not 2",
-        "prompts lacks the row [0-9a-f]+ that the row of run_id r1, turn 2, part reply, attempt 0 in journal names",
+        "prompts lacks the row [0-9a-f]+ that the row of run_id r1, turn 2, call reply, attempt 0 in journal names",
         "instruments lacks the row m1 that the row of run_id r1, .* in opinions names",
     ):
         assert re.search(what, found), what
@@ -316,7 +316,7 @@ def test_a_check_names_run_table_and_row(path: Path) -> None:
     ("table", "column", "value", "what"),
     [
         ("runs", "status", "halted", "run r1 is 'halted'; valid: pending, running"),
-        ("journal", "source", "oracle", "source 'oracle' of run r1, turn 2, part 'reply'; valid: import, instrument"),
+        ("journal", "source", "oracle", "source 'oracle' of run r1, turn 2, call 'reply'; valid: import, instrument"),
         ("journal", "verdict", "lost", "verdict 'lost' of run r1"),
         ("journal", "condition", "bored", "condition 'bored' of run r1"),
         ("turns", "reads", "[0", "in table turns the reads of run_id r1, turn 2 cannot be read"),

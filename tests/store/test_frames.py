@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from opinionsim.errors import StoreError
-from opinionsim.evidence import NOT_VALIDATED
 from opinionsim.messages import ChatMessage
+from opinionsim.metrics import NOT_VALIDATED
 from opinionsim.store import COLUMNS, FRAMES, AgentRow, DesignRow, ExperimentRun, OpinionRow, Results, load, open_store
 from tests.support.rows import (
     CAST,
@@ -68,7 +68,7 @@ def test_every_frame_has_its_columns_types_and_order(results: Results) -> None:
         "edges": ["run_id", "source", "target", "since"],
         "turns": ["run_id", "turn"],
         "opinions": ["cell", "run_id", "instrument_id", "turn", "about"],
-        "calls": ["run_id", "turn", "part", "attempt"],
+        "calls": ["run_id", "turn", "call", "attempt"],
     }
     for name, fixed in COLUMNS.items():
         frame = getattr(results, name)
@@ -240,7 +240,7 @@ def test_results_know_the_experiment_and_the_prompts(tmp_path: Path, results: Re
     assert results.prompt("rA", 0) == results.prompt(0, 0) == [ChatMessage("system", "Hello.")]
     with pytest.raises(StoreError, match="run 3 is not a row of runs; valid: 0 to 2"):
         results.prompt(3, 0)
-    with pytest.raises(StoreError, match="no prompt for run rA, turn 0, part 'reflect'"):
+    with pytest.raises(StoreError, match="no prompt for run rA, turn 0, call 'reflect'"):
         results.prompt("rA", 0, "reflect")
 
 
@@ -259,12 +259,12 @@ def test_of_the_journal_the_calls_are_what_models_said(tmp_path: Path) -> None:
         record.append(call(0, "A model's.", verdict="unparsed"))
         for turn, source in enumerate(("person", "instrument", "import"), start=1):
             record.append(call(turn, "Not a model's.", source=source))
-        record.append(replace(call(4, part="rating.m1", source="instrument"), prompt=None, prompt_hash=""))
+        record.append(replace(call(4, call="rating.m1", source="instrument"), prompt=None, prompt_hash=""))
     results = load(_url(tmp_path))
     assert list(results.calls["reply"]) == ["A model's."]
     assert list(results.calls["verdict"]) == ["unparsed"]
     assert results.prompt("r1", 1) == [ChatMessage("system", "Hello.")]
-    with pytest.raises(StoreError, match=r"part 'rating\.m1'"):
+    with pytest.raises(StoreError, match=r"call 'rating\.m1'"):
         results.prompt("r1", 4, "rating.m1")
 
 
@@ -283,8 +283,8 @@ def test_evidence_is_that_of_the_author_in_a_mixed_run(tmp_path: Path) -> None:
         store.save_instrument(instrument_row())
         record = begun(store)
         for turn in turns:
-            for part in ("reply", "judge.m1", "judge"):
-                record.append(replace(call(turn.turn, part=part), agent=turn.agent))
+            for name in ("reply", "judge.m1", "judge"):
+                record.append(replace(call(turn.turn, call=name), agent=turn.agent))
         lead(record, agents=agents, turns=turns, opinions=[opinion_row(turn.turn) for turn in turns])
         store.finish("r1", record.epoch, "complete")
     results = load(_url(tmp_path))
@@ -292,8 +292,8 @@ def test_evidence_is_that_of_the_author_in_a_mixed_run(tmp_path: Path) -> None:
     assert list(results.agents["evidence"]) == list(kinds)
     authors = ["scripted", "model", "human"]
     assert list(results.turns["evidence"]) == list(results.opinions["evidence"]) == authors
-    by_part = results.calls.groupby("part")["evidence"].agg(list).to_dict()
-    assert by_part == {"reply": authors, "judge.m1": ["model"] * 3, "judge": ["model"] * 3}
+    by_call = results.calls.groupby("call")["evidence"].agg(list).to_dict()
+    assert by_call == {"reply": authors, "judge.m1": ["model"] * 3, "judge": ["model"] * 3}
     assert list(results.runs["validation"]) == [NOT_VALIDATED]
 
 

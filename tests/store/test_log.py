@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from opinionsim.cli import app
 from opinionsim.errors import StoreError
+from opinionsim.foundation.streams import stream
 from opinionsim.store import Store, copy_store, open_store
-from opinionsim.streams import stream
 from tests.store._children import killed, started
 from tests.support.rows import begun, call, run_row
 

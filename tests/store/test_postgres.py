@@ -266,9 +266,9 @@ def test_frames_are_those_of_a_file(url: str, tmp_path: Path) -> None:
             store.register([run_row(truth=None)])
             store.save_instrument(instrument_row())
             record = begun(store)
-            # Databases order texts each in its own way: these parts differ by it.
-            for number, part in enumerate(("reply", "Reply", "reply.2", "re ply", "ré", "zz", odd)):
-                record.append(call(0, f"{odd} {number}", part=part, reasoning=odd, cost=0.1, seed=2**31 - 1))
+            # Databases order texts each in its own way: these names differ by it.
+            for number, name in enumerate(("reply", "Reply", "reply.2", "re ply", "ré", "zz", odd)):
+                record.append(call(0, f"{odd} {number}", call=name, reasoning=odd, cost=0.1, seed=2**31 - 1))
             record.append(call(1, condition="refused", input_tokens=3, cached_tokens=1))
             lead(record, turns=[replace(turn, text=odd) for turn in TURNS], ties=[TieRow(1, 0, 1, 1, 0)])
             store.finish("r1", record.epoch, "incomplete", odd)
@@ -291,7 +291,7 @@ def test_any_text_survives(postgres: Server, texts: list[str], odd: str) -> None
         store.forget(["r1"])
         record = begun(store)
         for turn, text in enumerate(texts):
-            record.append(call(turn, text, (odd, text), part=f"reply{odd}", reason=odd, reasoning=odd))
+            record.append(call(turn, text, (odd, text), call=f"reply{odd}", reason=odd, reasoning=odd))
         assert [(entry.text, entry.reason, entry.reasoning) for entry in store.entries("r1")] == [
             (text, odd, odd) for text in texts
         ]

@@ -217,7 +217,7 @@ def test_a_run_is_measured_anew_once_whoever_measured_it_is_dead(url: str, ask) 
         age(ask, 10)
         assert two.claim_complete("r1", "two") == epoch + 1
         # It was only slow, and comes back.
-        record.append(call(1, part="judge.m1"))
+        record.append(call(1, call="judge.m1"))
         record.add_opinions([opinion_row(1)])
         with pytest.raises(StoreError, match="run r1 has been claimed by somebody else"):
             record.flush()
@@ -228,7 +228,7 @@ def test_a_run_is_measured_anew_once_whoever_measured_it_is_dead(url: str, ask) 
         two.record("r1", epoch + 1).add_opinions([opinion_row(1)])
         two.release("r1", epoch + 1)
         assert two.uncoded(["r1"], "m1", ["post", "report"]) == {}
-        assert [entry.key.part for entry in two.entries("r1")] == ["reply", "reply"]
+        assert [entry.key.call for entry in two.entries("r1")] == ["reply", "reply"]
         assert two.states()["r1"] == RunState("complete", epoch + 1, "two", "not coded yet")
         assert [event.seq for event in two.follow("r1").poll()] == [1, 2, 3, 4]
         assert one.claim_complete("r1", "one") == epoch + 2

@@ -72,7 +72,7 @@ class _Run:
             self._log(row)
 
     def entry(self, number: int) -> None:
-        entry = call(number, part="reflect", attempt=number % 2, prompt=("You are Ada.", *["more"] * number))
+        entry = call(number, call="reflect", attempt=number % 2, prompt=("You are Ada.", *["more"] * number))
         self.record.append(entry)
         self._log_entry(entry)
         found = self.record.lookup(entry.key)
@@ -143,7 +143,7 @@ class _Run:
         entries = [each for each in self.log if isinstance(each, Entry)]
         assert self.store.entries("r1") == sorted(entries, key=lambda entry: entry.key)
         with self.store.reading() as connection:
-            found = connection.exec_driver_sql("SELECT turn, part, attempt FROM journal ORDER BY entry")
+            found = connection.exec_driver_sql("SELECT turn, call, attempt FROM journal ORDER BY entry")
             assert [EntryKey(*row) for row in found] == [entry.key for entry in entries]
         state = self.store.states()["r1"]
         assert (state.status, state.held, state.generation) == ("running", True, self.generation)

@@ -228,7 +228,7 @@ def _foreign(path: Path) -> None:
 def _newer(path: Path) -> None:
     open_store(str(path)).close()
     with closing(sqlite3.connect(path)) as other, other:
-        other.execute("INSERT INTO schema_version VALUES (10, 0.0)")
+        other.execute("INSERT INTO schema_version VALUES (11, 0.0)")
 
 
 def _truncated(path: Path) -> None:
@@ -241,7 +241,7 @@ def _truncated(path: Path) -> None:
     [
         (_garbage, "not a database"),
         (_foreign, "database of another program"),
-        (_newer, "schema version 10, this version of opinionsim knows version 9"),
+        (_newer, "schema version 11, this version of opinionsim knows version 10"),
         (_truncated, "malformed"),
         (Path.mkdir, "is a folder|there is no store at"),
     ],
@@ -352,7 +352,7 @@ def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, texts: list
     with open_store(str(tmp_path_factory.mktemp("odd") / "a.sqlite")) as store:
         record = begun(store)
         for turn, text in enumerate(texts):
-            record.append(call(turn, text, (odd, text), part=f"reply{odd}", reason=odd))
+            record.append(call(turn, text, (odd, text), call=f"reply{odd}", reason=odd))
         assert [entry.text for entry in store.entries("r1")] == texts
         assert {entry.reason for entry in store.entries("r1")} == {odd}
         for turn, text in enumerate(texts):

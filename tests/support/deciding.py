@@ -19,14 +19,14 @@ NAMES = ("Ada", "Ben", "Cleo", "Dan")
 _SAID = re.compile(r"<say>(.*)</say>")
 
 
-def words(part: str, text: str, received: tuple[Message, ...]) -> Said:
+def words(call: str, text: str, received: tuple[Message, ...]) -> Said:
     """The words that others hear, and their number; none of a reply that says nothing to others."""
     if (found := _SAID.search(text)) is None:
         raise Rejected("nothing between <say> and </say>")
     return Said(found[1], len(found[1].split()))
 
 
-def marks(part: str, text: str, received: tuple[Message, ...]) -> Said:
+def marks(call: str, text: str, received: tuple[Message, ...]) -> Said:
     """A mark for each message received, in their order."""
     given = text.split()
     if len(given) != len(received) or not all(each.isdigit() for each in given):

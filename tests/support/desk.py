@@ -26,7 +26,7 @@ MISSING = {
 }
 
 
-def short(part: str, text: str, received: tuple[Message, ...]) -> str:
+def short(call: str, text: str, received: tuple[Message, ...]) -> str:
     """Accept short texts only; they decide what they say."""
     if len(text) > 5:
         raise Rejected(f"{len(text)} letters are too many")
@@ -71,8 +71,8 @@ class Desk:
         self.slots = SlotPool(slots)
         self.calls = RunCalls("run-1", self.journal, client, self.slots, **options)
 
-    async def ask(self, reading: Reading = AS_IS, part: str = "reply", turn: Turn = TURN, **options: Any) -> Reply:
-        return await self.calls.ask(turn, part, PROMPT, reading=reading, **options)
+    async def ask(self, reading: Reading = AS_IS, call: str = "reply", turn: Turn = TURN, **options: Any) -> Reply:
+        return await self.calls.ask(turn, call, PROMPT, reading=reading, **options)
 
     @property
     def attempts(self) -> list[tuple[int, str, str]]:

@@ -103,10 +103,10 @@ class Clerk:
         return Clerk(self.calls_per_event, self.heard)
 
     async def act(self, turn, received, ask, publish) -> None:
-        parts = ["reply", "reply.2", "reply.3"][: 3 if turn.act == "draw" else 1]
+        calls = ["reply", "reply.2", "reply.3"][: 3 if turn.act == "draw" else 1]
         prompt = [ChatMessage("user", text) for text in (*self.heard, *(m.text for m in received), f"{turn.index}")]
         # An error in one draw must not leave the others behind.
-        replies = await asyncio.gather(*(ask(part, prompt) for part in parts), return_exceptions=True)
+        replies = await asyncio.gather(*(ask(call, prompt) for call in calls), return_exceptions=True)
         for reply in replies:
             if isinstance(reply, BaseException):
                 raise reply

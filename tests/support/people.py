@@ -33,7 +33,7 @@ def fitting(question: Question, digits: str) -> str:
 
 def digits_of(question: Question) -> str:
     """Hexadecimal digits that follow from what is asked, and not from when."""
-    told = (question.turn, question.part, question.attempt, question.text, question.reason)
+    told = (question.turn, question.call, question.attempt, question.text, question.reason)
     return hashlib.sha256(repr((told, question.messages)).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -29,8 +29,8 @@ import numpy as np
 from aiohttp import web
 
 from opinionsim.errors import SpecError
+from opinionsim.foundation.streams import stream
 from opinionsim.messages import ChatMessage
-from opinionsim.streams import stream
 from tests.support.provider_answers import body_of, error, error_of, rate_limited, reply_of
 from tests.support.provider_faults import Exchange, Faults, StubRequest, drawn, evenly
 from tests.support.provider_replies import Replier, plain_reply, request_identity, scripted_reply

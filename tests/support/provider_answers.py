@@ -6,7 +6,7 @@ import math
 
 from aiohttp import web
 
-from opinionsim.streams import digest
+from opinionsim.foundation.streams import digest
 from tests.support.provider_faults import StubRequest
 
 _PAGE = b"<html><body><h1>Bad Gateway</h1></body></html>"

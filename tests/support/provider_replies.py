@@ -7,11 +7,11 @@ from typing import Any
 
 from langchain_core.messages import convert_to_messages
 
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.messages import ChatMessage
 from opinionsim.opinions import OpinionScale
 from opinionsim.prompts import load_pack
-from opinionsim.streams import canonical_json, digest
 
 #: Makes a stub's reply from the messages and the seed of a request.
 Replier = Callable[[tuple[ChatMessage, ...], int | None], str]

@@ -108,7 +108,7 @@ def assert_nothing_imputed(stub: StubProvider, log: Iterable[Exchange], store: s
     assert len(calls)
     with open_store(store, write=False) as opened:
         for call in calls.itertuples():
-            prompt = opened.prompt(call.run_id, call.turn, call.part, call.attempt)
+            prompt = opened.prompt(call.run_id, call.turn, call.call, call.attempt)
             found = by_identity[request_identity(prompt, int(call.seed))]
             assert found, f"the stub never answered {call}"
             # Tries of one request may differ in their reasoning, never in their text.
@@ -116,7 +116,7 @@ def assert_nothing_imputed(stub: StubProvider, log: Iterable[Exchange], store: s
             assert call.condition == CONDITIONS.get(found[-1].fault or "", "answered")
             assert ("I shall keep it short" in call.reasoning) or found[-1].fault != "endless-thought"
             assert "<think>" not in call.reply
-    accepted = calls[(calls["part"] == "reply") & (calls["verdict"] == "accepted")]
+    accepted = calls[(calls["call"] == "reply") & (calls["verdict"] == "accepted")]
     keys = ["run_id", "turn"]
     skipped = results.turns["condition"] == "skipped"
     both = results.turns.merge(accepted, on=keys, suffixes=("", "_call"))

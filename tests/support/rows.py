@@ -74,11 +74,11 @@ def call(turn: int = 0, text: str = "It is warmer.", prompt: Sequence[str] = ("H
     prompt : sequence of str
         Contents of the messages, the first a system message.
     **fields : Any
-        Other fields of the entry; ``part`` and ``attempt`` enter the key.
+        Other fields of the entry; ``call`` and ``attempt`` enter the key.
     """
     roles = ("system", *("user",) * (len(prompt) - 1))
     asked = Prompt.of(ChatMessage(role, content) for role, content in zip(roles, prompt, strict=True))  # type: ignore[arg-type]
-    key = EntryKey(turn, fields.pop("part", "reply"), fields.pop("attempt", 0))
+    key = EntryKey(turn, fields.pop("call", "reply"), fields.pop("attempt", 0))
     return Entry(key, turn + 1, turn % 2, "write", asked.identity, text, prompt=asked, **fields)
 
 

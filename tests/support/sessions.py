@@ -18,13 +18,13 @@ from pydantic import PrivateAttr
 import opinionsim as osim
 from opinionsim.assembly import LoadedParts, assemble
 from opinionsim.classifiers import Item
+from opinionsim.engine import Simulation
 from opinionsim.llm import Endpoint, MemoryJournal, RunCalls, ScriptedChatModel, Seat, SlotPool
 from opinionsim.measurement import Measuring, Queues
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.prompts import load_pack
 from opinionsim.schedules import Turn
-from opinionsim.simulation import Simulation
 from opinionsim.specification import load_experiment
 from opinionsim.testing import run_virtual
 

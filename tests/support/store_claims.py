@@ -89,12 +89,12 @@ class ClaimContract(StoreCase):
         with pytest.raises(HeldElsewhereError, match="run r1 has been claimed by somebody else"):
             late.flush()
         record = store.record("r1", first + 1)
-        record.append(call(0, part="judge.m1"))
+        record.append(call(0, call="judge.m1"))
         record.add_opinions([opinion_row()])
         assert store.states()["r1"] == state._replace(held=True)
         store.release("r1", first + 1)
         assert store.states()["r1"] == state
-        assert [entry.key.part for entry in store.entries("r1")] == ["judge.m1", "reply", "reply"]
+        assert [entry.key.call for entry in store.entries("r1")] == ["judge.m1", "reply", "reply"]
         assert len(tables(store)["opinions"]) == 1
 
     def test_whoever_adds_opinions_excludes_others_and_is_excluded(self, tmp_path: Path) -> None:

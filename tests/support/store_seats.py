@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from opinionsim.errors import StoreError
-from opinionsim.forms import Form
+from opinionsim.foundation.forms import Form
 from opinionsim.llm import Question
 from opinionsim.messages import Message
 from opinionsim.store import HeldElsewhereError, RunRecord, SeatRow, Store, WaitRow, open_store

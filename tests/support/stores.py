@@ -52,7 +52,7 @@ class JournalContract(ABC):
 
     def test_what_was_never_appended_is_not_found(self, tmp_path: Path) -> None:
         journal = self.journal(tmp_path)
-        journal.append(call(1, part="reply", attempt=0))
+        journal.append(call(1, call="reply", attempt=0))
         for key in (EntryKey(0, "reply", 0), EntryKey(1, "reflect", 0), EntryKey(1, "reply", 1)):
             assert journal.lookup(key) is None
 
@@ -64,12 +64,12 @@ class JournalContract(ABC):
 
     def test_parts_and_attempts_are_keys_of_their_own(self, tmp_path: Path) -> None:
         journal = self.journal(tmp_path)
-        for part in ("reply", "reply.2", "reflect"):
+        for name in ("reply", "reply.2", "reflect"):
             for attempt in (0, 1):
-                journal.append(call(3, f"{part} {attempt}", part=part, attempt=attempt))
-        for part in ("reply", "reply.2", "reflect"):
+                journal.append(call(3, f"{name} {attempt}", call=name, attempt=attempt))
+        for name in ("reply", "reply.2", "reflect"):
             for attempt in (0, 1):
-                assert text_of(journal, EntryKey(3, part, attempt)) == f"{part} {attempt}"
+                assert text_of(journal, EntryKey(3, name, attempt)) == f"{name} {attempt}"
 
 
 class StoreContract(
@@ -125,7 +125,7 @@ class StoreContract(
     def test_entries_come_back_with_their_source_and_calls_are_those_of_models(self, store: Store) -> None:
         sources: tuple[Source, ...] = get_args(Source)
         entries = [call(turn, source=source) for turn, source in enumerate(sources)]
-        judged = call(0, part="judge.m1", verdict="unparsed", reason="no number")
+        judged = call(0, call="judge.m1", verdict="unparsed", reason="no number")
         record, other = begun(store), begun(store, "r2")
         for entry in (*entries[::-1], judged):
             record.append(entry)
@@ -148,7 +148,7 @@ class StoreContract(
         system, post = "You are Ada.\nBe brief: always.", "user:A post\n\nwith lines"
         record = begun(store)
         record.append(call(0, post, (system, "Write.")))
-        record.append(call(1, "Yes.", (system, post, post), part="reflect", attempt=1))
+        record.append(call(1, "Yes.", (system, post, post), call="reflect", attempt=1))
         expected = [ChatMessage("system", system), ChatMessage("user", post), ChatMessage("user", post)]
         assert store.prompt("r1", 1, "reflect", 1) == expected
         assert store.prompt("r1", 0) == [ChatMessage("system", system), ChatMessage("user", "Write.")]
@@ -157,10 +157,10 @@ class StoreContract(
 
     def test_prompts_that_begin_alike_are_stored_as_what_they_add(self, store: Store) -> None:
         events = [f"event {number}" for number in range(30)]
-        for part, owner in (("reply", "host 1"), ("reflect", "host 2")):
+        for name, owner in (("reply", "host 1"), ("reflect", "host 2")):
             record = begun(store, owner=owner)
             for turn in range(30):
-                record.append(call(turn, prompt=("You are Ada.", *events[: turn + 1]), part=part))
+                record.append(call(turn, prompt=("You are Ada.", *events[: turn + 1]), call=name))
                 if turn % 7 == 0:
                     record.flush()
             store.release("r1", record.epoch)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from opinionsim.errors import SurveyError
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
 from opinionsim.surveys import Survey
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from opinionsim.errors import SurveyError
-from opinionsim.streams import stream
+from opinionsim.foundation.streams import stream
 from opinionsim.surveys import fit_margins, from_margins, with_each_value
 
 SEX_AGE = {"sex": {"woman": 0.6, "man": 0.4}, "age": {"young": 0.3, "old": 0.7}}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from opinionsim.actors import Member
+from opinionsim.engine import Member
 from opinionsim.errors import SpecError, SurveyError
 from opinionsim.personas import Persona
 from opinionsim.surveys import Survey, load_mapping, load_survey

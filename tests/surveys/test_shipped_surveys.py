@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from opinionsim.data import data_folder
+from opinionsim.foundation.data import data_folder
 from opinionsim.surveys import Survey, load_mapping, load_survey
 
 ANES = """\

@@ -33,7 +33,7 @@ def _told(spec: dict[str, Any] | Path, folder: Path) -> tuple[osim.Results, dict
 def test_a_session_is_told_round_by_round(tmp_path: Path) -> None:
     results, told = _told(SESSION, tmp_path)
     assert (told["kind"], [each["round"] for each in told["rounds"]]) == ("consensus", [0, 1])
-    chosen = results.selections[results.selections["elects"]].set_index("round")
+    chosen = consensus.selections(results)[consensus.selections(results)["elects"]].set_index("round")
     statements = consensus.statements(results).set_index("turn")
     turns = results.turns.set_index("turn")
     for found in told["rounds"]:

@@ -97,11 +97,11 @@ def test_a_turn_has_every_call_with_its_literal_prompt(reader: StoreReader, run:
         told = watching.run_turn(reader, run, int(turn))
         own = calls[calls["turn"] == turn]
         asked = [call for call in told["calls"] if call["source"] == "model"]
-        assert [(call["part"], call["attempt"], call["reply"]) for call in asked] == [
-            *own[["part", "attempt", "reply"]].itertuples(index=False, name=None)
+        assert [(call["call"], call["attempt"], call["reply"]) for call in asked] == [
+            *own[["call", "attempt", "reply"]].itertuples(index=False, name=None)
         ]
         for call in asked:
-            prompt = results.prompt(run, int(turn), call["part"], call["attempt"])
+            prompt = results.prompt(run, int(turn), call["call"], call["attempt"])
             assert [(each["role"], each["text"]) for each in call["prompt"]] == [
                 (message.role, message.content) for message in prompt
             ]

@@ -10,8 +10,8 @@ import pytest
 
 import opinionsim as osim
 from opinionsim import watching
+from opinionsim.classic.sweeps import load_sweep, run_sweep
 from opinionsim.store import EdgeRow, SeatRow, Store, TurnRow, open_store
-from opinionsim.sweeps import load_sweep, run_sweep
 from tests.support.running import SMALL, changed
 
 SPEC = changed(

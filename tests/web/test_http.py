@@ -77,7 +77,7 @@ def _question(server: RoomServer, run: str, owner: str) -> dict[str, str]:
     for _ in range(200):
         page = ask(server, f"{run}/seat", cookie=owner).text
         if 'id="answer"' in page:
-            return dict(re.findall(r'name="(turn|part|attempt)" value="([^"]*)"', page))
+            return dict(re.findall(r'name="(turn|call|attempt)" value="([^"]*)"', page))
     raise AssertionError("nothing is asked")
 
 
@@ -95,7 +95,7 @@ def test_posts_from_other_pages_are_refused(server: RoomServer, owner: str, run:
     none = ask(server, f"{run}/answer", method="POST", body=urlencode(held), cookie=owner,
                content_type="application/x-www-form-urlencoded", sec_fetch_site="cross-site")  # fmt: skip
     assert none.status == 403
-    assert _question(server, run, owner) == {name: held[name] for name in ("turn", "part", "attempt")}
+    assert _question(server, run, owner) == {name: held[name] for name in ("turn", "call", "attempt")}
 
 
 @pytest.mark.parametrize("path", ["/", "/settings", "/sessions/{run}", "/sessions/{run}/live", "/sessions/{run}/seat",
@@ -165,10 +165,10 @@ def test_no_page_has_a_script_or_a_style_of_its_own(server: RoomServer, owner: s
 DAMAGED = {
     "nothing": (b"", 400),
     "no form": (b"\x00\x01\x02", 400),
-    "a number that is none": (b"turn=one&part=reply&attempt=0&text=x", 400),
-    "a negative number": (b"turn=-1&part=reply&attempt=0&text=x", 400),
-    "a huge number": (b"turn=99999999999999999999&part=reply&attempt=0&text=x", 400),
-    "another question": (b"turn=100000&part=reply&attempt=0&text=x", 409),
+    "a number that is none": (b"turn=one&call=reply&attempt=0&text=x", 400),
+    "a negative number": (b"turn=-1&call=reply&attempt=0&text=x", 400),
+    "a huge number": (b"turn=99999999999999999999&call=reply&attempt=0&text=x", 400),
+    "another question": (b"turn=100000&call=reply&attempt=0&text=x", 409),
 }
 
 

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 import opinionsim as osim
-from opinionsim.evidence import KINDS as TEXTS, evidence_statement
+from opinionsim.metrics import KINDS as TEXTS, evidence_statement
 from opinionsim.store import SeatRow, open_store
 from tests.support.pages import HOSTILE, accessible
 from tests.support.provider import StubProvider

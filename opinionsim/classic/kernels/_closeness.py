@@ -20,7 +20,7 @@ import numpy as np
 from opinionsim.classic.kernels._contacts import Variant, topology
 from opinionsim.classic.kernels._influences import MEETS, meeting
 from opinionsim.classic.kernels._random import draw, uniform
-from opinionsim.compilation import allocating, at, inlined
+from opinionsim.foundation.compilation import allocating, at, inlined
 
 #: Bits of a distance behind those that the table tells apart: exponent and four of the mantissa.
 _SHIFT = np.uint64(48)

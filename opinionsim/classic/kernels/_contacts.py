@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opinionsim.classic.kernels._random import draw, fill, index, uniform
-from opinionsim.compilation import allocating, inlined
+from opinionsim.foundation.compilation import allocating, inlined
 from opinionsim.networks import Network
 
 #: Agent or pair that is drawn first.

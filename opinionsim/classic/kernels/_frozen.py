@@ -10,8 +10,8 @@ import numpy as np
 from opinionsim.classic.kernels._contacts import Variant, topology
 from opinionsim.classic.kernels._stepping import Stop
 from opinionsim.classic.kernels._until import CONSENSUS, one_number
-from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
+from opinionsim.foundation.compilation import allocating, at, inlined
 
 if TYPE_CHECKING:
     from opinionsim.classic.kernels._process import Setup

@@ -9,7 +9,7 @@ import numpy as np
 from opinionsim.classic.kernels._contacts import Variant, topology
 from opinionsim.classic.kernels._random import draw, index, uniform
 from opinionsim.classic.kernels._stepping import copy
-from opinionsim.compilation import allocating, inlined
+from opinionsim.foundation.compilation import allocating, inlined
 
 
 @inlined

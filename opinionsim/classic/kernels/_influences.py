@@ -11,7 +11,7 @@ from opinionsim.classic._model import Parameter
 from opinionsim.classic._transition import Received, Transition
 from opinionsim.classic.kernels._contacts import Variant
 from opinionsim.classic.kernels._random import draw, index, uniform
-from opinionsim.compilation import at, inlined
+from opinionsim.foundation.compilation import at, inlined
 
 _TURN = "probability that an agent whose turn it is takes {} instead of updating"
 #: Noise, or free will, of models of any opinion and of models of states.

@@ -10,7 +10,7 @@ from opinionsim.classic.kernels._contacts import Variant, pair_drawer
 from opinionsim.classic.kernels._influences import MEETS, meeting, turns
 from opinionsim.classic.kernels._random import fill, uniform
 from opinionsim.classic.kernels._stepping import Maker, step_kernel
-from opinionsim.compilation import allocating, inlined
+from opinionsim.foundation.compilation import allocating, inlined
 
 #: Events drawn ahead of their updates.
 BLOCK = 512

@@ -18,8 +18,8 @@ from opinionsim.classic.kernels._random import keyed_words
 from opinionsim.classic.kernels._stepping import Maker, Stop, Timing
 from opinionsim.classic.kernels._ties import unmovable
 from opinionsim.classic.kernels._until import CHANGE, CONSENSUS, FROZEN, Until, read_until
-from opinionsim.compilation import compiled
 from opinionsim.errors import SpecError, meant
+from opinionsim.foundation.compilation import compiled
 from opinionsim.networks import Network
 
 _PICKED = {"listener": LISTENER, "speaker": SPEAKER, "edge": EDGE}

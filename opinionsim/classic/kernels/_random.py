@@ -9,8 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from opinionsim.compilation import inlined
-from opinionsim.streams import stream
+from opinionsim.foundation.compilation import inlined
+from opinionsim.foundation.streams import stream
 
 #: Version of the random streams of classic models. Results of another version have other numbers.
 STREAMS = 2

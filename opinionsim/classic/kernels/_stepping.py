@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opinionsim.classic.kernels._contacts import PERMUTATION, SYNCHRONOUS, Variant, shuffle
-from opinionsim.compilation import allocating, inlined
+from opinionsim.foundation.compilation import allocating, inlined
 
 Machine = Callable[[Callable[..., Any]], Callable[..., Any]]
 #: ``maker(variant, stop, machine)``: the kernel of a variant.
@@ -92,7 +92,7 @@ def step_kernel(
     Parameters
     ----------
     make : callable
-        ``make(variant) -> (step, room)``, both marked :func:`opinionsim.compilation.inlined`:
+        ``make(variant) -> (step, room)``, both marked :func:`opinionsim.foundation.compilation.inlined`:
         ``step(opinions, before, start, contacts, timing, p, queue, state, spare, space)`` changes `opinions` in
         place. `before` are those that updates start from: a copy, where all update at once, else `opinions`
         themselves; `start` those at the start of the run. `queue` holds the agents in the order in which they update,

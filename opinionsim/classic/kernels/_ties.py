@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opinionsim.classic.kernels._random import draw, index, uniform
-from opinionsim.compilation import allocating, inlined
+from opinionsim.foundation.compilation import allocating, inlined
 from opinionsim.networks import Network
 
 _NOBODY = np.empty(0, dtype=np.uint32)

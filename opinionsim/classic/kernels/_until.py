@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opinionsim.classic.kernels._stepping import Stop
-from opinionsim.compilation import allocating, inlined
 from opinionsim.errors import SpecError
+from opinionsim.foundation.compilation import allocating, inlined
 
 #: Distance between opinions that agree, as a part of the range, of models in which they never become equal.
 _AGREEING = 1e-3

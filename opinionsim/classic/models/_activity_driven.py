@@ -14,8 +14,8 @@ from opinionsim.classic.kernels._contacts import Variant, topology
 from opinionsim.classic.kernels._groups import draw_places, panel_drawer
 from opinionsim.classic.kernels._random import draw, uniform
 from opinionsim.classic.kernels._stepping import copy, step_kernel
-from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
+from opinionsim.foundation.compilation import allocating, at, inlined
 from opinionsim.registry import part
 
 
@@ -265,16 +265,18 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return np.where(p.zealot == 1, received.own, pull + kept * (received.own - pull))
 
 
-MODEL = part("classic_model")(ClassicModel(
-    name="activity-driven",
-    family="reinforcing",
-    parameters=Parameters,
-    range=(-math.inf, math.inf),
-    kernel=step_kernel(_make),
-    transition=_transition,
-    orders=("synchronous",),
-    keeps_consensus=False,
-    at_rest="opinions decay, and are pushed on, for ever.",
-    carried=1,
-    example={"steps": 1000},
-))
+MODEL = part("classic_model")(
+    ClassicModel(
+        name="activity-driven",
+        family="reinforcing",
+        parameters=Parameters,
+        range=(-math.inf, math.inf),
+        kernel=step_kernel(_make),
+        transition=_transition,
+        orders=("synchronous",),
+        keeps_consensus=False,
+        at_rest="opinions decay, and are pushed on, for ever.",
+        carried=1,
+        example={"steps": 1000},
+    )
+)

@@ -12,7 +12,7 @@ from opinionsim.classic.kernels._influences import MEDIA, MEDIA_OPINIONS, NOISE,
 from opinionsim.classic.kernels._pairwise import block_drawer, pair_buffers, pairwise_kernel
 from opinionsim.classic.kernels._stepping import step_kernel
 from opinionsim.classic.models import _deffuant as deffuant
-from opinionsim.compilation import allocating, inlined
+from opinionsim.foundation.compilation import allocating, inlined
 from opinionsim.registry import part
 
 
@@ -71,19 +71,21 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
     return inlined(step), allocating(room)
 
 
-MODEL = part("classic_model")(ClassicModel(
-    name="algorithmic-bias",
-    family="similarity-biased",
-    parameters=Parameters,
-    kernel=step_kernel(_make, on_pairs=pairwise_kernel(deffuant.update)),
-    update=deffuant.update,
-    transition=deffuant.MODEL.transition,
-    frozen=deffuant.MODEL.frozen,
-    at_rest=deffuant.MODEL.at_rest,
-    shrinks=True,
-    orders=("random", "permutation", "sequential"),
-    picks=("listener",),
-    sides=("two", "one"),
-    conserves=frozenset({"mean"}),
-    example={"steps": 100, "epsilon": 0.35, "gamma": 1.2},
-))
+MODEL = part("classic_model")(
+    ClassicModel(
+        name="algorithmic-bias",
+        family="similarity-biased",
+        parameters=Parameters,
+        kernel=step_kernel(_make, on_pairs=pairwise_kernel(deffuant.update)),
+        update=deffuant.update,
+        transition=deffuant.MODEL.transition,
+        frozen=deffuant.MODEL.frozen,
+        at_rest=deffuant.MODEL.at_rest,
+        shrinks=True,
+        orders=("random", "permutation", "sequential"),
+        picks=("listener",),
+        sides=("two", "one"),
+        conserves=frozenset({"mean"}),
+        example={"steps": 100, "epsilon": 0.35, "gamma": 1.2},
+    )
+)

@@ -15,8 +15,8 @@ from opinionsim.classic.kernels._pairwise import block_drawer, pair_buffers
 from opinionsim.classic.kernels._random import fill, uniform
 from opinionsim.classic.kernels._stepping import Stop, step_kernel
 from opinionsim.classic.kernels._until import one_number
-from opinionsim.compilation import allocating, at, inlined
 from opinionsim.errors import SpecError
+from opinionsim.foundation.compilation import allocating, at, inlined
 from opinionsim.registry import part
 
 if TYPE_CHECKING:
@@ -183,19 +183,21 @@ def _transition(received: Received, p: Parameters) -> Transition:
 
 _KERNEL = step_kernel(_make)
 
-MODEL = part("classic_model")(ClassicModel(
-    name="axelrod",
-    family="similarity-biased",
-    parameters=Parameters,
-    range=(0.0, 9.0),
-    kernel=_KERNEL,
-    vector=_KERNEL,
-    transition=_transition,
-    orders=ORDERS,
-    picks=PICKS,
-    states="traits",
-    frozen=_frozen,
-    at_rest="every two agents that can meet are alike in all features, or in none.",
-    measures=("regions", "largest_region", "partial_overlap"),
-    example={"n": 100, "network": "lattice", "steps": 1000},
-))
+MODEL = part("classic_model")(
+    ClassicModel(
+        name="axelrod",
+        family="similarity-biased",
+        parameters=Parameters,
+        range=(0.0, 9.0),
+        kernel=_KERNEL,
+        vector=_KERNEL,
+        transition=_transition,
+        orders=ORDERS,
+        picks=PICKS,
+        states="traits",
+        frozen=_frozen,
+        at_rest="every two agents that can meet are alike in all features, or in none.",
+        measures=("regions", "largest_region", "partial_overlap"),
+        example={"n": 100, "network": "lattice", "steps": 1000},
+    )
+)

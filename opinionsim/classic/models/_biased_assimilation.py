@@ -58,14 +58,16 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return np.where(total > 0, pro / np.where(total > 0, total, 1.0), own)
 
 
-MODEL = part("classic_model")(ClassicModel(
-    name="biased-assimilation",
-    family="reinforcing",
-    parameters=Parameters,
-    kernel=array_kernel(_make),
-    transition=_transition,
-    units=SHARES,
-    orders=("synchronous",),
-    keeps_consensus=False,
-    example={"network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 60, "b": 0.8},
-))
+MODEL = part("classic_model")(
+    ClassicModel(
+        name="biased-assimilation",
+        family="reinforcing",
+        parameters=Parameters,
+        kernel=array_kernel(_make),
+        transition=_transition,
+        units=SHARES,
+        orders=("synchronous",),
+        keeps_consensus=False,
+        example={"network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 60, "b": 0.8},
+    )
+)

@@ -11,7 +11,7 @@ from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._frozen import BOUNDED_CONFIDENCE, bounded_confidence
 from opinionsim.classic.kernels._influences import MEDIA, MEDIA_OPINIONS, NOISE, ZEALOT, disturbed
 from opinionsim.classic.kernels._pairwise import pairwise_kernel, vector_kernel
-from opinionsim.compilation import at, inlined
+from opinionsim.foundation.compilation import at, inlined
 from opinionsim.registry import part
 
 EPSILON = Parameter(
@@ -64,20 +64,22 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return np.where(np.abs(gap) < p.epsilon, received.own + p.mu * gap, received.own)
 
 
-MODEL = part("classic_model")(ClassicModel(
-    name="deffuant",
-    family="similarity-biased",
-    parameters=Parameters,
-    kernel=pairwise_kernel(update),
-    vector=vector_kernel(_weight),
-    update=update,
-    transition=disturbed(_transition),
-    frozen=bounded_confidence,
-    at_rest=BOUNDED_CONFIDENCE,
-    shrinks=True,
-    orders=ORDERS,
-    picks=("edge", "listener", "speaker"),
-    sides=("two", "one"),
-    conserves=frozenset({"mean"}),
-    example={"n": 300, "steps": 40, "epsilon": 0.2},
-))
+MODEL = part("classic_model")(
+    ClassicModel(
+        name="deffuant",
+        family="similarity-biased",
+        parameters=Parameters,
+        kernel=pairwise_kernel(update),
+        vector=vector_kernel(_weight),
+        update=update,
+        transition=disturbed(_transition),
+        frozen=bounded_confidence,
+        at_rest=BOUNDED_CONFIDENCE,
+        shrinks=True,
+        orders=ORDERS,
+        picks=("edge", "listener", "speaker"),
+        sides=("two", "one"),
+        conserves=frozenset({"mean"}),
+        example={"n": 300, "steps": 40, "epsilon": 0.2},
+    )
+)

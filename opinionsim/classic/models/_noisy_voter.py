@@ -40,12 +40,14 @@ class Parameters(NamedTuple):
     limits: tuple[float, float] = (0.0, 1.0)
 
 
-MODEL = part("classic_model")(replace(
-    voter.MODEL,
-    name="noisy-voter",
-    parameters=Parameters,
-    at_rest=f"without noise, {voter.MODEL.at_rest}",
-    keeps_consensus=False,
-    states="two",
-    example={"n": 100, "steps": 300, "noise": 0.005},
-))
+MODEL = part("classic_model")(
+    replace(
+        voter.MODEL,
+        name="noisy-voter",
+        parameters=Parameters,
+        at_rest=f"without noise, {voter.MODEL.at_rest}",
+        keeps_consensus=False,
+        states="two",
+        example={"n": 100, "steps": 300, "noise": 0.005},
+    )
+)

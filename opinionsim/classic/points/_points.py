@@ -22,8 +22,8 @@ from opinionsim.classic.kernels._process import Batch, Setup, check_names, check
 from opinionsim.classic.kernels._random import STREAMS
 from opinionsim.classic.points._ranges import moments_of, values_of
 from opinionsim.errors import OpinionSimError, SpecError, whole_number
+from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.networks import Network, NetworkKind
-from opinionsim.streams import canonical_json, digest
 
 _MOST_RUNS = 10_000_000
 #: Axes beside the parameters and scheme options of a model; ``network.FIELD`` and ``initial.FIELD`` are others.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from opinionsim.errors import SpecError
-from opinionsim.streams import canonical_json
+from opinionsim.foundation.streams import canonical_json
 
 #: Most values of one axis.
 _MOST_VALUES = 1_000_000

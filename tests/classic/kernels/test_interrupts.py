@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from opinionsim.classic import Batch, simulate, sweep
-from opinionsim.sweeps import load_sweep, run_sweep
+from opinionsim.classic.sweeps import load_sweep, run_sweep
 
 #: Of 20 agents, at 10**8 updates a second, two days.
 STEPS = 10**12

@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 from opinionsim.classic import find_model, set_up, simulate
 from opinionsim.classic.kernels import new_state
 from opinionsim.classic.kernels._closeness import meetings_in_tree, meetings_on_rows, plant, rows_room, tree_room
-from opinionsim.compilation import compiled
+from opinionsim.foundation.compilation import compiled
 from opinionsim.networks import Network
 
 pytestmark = pytest.mark.long

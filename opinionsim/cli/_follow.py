@@ -1,0 +1,166 @@
+"""Following the runs of a store: a line for each change, until nothing is under way."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from opinionsim.cli._console import counted, note, say, say_json
+from opinionsim.cli._stores import how_far
+from opinionsim.watching import STATES, Seen, look_at
+
+if TYPE_CHECKING:
+    from opinionsim.store import ExperimentRun
+
+#: Seconds between looks at the store, and at least between two lines on how far an experiment is.
+_LOOK_S, _TELL_S = 1.0, 10.0
+#: A look at a large store takes time: the next look waits this many times as long, but at most so many seconds.
+_REST, _LATEST_S = 10, 10.0
+#: Seconds without a run under way until it is over although a process still works on the store, or did and was killed.
+_SETTLED_S = 10.0
+_INCOMPLETE, _INTERRUPTED = 1, 130
+#: Most runs whose steps stand in a line.
+_FEW = 3
+
+
+def follow(url: str, *, as_json: bool) -> None:
+    """Print a line for each change in a store until no run is under way; exit with 1 where some are not complete.
+
+    Parameters
+    ----------
+    url : str
+        Address of the store.
+    as_json : bool
+        Whether lines are JSON objects.
+    """
+    write = (lambda change: say_json(change, indent=None)) if as_json else (lambda change: say(in_words(change)))
+    try:
+        seen = _attend(url, write)
+    except KeyboardInterrupt:
+        note("no longer followed; the experiment goes on")
+        raise typer.Exit(_INTERRUPTED) from None
+    if not seen and not as_json:
+        say("no experiment is on record")
+    if any(each.counts["complete"] + each.counts["withdrawn"] < len(each.states) for each in seen.values()):
+        raise typer.Exit(_INCOMPLETE)
+
+
+def _attend(url: str, write: Callable[[dict[str, Any]], None]) -> Mapping[str, Seen]:
+    """Look at a store and write each change until no run is under way; return the last look."""
+    seen: dict[str, Seen] = {}
+    written: dict[str, tuple[float, Any]] = {}
+    ended = math.inf
+    while True:
+        began = time.monotonic()
+        before, seen = seen, look_at(url, seen)
+        ended = math.inf if any(each.alive for each in seen.values()) else min(ended, began)
+        # Between two runs that are tried again, there may be a moment in which no worker holds a run.
+        at_work = any(each.doing for each in seen.values())
+        over = ended < math.inf and (not at_work or began - ended >= _SETTLED_S)
+        for name, each in seen.items():
+            for change in changes(before[name], each) if name in before else ():
+                write(change)
+            at, was = written.get(name, (-math.inf, None))
+            now = (each.counts, each.calls, each.steps, each.doing)
+            if was != now and (over or began - at >= _TELL_S):
+                written[name] = (began, now)
+                write(standing(each))
+        sys.stdout.flush()
+        if over:
+            return seen
+        took = time.monotonic() - began
+        time.sleep(max(_LOOK_S - took, min(_REST * took, _LATEST_S)))
+
+
+# -- changes -------------------------------------------------------------------------------------------------
+
+
+def changes(before: Seen, seen: Seen) -> Iterator[dict[str, Any]]:
+    """The runs of an experiment whose state is another one than at an earlier look, with what is known of each."""
+    for run_id, (row, run) in _rows(seen).items():
+        state = seen.state(run_id)
+        if run_id in before.states and before.state(run_id) == state:
+            continue
+        yield {
+            **_head(seen),
+            "run": row,
+            "run_id": run_id,
+            "cell": run.cell,
+            "replicate": run.replicate,
+            "state": state,
+            "calls": seen.replies[run_id].number,
+            "calls_expected": seen.states[run_id].expected,
+            "error": seen.states[run_id].error,
+        }
+
+
+def standing(seen: Seen) -> dict[str, Any]:
+    """How far an experiment is: its runs by state, calls, steps of the runs under way, and usage."""
+    steps = {row: seen.steps[run_id] for run_id, (row, _) in _rows(seen).items() if run_id in seen.steps}
+    paid = {name: {"used": used, "limit": limit} for name, (used, limit) in seen.paid.items()}
+    return {
+        **_head(seen),
+        "runs": {name.replace(" ", "_"): count for name, count in seen.counts.items()},
+        "calls": seen.calls,
+        "calls_expected": seen.expected,
+        "calls_per_s": seen.rate,
+        "left_s": seen.left_s,
+        "steps": {row: {"step": step, "of": of} for row, (step, of) in steps.items()},
+        "paid": paid,
+        "doing": seen.doing if seen.alive else (),
+    }
+
+
+def _head(seen: Seen) -> dict[str, Any]:
+    return {"at": seen.at, "experiment": seen.design.name, "design": seen.design.design}
+
+
+def _rows(seen: Seen) -> dict[str, tuple[int, ExperimentRun]]:
+    """The first row of each run, and its number, by run id."""
+    found: dict[str, tuple[int, ExperimentRun]] = {}
+    for row, run in enumerate(seen.design.rows):
+        found.setdefault(run.run_id, (row, run))
+    return found
+
+
+# -- in words ------------------------------------------------------------------------------------------------
+
+
+def in_words(change: Mapping[str, Any]) -> str:
+    """A change, as :func:`changes` or :func:`standing` gives it, in one line."""
+    at = f"{datetime.fromtimestamp(change['at'], UTC).astimezone():%Y-%m-%d %H:%M:%S}"
+    told = _run(change) if "run" in change else "; ".join(_standing(change))
+    return f"{at} {change['experiment']}: {told}"
+
+
+def _run(change: Mapping[str, Any]) -> str:
+    name = f"run {change['run']} ({change['cell']}, replicate {change['replicate']})"
+    far = how_far(change["calls"], change["calls_expected"])
+    error = f": {' '.join(change['error'].split())}" if change["error"] else ""
+    return f"{name} {change['state']}, {far}{error}"
+
+
+def _standing(change: Mapping[str, Any]) -> Iterator[str]:
+    runs = {name: count for name, count in zip(STATES, change["runs"].values(), strict=True) if count}
+    yield f"{counted(sum(runs.values()), 'run')}: " + ", ".join(f"{count:,} {name}" for name, count in runs.items())
+    if change["calls_expected"]:
+        rate = change["calls_per_s"]
+        # Whole numbers from 100 on.
+        speed = "" if rate is None else f", {rate:,.0f}/s" if rate >= 100 else f", {rate:.3g}/s"
+        left = "" if change["left_s"] is None else f", {timedelta(seconds=round(change['left_s']))} left"
+        yield f"{change['calls']:,} of {change['calls_expected']:,} calls{speed}{left}"
+    steps = [f"run {row} at step {at['step']:,} of {at['of']:,}" for row, at in change["steps"].items()]
+    more = [f"and {len(steps) - _FEW:,} more"] if steps[_FEW:] else []
+    if steps:
+        yield ", ".join(steps[:_FEW] + more)
+    for name, paid in change["paid"].items():
+        limit = "" if paid["limit"] is None else f" of at most {paid['limit']:,.9g}"
+        if limit or (name == "money" and paid["used"]):
+            yield f"paid {name} {paid['used']:,.9g}{limit}"
+    yield from change["doing"]

@@ -1,0 +1,143 @@
+"""Questions for discussion: one agent writes further ones after examples."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from opinionsim.consensus._acts import QUESTION
+from opinionsim.errors import Rejected, SpecError
+from opinionsim.foundation.streams import canonical_json, digest
+from opinionsim.messages import Message, Said
+from opinionsim.registry import part
+from opinionsim.schedules import (
+    MAX_STEPS,
+    AnySchedule,
+    Conflict,
+    External,
+    Interaction,
+    Outcomes,
+    Setting,
+    Turn,
+    blank_messages,
+    named,
+)
+
+#: A question has more characters than this.
+_SHORTEST = 15
+_PREFIX = re.compile(r"^[\W_]{0,9}question[\W_]{0,9}:[\s*_]*", re.IGNORECASE | re.MULTILINE)
+
+
+def same_question(text: str) -> str:
+    """What two questions have in common that differ at most in case and spaces."""
+    return " ".join(unicodedata.normalize("NFC", text).split()).casefold()
+
+
+def read_question(call: str, text: str, received: tuple[Message, ...], examples: Sequence[str] = ()) -> Said:
+    """The question in a reply (D1), as its words and as the decision.
+
+    It is what follows ``Question:``, or all of the reply, up to the end of the line.
+
+    Raises
+    ------
+    Rejected
+        If it has 15 characters or fewer, lacks the word "should", or is one of the messages received or of further
+        examples.
+    """
+    prefix = _PREFIX.search(text)
+    lines = text[prefix.end() if prefix else 0 :].strip().splitlines()
+    question = lines[0].strip(" \t*\"'\u201c\u201d") if lines else ""
+    if len(question) <= _SHORTEST:
+        raise Rejected(f"a question has more than {_SHORTEST} characters; got {question!r}")
+    if "should" not in question.casefold():
+        raise Rejected(f"a question contains the word 'should'; got {question!r:.80}")
+    if same_question(question) in map(same_question, [*(each.text for each in received), *examples]):
+        raise Rejected(f"{question!r:.80} is one of the examples")
+    return Said(question, question)
+
+
+@part("interaction", name="questions")
+class QuestionsInteraction(Interaction):
+    """One agent writes questions for discussion, each after reading examples drawn at random (Bakker et al.; D1).
+
+    A reply is a question if it has more than 15 characters, contains "should", and is none of the examples, those not
+    shown included; else it is asked for again. A question that is there already, and a turn without one, are made up
+    for by a further turn. What is written never becomes an example.
+    """
+
+    played_by = ("chat models",)
+    prompts = "deliberation"
+    role_play = False
+    needs_task: ClassVar[bool] = False
+
+    messages: str | tuple[str, ...]
+    """The examples, or the path of a file: YAML or JSON with a list under messages, otherwise one a line."""
+    count: int = Field(ge=1, le=MAX_STEPS)
+    """Questions that are wanted."""
+    shown: int = Field(10, ge=1)
+    """Examples that are shown in a turn, all different."""
+    most: int | None = Field(None, ge=1, le=MAX_STEPS)
+    """Most turns, so that there may be fewer questions than wanted; null allows twice as many turns as questions."""
+
+    acts = named(replace(QUESTION, parse=read_question))
+
+    def steps_for(self, size: int) -> int:
+        """The most turns: one in each step."""
+        return 2 * self.count if self.most is None else self.most
+
+    def conflicts(self, size: int) -> Iterator[Conflict]:
+        """Problems for a population of `size` agents: more than one, fewer turns than questions, blank examples."""
+        if size != 1:
+            yield ("kind",), f"'questions' has one agent write; got {size}: give population: {{size: 1}}"
+        if self.most is not None and self.most < self.count:
+            yield ("most",), f"must be at least count, which is {self.count}; got {self.most}"
+        yield from blank_messages(self.messages)
+        yield from super().conflicts(size)
+
+    def check(self, setting: Setting) -> None:
+        """Refuse fewer examples than are shown in a turn."""
+        if (given := len(setting.messages(self.messages))) < self.shown:
+            raise SpecError(f"interaction.messages: {given} examples; shown = {self.shown} in each turn needs as many")
+
+    def identity(self, setting: Setting) -> dict[str, Any]:
+        """Identity in which examples enter by content, not by file."""
+        examples = digest(canonical_json(setting.messages(self.messages)))
+        return {**super().identity(setting), "messages": examples}
+
+    def externals(self, setting: Setting) -> Mapping[str, Message | str]:
+        """The examples, numbered from 0."""
+        return {f"external-{i}": text for i, text in enumerate(setting.messages(self.messages))}
+
+    def schedule(self, setting: Setting) -> AnySchedule:
+        """A schedule whose act knows all examples, and not only those that it is shown."""
+        made = super().schedule(setting)
+        read = partial(read_question, examples=setting.messages(self.messages))
+        made.acts = named(replace(QUESTION, parse=read))
+        return made
+
+    def outline(self, setting: Setting) -> Iterator[Turn]:
+        """As many turns as there can be."""
+        rng, names = setting.rng, [External(name) for name in self.externals(setting)]
+        for index in range(self.steps_for(setting.size)):
+            drawn = rng.choice(len(names), self.shown, replace=False).tolist()
+            yield Turn(index, index + 1, 0, QUESTION.name, tuple(names[each] for each in drawn))
+
+    async def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn]:
+        """One turn for each question wanted, all at once, and one for each that came to nothing, as it is known."""
+        left = self.outline(setting)
+        for _, turn in zip(range(self.count), left, strict=False):
+            yield turn
+        known, index = set[str](), 0
+        while len(known) < self.count and index < self.steps_for(setting.size):
+            question = await outcomes.decision(index)
+            index += 1
+            if question is not None and same_question(question) not in known:
+                known.add(same_question(question))
+            elif further := next(left, None):
+                yield further

@@ -1,0 +1,28 @@
+"""Elections: rules that turn ballots, ranks or scores of candidates, into a winner and a social ranking.
+
+Everything here is a function of arrays. A rule is named by a text, a mapping or a :class:`Rule`; :data:`RULES` lists
+them with what each needs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opinionsim.foundation.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from opinionsim.consensus.voting._elections import (
+        Comparison as Comparison,
+        Election as Election,
+        compare_rules as compare_rules,
+        elect as elect,
+    )
+    from opinionsim.consensus.voting._rules import (
+        RULES as RULES,
+        Rule as Rule,
+        RuleKind as RuleKind,
+        power_mean as power_mean,
+        widest_paths as widest_paths,
+    )
+
+__getattr__, __dir__ = on_first_use(__name__)

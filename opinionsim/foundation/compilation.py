@@ -1,0 +1,194 @@
+"""Compiled kernels: plain Python functions, compiled when they are first run; only then is numba loaded."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, partial
+from pathlib import Path
+from threading import Lock
+from types import CodeType, FunctionType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from opinionsim.foundation.streams import digest
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+#: Functions that kernels call, not yet known to the compiler, and whether they make arrays.
+_waiting: list[tuple[Callable[..., Any], bool]] = []
+#: Held while functions are registered with the compiler, since several threads may compile at once.
+_compiling = Lock()
+_log = logging.getLogger(__name__)
+
+
+def inlined(function: _Function, *, allocates: bool = False) -> _Function:
+    """Mark a function that kernels call: plain Python when Python calls it, compiled when a compiled kernel does.
+
+    References to arrays are not counted in it, which would take time to compile and to run. A function that makes
+    arrays, or hands on those that another made, is marked :data:`allocating` instead.
+    """
+    if function.__closure__:
+        function.__qualname__ += f"-{_content(function)}"
+    _waiting.append((function, allocates))
+    # The sources are read now, as they are loaded: files may be edited while the process runs.
+    _sources(_room(function))
+    return function
+
+
+#: Marks a function that kernels call and that makes arrays.
+allocating = partial(inlined, allocates=True)
+
+
+def at(values, agent):  # type: ignore[no-untyped-def]
+    """The value of an agent: its element of an array, or the one number of all agents."""
+    return values[agent] if isinstance(values, np.ndarray) else values
+
+
+@cache
+def _teach_at() -> None:
+    """Have the compiler choose between the two cases of :func:`at` by type: a number then costs nothing."""
+    from numba import types
+    from numba.extending import overload
+
+    @overload(at)
+    def chosen(values, agent):  # type: ignore[no-untyped-def]
+        if isinstance(values, types.Array):
+            return lambda values, agent: values[agent]
+        return lambda values, agent: values
+
+
+def _content(function: Callable[..., Any]) -> str:
+    """Digest of a function that was made by another: its code, and all that it is closed over.
+
+    Machine code has symbols by name. Two functions of one name that differ would be mixed up if one was compiled by
+    another process, so names say what is in functions.
+    """
+
+    def spelled(value: Any) -> str:
+        if isinstance(value, CodeType):
+            parts = [value.co_code.hex(), value.co_name, *map(str, value.co_names), *map(spelled, value.co_consts)]
+        elif isinstance(value, FunctionType):
+            cells = [cell.cell_contents for cell in value.__closure__ or ()]
+            parts = [value.__module__, value.__qualname__, spelled(value.__code__), *map(spelled, cells)]
+        else:
+            parts = [repr(value)]
+        return digest(" ".join(parts))[:16]
+
+    return spelled(function)
+
+
+def _room(function: Callable[..., Any]) -> Path:
+    """The folder whose modules a kernel may call: its room of this package, or the outermost package it belongs to."""
+    folder = Path(function.__code__.co_filename).parent
+    while (folder.parent / "__init__.py").exists() and folder.parent != Path(__file__).parents[1]:
+        folder = folder.parent
+    return folder
+
+
+@cache
+def _sources(folder: Path) -> str:
+    """Digest of the modules in a folder and below it, and of this one."""
+    files = [*sorted(folder.rglob("*.py")), Path(__file__)]
+    return digest("".join(file.read_text(encoding="utf-8") for file in files))[:12]
+
+
+def compiled(kernel: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    """A kernel as machine code, which runs without the interpreter lock and is kept on disk for later processes.
+
+    Parameters
+    ----------
+    kernel : callable
+        A function of arrays and numbers that calls nothing but numpy and functions marked :func:`inlined`.
+        Undecorated, it is the readable reference: both give the same bytes.
+    name : str
+        What it is, for the log: each kernel that is compiled is a line of ``opinionsim.foundation.compilation`` at
+        level INFO.
+    """
+    with _compiling:
+        return _compiled(kernel, name or kernel.__name__)
+
+
+@cache
+def _compiled(kernel: Callable[..., Any], name: str) -> Callable[..., Any]:
+    from numba import njit
+    from numba.extending import register_jitable
+
+    _teach_at()
+    # Nothing but kernels calls them, so that they need none of the wrappers by which Python and C call functions.
+    register = partial(
+        register_jitable, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True, pipeline_class=_part
+    )
+    while _waiting:
+        function, allocates = _waiting.pop()
+        register(_nrt=allocates)(function)
+    # Machine code on disk is found by this name and by the time of the kernel's own file. The functions it calls are in
+    # other files: with a digest of all sources in the name, outdated code is never used.
+    kernel.__qualname__ += f"-{_sources(_room(kernel))}-{_content(kernel)}"
+    made: Any = njit(nogil=True, no_cfunc_wrapper=True)(kernel)  # type: ignore[call-overload]
+    with suppress(RuntimeError):  # no folder can be written to
+        made.enable_caching()
+        _keep_well(made._cache)
+    made._compiler.compile = _told(name, made._compiler.compile)
+    found: Callable[..., Any] = made
+    return found
+
+
+def _keep_well(cache: Any) -> None:
+    """Have one process at a time keep machine code, and all find it and load it without what only the compiler needs.
+
+    Numba gives what two keep at once the same name on disk, and imports many modules, of SciPy too, before it loads. It
+    looks for what a kernel is closed over as pickled, which differs where sources came from bytecode; the name of a
+    kernel says that already.
+    """
+    from filelock import FileLock
+    from numba.core.runtime.nrt import rtsys
+
+    save = cache.save_overload
+
+    def save_alone(*given: Any) -> None:
+        with FileLock(Path(cache.cache_path) / "opinionsim.lock"):
+            save(*given)
+
+    def load(signature: Any, target: Any) -> Any:
+        rtsys.initialize(target)
+        return cache._load_overload(signature, target)
+
+    cache.save_overload, cache.load_overload = save_alone, load
+    cache._index_key = lambda signature, codegen: (signature, codegen.magic_tuple())
+
+
+def _told(name: str, compiling: Callable[..., Any]) -> Callable[..., Any]:
+    """The compilation of a kernel, with a line to the log of this module, and in less time."""
+
+    def told(*given: Any) -> Any:
+        _log.info("compiling %s, which is kept for later", name)
+        thresholds = gc.get_threshold()
+        # Nothing is collected meanwhile: the compiler makes much and drops little of it.
+        gc.set_threshold(0)
+        try:
+            return compiling(*given)
+        finally:
+            gc.set_threshold(*thresholds)
+
+    # Python maps memory for all calls in this one at once, where it would else map and unmap some again and again.
+    told.__code__ = told.__code__.replace(co_stacksize=2**16)
+    return told
+
+
+def _part(typing: Any, target: Any, _: None, *given: Any) -> Any:
+    """The compiler of a function that kernels call: it is optimized and made machine code in the kernel alone."""
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler
+
+    def finished(part: Any, *given: Any) -> None:
+        part._finalized = True
+
+    class Part(JITCodeLibrary):
+        codegen = property(lambda part: part)
+        _optimize_final_module = _finalize_final_module = set_env = finished
+
+    return Compiler(typing, target, Part(target.codegen(), "part"), *given)  # type: ignore[no-untyped-call]

@@ -1,0 +1,55 @@
+"""Finds the data that comes with the package: topics, personas, experiments and studies to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, get_args
+
+from opinionsim.errors import SpecError
+
+DataKind = Literal["experiments", "personas", "studies", "topics"]
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def data_folder(kind: DataKind | str) -> Path:
+    """The folder that holds one kind of data.
+
+    Parameters
+    ----------
+    kind : {"experiments", "personas", "studies", "topics"}
+        Kind of data.
+
+    Returns
+    -------
+    Path
+        Absolute path of an existing folder: inside the package where it was installed from a wheel, at
+        the top of the checkout otherwise.
+
+    Raises
+    ------
+    SpecError
+        If `kind` is not one of these, or the installation lacks the folder.
+    """
+    if kind not in get_args(DataKind):
+        raise SpecError(f"no data folder is called {kind!r}; valid: {', '.join(get_args(DataKind))}")
+    for folder in (_PACKAGE / "data" / kind, _PACKAGE.parent / kind):
+        if folder.is_dir():
+            return folder
+    raise SpecError(f"this installation of opinionsim lacks its {kind} folder; install the package again")
+
+
+def data_file(kind: DataKind, name: str) -> Path:
+    """A YAML file of one kind of data by its name without suffix.
+
+    Raises
+    ------
+    SpecError
+        If there is no such file, naming those there are.
+    """
+    folder = data_folder(kind)
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        valid = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
+        raise SpecError(f"{kind}: unknown {name!r}; valid: {valid}")
+    return path

@@ -1,0 +1,20 @@
+"""Reading YAML and JSON documents that users write (specifications, topics, personas), and checking them.
+
+Errors have one form: file, line, field, problem and what would be valid.
+"""
+
+from opinionsim.foundation.documents._document import (
+    Document as Document,
+    is_one_line as is_one_line,
+    parse_document as parse_document,
+    read_document as read_document,
+    read_text as read_text,
+    show_value as show_value,
+    spell_path as spell_path,
+)
+from opinionsim.foundation.documents._parsing import KeyPath as KeyPath, parse_value as parse_value
+from opinionsim.foundation.documents._validation import (
+    DocumentModel as DocumentModel,
+    fields_at as fields_at,
+    validate as validate,
+)

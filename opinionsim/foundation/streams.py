@@ -1,0 +1,106 @@
+"""Named random streams and the content hashes that serve as identities.
+
+All randomness of a run comes from one root seed. A stream is addressed by what it is *for* and by
+the replicate, never by the order in which streams are asked for, so that switching one use of chance
+off leaves the others as they were, and cells of a sweep that differ only in treatment share them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+#: Length of a hexadecimal identity: 96 bits, so that 10^9 texts collide with odds below 10^-11.
+_ID_LENGTH = 24
+
+
+def digest(text: str) -> str:
+    """Content identity of a text.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        24 hexadecimal characters of its SHA-256.
+    """
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_ID_LENGTH]
+
+
+def canonical_json(value: Any) -> str:
+    """One spelling for one value: sorted keys, no spaces, text kept as it is.
+
+    Parameters
+    ----------
+    value : Any
+        Anything JSON can hold; NaN is refused.
+
+    Returns
+    -------
+    str
+        JSON text that is equal exactly when the values are.
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _words(text: str) -> list[int]:
+    """128 bits of a text's hash as four 32-bit words, the form a SeedSequence takes."""
+    raw = hashlib.sha256(text.encode("utf-8")).digest()
+    return [int.from_bytes(raw[i : i + 4], "little") for i in range(0, 16, 4)]
+
+
+def stream(seed: int, purpose: str, replicate: int = 0, *key: Any) -> np.random.Generator:
+    """The random generator for one purpose in one replicate.
+
+    Parameters
+    ----------
+    seed : int
+        Root seed of the experiment, >= 0.
+    purpose : str
+        What the numbers are for: ``"schedule"``, ``"initial opinions"``, ``"assignment"``, ``"network"``.
+    replicate : int
+        Replicate number from 0.
+    *key : Any
+        Further JSON values that separate streams: the axes named in ``independent_over``.
+
+    Returns
+    -------
+    numpy.random.Generator
+        A fresh PCG64 generator; equal arguments give equal numbers.
+    """
+    # Imported late: a command that only reads a store needs identities but no numpy.
+    import numpy as np
+
+    words = _words(canonical_json([purpose, *key]))
+    return np.random.default_rng(np.random.SeedSequence(entropy=seed, spawn_key=(replicate, *words)))
+
+
+def call_seed(run_id: str, turn: int, call: str, attempt: int) -> int:
+    """The seed a chat model sees with one call: a 31-bit hash of the call's key.
+
+    Parameters
+    ----------
+    run_id : str
+        Identity of the run.
+    turn : int
+        Index of the turn within the run.
+    call : str
+        Name of the call inside its turn: ``reply``, ``reply.2``, ``reflect``, ``judge``, ...
+    attempt : int
+        Number of replies to this call that arrived and were rejected.
+
+    Returns
+    -------
+    int
+        In [0, 2**31).
+    """
+    raw = hashlib.sha256(f"{run_id}\x1f{turn}\x1f{call}\x1f{attempt}".encode()).digest()
+    return int.from_bytes(raw[:4], "little") & 0x7FFFFFFF

@@ -1,0 +1,88 @@
+"""What the scripted model has read and holds, as its answers to tasks see it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opinionsim.llm._scripted_words import Draws, say
+from opinionsim.opinions import OpinionScale
+
+
+def level_of(centre: float, spread: float, rounds: bool, scale: OpinionScale, draws: Draws) -> int:
+    """The intensity a reply expresses, -2 to 2.
+
+    Noise of standard deviation `spread` is added and the sum clipped to the scale. Of the two intensities
+    around it one is drawn so that the expectation is kept and small moves add up over replies, or, when
+    `rounds`, the nearer one is taken (of two equally near, the one closer to neutral).
+    """
+    noisy = centre + spread * draws.normal()
+    highest, neutral = scale.highest, scale.neutral
+    place = (min(max(noisy, scale.lowest), highest) - neutral) / (highest - neutral) * 2
+    if rounds:
+        return int(math.copysign(math.ceil(abs(place) - 0.5), place))
+    below = math.floor(place)
+    return below + (draws.uniform() < place - below)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A prompt, and the position that the answer may express.
+
+    Attributes
+    ----------
+    act : str
+        Name of the template that states the task, or of the part that answers it.
+    name : str
+        The agent's name; empty when the prompt gives none.
+    received : sequence of int or None
+        Levels of the posts now shown, -2 to 2; None for one that nothing can be read from.
+    masked : bool
+        Whether the prompt calls the claim by its masked name.
+    claim : bool
+        Whether a message states a claim.
+    told : str
+        The system message and the task, outside memory and posts.
+    task : str
+        The whole text of the last message.
+    position : float
+        The position held after what the prompt shows, on the scale.
+    spread : float
+        Standard deviation of what is expressed around the position, in scale units.
+    greedy : bool
+        Whether nothing is to be drawn: the nearest level is expressed.
+    scale : OpinionScale
+        The scale.
+    delimiters : (str, str)
+        What opens and closes a received message.
+    """
+
+    act: str
+    name: str
+    received: Sequence[int | None]
+    masked: bool
+    claim: bool
+    told: str
+    task: str
+    position: float
+    spread: float
+    greedy: bool
+    scale: OpinionScale
+    delimiters: tuple[str, str]
+
+    def level(self, draws: Draws) -> int:
+        """An intensity around the position, -2 to 2; each call draws anew."""
+        return level_of(self.position, self.spread, self.greedy, self.scale, draws)
+
+    def stance(self, draws: Draws) -> str:
+        """Some sentences that express such an intensity, as in a post, a report or a reflection."""
+        return say(self, self.level(draws), draws)
+
+    @property
+    def messages(self) -> list[tuple[str, str]]:
+        """The line before each message that the task shows, without its colon, and its text."""
+        opening, closing = map(re.escape, self.delimiters)
+        shown = re.compile(rf"^([^\n]*):\n{opening}\n(.*?)\n{closing}", re.MULTILINE | re.DOTALL)
+        return shown.findall(self.task)

@@ -1,0 +1,163 @@
+"""Statements about results: the kind of evidence, and the validation of the instrument."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+
+from opinionsim.errors import MeasurementError
+
+#: Kinds of text that opinions are read from, in the order of preference where none is named.
+KINDS = ("report", "response", "speech", "post", "probe", "self-report", "opinion")
+
+
+def kinds_in_order(kinds: Iterable[str]) -> list[str]:
+    """Distinct kinds of text, the one that is shown where none is named first."""
+    return sorted({*kinds}, key=lambda kind: (KINDS.index(kind) if kind in KINDS else len(KINDS), kind))
+
+
+#: An agent's own answer to a closed question, which no classifier interprets.
+_SELF_REPORT = "self-report"
+
+#: Statement on opinions that a classifier read from a chat model's texts without an audit against human labels.
+NOT_VALIDATED = "instrument not validated on this model's text"
+
+#: What to do where no opinion was measured.
+TO_MEASURE = (
+    "set topic and measurement.classifier in the specification and run it again, or read what was said with "
+    "`opinionsim show`"
+)
+
+#: Statement in a title for each value of the `evidence` column.
+EVIDENCE: Mapping[str, str] = {
+    "scripted": "SCRIPTED STAND-IN, not evidence about people or models",
+    "mixed": "Authors of several kinds in one run, a SCRIPTED STAND-IN may be among them",
+    "model": "Language-model agents",
+    "equation": "Equation-based model",
+    "human": "Human participants",
+}
+#: Kinds of evidence that allow no finding: a scripted stand-in is, or may be, among the authors.
+WITHOUT_FINDING = ("scripted", "mixed")
+
+
+def evidence_of(evidence: Iterable[str]) -> str:
+    """The kind of evidence of what rests on several runs or agents: the only one among theirs, or ``mixed``."""
+    kinds = set(evidence)
+    return kinds.pop() if len(kinds) == 1 else "mixed"
+
+
+def evidence_statement(evidence: Iterable[str]) -> str:
+    """State what kind of evidence a result rests on.
+
+    Parameters
+    ----------
+    evidence : iterable of str
+        Values of an `evidence` column; repetitions are allowed.
+
+    Returns
+    -------
+    str
+        The statements of all kinds present, joined by " + " in the order of :data:`EVIDENCE`.
+
+    Raises
+    ------
+    MeasurementError
+        If a value is none of ``scripted``, ``mixed``, ``model``, ``equation``, ``human``, or there is no value.
+    """
+    present = set(evidence)
+    unknown = sorted(str(value) for value in present if value not in EVIDENCE)
+    if unknown or not present:
+        found = ", ".join(unknown) or "nothing"
+        raise MeasurementError(f"evidence must be one of {', '.join(EVIDENCE)}; got {found}")
+    return " + ".join(statement for name, statement in EVIDENCE.items() if name in present)
+
+
+def played_by(models: Iterable[str], evidence: Iterable[str]) -> str:
+    """Name the chat models that played the agents, and the equations that agents followed.
+
+    Parameters
+    ----------
+    models, evidence : iterable of str
+        Values of ``runs.model`` and ``runs.evidence``; repetitions are allowed.
+
+    Returns
+    -------
+    str
+        The names of the chat models and equations. The scripted stand-in alone is not named, since every title states
+        it; in runs of several kinds of authors it is, since their title leaves it open.
+    """
+    pairs = dict.fromkeys(zip(models, evidence, strict=True))
+    players = list(dict.fromkeys(model for model, kind in pairs if model and kind != "equation"))
+    equations = list(dict.fromkeys(model for model, kind in pairs if kind == "equation"))
+    said = []
+    if players and (players != ["scripted"] or ("scripted", "mixed") in pairs):
+        said.append(f"agents played by {', '.join(players)}")
+    if equations:
+        said.append(f"equation{'s' if len(equations) > 1 else ''}: {', '.join(equations)}")
+    return "; ".join(said)
+
+
+def instrument_validation(evidence: str, kinds: Collection[str], audited: str = "") -> str:
+    """State the validation of an instrument on the texts of a run.
+
+    Parameters
+    ----------
+    evidence : str
+        The evidence of the run; the authors of ``mixed`` runs may include chat models.
+    kinds : collection of str
+        Kinds of text the instrument codes. A self-report needs no interpretation.
+    audited : str
+        What audits on record have found for the instrument and the model of the run; empty without any.
+
+    Returns
+    -------
+    str
+        What audits have found; without any, :data:`NOT_VALIDATED` where a classifier reads texts that chat models wrote
+        or may have written, else empty.
+    """
+    if not set(kinds) - {_SELF_REPORT}:
+        return ""
+    return audited or (NOT_VALIDATED if evidence in ("model", "mixed") else "")
+
+
+def validation_statement(validation: Iterable[object], kind: str | None = None) -> str:
+    """State the validation of the instruments behind a result.
+
+    Parameters
+    ----------
+    validation : iterable
+        Column `validation` of the runs frame, one value a run; an empty text or NaN says nothing.
+    kind : str, optional
+        Kind of text the result is read from; for self-reports the statement is empty. Default any other.
+
+    Returns
+    -------
+    str
+        Each distinct text, with its number of runs where these are not all; empty where there is no text.
+    """
+    if kind == _SELF_REPORT:
+        return ""
+    said = [text if isinstance(text, str) else "" for text in validation]
+    counts = Counter(text for text in said if text)
+    return "; ".join(
+        text if count == len(said) else f"{text} ({count} of {len(said)} runs)" for text, count in counts.items()
+    )
+
+
+def named_models(returned: Mapping[str, Iterable[tuple[str, str]]]) -> dict[str, list[str]]:
+    """Models that answered, with their fingerprints in brackets, by the name of the model that was asked.
+
+    Parameters
+    ----------
+    returned : mapping of str to iterable of (str, str)
+        Models and fingerprints that came with replies, as a store has them.
+    """
+    return {
+        name: [f"{model} ({fingerprint})" if fingerprint else model for model, fingerprint in sorted(found)]
+        for name, found in sorted(returned.items())
+    }
+
+
+def several_answered(models: Mapping[str, Collection[str]]) -> list[str]:
+    """A sentence on each name under which several models answered, as :func:`named_models` gives them."""
+    return [f"Replies of {name} came from {', '.join(found)}." for name, found in models.items() if len(found) > 1]

@@ -1,0 +1,36 @@
+"""The parts that a specification or a command can name: built-in parts by name, parts of users by import path.
+
+A part is a class, a function or a declaration, marked with :func:`part`, which enters it into this registry. Its kind
+says what it is for. Each folder of the package names its parts in ``parts.toml``; they are loaded when they are used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opinionsim.foundation.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from opinionsim.registry._fields import KindModel as KindModel, NamedPart as NamedPart, Options as Options
+    from opinionsim.registry._parts import (
+        KINDS as KINDS,
+        RAISED as RAISED,
+        Catalogue as Catalogue,
+        Part as Part,
+        blamed as blamed,
+        built_in as built_in,
+        described as described,
+        find as find,
+        is_path as is_path,
+        known as known,
+        name_of as name_of,
+        ordinary as ordinary,
+        part as part,
+        part_among as part_among,
+        part_at as part_at,
+        raised as raised,
+        summary as summary,
+    )
+    from opinionsim.registry._tables import Place as Place, names as names, places as places
+
+__getattr__, __dir__ = on_first_use(__name__)

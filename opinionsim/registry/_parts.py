@@ -1,0 +1,490 @@
+"""Parts: their kinds, how they are marked, found and taken apart, and what is said where one fails."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from traceback import walk_tb
+from types import FrameType
+from typing import Any, NamedTuple, TypeVar
+
+from opinionsim.errors import Interrupt, OpinionSimError, SpecError, is_interrupt, meant
+from opinionsim.foundation.provenance import code_of
+from opinionsim.foundation.redaction import redacted
+from opinionsim.registry._tables import names, places
+
+_Target = TypeVar("_Target")
+
+#: An import path: a module, a colon, and a name inside it.
+PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+#: Entry points of other distributions, ``KIND.NAME = package.module:Name``: names for their parts.
+_ENTRIES = "opinionsim.parts"
+#: A name that is given to a part.
+_NAME = re.compile(r"[A-Za-z0-9][\w-]*")
+
+
+class _Kind(NamedTuple):
+    """A kind of part."""
+
+    words: str
+    """Name of the kind in a sentence."""
+    home: str = ""
+    """The subpackage with the base class or the contract of such parts."""
+    methods: tuple[tuple[str, ...], ...] = (("__call__",),)
+    """Groups of methods; a part must have at least one method of each group."""
+    given: tuple[str, ...] = ()
+    """Arguments that the package itself passes; they are no options."""
+    reserved: tuple[str, ...] = ()
+    """Names that mean something else."""
+    declares: tuple[str, ...] = ()
+    """What a part may declare of itself where it is marked."""
+
+
+#: The kinds of part that are marked. Prompt packs, which are folders, and commands stand in the same tables.
+KINDS: Mapping[str, _Kind] = {
+    "interaction": _Kind("interaction", "opinionsim.schedules", (("schedule",), ("model_fields",))),
+    "network": _Kind("network", "opinionsim.networks", (("build",), ("model_fields",))),
+    "memory": _Kind(
+        "memory",
+        "opinionsim.memory",
+        (("prompt",), ("remember",), ("templates",), ("calls_per_event",)),
+        ("prompts", "token_budget", "start", "past", "kept", "leads"),
+    ),
+    "classifier": _Kind("classifier", "opinionsim.classifiers", (("classify", "rate"),), ("scale",)),
+    "chat_model": _Kind(
+        "chat model",
+        "opinionsim.llm",
+        (("invoke", "__call__"),),
+        ("temperature", "max_tokens"),
+        ("scripted", "human", "replay", "equation"),
+    ),
+    "selector": _Kind("selector", given=("texts",)),
+    "metric": _Kind("metric", given=("opinions", "range", "network", "groups", "initial", "truth")),
+    "classic_model": _Kind("classic model", "opinionsim.classic", (("kernel",), ("transition",))),
+    "table": _Kind("table", declares=("of",)),
+    "figure": _Kind("figure", declares=("numbers", "shown", "points")),
+    "record": _Kind("record of a run", given=("results",)),
+    "scripted": _Kind("scripted answer", given=("scene", "draws")),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A class, function or declaration that a specification or a command can name.
+
+    Attributes
+    ----------
+    kind : str
+        One of :data:`KINDS`.
+    name : str
+        Name in specifications: that of a built-in part, or an import path ``package.module:Name``.
+    target : object
+        The class, function or declaration.
+    version : int or str
+        Raised by the author when the behaviour changes; enters identities where it is not 0.
+    outside : bool
+        Whether the part is not one of this package.
+    importable : bool
+        Whether other processes can import the part by its name.
+    code : str
+        Code of a part of the user's own when it was marked (:func:`opinionsim.foundation.provenance.code_of`).
+    declared : mapping
+        What it declares of itself, by name.
+    """
+
+    kind: str
+    name: str
+    target: Any
+    version: int | str = 0
+    outside: bool = False
+    importable: bool = True
+    code: str = ""
+    declared: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> str:
+        """The name as identities hold it: with the version where that is not 0."""
+        return f"{self.name}@{self.version}" if self.version else self.name
+
+    def arguments(self) -> Mapping[str, inspect.Parameter]:
+        """Parameters of the target, by name."""
+        try:
+            return inspect.signature(self.target).parameters
+        except (TypeError, ValueError):
+            return {}
+
+    def fields(self) -> list[str]:
+        """Names of the fields or options that a specification may give."""
+        if fields := getattr(self.target, "model_fields", None):
+            return list(fields)
+        return [name for name in self.arguments() if name not in KINDS[self.kind].given]
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Refuse unknown options and missing required ones.
+
+        Parameters
+        ----------
+        options : mapping
+            As a specification gives them.
+
+        Raises
+        ------
+        SpecError
+            Naming the option.
+        """
+        parameters = self.arguments()
+        kinds = inspect.Parameter
+        own = {
+            name: each
+            for name, each in parameters.items()
+            if name not in KINDS[self.kind].given and each.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)
+        }
+        what = f"{KINDS[self.kind].words} {self.name!r}"
+        unknown = sorted(set(options) - set(own))
+        if unknown and not any(each.kind is kinds.VAR_KEYWORD for each in parameters.values()):
+            raise SpecError(
+                f"unknown option {', '.join(map(repr, unknown))} for {what}; valid options: {', '.join(own) or 'none'}"
+            )
+        missing = [name for name, each in own.items() if each.default is kinds.empty and name not in options]
+        if missing:
+            raise SpecError(f"{what} needs the option {', '.join(map(repr, missing))}")
+
+    def build(self, *arguments: Any, options: Mapping[str, Any], **given: Any) -> Any:
+        """Call the part with its options and return the result.
+
+        Raises
+        ------
+        SpecError
+            If a part of the user's own fails; names the part and the exception.
+        """
+        with blamed(self):
+            return self.target(*arguments, **given, **options)
+
+
+#: Parts by kind and name, and by ``id`` of the marked object: an attribute would be inherited by subclasses.
+_BY_NAME: dict[str, dict[str, Part]] = {kind: {} for kind in KINDS}
+_BY_TARGET: dict[int, Part] = {}
+
+
+# -- what code of the user's own raises ------------------------------------------------------------------------------
+
+#: What such code may raise, a request to end the process included. It ends no more than its run, and :func:`raised`
+#: puts it into words.
+RAISED = (Exception, SystemExit, KeyboardInterrupt)
+
+
+def raised(error: BaseException, *, placed: bool = True) -> str:
+    """An exception of code of the user's own in words: its kind, its message without credentials, and its part.
+
+    Parameters
+    ----------
+    error : BaseException
+        One of :data:`RAISED`.
+    placed : bool
+        Whether the part is named.
+
+    Raises
+    ------
+    Interrupt
+        Where the exception is, or came of, a Ctrl-C.
+    """
+    if is_interrupt(error):
+        raise Interrupt from error
+    found = part_at(error) if placed else None
+    said = redacted(f"{type(error).__name__}: {error}".removesuffix(": "))
+    return said if found is None else f"{said} (in {found[0].name}, {found[1]})"
+
+
+def part_at(error: BaseException) -> tuple[Part, str] | None:
+    """The part of the user's own that an exception came from, with file and line; None where it came from none."""
+    return part_among(walk_tb(error.__traceback__))
+
+
+def part_among(calls: Iterable[tuple[FrameType, int]]) -> tuple[Part, str] | None:
+    """The part of the user's own that the innermost of some calls belongs to, with file and line; None without one.
+
+    Parameters
+    ----------
+    calls : iterable of (frame, int)
+        Each call with its line, outermost first.
+    """
+    found = None
+    for frame, line in calls:
+        for each in (each for each in _BY_TARGET.values() if each.outside):
+            # A module may hold several parts, and functions that are none of them.
+            own = getattr(each.target, "__qualname__", each.name)
+            its_own = f"{frame.f_code.co_qualname}.".startswith(f"{own}.")
+            if frame.f_globals.get("__name__") == each.target.__module__ and (its_own or found is None):
+                found = each, f"{frame.f_code.co_filename}:{line}"
+    return found
+
+
+def ordinary(error: BaseException) -> BaseException:
+    """The error of one run for what code of the user's own raised to end the process; any other as it is."""
+    return SpecError(f"code of your own raised {raised(error)}") if isinstance(error, RAISED[1:]) else error
+
+
+@contextmanager
+def blamed(part: Part) -> Iterator[None]:
+    """Name the part of the user's own in whatever it raises; errors of this package pass unchanged."""
+    try:
+        yield
+    except OpinionSimError:
+        raise
+    except RAISED as error:
+        if not part.outside:
+            raise
+        raise SpecError(f"{KINDS[part.kind].words} {part.name} failed with {raised(error)}") from error
+
+
+def part(kind: str, *, name: str = "", version: int | str = 0, **declared: Any) -> Callable[[_Target], _Target]:
+    """Mark a class, a function or a declaration as a part that specifications and commands can name.
+
+    Parameters
+    ----------
+    kind : str
+        What it is for: one of :data:`KINDS`.
+    name : str
+        Name of a part that no other process can import: one in a notebook, in a script that is run, or inside a
+        function. Any other part is named by its import path.
+    version : int or str
+        Raise it when the behaviour of the part changes: it distinguishes runs and opinions.
+    **declared
+        What the part declares of itself. A figure: `numbers`, a function that takes settings of the figure and returns
+        the frame of its numbers, or an object with that `frame`; and `shown`, a function of results that yields a
+        :class:`opinionsim.plots.Shown` for each time that a report shows the figure; and `points`, whether it draws the
+        frame of points of a classic sweep in the place of results.
+
+    Returns
+    -------
+    callable
+        A decorator that returns its argument unchanged.
+
+    Raises
+    ------
+    SpecError
+        If the kind is unknown, or declares no such thing; what is marked is neither a class nor a function nor an
+        object with `name` and `home`, or is marked as another kind; the name is that of a built-in part or no word; a
+        part that cannot be imported lacks a name or a version, or a part that can be imported has a name.
+
+    Examples
+    --------
+    >>> import opinionsim
+    >>> @opinionsim.part("selector", name="most-words", version=1)
+    ... def most_words(texts):
+    ...     return max(range(len(texts)), key=lambda i: len(texts[i].split()))
+    """
+    if kind not in KINDS:
+        raise SpecError(f"part: unknown kind {kind!r}; valid: {', '.join(KINDS)}")
+    if isinstance(version, bool) or not isinstance(version, int | str):
+        raise SpecError(f"part: version must be a whole number or a text; got {version!r}")
+    if unknown := sorted(declared.keys() - {*KINDS[kind].declares}):
+        valid = ", ".join(KINDS[kind].declares) or "nothing"
+        raise SpecError(f"part: a {KINDS[kind].words} declares no {unknown[0]!r}; valid: {valid}")
+
+    def mark(target: _Target) -> _Target:
+        _enter(kind, target, name, version, declared)
+        return target
+
+    return mark
+
+
+def _enter(kind: str, target: Any, name: str, version: int | str, declared: Mapping[str, Any]) -> None:
+    # A declaration knows the module that makes it, and its name there.
+    is_object = all(isinstance(getattr(target, each, None), str) for each in ("name", "home"))
+    if not is_object and not inspect.isclass(target) and not inspect.isfunction(inspect.unwrap(target)):
+        raise SpecError(
+            f"part: only a class or a function can be marked, and this is an object of the class "
+            f"{type(target).__name__}; mark a function that returns it"
+        )
+    module, place = (target.home, target.name) if is_object else (target.__module__, target.__qualname__)
+    path = f"{module}:{place}"
+    outside = not f"{module}.".startswith(f"{__package__.partition('.')[0]}.")
+    importable = module != "__main__" and bool(PATH.fullmatch(path))
+    if is_object and not outside:
+        name = target.name
+    marked = _BY_TARGET.get(id(target))
+    if marked is not None and marked.kind != kind:
+        raise SpecError(f"part: {path} is marked as a part of kind {marked.kind!r} already")
+    if outside and not importable and not (name and version):
+        raise SpecError(
+            f"part: {path} cannot be imported by another process; give it a name and a version: "
+            f"@opinionsim.part({kind!r}, name=..., version=1)"
+        )
+    if outside and importable and name:
+        raise SpecError(
+            f"part: {path} is named by its import path, under which other processes find it; leave out name"
+        )
+    if outside and name and not (isinstance(name, str) and _NAME.fullmatch(name)):
+        raise SpecError(f"part: name must be a word of letters, digits and hyphens; got {name!r}")
+    if outside and name and (name in names(kind) or name in KINDS[kind].reserved):
+        raise SpecError(f"part: {name!r} is the name of a built-in {KINDS[kind].words}; give {path} another name")
+    code = code_of(target) if outside else ""
+    entered = Part(kind, name or path, target, version, outside, importable, code, declared)
+    _BY_NAME[kind][entered.name] = entered
+    _BY_TARGET[id(target)] = entered
+    if hasattr(target, "named"):
+        # A mapping with a kind states it in all its objects.
+        target.named(entered.name)
+
+
+def _built_in(kind: str, name: str) -> Part | None:
+    """A built-in part, whose module alone is loaded; None without one of that name."""
+    if name not in _BY_NAME[kind] and (place := places(kind).get(name)):
+        import_module(place.module)
+    found = _BY_NAME[kind].get(name)
+    return None if found is None or found.outside else found
+
+
+def built_in(kind: str) -> dict[str, Part]:
+    """The built-in parts of a kind by name."""
+    return {name: each for name in names(kind) if (each := _built_in(kind, name))}
+
+
+class Catalogue(Mapping[str, Any]):
+    """The built-in parts of a kind by name, each loaded when it is asked for.
+
+    Parameters
+    ----------
+    kind : str
+        One of :data:`KINDS`.
+    made : callable
+        Makes what is listed of a part.
+    """
+
+    def __init__(self, kind: str, made: Callable[[Part], Any] = lambda part: part.target) -> None:
+        self._kind, self._made = kind, cache(made)
+
+    def __getitem__(self, name: str) -> Any:
+        found = _built_in(self._kind, name) if isinstance(name, str) else None
+        if found is None:
+            raise KeyError(name)
+        return self._made(found)
+
+    def __contains__(self, name: object) -> bool:
+        return name in places(self._kind)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(names(self._kind))
+
+    def __len__(self) -> int:
+        return len(names(self._kind))
+
+
+def is_path(reference: str) -> bool:
+    """Whether a text has the form of an import path, ``package.module:Name``."""
+    return bool(PATH.fullmatch(reference))
+
+
+def known(kind: str, name: str) -> bool:
+    """Whether a part of this name is marked in this process; imports nothing."""
+    return name in _BY_NAME[kind]
+
+
+def find(kind: str, reference: str) -> Part:
+    """The part that a specification names.
+
+    Parameters
+    ----------
+    kind : str
+        One of :data:`KINDS`.
+    reference : str
+        A name, or an import path, whose module is imported.
+
+    Raises
+    ------
+    SpecError
+        If there is no such part, its module cannot be imported, it is not marked as that kind, or it lacks a method.
+    """
+    words = KINDS[kind].words
+    found = _BY_NAME[kind].get(reference) or _built_in(kind, reference)
+    if found is None and not is_path(reference):
+        # To look through all distributions takes long.
+        entries = entry_points(group=_ENTRIES, name=f"{kind}.{reference}")
+        found = next((_imported(kind, each.value) for each in entries), None)
+    if found is None and not is_path(reference):
+        own = names(kind)
+        raise SpecError(
+            f"unknown {words} {reference!r}{meant(reference, own)}; valid: {', '.join(sorted(own))}, or the import "
+            "path of one of your own, package.module:Name"
+        )
+    found = found or _imported(kind, reference)
+    for group in KINDS[kind].methods if found.outside else ():
+        if not any(hasattr(found.target, method) for method in group):
+            raise SpecError(f"{words} {reference} has no {' and no '.join(group)}, which every {words} needs")
+    return found
+
+
+def _imported(kind: str, reference: str) -> Part:
+    """The marked object at an import path."""
+    module, _, qualname = reference.partition(":")
+    try:
+        # What a module prints is no part of a command's output.
+        with redirect_stdout(sys.stderr):
+            target: Any = import_module(module)
+    except RAISED as error:
+        raise SpecError(f"{reference}: cannot import {module!r}: {raised(error)}") from error
+    for name in qualname.split("."):
+        try:
+            target = getattr(target, name)
+        except AttributeError:
+            raise SpecError(f"{reference}: the module {module!r} has no {qualname}") from None
+    found = _BY_TARGET.get(id(target))
+    if found is None or found.target is not target:
+        raise SpecError(f"{reference} is not marked as a part; only what is marked @opinionsim.part({kind!r}) is used")
+    if found.kind != kind:
+        raise SpecError(
+            f"{reference} is marked as a part of kind {found.kind!r}; one of kind {kind!r} is expected here"
+        )
+    _BY_NAME[kind].setdefault(reference, found)
+    return found
+
+
+def name_of(value: Any) -> Any:
+    """The name of a marked object; a plain value as it is.
+
+    Raises
+    ------
+    SpecError
+        If a class, function or chat model is not marked.
+    """
+    if value is None or isinstance(value, (str, int, float, bool, Mapping, list, tuple)):
+        return value
+    found = _BY_TARGET.get(id(value))
+    if found is not None and found.target is value:
+        if (latest := _BY_NAME[found.kind][found.name]) is not found and latest.target is not value:
+            raise SpecError(f"{found.name} is the name of another part by now; mark this one under another name")
+        return found.name
+    if callable(value) or hasattr(value, "invoke"):
+        raise SpecError(f"{value!r:.80} is not marked as a part; mark it with @opinionsim.part(KIND)")
+    return value
+
+
+#: An item of a docstring: ``- Name: text``, its further lines indented.
+_ITEM = re.compile(r"^- ([A-Z]\w+): (.+(?:\n  .+)*)", re.MULTILINE)
+
+
+def summary(part: Part) -> str:
+    """The first line of a part's docstring."""
+    return described(part.target)[0]
+
+
+def described(target: Any) -> tuple[str, str, dict[str, list[str]]]:
+    """The docstring of an object taken apart: its first line, the paragraphs after it, and its items by name.
+
+    An item is ``- Name: text``, whose further lines are indented; several may have one name. Line ends are spaces.
+    """
+    # Without docstrings (python -OO) classes would show texts that Python or their bases make.
+    text = "" if sys.flags.optimize > 1 else inspect.getdoc(target) or ""
+    first, _, rest = text.strip().partition("\n")
+    items: dict[str, list[str]] = {}
+    for name, text in _ITEM.findall(rest):
+        items.setdefault(name, []).append(" ".join(text.split()))
+    return first, " ".join(_ITEM.sub("", rest).split()), items

@@ -1,0 +1,157 @@
+"""The field `analysis`: contrasts of conditions that an experiment declares before there are results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, Field, model_validator
+
+from opinionsim.foundation.documents import DocumentModel, validate
+
+#: Field of the framing of a topic, and measures that are made of its two framings: what falsehood counts in them.
+FRAMING = "topic.framing"
+OF_FRAMINGS: Mapping[str, float] = {"truth-pull": -1.0, "agreement-bias": 1.0}
+
+#: Fields whose change is one of the whole system.
+_OF_THE_SYSTEM = ("interaction.network", "population.size")
+
+Level = str | int | float | bool
+Item = TypeVar("Item")
+
+
+def distinct(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Refuse repeated entries."""
+    repeated = [item for position, item in enumerate(items) if item in items[:position]]
+    if repeated:
+        raise ValueError(f"entries must be distinct; {repeated[0]!r} is given twice")
+    return items
+
+
+Chosen = Annotated[tuple[Item, ...], AfterValidator(distinct)]
+
+
+class ContrastSpec(DocumentModel):
+    """A contrast of conditions, paired by block."""
+
+    measure: str = Field("bias", min_length=1)
+    """What is compared: `bias` (the mean opinion B), `diversity`, or a metric of `measurement.metrics`; of the two
+    framings of each topic `truth-pull`, (B_truth - B_falsehood)/2, or `agreement-bias`, (B_truth + B_falsehood)/2."""
+    of: dict[str, Level | tuple[Level, ...]] = Field(default_factory=dict)
+    """Conditions by axes of the sweep and their levels, several of which are averaged, as is every axis that is not
+    named. `not set` stands for runs of grids that lack the axis. Nothing takes all conditions."""
+    less: dict[str, Level | tuple[Level, ...]] | None = None
+    """Conditions to subtract. Null subtracts nothing: the measure is compared with 0."""
+    smallest: float | None = Field(None, gt=0)
+    """Smallest effect of interest of this contrast. Null takes that of `analysis`."""
+
+    @model_validator(mode="after")
+    def _has_a_null(self) -> ContrastSpec:
+        if self.less is None and self.measure == "diversity":
+            raise ValueError("less must say what to subtract, for diversity is never below 0")
+        if self.less is not None and dict(self.less) == dict(self.of):
+            raise ValueError("of and less name the same conditions; nothing is left to compare")
+        if self.measure in OF_FRAMINGS and any(FRAMING in side for side in (self.of, self.less or {})):
+            raise ValueError(f"{FRAMING} cannot be named for {self.measure}, which is made of both framings")
+        return self
+
+    @property
+    def quantity(self) -> str:
+        """The metric of runs that is compared."""
+        return "bias" if self.measure in OF_FRAMINGS else self.measure
+
+    @property
+    def terms(self) -> tuple[tuple[float, dict[str, tuple[Level, ...]]], ...]:
+        """The sum that the contrast is: a weight and conditions for each of its terms."""
+        sides = [(1.0, self.of), *([] if self.less is None else [(-1.0, self.less)])]
+        terms = [
+            (weight, {path: each if isinstance(each, tuple) else (each,) for path, each in side.items()})
+            for weight, side in sides
+        ]
+        if self.measure not in OF_FRAMINGS:
+            return tuple(terms)
+        framings = (("truth", 0.5), ("falsehood", 0.5 * OF_FRAMINGS[self.measure]))
+        return tuple(
+            (weight * share, {**side, FRAMING: (framing,)}) for weight, side in terms for framing, share in framings
+        )
+
+
+class ChoicesSpec(DocumentModel):
+    """Ways to analyse what is on record, every combination of which is carried out. Left out, the usual one is."""
+
+    texts: Chosen[str] = ()
+    """Kinds of text that opinions are read from, as `report` and `probe`."""
+    classifiers: Chosen[str] = ()
+    """Names of classifiers whose stance counts."""
+    last: Chosen[Annotated[int, Field(ge=1)]] = ()
+    """Numbers of last steps: 1 takes the opinions at the end, and k the mean over the last k steps."""
+    truncated: Chosen[Literal["missing", "measure"]] = ()
+    """Whether texts that were cut off count."""
+    sparse: Chosen[Literal["kept", "left out"]] = ()
+    """Whether runs with an opinion of fewer than half of their agents count."""
+
+
+class VariantSpec(DocumentModel):
+    """A change of the specification under which all runs are carried out once more, on the same blocks."""
+
+    label: str = Field(min_length=1)
+    """Name of the variant."""
+    change: dict[str, Any] = Field(min_length=1)
+    """Dotted paths of fields with their values in the variant, under `cognition`, `events`, `interaction`, `model`,
+    `population`, `prompts`, `roles`, `task` or `topic.masked`."""
+    level: Literal["agent", "interaction", "system"] | None = None
+    """What the change is of: one agent, how agents interact, or all of them together. Null takes it from the paths."""
+
+    @property
+    def changed_level(self) -> str:
+        """The level as stated, or that of the paths: `interaction.network` and `population.size` are of the system."""
+        found = {"system" if path.startswith(_OF_THE_SYSTEM) else path.split(".")[0] for path in self.change}
+        implied = "system" if "system" in found else "interaction" if found & {"interaction", "events"} else "agent"
+        return self.level or implied
+
+
+class AnalysisSpec(DocumentModel):
+    """What of the results is compared. It changes no run, and stands in the record of the design."""
+
+    primary: str | None = None
+    """Name of the contrast that decides, whose p-value is not adjusted; all others are adjusted for one another."""
+    contrasts: dict[str, ContrastSpec] = Field(default_factory=dict)
+    """Contrasts by name."""
+    smallest: float | None = Field(None, gt=0)
+    """Smallest effect of interest, in scale points: with it, every contrast is larger, equivalent, or undecided."""
+    estimand: Literal["topics-like-these", "these-topics"] | None = None
+    """What means are about: topics of which those of the experiment are a sample, or those topics alone. Null takes the
+    former from three topics on."""
+    choices: ChoicesSpec | None = None
+    """Ways of analysis under which the primary contrast, or the only one, is computed too."""
+
+    @property
+    def decides(self) -> str | None:
+        """Name of the primary contrast, or of the only one; None without either."""
+        return self.primary or (next(iter(self.contrasts)) if len(self.contrasts) == 1 else None)
+
+    @property
+    def deciding(self) -> AnalysisSpec:
+        """The analysis with that contrast alone."""
+        name = str(self.decides)
+        return self.model_copy(update={"primary": name, "contrasts": {name: self.contrasts[name]}})
+
+    @model_validator(mode="after")
+    def _primary_is_declared(self) -> AnalysisSpec:
+        if self.primary is not None and self.primary not in self.contrasts:
+            valid = ", ".join(self.contrasts) or "none; declare it under contrasts"
+            raise ValueError(f"primary must be the name of a contrast; got {self.primary!r}; valid: {valid}")
+        if self.smallest is not None and not self.contrasts:
+            raise ValueError("smallest has no effect without contrasts")
+        if self.choices is not None:
+            if self.decides is None:
+                raise ValueError("choices are of the primary contrast, which is not named")
+            measure = self.contrasts[self.decides].quantity
+            if max(self.choices.last, default=1) > 1 and measure not in ("bias", "diversity"):
+                raise ValueError(f"choices.last beyond 1 are of bias and diversity; {self.decides!r} is of {measure}")
+        return self
+
+
+def analysis_of(spec: Mapping[str, Any]) -> AnalysisSpec:
+    """The analysis of a resolved specification, as a store has it; an empty one where it was written without."""
+    return validate(AnalysisSpec, spec.get("analysis", {}))

@@ -1,0 +1,59 @@
+"""The tables of parts: what they name is there, and whatever is marked stands in them."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import opinionsim as osim
+from opinionsim.errors import SpecError
+from opinionsim.prompts import load_pack
+from opinionsim.registry import KINDS, Catalogue, built_in, find, names, places
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables_and_marks_are_equal(kind: str) -> None:
+    for name, place in places(kind).items():
+        found = find(kind, name)
+        assert (found.name, found.kind, found.outside) == (name, kind, False)
+        assert find(kind, name) is built_in(kind)[name]
+        home = getattr(found.target, "home", None) or found.target.__module__
+        assert home == place.module, f"{name} is marked in another module than its table says"
+
+
+def test_every_mark_of_the_package_stands_in_a_table(checkout: Path) -> None:
+    marks = re.compile(r'\bpart\(\s*"(\w+)"(?:, name="([\w-]+)"|\)\(\s*\w+\(\s*name="([\w-]+)")')
+    files = [path for path in (checkout / "opinionsim").rglob("_*.py") if path.parent.name != "registry"]
+    for path in files:
+        for kind, *named in marks.findall(path.read_text(encoding="utf-8")):
+            assert "".join(named) in names(kind), f"{path}: {kind} {''.join(named)}"
+
+
+def test_a_catalogue_knows_names_and_loads_values() -> None:
+    figures = Catalogue("figure")
+    assert "ribbons" in figures
+    assert list(figures) == list(names("figure"))
+    assert len(figures) == len(names("figure"))
+    assert figures["ribbons"] is osim.plots.ribbons
+    with pytest.raises(KeyError):
+        figures["none of them"]
+
+
+def test_only_what_a_kind_declares_is_declared() -> None:
+    with pytest.raises(SpecError, match="a figure declares no 'number'; valid: numbers, shown, points"):
+        osim.part("figure", number=len)
+    with pytest.raises(SpecError, match="a memory declares no 'shown'; valid: nothing"):
+        osim.part("memory", shown=len)
+
+
+def test_every_prompt_pack_of_the_tables_is_a_folder() -> None:
+    assert [load_pack(name).place for name in names("pack")] == [f"prompt pack {name}" for name in names("pack")]
+
+
+def test_every_command_of_the_tables_is_there() -> None:
+    for place in places("command").values():
+        module, _, attribute = place.module.partition(":")
+        assert hasattr(import_module(module), attribute)
