@@ -17,7 +17,7 @@ from opinionsim.cli import app
 from opinionsim.comparison import PanelMapping, import_panel, twins_experiment
 from opinionsim.metrics import EVIDENCE
 from opinionsim.report import Study, history, study, tables_of, write_archive
-from opinionsim.report._words import design
+from opinionsim.report._study_words import design
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results, copy_store
 from tests.report.conftest import SCRIPTED
