@@ -13,9 +13,7 @@ from pydantic import Field
 
 from opinionsim.networks._edge_list import read_edge_list
 from opinionsim.networks._graph_files import read_adjacency, read_gexf, read_gml, read_graphml, read_pajek
-from opinionsim.networks._kind import GivenNetwork, Reader
-from opinionsim.networks._network import Network
-from opinionsim.networks._reading import (
+from opinionsim.networks._graph_reading import (
     Edges,
     Unfit,
     UnfitFile,
@@ -25,6 +23,8 @@ from opinionsim.networks._reading import (
     from_matrix,
     refuse_file,
 )
+from opinionsim.networks._kind import GivenNetwork, Reader
+from opinionsim.networks._network import Network
 from opinionsim.registry import part
 
 
