@@ -13,7 +13,7 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.cli._run import report
-from opinionsim.errors import ModelCallError
+from opinionsim.errors import DamagedError, JournalMismatch, ModelCallError, OpinionSimError
 from opinionsim.running import Summary
 from opinionsim.store import Paid, open_store
 from tests.cli.conftest import Invoke
@@ -81,6 +81,18 @@ def test_many_reasons_are_counted_and_not_listed(capsys: pytest.CaptureFixture[s
     said = capsys.readouterr().err
     assert said.count("  1 run: ") == 5
     assert "  and 3 more (see: opinionsim status s.sqlite)\n" in said
+
+
+@pytest.mark.parametrize(
+    ("error", "advised"),
+    [(ModelCallError("anders"), True), (JournalMismatch("anders"), False), (DamagedError("anders"), False)],
+    ids=["call", "journal", "damage"],
+)
+def test_going_on_is_advised_where_the_same_command_can_do_it(
+    error: OpinionSimError, advised: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report("s.sqlite", Summary(1, 0, 0, {"r": error}, False, None, 0, 0, 0, Paid(), 1.0))
+    assert ("run the same command again" in capsys.readouterr().err) == advised
 
 
 @pytest.mark.parametrize(("made", "said"), [(0, "no call was made"), (8, "8 calls made to code texts")])
