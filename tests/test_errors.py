@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 import shutil
 from itertools import count
@@ -18,6 +17,7 @@ from opinionsim.errors import BudgetExceeded, DamagedError, OpinionSimError, Spe
 from opinionsim.llm import RunCalls
 from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
+from opinionsim.watching import Reason, look_at
 from tests.support.running import SMALL, changed, ended, watched
 
 
@@ -31,10 +31,9 @@ def _reworded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RunCalls, "_at", at)
 
 
-def _status(store: str) -> dict[str, Any]:
-    found: dict[str, Any]
-    (found,) = json.loads(CliRunner().invoke(app, ["status", store, "--json"]).stdout)
-    return found
+def _reasons(store: str) -> list[Reason]:
+    (seen,) = look_at(store).values()
+    return seen.reasons
 
 
 def test_status_tells_causes_whatever_the_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,8 +41,8 @@ def test_status_tells_causes_whatever_the_sentences(monkeypatch: pytest.MonkeyPa
     model, _ = watched(fails=lambda number: True)
     summary = ended(changed(SMALL, replicates=3), "broken.sqlite", model)
     assert len({*summary.errors.values()}) == 3
-    (reason,) = _status("broken.sqlite")["reasons"]
-    assert (reason["runs"], reason["code"], reason["alike"]) == (3, "call", False)
+    (reason,) = _reasons("broken.sqlite")
+    assert (reason.runs, reason.code, reason.alike) == (3, "call", False)
     assert "3 runs, for instance irgendwo, " in CliRunner().invoke(app, ["status", "broken.sqlite"]).stdout
     with open_store("broken.sqlite", write=False) as store:
         for run_id, state in store.states().items():
@@ -62,16 +61,16 @@ def test_other_prompts_are_one_cause_whatever_the_sentences(
     situation = tmp_path / "pack" / "_situation.j2"
     situation.write_text(f"Now: {situation.read_text()}")
     ended(spec, "old.sqlite")
-    (reason,) = _status("old.sqlite")["reasons"]
-    assert (reason["runs"], reason["code"], reason["alike"]) == (2, "journal-prompt", False)
+    (reason,) = _reasons("old.sqlite")
+    assert (reason.runs, reason.code, reason.alike) == (2, "journal-prompt", False)
 
 
 def test_a_budget_that_is_used_up_is_named_by_its_code() -> None:
     summary = ended(changed(SMALL, execution={"budget": {"calls": 5}}), "poor.sqlite")
     assert summary.exceeded is not None
     assert (summary.exceeded.code, summary.exceeded.fields["limits"]["calls"]) == ("budget-calls", 5)
-    (reason,) = _status("poor.sqlite")["reasons"]
-    assert reason["code"] == "budget-calls"
+    (reason,) = _reasons("poor.sqlite")
+    assert reason.code == "budget-calls"
 
 
 def test_problems_of_a_specification_are_errors_of_their_own() -> None:

@@ -12,7 +12,6 @@ from opinionsim.errors import Cause, DamagedError, SpecError
 from opinionsim.metrics import named_models, several_answered
 from opinionsim.watching import (
     STATES,
-    Reason,
     Replies,
     by_experiment,
     count_points,
@@ -68,7 +67,7 @@ def status(
         found = [_standing(opened, own, states, alive, spent, lost, missing) for own in designs]
         listed = [_run_list(opened, own, alive) for own in designs] if runs else []
     if as_json:
-        say_json(found)
+        say_json([{name: value for name, value in each.items() if name != "reasons"} for each in found])
         return
     if not found:
         say("no experiment is on record")
@@ -108,7 +107,7 @@ def _standing(
         "experiment_id": experiment.experiment_id,
         **(_swept(opened, designs) or _counts(run_ids, states, alive)),
         "errors": {run: error for run, (error, _) in errors.items()},
-        "reasons": [reason._asdict() for reason in reasons(errors.values())],
+        "reasons": reasons(errors.values()),
         **{name: getattr(paid, attribute, 0) for name, attribute in _USED.items()},
         "asking_a_person": len({wait.run_id for wait in opened.waits()} & set(run_ids)),
         "calls_left_behind": lost.get(experiment.experiment_id, 0),
@@ -196,8 +195,7 @@ def _run_list(opened: Store, designs: Sequence[DesignRow], alive: Collection[str
 def _say_errors(standing: dict[str, Any]) -> None:
     if standing["errors"]:
         say(f"\n{standing['experiment']}: runs with an error")
-    found = [Reason(**reason) for reason in standing["reasons"]]
-    for line in reason_lines(found, _REASONS_SHOWN, "all of them with --json"):
+    for line in reason_lines(standing["reasons"], _REASONS_SHOWN, "all of them with --json"):
         say(f"  {line}")
 
 

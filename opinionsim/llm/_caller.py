@@ -342,7 +342,6 @@ class RunCalls:
                 f"a stored reply that was accepted is now rejected: {verdict.reason}",
                 f"How act {turn.act!r} reads its replies was changed since; undo the change, or start these runs anew "
                 "with --fresh",
-                code="journal-reading",
                 **self._at(turn),
             )
         return verdict
@@ -488,9 +487,7 @@ class RunCalls:
         """Refuse to go on with more characters than a prompt may have."""
         if characters > self.longest_prompt:
             allowed = f"execution.max_prompt_characters is {self.longest_prompt:,}; raise it to go on"
-            raise ModelCallError(
-                f"{what} has {characters:,} characters, and {allowed}", code="call-too-long", **self._at(turn)
-            )
+            raise ModelCallError(f"{what} has {characters:,} characters, and {allowed}", **self._at(turn))
 
     def _at(self, turn: CallSite, call: str = "") -> dict[str, Any]:
         """The place of an error of a turn, and the values that name it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import add
@@ -290,12 +289,6 @@ class Doing(NamedTuple):
     """Seconds until the rate limit of each account lets calls through again, for those that wait for it."""
     stopping: bool = False
     """Whether nothing more is begun."""
-
-    def __str__(self) -> str:
-        calls, runs = ("call" if self.in_flight == 1 else "calls"), ("run" if self.runs == 1 else "runs")
-        told = [f"{self.in_flight} {calls} in flight of {self.limit}, in {self.runs} {runs}"]
-        told += [f"{account} waits {math.ceil(left)} s for its rate limit" for account, left in self.waiting.items()]
-        return "; ".join([*told, *(["stopping"] if self.stopping else [])])
 
 
 class Progress(NamedTuple):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Self
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, select
 
@@ -19,31 +20,13 @@ from opinionsim.store._stored_journal import stored_entries
 from opinionsim.store._writer import Writer
 
 
-class _Content(NamedTuple):
-    """A turn as it is compared: a stored one has the identity of its text alone."""
-
-    step: int
-    agent: int
-    act: str
-    kind: str
-    reads: tuple[int | str, ...]
-    text_id: str
-    condition: str
-
-    @classmethod
-    def of(cls, row: TurnRow) -> Self:
-        """That of a turn that is added."""
-        columns = {name: getattr(row, name) for name in cls._fields if name != "text_id"}
-        return cls(**columns, text_id=text_id(row.text))
-
-
 class Found(NamedTuple):
     """The stored rows of a run when its record is opened."""
 
     entries: list[Entry]
     """Its journal, by key, without prompts."""
-    turns: dict[int, _Content]
-    """Its turns."""
+    turns: dict[int, TurnRow]
+    """Its turns, each with the identity of its text in the place of the text."""
     ties: list[TieRow]
     """Its ties that moved, in order."""
     opinions: set[tuple[str, int, int | None]]
@@ -78,7 +61,7 @@ class RunRecord:
         self.payer = payer
         self._writer = writer
         self._entries = {entry.key: entry for entry in found.entries}
-        self._turns: dict[int, _Content | TurnRow] = dict(found.turns)
+        self._turns = dict(found.turns)
         self._unmet = set(found.turns)
         self._ties = found.ties
         self._n_ties = 0
@@ -159,11 +142,11 @@ class RunRecord:
             If another turn is stored in its place, or as for :meth:`append`.
         """
         self._unmet.discard(row.turn)
-        before = self._turns.get(row.turn)
-        if before is None:
-            self._turns[row.turn] = row
+        told = replace(row, text=text_id(row.text))
+        before = self._turns.setdefault(row.turn, told)
+        if before is told:
             self._put(_schema.turns, row)
-        elif (before if isinstance(before, _Content) else _Content.of(before)) != _Content.of(row):
+        elif before != told:
             raise self._differs(f"turn {row.turn}")
 
     def add_tie(self, row: TieRow) -> None:
@@ -297,7 +280,7 @@ def found(connection: Connection, run_id: str) -> Found:
     opinions = _schema.sealed(connection, opinion, select(opinion).where(opinion.c.run_id == run_id))
     return Found(
         stored_entries(connection, run_id),
-        {row.turn: _schema.made(_Content, turn, row) for row in turns},
+        {row.turn: _schema.made(TurnRow, turn, row, text=row.text_id) for row in turns},
         [_queries.tie_of(row) for row in ties],
         {(row.instrument_id, row.turn, _schema.from_index(row.about)) for row in opinions},
         _counts.stored(connection, [run_id])[run_id],

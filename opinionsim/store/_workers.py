@@ -104,8 +104,8 @@ def lives(connection: Connection, owner: str) -> bool:
 
 def doing(connection: Connection) -> list[Doing]:
     """What each live worker was doing at its last sign of life, as far as it tells."""
-    told = map(json.loads, connection.scalars(live(connection).with_only_columns(_schema.workers.c.doing)))
-    return sorted((Doing(**each) for each in told if each), key=str)
+    workers = live(connection).with_only_columns(_schema.workers.c.doing).order_by(_schema.workers.c.owner)
+    return [Doing(**told) for told in map(json.loads, connection.scalars(workers)) if told]
 
 
 def _beat(connection: Connection, owners: list[str], doing: Doing | None) -> None:

@@ -11,7 +11,7 @@ from opinionsim.errors import SpecError, StoreError
 
 if TYPE_CHECKING:
     from opinionsim.errors import Cause
-    from opinionsim.store import DesignRow, RunState, StoreReader
+    from opinionsim.store import DesignRow, Doing, RunState, StoreReader
 
 #: States of a run, in the order of output: a run marked as running is under way or was cut off.
 STATES = ("complete", "incomplete", "withdrawn", "under way", "cut off", "pending")
@@ -174,6 +174,14 @@ def steps_of(opened: StoreReader, run_ids: Iterable[str]) -> dict[str, tuple[int
     with opened.reading() as connection:
         found = {run_id: connection.execute(statement, {"run": run_id}).first() for run_id in run_ids}
     return {run_id: (row.step, row.steps) for run_id, row in found.items() if row is not None}
+
+
+def doing_text(doing: Doing) -> str:
+    """What a process at work on a store is doing, in one line."""
+    calls, runs = ("call" if doing.in_flight == 1 else "calls"), ("run" if doing.runs == 1 else "runs")
+    told = [f"{doing.in_flight} {calls} in flight of {doing.limit}, in {doing.runs} {runs}"]
+    told += [f"{account} waits {math.ceil(left)} s for its rate limit" for account, left in doing.waiting.items()]
+    return "; ".join([*told, *(["stopping"] if doing.stopping else [])])
 
 
 class Reason(NamedTuple):

@@ -70,7 +70,7 @@ def test_status_counts_runs(invoke: Invoke, store: Path) -> None:
         "withdrawn": 0,
     }  # fmt: skip
     assert found == {
-        "experiment": "small", **counts, "errors": {}, "reasons": [],
+        "experiment": "small", **counts, "errors": {},
         "calls": 48, "tokens_in": calls["input_tokens"].sum(), "tokens_out": calls["output_tokens"].sum(),
         "tokens_cached": 0, "money": 0.0, "money_saved": 0.0,
         "asking_a_person": 0,

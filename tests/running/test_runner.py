@@ -25,7 +25,7 @@ from opinionsim.llm import Entry
 from opinionsim.measurement import LiveCoding
 from opinionsim.running import Context, LocalExecutor, Runner, Summary, default_store, replay, under_way
 from opinionsim.specification import load_experiment
-from opinionsim.store import Results, RunState, Store, open_store
+from opinionsim.store import Doing, Results, RunState, Store, open_store
 from tests.support.editing import edit, reword, rewrite
 from tests.support.running import (
     SMALL,
@@ -315,7 +315,7 @@ def test_progress_counts_runs_and_calls() -> None:
             assert time.monotonic() < until
         summary = future.result()
         after = runner.progress()
-    assert str(runner._context.doing()) == "0 calls in flight of 3, in 0 runs"
+    assert runner._context.doing() == Doing(0, 3, 0)
     assert (after.complete, after.incomplete, after.open, after.made, after.in_flight) == (3, 0, 0, 36, 0)
     assert (summary.made, summary.answered, summary.stopped, summary.errors) == (36, 0, False, {})
 
