@@ -232,8 +232,8 @@ class Context:
     def begin(self, planned: PlannedRun, record: RunRecord, answering: Sequence[Endpoint | Seat] = ()) -> RunCalls:
         """Open the calls of a run; they stop with the sweep, and :meth:`count` adds them up at the end."""
         execution = planned.spec.execution
-        limits = {"retry": execution.retry, "timeout_s": execution.timeout_s, "budget": self.spending.budget}
-        calls = RunCalls(planned.run_id, record, answering, self.slots, **limits)
+        retry, timeout_s, budget = execution.retry, execution.timeout_s, self.spending.budget
+        calls = RunCalls(planned.run_id, record, answering, self.slots, retry=retry, timeout_s=timeout_s, budget=budget)
         calls.longest_prompt = execution.max_prompt_characters
         calls.names_steps = planned.spec.interaction.names_steps
         self._calls.add(calls)
