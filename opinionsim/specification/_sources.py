@@ -38,9 +38,8 @@ def with_sources(cells: Sequence[Cell]) -> list[Cell]:
 
 def _named(cell: Cell) -> dict[str, SourceCell]:
     """What a cell says of other cells, by field."""
-    interaction = cell.spec.interaction
-    fields = {f"interaction.{name}": getattr(interaction, name, None) for name in ("skips", "source")}
-    return {name: each for name, each in {**fields, "fork": cell.spec.fork}.items() if isinstance(each, SourceCell)}
+    named = {"interaction.source": getattr(cell.spec.interaction, "source", None), "fork": cell.spec.fork}
+    return {name: each for name, each in named.items() if isinstance(each, SourceCell)}
 
 
 def _with_source(cell: Cell, cells: Sequence[Cell]) -> Cell:
@@ -60,11 +59,8 @@ def _with_source(cell: Cell, cells: Sequence[Cell]) -> Cell:
     if problem or source is None:
         raise SpecError(f"{place}.cell: {problem}")
     content = digest(canonical_json([source.spec.seed, source.fields]))
-    if place == "fork":
-        fields = {**cell.fields, "fork": {**cell.fields["fork"], "cell": content}}
-    else:
-        interaction = {**cell.fields["interaction"], place.partition(".")[2]: content}
-        fields = {**cell.fields, "interaction": interaction}
+    holder, name = ("fork", "cell") if place == "fork" else ("interaction", "source")
+    fields = {**cell.fields, holder: {**cell.fields[holder], name: content}}
     return replace(cell, fields=fields, source=source)
 
 
@@ -73,26 +69,6 @@ def _differ(cell: Cell, source: Cell, fields: Callable[[Cell], Mapping[str, Any]
     here, there = fields(cell), fields(source)
     names = ", ".join(name for name in here if here[name] != there[name])
     return names and f"the cells {cell.label!r} and {source.label!r} differ in {names}"
-
-
-def _turns(cell: Cell) -> dict[str, Any]:
-    """The fields that decide which turns the runs of a cell have, by name."""
-    interaction = {k: value for k, value in cell.fields["interaction"].items() if k not in ("skips", "on_skip")}
-    measured = cell.fields.get("measurement", {})
-    return {
-        "seed": cell.spec.seed,
-        "interaction": interaction,
-        "events": cell.fields.get("events", []),
-        "population.size": cell.spec.size,
-        "measurement.probe": measured.get("probe", {}),
-        "measurement.self_report": measured.get("self_report", {}),
-        "the values of independent_over": cell.stream_key,
-    }
-
-
-def _skips(cell: Cell, source: Cell) -> str:
-    problem = _differ(cell, source, _turns)
-    return problem and f"{problem}, so that their turns are not the same"
 
 
 def _copied(source: Cell) -> str:
@@ -152,7 +128,11 @@ def _before(cell: Cell, step: int) -> dict[str, Any]:
         if event["step"] < step
     }
     return {
-        **{name: value for name, value in _turns(cell).items() if name not in ("interaction", "events")},
+        "seed": cell.spec.seed,
+        "population.size": cell.spec.size,
+        "measurement.probe": measured.get("probe", {}),
+        "measurement.self_report": measured.get("self_report", {}),
+        "the values of independent_over": cell.stream_key,
         "interaction": fields["interaction"],
         f"events before step {step}": begun,
         "population": fields.get("population", {}),
@@ -168,7 +148,6 @@ def _before(cell: Cell, step: int) -> dict[str, Any]:
 
 #: Why a cell cannot take over from another, by the field that names it; empty where it can.
 _CHECKS: Mapping[str, Callable[[Cell, Cell], str]] = {
-    "interaction.skips": _skips,
     "interaction.source": _yoked,
     "fork": _fork,
 }
