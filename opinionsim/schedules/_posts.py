@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opinionsim.schedules._acts import REVIEW, WRITE
+from opinionsim.schedules._dyadic_acts import REVIEW, WRITE
 from opinionsim.schedules._interaction import NetworkedInteraction, Setting
 from opinionsim.schedules._turns import named
 

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from opinionsim.dialogue import Analysis, analyses
 from opinionsim.registry import find
 from opinionsim.store import Results
-from opinionsim.watching._one_run import OneRun
+from opinionsim.watching._run_view import OneRun
 
 if TYPE_CHECKING:
     from opinionsim.store import StoreReader

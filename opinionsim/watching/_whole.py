@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from opinionsim.watching._coded_turns import calls_by_turn, run_turns
 from opinionsim.watching._deliberation import deliberation
-from opinionsim.watching._lines import calls_by_turn, run_turns
 from opinionsim.watching._metrics import all_metrics
-from opinionsim.watching._one_run import OneRun, coded_turns
-from opinionsim.watching._record import agent_of, run_record
+from opinionsim.watching._record_columns import agent_of, run_record
+from opinionsim.watching._run_view import OneRun, coded_turns
 
 if TYPE_CHECKING:
     from opinionsim.store import StoreReader
