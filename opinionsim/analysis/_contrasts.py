@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from opinionsim.analysis._estimates import (
+from opinionsim.analysis._means import (
     Estimand,
     Estimate,
     adjusted,
@@ -19,11 +19,12 @@ from opinionsim.analysis._estimates import (
     no_estimate,
     usual_estimand,
 )
-from opinionsim.analysis._table import Table, finished, number_text, p_text
+from opinionsim.analysis._printed_table import Table, finished, number_text, p_text
 from opinionsim.analysis._units import METRIC_KEYS, default_axes, interval_notes, key_of, unit_frame, usable_runs
 from opinionsim.errors import SpecError
 from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import NOT_SET, WITHOUT_FINDING, in_order, named_levels, one_wording, permutation_test
+from opinionsim.registry import part
 from opinionsim.specification import FRAMING, AnalysisSpec, ContrastSpec, Level
 
 Role = Literal["primary", "secondary", "exploratory"]
@@ -265,7 +266,7 @@ def declared_effects(
 
 def declared(usable: pd.DataFrame, analysis: AnalysisSpec) -> Iterator[tuple[str, ContrastSpec, Role]]:
     """The contrasts of an analysis, the primary one first; without any, those that framings of topics suggest."""
-    if analysis.contrasts:
+    if analysis.contrasts or analysis.primary is not None:
         for name in sorted(analysis.contrasts, key=lambda each: each != analysis.primary):
             yield name, analysis.contrasts[name], "primary" if name == analysis.primary else "secondary"
         return
@@ -281,6 +282,7 @@ def declared(usable: pd.DataFrame, analysis: AnalysisSpec) -> Iterator[tuple[str
             yield name, ContrastSpec(measure=measure, of=side), "exploratory"
 
 
+@part("table", name="contrasts", fits=lambda asked: asked.stance and not asked.as_published)
 def contrast_tables(
     runs: pd.DataFrame,
     metrics: pd.DataFrame,

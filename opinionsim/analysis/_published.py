@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.analysis._contrasts import NO_FINDING
-from opinionsim.analysis._estimates import LEAST_UNITS
-from opinionsim.analysis._table import Table, cell_text, finished, level_text, p_text
+from opinionsim.analysis._means import LEAST_UNITS
+from opinionsim.analysis._printed_table import Table, cell_text, finished, level_text, p_text
 from opinionsim.analysis._units import unit_frame, usable_runs
 from opinionsim.metrics import WITHOUT_FINDING, condition_axes, in_order, one_wording
+from opinionsim.registry import part
 
 _FRAMINGS, _BIAS = ("truth", "falsehood"), "confirmation_bias"
 #: Columns of the tests, and what one of them finds: estimate, statistic, degrees of freedom, p-value.
@@ -26,6 +27,7 @@ _PLANNED: Mapping[str, Mapping[str, float]] = {
 }
 
 
+@part("table", name="tests", fits=lambda asked: asked.stance and asked.as_published)
 def published_tests(
     runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, wording: str | None = None
 ) -> list[Table]:

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from opinionsim.analysis._choices import choice_effects, metrics_of
+from opinionsim.analysis._analysis_choices import choice_effects, metrics_of
 from opinionsim.analysis._contrasts import NO_FINDING, Effect, declared_effects
-from opinionsim.analysis._estimates import (
+from opinionsim.analysis._means import (
     LEAST_UNITS,
     Estimand,
     Estimate,
@@ -23,12 +23,13 @@ from opinionsim.analysis._estimates import (
     no_estimate,
     usual_estimand,
 )
-from opinionsim.analysis._table import Table, finished, interval_text, number_text
+from opinionsim.analysis._printed_table import Table, finished, interval_text, number_text
 from opinionsim.analysis._units import interval_notes
 from opinionsim.errors import SpecError
 from opinionsim.foundation.documents import validate
 from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import one_wording
+from opinionsim.registry import part
 from opinionsim.specification import ChoicesSpec, VariantSpec, analysis_of
 
 if TYPE_CHECKING:
@@ -133,10 +134,10 @@ def variant_effects(
         return []
     with open_store(results.url, write=False) as opened:
         numbers = {row.design_id: row.design for row in opened.designs() if row.name == results.name}
-    only, found = analysis_of(results.spec).deciding, []
+    only, found = analysis_of(results.spec, results.left_out).deciding, []
     for variant in (validate(VariantSpec, each) for each in results.spec["robustness"]):
         if designs[variant.label] in numbers:
-            own = load(results.url, results.name, design=numbers[designs[variant.label]])
+            own = load(results.url, results.name, design=numbers[designs[variant.label]], own_parts=results.own_parts)
             runs = own.ordered_runs
             has = wording is not None and runs["wording"].str.contains(rf"(?:^|@){re.escape(wording)}").any()
             runs, _ = one_wording(runs, wording if has else None)
@@ -192,7 +193,7 @@ def robustness_frame(
     SpecError
         If no contrast is primary.
     """
-    analysis = analysis_of(results.spec)
+    analysis = analysis_of(results.spec, results.left_out)
     if analysis.decides is None:
         raise SpecError("robustness is that of a contrast: declare it as analysis.primary in the specification")
     usual = analysis.model_copy(update={"choices": None})
@@ -268,6 +269,13 @@ def _not_varied(results: Results, changed: list[str], ways: list[str]) -> list[s
     return left + [way for way in ChoicesSpec.model_fields if way not in ways]
 
 
+def _fits(asked: Any) -> bool:
+    analysis = asked.analysis
+    wanted = analysis.choices or asked.results.spec.get("robustness")
+    return bool(asked.stance and not asked.as_published and analysis.decides is not None and wanted)
+
+
+@part("table", name="robustness", fits=_fits)
 def robustness_table(
     results: Results, kind: str | None = None, estimand: Estimand | None = None, wording: str | None = None
 ) -> Table:

@@ -7,14 +7,16 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from opinionsim.analysis._table import Table, finished, headings, level_text
+from opinionsim.analysis._printed_table import Table, finished, headings, level_text
 from opinionsim.metrics import condition_axes, evidence_of, in_order, one_wording
+from opinionsim.registry import part
 
 #: The variable that verdicts are coded under, and its scale points in words.
 VERDICT = "verdict"
 _WORDS: Mapping[float, str] = MappingProxyType({1.0: "accepted", 0.0: "undecided", -1.0: "rejected"})
 
 
+@part("table", name="verdicts")
 def verdict_table(runs: pd.DataFrame, opinions: pd.DataFrame, wording: str | None = None) -> Table | None:
     """The table of verdicts by condition (Plurals; B8).
 

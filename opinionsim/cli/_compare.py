@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opinionsim.cli._console import note, write_frame
-from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath
+from opinionsim.cli._options import AllowParts, AsJson, DesignNumber, ExperimentName, StorePath, allow
 from opinionsim.cli._outputs import Wording, print_tables
 from opinionsim.cli._stores import read_results
 from opinionsim.errors import MeasurementError, SpecError
@@ -50,6 +50,7 @@ def compare(
     threads: Annotated[int | None, typer.Option(min=1)] = None,
     csv: Path | None = None,
     plot: Path | None = None,
+    allow_parts: AllowParts = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask whether classic models explain the runs, and whether influence is needed at all.
@@ -90,6 +91,8 @@ def compare(
     options: dict[str, Any] = {"noise": _rates(noise), "cells": cell, "wording": wording, "threads": threads}
     options |= {} if margin is None else {"margin": margin}
     named = None if models is None else [name.strip() for name in models.split(",") if name.strip()]
+    for name in named or ():
+        allow(name, "--models", allow_parts)
     results = read_results(store, experiment, design)
     with shown() as progress:
         found = compared(results, named, seed=seed, progress=progress, **options)

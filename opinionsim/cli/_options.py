@@ -72,6 +72,13 @@ DesignNumber = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AllowParts = Annotated[
+    bool,
+    typer.Option(
+        "--allow-parts",
+        help="Import metrics, tables, figures and models of your own; this runs their code.",
+    ),
+]
 Tables = Annotated[
     Path | None,
     typer.Option("--csv", metavar="FILE", help="Also save the unrounded numbers, each table in a file."),
@@ -118,6 +125,22 @@ def own_modules() -> None:
     folder = os.getcwd()
     if folder not in sys.path:
         sys.path.append(folder)
+
+
+def allow(name: str, option: str, allow_parts: bool) -> None:
+    """Let a part of the user's own be imported where that is allowed.
+
+    Raises
+    ------
+    SpecError
+        If the name is one, and it is not allowed.
+    """
+    from opinionsim.registry import is_path
+
+    if is_path(name):
+        if not allow_parts:
+            raise SpecError(f"{option} {name} is a part of your own: --allow-parts imports it, which runs its code")
+        own_modules()
 
 
 def assignments(texts: list[str] | None, option: str, form: str = "NAME=VALUE") -> dict[str, Any]:

@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from opinionsim.cli._console import columns, note, records, say, say_json, write_frame
-from opinionsim.cli._figures import check_arguments, check_numbers, draw, numbers
-from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, Tables, assignments, own_modules
+from opinionsim.cli._options import (
+    AllowParts,
+    AsJson,
+    DesignNumber,
+    ExperimentName,
+    StorePath,
+    Tables,
+    allow,
+    assignments,
+)
+from opinionsim.cli._plot_settings import check_arguments, check_numbers, draw, numbers
 from opinionsim.cli._stores import note_standing, read_results
 from opinionsim.cli._sweeps import say_frame
 from opinionsim.errors import SpecError
-from opinionsim.registry import find, is_path, names
+from opinionsim.registry import find, names
 from opinionsim.watching import row_of
 
 if TYPE_CHECKING:
@@ -25,10 +34,10 @@ Kind = Annotated[
     str | None,
     typer.Option(
         "--kind",
-        help="Kind of text to read opinions from. Default: the first present of report, response, post, probe, "
-        "self-report, opinion.",
+        help="Kind of text to read opinions from, such as report. Default: the first that was measured, in the order "
+        "of the column texts of runs.",
     ),
-]  # fmt: skip
+]
 Estimand = Annotated[
     Literal["topics-like-these", "these-topics"] | None,
     typer.Option("--estimand", help="What means are about. Default: topics like these from three topics on."),
@@ -46,10 +55,15 @@ Wording = Annotated[
 Ddof = Annotated[int, typer.Option("--ddof", min=0, max=1, help="Correction of the standard deviation.")]
 
 
-AllowParts = Annotated[
-    bool,
-    typer.Option("--allow-parts", help="Import metrics, tables and figures of your own; this runs their code."),
-]
+TableName = Annotated[
+    str | None,
+    typer.Option(
+        "--what",
+        metavar="NAME",
+        help=f"One table alone, of {', '.join(names('table'))}, or one of your own by its import path, "
+        "package.module:NAME. Default: all that fit.",
+    ),
+]  # fmt: skip
 What = Annotated[
     str,
     typer.Option(
@@ -65,6 +79,7 @@ def table(
     store: StorePath,
     experiment: ExperimentName = None,
     design: DesignNumber = None,
+    what: TableName = None,
     kind: Kind = None,
     wording: Wording = None,
     ddof: Ddof = 0,
@@ -84,18 +99,15 @@ def table(
     form
         Form to print; csv has the unrounded numbers.
     """
-    from opinionsim.report import own_metrics, tables_of
+    from opinionsim.report import tables_of
 
-    results = read_results(store, experiment, design)
+    if what is not None:
+        allow(what, "--what", allow_parts)
+    results = read_results(store, experiment, design, allow_parts=allow_parts)
     if results.swept and as_json:
         say_frame(results.points, as_json=True)
     else:
-        if allow_parts:
-            own_modules()
-        elif own := own_metrics(results):
-            note(f"left out metrics of your own, which --allow-parts imports: {', '.join(own)}")
-        options = {"as_published": as_published, "with_own_metrics": allow_parts}
-        made = tables_of(results, kind, wording, ddof, estimand, **options)
+        made = tables_of(results, kind, wording, ddof, estimand, as_published=as_published, what=what)
         print_tables(made, None if results.swept else csv, form, as_json=as_json)
     if results.swept and csv is not None:
         write_frame(results.points, csv)
@@ -178,7 +190,7 @@ def plot(
     """  # fmt: skip
     from opinionsim.plots import paper, save
 
-    _allow(what, "--what", allow_parts)
+    allow(what, "--what", allow_parts)
     figure = find("figure", what)
     options = {
         "where": assignments(where, "--where", "COLUMN=VALUE"),
@@ -200,9 +212,9 @@ def plot(
         check_numbers(figure)
     measured = arguments.get("value", arguments.get("metric", ()))
     for each in [measured] if isinstance(measured, str) else measured:
-        _allow(each, "--metric", allow_parts)
+        allow(each, "--metric", allow_parts)
     file = _file_named(out, file_format)
-    results = read_results(store, experiment, design)
+    results = read_results(store, experiment, design, allow_parts=allow_parts)
     if arguments.get("run") is not None:
         arguments["run"] = _row(results, str(arguments["run"]))
     if file is None:
@@ -213,14 +225,6 @@ def plot(
         say(str(save(draw(results, figure, arguments), file)))
     if csv is not None:
         write_frame(numbers(results, figure, arguments), csv)
-
-
-def _allow(name: str, option: str, allow_parts: bool) -> None:
-    """Let a part of the user's own be imported where that is allowed, and refuse it otherwise."""
-    if is_path(name):
-        if not allow_parts:
-            raise SpecError(f"{option} {name} is a part of your own: --allow-parts imports it, which runs its code")
-        own_modules()
 
 
 def _row(results: Results, run: str) -> int:

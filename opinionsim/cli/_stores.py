@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from opinionsim.cli._console import counted, note
+from opinionsim.cli._options import own_modules
 from opinionsim.watching import Reason, state_of
 
 if TYPE_CHECKING:
@@ -15,13 +16,15 @@ if TYPE_CHECKING:
 # -- experiments and designs ---------------------------------------------------------------------------------
 
 
-def read_results(store: str, experiment: str | None, design: int | None) -> Results:
+def read_results(store: str, experiment: str | None, design: int | None, *, allow_parts: bool | None = None) -> Results:
     """The results of an experiment, with a note of its other designs and of whether it is under way.
 
     Parameters
     ----------
     store, experiment, design
         As for :func:`opinionsim.load`.
+    allow_parts : bool, optional
+        Whether parts of the user's own are imported; where they are not, a note names them. Default: none are needed.
 
     Raises
     ------
@@ -30,12 +33,16 @@ def read_results(store: str, experiment: str | None, design: int | None) -> Resu
     """
     from opinionsim.store import load
 
-    results = load(store, experiment, design=design)
+    if allow_parts:
+        own_modules()
+    results = load(store, experiment, design=design, own_parts=bool(allow_parts))
     if len(results.designs) > 1:
         note(_designs_text(results.design, results.designs))
     if results.under_way:
         runs = f"{results.under_way} of {len(results.run_ids)} runs {'is' if results.under_way == 1 else 'are'}"
         note(f"{runs} under way; this is what was on record at {datetime.now(UTC).astimezone():%H:%M:%S}")
+    if allow_parts is False and results.left_out:
+        note(f"left out parts of your own, which --allow-parts imports: {', '.join(results.left_out)}")
     return results
 
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opinionsim.analysis import Table
-from opinionsim.comparison._agreement import resampled
+from opinionsim.comparison._answer_agreement import resampled
 from opinionsim.comparison._panel import RETEST
 from opinionsim.comparison._predictions import equations, folds, shares
 from opinionsim.errors import MeasurementError
 from opinionsim.foundation.streams import stream
 from opinionsim.foundation.templates import sentences
-from opinionsim.measurement import SELF_REPORT, STANCE
-from opinionsim.metrics import evidence_of, evidence_statement
+from opinionsim.measurement import STANCE
+from opinionsim.metrics import SELF_REPORT, evidence_of, evidence_statement
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pydantic import Field
 
-from opinionsim.deliberation._acts import RESPOND
 from opinionsim.deliberation._structure import Structure
+from opinionsim.deliberation._structure_acts import RESPOND
 from opinionsim.networks import NetworkField, NetworkKind
 from opinionsim.registry import part
 from opinionsim.schedules import MAX_STEPS, Ref, Setting, Turn
@@ -27,6 +27,11 @@ class RoundsInteraction(Structure):
     """Rounds; nobody is shown anything in the first."""
     own: bool = True
     """Whether an agent is shown its own answer of the round before."""
+
+    @property
+    def contacts(self) -> NetworkKind:
+        """Who is shown whose answers."""
+        return self.network
 
     def check(self, setting: Setting) -> None:
         """Refuse a network on which nobody is shown anything."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from opinionsim.deliberation._acts import RESPOND
+from opinionsim.deliberation._structure_acts import RESPOND
 from opinionsim.schedules import (
     MAX_STEPS,
     ActSpec,
@@ -86,6 +86,11 @@ class Structure(Interaction):
     @property
     def remembers(self) -> bool:
         """Whether agents have the memory of cognition."""
+        return self.remember
+
+    @property
+    def needs_memory(self) -> bool:
+        """Whether agents are shown only what is new to them."""
         return self.remember
 
     @property

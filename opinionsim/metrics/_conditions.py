@@ -10,7 +10,7 @@ import pandas as pd
 
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics._evidence import validation_statement
-from opinionsim.metrics._instruments import require
+from opinionsim.metrics._opinion_rows import require
 from opinionsim.metrics._wordings import pack_of
 
 #: Level of a condition that a run does not have, as a control may not.
@@ -29,7 +29,7 @@ _MINDS = frozenset({"confirmation_bias", "memory", "world"})
 _FIXED = frozenset((
     "run_id", "experiment", "cell", "replicate", "redraw", "block", "status", "evidence", "seed", "topic", "category",
     "framing", "claim", "task", "truth", "confirmation_bias", "memory", "world", "model", "interaction", "network",
-    "n_agents", "steps", "topic_title", "every_report", "instrument_id", "classifier", "validation", "wording",
+    "n_agents", "steps", "topic_title", "every_report", "texts", "instrument_id", "classifier", "validation", "wording",
     "begun_at", "error", "event_steps", "dropped_turns",
 ))  # fmt: skip
 

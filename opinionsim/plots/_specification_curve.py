@@ -73,7 +73,7 @@ def draw_variants(variants: pd.DataFrame, names: Sequence[str], smallest: float 
 
 
 def _shown(results: Results) -> Iterator[Shown]:
-    analysis = analysis_of(results.spec)
+    analysis = analysis_of(results.spec, results.left_out)
     if analysis.decides is not None and (analysis.choices or results.spec.get("robustness")):
         what = "The contrast under choices of analysis, and what variants of the specification change."
         yield Shown("specification-curve", what)
@@ -109,7 +109,7 @@ def specification_curve(
     is_choice, level = frame["of"] == "analysis", frame.attrs["level"]
     choices, variants = frame[is_choice].sort_values("difference", kind="stable"), frame[~is_choice]
     ways = {way: list(frame[way].dropna().unique()) for way in ChoicesSpec.model_fields if frame[way].nunique() > 1}
-    smallest, lacking = analysis_of(results.spec).smallest, int(choices["difference"].isna().sum())
+    smallest, lacking = analysis_of(results.spec, results.left_out).smallest, int(choices["difference"].isna().sum())
     without = f"{lacking} of {len(choices)} combinations without a difference, at the right." if lacking else ""
     inches = page(6.4)
     names = [heading([f"{row['label']} ({row['of']})"], 0.38 * inches) for _, row in variants.iterrows()]

@@ -11,10 +11,10 @@ from opinionsim.errors import SpecError
 from opinionsim.messages import ChatMessage, Message, Reply
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
-from opinionsim.prompts._agent import AgentPrompts, Past
+from opinionsim.prompts._agent_prompts import AgentPrompts, Past
 from opinionsim.prompts._binding import PERSON, PlainAct
-from opinionsim.prompts._conditions import PLAIN, PersonaShown
 from opinionsim.prompts._marks import BLOCKS, Block
+from opinionsim.prompts._prompt_settings import PLAIN, PersonaShown
 from opinionsim.prompts._templates import SUFFIX
 from opinionsim.topics import Claim
 
@@ -318,7 +318,7 @@ def _check_task(setting: _Setting, act: PlainAct, past: Past, received: tuple[Me
 
 def _check_event(setting: _Setting, act: PlainAct, past: Past, received: tuple[Message, ...]) -> None:
     """Check that an event is wrapped, holds the received messages and the reply, and says where there was none."""
-    at = setting.at("event", f"{act.kind} {_spell(past, received, act.labelling)}")
+    at = setting.at("event", f"{act.name} {_spell(past, received, act.labelling)}")
     told, blank, *silent = (
         setting.prompts.event(act, received, reply, past).content
         for reply in (Reply(_OWN), Reply(""), Reply(_OWN, "refused"), Reply("", "empty"))

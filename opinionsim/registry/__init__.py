@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.registry._fields import KindModel as KindModel, NamedPart as NamedPart, Options as Options
+    from opinionsim.registry._part_fields import KindModel as KindModel, NamedPart as NamedPart, Options as Options
     from opinionsim.registry._parts import (
         KINDS as KINDS,
         RAISED as RAISED,
@@ -31,6 +31,6 @@ if TYPE_CHECKING:
         raised as raised,
         summary as summary,
     )
-    from opinionsim.registry._tables import Place as Place, names as names, places as places
+    from opinionsim.registry._tables import Place as Place, general as general, names as names, places as places
 
 __getattr__, __dir__ = on_first_use(__name__)

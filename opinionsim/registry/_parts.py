@@ -68,10 +68,17 @@ KINDS: Mapping[str, _Kind] = {
     "selector": _Kind("selector", given=("texts",)),
     "metric": _Kind("metric", given=("opinions", "range", "network", "groups", "initial", "truth")),
     "classic_model": _Kind("classic model", "opinionsim.classic", (("kernel",), ("transition",))),
-    "table": _Kind("table", declares=("of",)),
+    "table": _Kind(
+        "table",
+        given=(
+            *("results", "runs", "opinions", "agents", "turns", "metrics", "values", "points", "analysis"),
+            *("kind", "wording", "ddof", "estimand", "as_published"),
+        ),
+        declares=("fits", "points"),
+    ),
     "figure": _Kind("figure", declares=("numbers", "shown", "points")),
     "record": _Kind("record of a run", given=("results",)),
-    "scripted": _Kind("scripted answer", given=("scene", "draws")),
+    "scripted": _Kind("scripted answer", given=("scene", "draws"), declares=("states",)),
 }
 
 
@@ -257,7 +264,8 @@ def part(kind: str, *, name: str = "", version: int | str = 0, **declared: Any) 
     version : int or str
         Raise it when the behaviour of the part changes: it distinguishes runs and opinions.
     **declared
-        What the part declares of itself. A figure: `numbers`, a function that takes settings of the figure and returns
+        What the part declares of itself. A scripted answer: `states`, whether the task states the position held instead
+        of being an occasion to change it. A figure: `numbers`, a function that takes settings of the figure and returns
         the frame of its numbers, or an object with that `frame`; and `shown`, a function of results that yields a
         :class:`opinionsim.plots.Shown` for each time that a report shows the figure; and `points`, whether it draws the
         frame of points of a classic sweep in the place of results.

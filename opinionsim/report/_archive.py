@@ -19,9 +19,10 @@ from pydantic import TypeAdapter
 from opinionsim.errors import SpecError
 from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.report._describing import bibtex, crate, odd
-from opinionsim.report._frames import FileKind, new_folder, write_frames, write_json
+from opinionsim.report._frame_files import FileKind, new_folder, write_frames, write_json
+from opinionsim.report._page_templates import WORDS, filled
 from opinionsim.report._released import released
-from opinionsim.report._templates import WORDS, filled
+from opinionsim.report._study_tables import resting_on_own
 from opinionsim.store import DesignRow, Results
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
             if name.endswith("/"):
                 (place / name).mkdir()
         empty = write_frames(shown, place / "frames", kind)
+        rests = resting_on_own(shown, told.tables)
         tables = [_write_table(table, place / "tables", number) for number, table in enumerate(told.tables, 1)]
+        tables = [each | ({"own": shown.own} if own else {}) for each, own in zip(tables, rests, strict=True)]
         _write_figures(told, place / "figures")
         write_page(told, place / "report.html")
         if not shown.swept:
@@ -167,7 +170,7 @@ def forms(table: Table) -> dict[str, str]:
     return {"csv": str(write_csv(table.frame)), "txt": table.to_text(), "tex": table.to_latex()}
 
 
-def _write_table(table: Table, folder: Path, number: int) -> dict[str, str]:
+def _write_table(table: Table, folder: Path, number: int) -> dict[str, Any]:
     """Write a table in all its forms; returns what the archive says of it."""
     name = f"{number}-{table.name or 'opinions'}"
     for suffix, text in forms(table).items():
@@ -204,7 +207,7 @@ def _plain(name: str) -> str:
 
 def _about(
     results: Results,
-    tables: list[dict[str, str]],
+    tables: list[dict[str, Any]],
     empty: Mapping[str, list[str]],
     *,
     anonymous: bool,

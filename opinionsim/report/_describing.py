@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opinionsim.classic import MODELS
 from opinionsim.classifiers import DECIDED, RECORDED
-from opinionsim.metrics import METRICS
+from opinionsim.metrics import find_metric
 from opinionsim.registry import described, find, is_path
+from opinionsim.report._page_templates import WORDS, filled
 from opinionsim.report._released import nodes
-from opinionsim.report._templates import WORDS, filled
-from opinionsim.report._words import contents_of, is_recorded
+from opinionsim.report._study_words import contents_of, is_recorded
 from opinionsim.specification import json_schema
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ def sources(results: Results) -> Iterator[Source]:
         for name, node in files
         if node["source"]
     )
-    for metric in results.spec.get("measurement", {}).get("metrics", []):
-        known = METRICS.get(metric if isinstance(metric, str) else metric["name"])
-        if known is not None and known.source:
+    for metric in results.named_metrics:
+        known = find_metric(metric if isinstance(metric, str) else metric["name"])
+        if known.source:
             yield Source(known.name, f"{known.source}{known.doi and f'. doi:{known.doi}'}")
     agents = None if results.swept else results.agents.drop_duplicates(["evidence", "model"])
     played = results.points if agents is None else agents[agents["evidence"] == "equation"]

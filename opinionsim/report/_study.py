@@ -12,12 +12,12 @@ from opinionsim.analysis import Table
 from opinionsim.errors import MeasurementError, SpecError, StoreError
 from opinionsim.metrics import WITHOUT_FINDING, evidence_statement
 from opinionsim.report._describing import sources
-from opinionsim.report._figures import Drawn, figures_of
+from opinionsim.report._fitting_figures import Drawn, figures_of
 from opinionsim.report._freeze import History, history
+from opinionsim.report._quoted_texts import samples, shifts
 from opinionsim.report._released import released
-from opinionsim.report._tables import own_metrics, tables_of
-from opinionsim.report._texts import samples, shifts
-from opinionsim.report._words import caveats, design, methods, statements
+from opinionsim.report._study_tables import tables_of
+from opinionsim.report._study_words import caveats, design, methods, statements
 from opinionsim.store import Results
 
 
@@ -102,7 +102,7 @@ def study(results: Results) -> Study:
     stated = evidence_statement(["equation"] if results.swept else results.runs["evidence"])
     told = design(results)
     spec, swept = results.spec, results.swept
-    left_out, past = own_metrics(results), history(results)
+    left_out, past = results.left_out, history(results)
     # Only what is found of language models can hang on one family of them, or on one wording of the prompts.
     reach = past.reach if not swept and {"model", "mixed"} & set(results.runs["evidence"]) else ()
     return Study(
@@ -123,7 +123,7 @@ def study(results: Results) -> Study:
         caveats=(
             *lacking,
             *caveats(results),
-            *([f"Metrics of the user's own, left out: {', '.join(left_out)}."] if left_out else []),
+            *([f"Metrics, tables and figures of the user's own, left out: {', '.join(left_out)}."] if left_out else []),
         ),
         history=replace(past, deviations=tuple(results.shown("", past.deviations)), reach=reach),
     )

@@ -19,9 +19,9 @@ import yaml
 from opinionsim.errors import MeasurementError, OpinionSimError, SpecError
 from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.report._archive import DESIGN, LAYOUT, SUM, SUMS, checksum, files_of, forms, lines_of
-from opinionsim.report._frames import read_frames
-from opinionsim.report._tables import tables_of
-from opinionsim.report._templates import WORDS
+from opinionsim.report._frame_files import read_frames
+from opinionsim.report._page_templates import WORDS
+from opinionsim.report._study_tables import tables_of
 from opinionsim.specification import axes_of
 from opinionsim.store import Results
 
@@ -244,10 +244,15 @@ def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str
         if _leads_outside(stem):
             raise SpecError(f"{place / 'archive.json'}: {stem!r} leads outside of the archive")
         table = next((each for each in made if each.title == title), None)
+        if table is not None:
+            made.remove(table)
+        if "own" in told:
+            own = ", ".join(told["own"])
+            yield "not", f"{title} ({stem}): it rests on parts of the study's own, whose code is not run: {own}"
+            continue
         if table is None:
             yield "not", f"{title} ({stem}): what it rests on stands in no frame of this archive"
             continue
-        made.remove(table)
         wrong = [
             f"{stem}.{suffix}" for suffix, text in forms(table).items() if not _same(place / f"{stem}.{suffix}", text)
         ]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Literal
 
-from opinionsim.schedules._acts import REPORT, REVIEW, WRITE
+from opinionsim.schedules._dyadic_acts import REPORT, REVIEW, WRITE
 from opinionsim.schedules._interaction import Conflict, NetworkedInteraction, Setting, SourceCell
 from opinionsim.schedules._turns import ActSpec, AnySchedule, StaticSchedule, Turn, named
 from opinionsim.schedules._wrapped import Wrapped
@@ -28,6 +28,11 @@ class PostsInteraction(NetworkedInteraction):
     skips: SourceCell | None = None
     """Cell whose skipped turns are left out in the same replicate of this one, with the refused ones they waited for,
     so that the same agents are asked to report on the same occasions. Its runs are carried out first."""
+
+    @property
+    def sources(self) -> Mapping[str, SourceCell]:
+        """The cell whose skipped turns are left out."""
+        return {} if self.skips is None else {"skips": self.skips}
 
     @property
     def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
 
 from opinionsim.messages import Message
 from opinionsim.registry import part
-from opinionsim.schedules._acts import REVIEW
+from opinionsim.schedules._dyadic_acts import REVIEW
 from opinionsim.schedules._interaction import Setting, SourceCell, SteppedInteraction
 from opinionsim.schedules._turns import External, Turn, named
 
@@ -22,11 +21,19 @@ class Yoked(SteppedInteraction):
 
     acts = named(REVIEW)
     played_by = ("chat models",)
-    ahead: ClassVar[int] = 1
-    """How many replicates further on the counterparts are."""
+    yoked = True
 
     source: SourceCell
     """The other cell, as in `{cell: "interaction=dyadic"}`. It has as many agents, and at least as many steps."""
+
+    @property
+    def sources(self) -> Mapping[str, SourceCell]:
+        """The other cell."""
+        return {"source": self.source}
+
+    def counterpart(self, replicate: int, n: int) -> int:
+        """The next replicate; after the last comes the first."""
+        return (replicate + 1) % n
 
     def externals(self, setting: Setting) -> Mapping[str, Message | str]:
         """What was read, numbered from 0."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
@@ -59,6 +59,11 @@ class ContrastSpec(DocumentModel):
     def quantity(self) -> str:
         """The metric of runs that is compared."""
         return "bias" if self.measure in OF_FRAMINGS else self.measure
+
+    @property
+    def metric(self) -> str:
+        """The name of that metric, without the options that may stand behind it."""
+        return self.quantity.partition("(")[0]
 
     @property
     def terms(self) -> tuple[tuple[float, dict[str, tuple[Level, ...]]], ...]:
@@ -128,7 +133,16 @@ class AnalysisSpec(DocumentModel):
     @property
     def decides(self) -> str | None:
         """Name of the primary contrast, or of the only one; None without either."""
-        return self.primary or (next(iter(self.contrasts)) if len(self.contrasts) == 1 else None)
+        only = next(iter(self.contrasts)) if len(self.contrasts) == 1 else None
+        return only if self.primary is None else self.primary or None
+
+    def without(self, metrics: Collection[str]) -> AnalysisSpec:
+        """The analysis without contrasts of some metrics; where the one that decides is among them, nothing decides."""
+        kept = {name: each for name, each in self.contrasts.items() if each.metric not in metrics}
+        if len(kept) == len(self.contrasts):
+            return self
+        lost = {} if self.decides in kept else {"primary": "", "choices": None}
+        return self.model_copy(update={"contrasts": kept, **lost})
 
     @property
     def deciding(self) -> AnalysisSpec:
@@ -152,6 +166,9 @@ class AnalysisSpec(DocumentModel):
         return self
 
 
-def analysis_of(spec: Mapping[str, Any]) -> AnalysisSpec:
-    """The analysis of a resolved specification, as a store has it; an empty one where it was written without."""
-    return validate(AnalysisSpec, spec.get("analysis", {}))
+def analysis_of(spec: Mapping[str, Any], left_out: Collection[str] = ()) -> AnalysisSpec:
+    """The analysis of a resolved specification, as a store has it, without contrasts of metrics that are left out.
+
+    It is an empty one where the specification was written without.
+    """
+    return validate(AnalysisSpec, spec.get("analysis", {})).without(left_out)

@@ -20,12 +20,12 @@ from opinionsim.prompts import Brief
 from opinionsim.registry import NamedPart, find
 from opinionsim.schedules import MODERATOR, PARTICIPANT
 from opinionsim.specification._cast import cast_of, cast_personas, cast_respondents, cognition_of, known_participants
-from opinionsim.specification._events import EventError, check_events
+from opinionsim.specification._event_fields import EventError, check_events
 from opinionsim.specification._fields import ExperimentSpec, conflicts
 from opinionsim.specification._identity import RUN_FIELDS, TOP_FIELDS, setting_of
 from opinionsim.specification._own_parts import naming_own_part
 from opinionsim.specification._resources import Resources, is_path
-from opinionsim.specification._survey import draws_personas, draws_respondents, uses_survey
+from opinionsim.specification._survey_fields import draws_personas, draws_respondents, uses_survey
 
 #: Fields of coding, on which no run depends.
 _MEASURED = tuple(("measurement", field) for field in ("classifier", "texts", "instruments", "metrics"))
@@ -89,13 +89,10 @@ class Checks:
         yield from unbound or self._briefs(spec)
         yield from self._events(spec)
         interaction, size = spec.interaction, spec.size
-        messages = getattr(interaction, "messages", None)
-        if messages is not None:
-            yield from _attempt(("interaction", "messages"), lambda: self.resources.messages(messages))
         with suppress(SpecError):  # a topic that cannot be found is an error of its own
             setting = setting_of(spec, self.resources, self.resources.claim(spec), names=self._names(spec) or ())
             yield from _attempt(("interaction",), lambda: interaction.check(setting))
-        network = getattr(interaction, "network", None)
+        network = interaction.contacts
         if network is not None:
             yield from _attempt(
                 ("interaction", "network"), lambda: network.check(size, self.resources.network, self._names(spec))
@@ -147,7 +144,7 @@ class Checks:
 
         population = Population.bare(len(spec.cast) or 1)
         cast = cast_of(spec, population, tuple)
-        shared = getattr(spec.interaction, "instructions", None)
+        shared = spec.interaction.guidance
         if shared is not None:
             # Told once, and not of every agent that has them.
             unusable = list(

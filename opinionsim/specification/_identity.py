@@ -10,12 +10,12 @@ import numpy as np
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.opinions import OpinionScale
 from opinionsim.schedules import Setting
-from opinionsim.specification._events import event_identity
+from opinionsim.specification._event_fields import event_identity
 from opinionsim.specification._fields import USUAL_SIZE, ExperimentSpec
-from opinionsim.specification._members import MemberSpec, RoleSpec
+from opinionsim.specification._member_fields import MemberSpec, RoleSpec
 from opinionsim.specification._own_parts import own_parts_of
 from opinionsim.specification._resources import Resources
-from opinionsim.specification._survey import draws_personas, uses_survey
+from opinionsim.specification._survey_fields import draws_personas, uses_survey
 from opinionsim.topics import Claim
 
 #: Raised when the meaning of a field or default changes, so that old runs are not taken for new ones.
@@ -137,7 +137,7 @@ def _interaction_fields(spec: ExperimentSpec, resources: Resources) -> dict[str,
     """Identity fields of an interaction; network and messages enter by content."""
     names = resources.names(spec) if spec.cast else None
     fields = spec.interaction.identity(setting_of(spec, resources, names=names or ()))
-    network = getattr(spec.interaction, "network", None)
+    network = spec.interaction.contacts
     if network is not None and network.kind != "complete":
         fields["network"] = network.identity(spec.size, resources.network, resources.names(spec))
     return fields

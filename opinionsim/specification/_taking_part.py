@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from opinionsim.schedules import Twins
 from opinionsim.specification._cells import Experiment
 from opinionsim.specification._fields import ExperimentSpec
 from opinionsim.specification._resources import Resources
-from opinionsim.specification._survey import draws_personas, draws_respondents
+from opinionsim.specification._survey_fields import draws_personas, draws_respondents
 
 #: Populations of a sweep that are told.
 _TOLD = 3
@@ -35,7 +34,7 @@ def _who(spec: ExperimentSpec, resources: Resources) -> str:
         return f"a cast of {size}"
     if spec.interaction.recorded:
         return "people on record"
-    if isinstance(spec.interaction, Twins):
+    if spec.interaction.stands_in:
         return f"agents in the places of people on record, {size} a run; initial opinions: those of the people"
     if population.continuous or not spec.interaction.role_play:
         return f"{size} agents who play nobody"

@@ -14,7 +14,6 @@ from opinionsim.llm import REPLY
 from opinionsim.messages import ChatMessage
 from opinionsim.metrics import instrument_validation
 from opinionsim.store import _counts, _schema
-from opinionsim.store._journal import prompt_links, stored_entries, stored_prompts
 from opinionsim.store._measured import audit_findings, instruments
 from opinionsim.store._rows import (
     SUMMARY,
@@ -32,6 +31,7 @@ from opinionsim.store._rows import (
     TurnRow,
     WaitRow,
 )
+from opinionsim.store._stored_journal import prompt_links, stored_entries, stored_prompts
 
 _STATUSES = ("pending", "running", "complete", "incomplete", "withdrawn")
 
@@ -142,6 +142,7 @@ def _row(experiment: str, cell: ExperimentRun, run: Any, stance: InstrumentRow |
         "question": _schema.read_json(_schema.runs, run, "fields").get("topic", {}).get("question"),
         "topic_title": cell.topic_title,
         "every_report": cell.every_report,
+        "texts": ",".join(cell.declared.get("texts", ())),
         "instrument_id": cell.instrument_id,
         "classifier": None if stance is None else stance.classifier,
         "validation": instrument_validation(run.evidence, cell.instruments.get(cell.instrument_id or "", ()), audited),

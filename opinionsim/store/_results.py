@@ -10,6 +10,7 @@ from opinionsim.errors import StoreError
 from opinionsim.llm import REPLY, CallName
 from opinionsim.messages import ChatMessage
 from opinionsim.metrics import named_models
+from opinionsim.registry import is_path
 from opinionsim.store._rows import AbsentError, DesignRow
 from opinionsim.store._sql import open_store
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from opinionsim.store._reader import StoreReader
 
 
-def load(store: str, experiment: str | None = None, *, design: int | None = None) -> Results:
+def load(store: str, experiment: str | None = None, *, design: int | None = None, own_parts: bool = False) -> Results:
     """Open the results of one experiment, which may be under way in another process.
 
     Parameters
@@ -31,6 +32,8 @@ def load(store: str, experiment: str | None = None, *, design: int | None = None
     design : int, optional
         Number of a design of the experiment, from 1: a specification whose cells or instruments were changed under
         the same name has several. Default: the one run last.
+    own_parts : bool
+        Whether metrics, tables and figures of the user's own that it names are imported, which runs their code.
 
     Returns
     -------
@@ -45,7 +48,7 @@ def load(store: str, experiment: str | None = None, *, design: int | None = None
     with open_store(store, write=False) as opened:
         found, numbers = find_design(opened, experiment, design)
         states = opened.states(sorted({run.run_id for run in found.runs}))
-        return Results(opened.url, found, numbers, len(opened.under_way(states)))
+        return Results(opened.url, found, numbers, len(opened.under_way(states)), own_parts=own_parts)
 
 
 def find_design(
@@ -104,6 +107,9 @@ class Results:
         Numbers of all designs of the experiment.
     under_way : int
         Runs that were being carried out when the results were loaded.
+    own_parts : bool
+        Whether metrics, tables and figures of the user's own are imported, which runs their code. Otherwise they are
+        left out (`left_out`), and the rest is there.
     design_row : DesignRow
         The design as the store keeps it.
     withheld : tuple of str
@@ -124,11 +130,14 @@ class Results:
         designs: tuple[int, ...] = (),
         under_way: int = 0,
         frames: Mapping[str, pd.DataFrame] | None = None,
+        *,
+        own_parts: bool = False,
     ) -> None:
         self.url = url
         self.design = design.design
         self.designs = designs or (design.design,)
         self.under_way = under_way
+        self.own_parts = own_parts
         self.withheld: tuple[str, ...] = ()
         self._design = design
         # Frames that are given are not read.
@@ -233,8 +242,31 @@ class Results:
         return {run.cell: run.declared for run in self._design.runs}
 
     def extras(self, what: str) -> list[str]:
-        """Names of the further tables or figures that the ways of interacting bring, each once."""
+        """Names of the further tables or figures that the ways of interacting bring and that are shown, each once."""
+        return [name for name in self._brought(what) if self.own_parts or not is_path(name)]
+
+    def _brought(self, what: str) -> list[str]:
         return list(dict.fromkeys(name for each in self.declared.values() for name in each.get(what, ())))
+
+    @property
+    def own(self) -> list[str]:
+        """Import paths of the metrics, tables and figures of the user's own that the experiment names."""
+        named = [*map(_name, self._named), *self._brought("tables"), *self._brought("figures")]
+        return list(dict.fromkeys(filter(is_path, named)))
+
+    @property
+    def left_out(self) -> list[str]:
+        """Those of them that are not shown, since `own_parts` is false."""
+        return [] if self.own_parts else self.own
+
+    @property
+    def _named(self) -> list[Any]:
+        return list(self.spec.get("measurement", {}).get("metrics", []))
+
+    @property
+    def named_metrics(self) -> list[Any]:
+        """The metrics that the specification names and that are shown, as it names them."""
+        return [each for each in self._named if _name(each) not in self.left_out]
 
     def read(self, *names: str) -> list[pd.DataFrame]:
         """Frames by name, in one state of the store."""
@@ -251,10 +283,10 @@ class Results:
         failed, else empty), evidence (``equation``). Its ``attrs`` hold what does not vary: model, parameters, scheme,
         range, n, steps, seed. Other frames have no rows for these runs.
         """
-        from opinionsim.store import _points
+        from opinionsim.store import _sweep_rows
 
         with open_store(self.url, write=False) as store, store.reading() as connection:
-            return _points.frame(connection, self._design)
+            return _sweep_rows.frame(connection, self._design)
 
     @cached_property
     def metrics(self) -> pd.DataFrame:
@@ -347,3 +379,8 @@ class Results:
                 found = read_frames(connection, self._design, None if self.under_way else new)
                 self._frames.update({name: self._passed_on(name, frame) for name, frame in found.items()})
         return [self._frames[name] for name in names]
+
+
+def _name(metric: Any) -> str:
+    """Name of a metric, which a specification gives with options or without."""
+    return str(metric["name"]) if isinstance(metric, dict) else str(metric)

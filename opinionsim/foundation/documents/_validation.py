@@ -47,7 +47,7 @@ class DocumentModel(BaseModel):
         docstrings = _docstrings(cls)
         for name, info in cls.model_fields.items():
             told = info.description or docstrings.get(name)
-            if told and handler.resolve_ref_schema(fields[name]).get("description") != told:
+            if told:
                 fields[name]["description"] = told
         return form
 

@@ -1,0 +1,94 @@
+"""The primary contrast under every combination of choices of analysis, from what is on record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from opinionsim.analysis._contrasts import Effect, declared_effects
+from opinionsim.analysis._means import Estimand, no_estimate
+from opinionsim.analysis._units import METRIC_KEYS, counted
+from opinionsim.errors import SpecError
+from opinionsim.measurement import STANCE
+from opinionsim.metrics import named_metrics, one_wording, run_metrics, scale_of, step_metrics
+from opinionsim.specification import AnalysisSpec, ChoicesSpec
+
+if TYPE_CHECKING:
+    from opinionsim.store import Results
+
+_MOMENTS, _SERIES = ["bias", "diversity"], ["run_id", "cell", "instrument_id"]
+
+
+def choice_effects(
+    results: Results,
+    analysis: AnalysisSpec,
+    kind: str | None = None,
+    estimand: Estimand | None = None,
+    wording: str | None = None,
+) -> Iterator[tuple[dict[str, Any], Effect]]:
+    """The primary contrast under every combination of the choices of an analysis.
+
+    Parameters
+    ----------
+    results : Results
+        Results of an experiment, whose frames are read.
+    analysis : AnalysisSpec
+        Its analysis, with a primary contrast or only one.
+    kind : str, optional
+        Kind of text where the choices name none, as for :func:`opinionsim.analysis.table`.
+    estimand : str, optional
+        As for :func:`opinionsim.analysis.estimate`; default that of the analysis.
+    wording : str, optional
+        As for :func:`opinionsim.analysis.table`.
+
+    Yields
+    ------
+    (dict, Effect)
+        The choice by its field, None for the usual one; and the contrast, without a value but with a reason where the
+        runs do not have it.
+    """
+    chosen, only = analysis.choices or ChoicesSpec(), analysis.deciding
+    ((name, contrast),) = only.contrasts.items()
+    runs, _ = one_wording(results.ordered_runs, wording)
+
+    @cache
+    def coded(classifier: str | None, cut_off: str | None) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        """Runs, opinions and metrics by one instrument, with texts that were cut off or without."""
+        own, values = runs, results.opinions
+        if cut_off is not None:
+            counts = values["coded"] if cut_off == "measure" else float("nan")
+            values = values.assign(value=values["value"].where(values["condition"] != "truncated", counts))
+        if classifier is not None:
+            is_stance = (values["variable"] == STANCE) & values["about"].isna()
+            values = values[is_stance & (values["classifier"] == classifier)]
+            first = values.groupby("cell")["instrument_id"].first()
+            own = own.assign(instrument_id=own["cell"].astype(str).map(first))
+        return own, values, metrics_of(results, own, values, contrast.quantity)
+
+    for combination in product(*(values or (None,) for _, values in chosen)):
+        choice = dict(zip(ChoicesSpec.model_fields, combination, strict=True))
+        own, values, metrics = coded(choice["classifiers"], choice["truncated"])
+        try:
+            used, text = counted(own, metrics, choice["texts"] or kind)
+            if (choice["last"] or 1) > 1:
+                last = step_metrics(own, values, text).groupby(_SERIES).tail(choice["last"])
+                used = used.drop(columns=_MOMENTS).merge(last.groupby(_SERIES)[_MOMENTS].mean(), on=_SERIES)
+            used = used[~used["sparse"]] if choice["sparse"] == "left out" else used
+            (found,) = declared_effects(own, used, only, text, estimand)
+        except SpecError as error:
+            found = Effect(name, contrast, "primary", no_estimate(str(error)), str(runs["evidence"].iloc[0]), runs[:0])
+        yield choice, found
+
+
+def metrics_of(results: Results, runs: pd.DataFrame, opinions: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """Metrics of runs, those that the specification names included where a measure is none of the usual ones."""
+    _, _, agents, turns = results.counted()
+    metrics = run_metrics(runs, opinions, agents, turns=turns)
+    if measure in metrics.columns:
+        return metrics
+    named = named_metrics(runs, opinions, results.named_metrics, scale_of(opinions))
+    return metrics.merge(named, on=METRIC_KEYS)

@@ -1,0 +1,387 @@
+"""Tables of opinions at the start and the end: mean and diversity by condition, with their kind of evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from opinionsim.analysis._means import Estimand
+from opinionsim.analysis._printed_table import (
+    Table,
+    cell_text,
+    finished,
+    headings,
+    level_text,
+    number_text,
+)
+from opinionsim.analysis._units import (
+    MEASURES,
+    METRIC_KEYS,
+    default_axes,
+    interval_notes,
+    measured,
+    own_metrics,
+    unit_frame,
+    usable_runs,
+    with_intervals,
+)
+from opinionsim.errors import SpecError
+from opinionsim.foundation.templates import sentences
+from opinionsim.metrics import (
+    condition_axes,
+    one_wording,
+    order_levels,
+    played_by,
+    validation_statement,
+    wording_statement,
+)
+from opinionsim.registry import part
+
+_TABLE_AXES = ("framing", "confirmation_bias")
+#: Causes of texts without an opinion in words; the others were cut off.
+_CAUSES = {"n_refused": "refused", "n_empty": "empty", "n_off_scale": "off scale"}
+#: What stands behind a mean, as published and else, and the heads of means.
+_ERROR, _INTERVAL = "\N{PLUS-MINUS SIGN} SE", "[95 % CI]"
+_HEADS = ("mean opinion", "diversity")
+#: Columns on what is missing, by the column of the frame: head, and meaning. Each is printed only where it is not 0.
+_MISSING = {
+    "refused_at_first_rate": ("refused at first", "the first reply was a refusal"),
+    "refused_rate": ("refused", "the last reply was a refusal too"),
+    "empty_rate": ("empty", "the last reply had no text"),
+    "truncated_rate": ("cut off", "the last reply was cut off"),
+    "off_scale_rate": ("off scale", "an answer in which no opinion was found"),
+    "skipped_rate": ("skipped", "nothing was left to read"),
+    "flagged_rate": ("flagged", "an answer with a remark out of role, or a suspected refusal"),
+    "unheard_rate": (
+        "unheard",
+        "share of the messages to be read that nobody received (refused, empty or skipped); where it differs, so does "
+        "who is heard, and the mean opinion with it: see docs/missing.md",
+    ),
+    "never_measured_rate": ("unmeasured", "share of the agents without any opinion"),
+}
+
+
+def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, wording: str | None = None) -> Table:
+    """Mean opinion and diversity by framing and confirmation bias, a pair of columns for each memory.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Frame of a store; only complete runs of cells in which stance is measured enter, all of one kind of evidence.
+        Where several instruments of stance read the same kind of text, the one that the frame names counts.
+    metrics : DataFrame
+        From :func:`opinionsim.metrics.run_metrics`.
+    kind : str, optional
+        Kind of text the opinions are coded from; default the first present of report, response, post, probe,
+        self-report, opinion.
+    wording : str, optional
+        Hash, or start of the hash, of the wording of prompts whose runs enter; default the wording of the run begun
+        last (:func:`opinionsim.metrics.one_wording`). A note counts the runs of other wordings.
+
+    Returns
+    -------
+    Table
+        Cells are mean ± standard error (:func:`opinionsim.metrics.spell_mean`).
+
+    Raises
+    ------
+    SpecError
+        If no complete run has such texts or that wording, kinds of evidence are mixed, or runs of one cell of
+        the table differ in another condition than the topic or in their scale.
+
+    Notes
+    -----
+    Layout of Chuang et al. 2023, Table 1 (A14).
+    """
+    runs, left_out = one_wording(runs, wording)
+    return _telling(left_out, wording, _crossed("Table 1", runs, metrics, _TABLE_AXES, kind))
+
+
+def table2(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, wording: str | None = None) -> Table:
+    """As :func:`table1`, for each category of topics: layout of Chuang et al. 2023, Table 2 (A14)."""
+    runs, left_out = one_wording(runs, wording)
+    return _telling(left_out, wording, _crossed("Table 2", runs, metrics, ("category", *_TABLE_AXES), kind))
+
+
+def table(
+    runs: pd.DataFrame,
+    metrics: pd.DataFrame,
+    by: Sequence[str] | None = None,
+    kind: str | None = None,
+    wording: str | None = None,
+    estimand: Estimand | None = None,
+    *,
+    as_published: bool = False,
+) -> Table:
+    """Mean opinion and diversity at the start and the end by any conditions, one row each, and what is missing.
+
+    Parameters
+    ----------
+    runs, metrics, kind, wording
+        As for :func:`table1`, but kinds of evidence may differ: they are then a condition. The frame
+        :attr:`opinionsim.Results.ordered_runs` gives rows in the order of the specification, any other those of
+        :func:`opinionsim.metrics.order_levels`.
+    by : sequence of str, optional
+        Columns of `runs` that make a condition; default all that vary except the topic, or the topic where nothing
+        else varies.
+    estimand : str, optional
+        What means are about, as for :func:`opinionsim.analysis.estimate`.
+    as_published : bool
+        Whether to print the standard errors of the published tables in the place of intervals.
+
+    Returns
+    -------
+    Table
+        One row a condition with its number of runs, and the intervals of :func:`opinionsim.analysis.estimate`. Columns
+        on what is missing are there where anything is.
+
+    Raises
+    ------
+    SpecError
+        As for :func:`table1`.
+    """
+    runs, left_out = one_wording(runs, wording)
+    axes = list(by) if by is not None else default_axes(runs)
+    frame, kind = measured(runs, metrics, axes, kind)
+    behind, about = _ERROR, [_published(frame)]
+    if as_published:
+        ends = [[cell_text(*pair) for pair in zip(frame[each], frame[f"{each}_se"], strict=True)] for each in MEASURES]
+    else:
+        units = unit_frame(runs, metrics, by=axes, kind=kind)
+        frame, found = with_intervals(frame, units, axes, estimand, MEASURES)
+        behind, about, ends = _INTERVAL, interval_notes(*found), [_intervals(frame, each) for each in MEASURES]
+    labels = _label_columns(frame, axes)
+    further = list(_missing_columns(frame))
+    above = (*("" for _ in (*labels, "runs")), *_HEADS[:1] * 2, *_HEADS[1:] * 2, *("" for _ in further))
+    names = (*headings(labels), "runs", *("start", f"end {behind}") * 2, *(name for name, _, _ in further))
+    columns = [
+        *([level_text(value) for value in frame[label]] for label in labels),
+        frame["n_runs"].astype(str),
+        [cell_text(value, none="-") for value in frame["assigned_bias"]],
+        ends[0],
+        [cell_text(value, none="-") for value in frame["assigned_diversity"]],
+        ends[1],
+        *(cells for _, cells, _ in further),
+    ]
+    said = [f"{name[0].upper()}{name[1:]}: {told}." for name, _, told in further]
+    if said:
+        said[0] = f"Missing, in shares of the turns of kind {kind} unless said otherwise: {said[0]}"
+    notes = [*_notes(runs, metrics, frame, kind, about), " ".join(said)]
+    rows = list(zip(*columns, strict=True))
+    made = finished("Opinions by condition", frame, (above, names), rows, len(labels), notes)
+    return _telling(left_out, wording, made)
+
+
+def _label_columns(frame: pd.DataFrame, axes: Sequence[str]) -> list[str]:
+    """Columns whose levels name the rows: the conditions, and the evidence where it differs."""
+    return [*axes, *(["evidence"] if frame["evidence"].nunique() > 1 and "evidence" not in axes else [])]
+
+
+def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]]:
+    """Head, cells and meaning of each column on what is missing of which there is any."""
+    for column, (name, told) in _MISSING.items():
+        if frame[column].fillna(0).any():
+            yield name, [_percent(share) for share in frame[column]], told
+    if frame["n_failed_reflections"].fillna(0).any():
+        told = "reflections, of all turns, that were refused or empty, so that the memory kept its past summary"
+        yield "forgotten", [f"{n:.0f}" for n in frame["n_failed_reflections"]], told
+    if (frame["bias_low"] < frame["bias_high"]).any():
+        ends = zip(frame["bias_low"], frame["bias_high"], strict=True)
+        told = "the mean opinion if all that is missing were at the lowest, or at the highest, point"
+        yield "mean within", [f"{cell_text(low)} to {cell_text(high)}" for low, high in ends], told
+    if frame["n_sparse"].any():
+        told = "runs with an opinion of fewer than half of their agents; they count"
+        yield "sparse", frame["n_sparse"].astype(str).tolist(), told
+
+
+def _percent(share: float) -> str:
+    return "-" if pd.isna(share) else f"{share:.1%}"
+
+
+@part("table", name="opinions", fits=lambda asked: asked.stance)
+def tables(
+    runs: pd.DataFrame,
+    metrics: pd.DataFrame,
+    kind: str | None = None,
+    wording: str | None = None,
+    estimand: Estimand | None = None,
+    *,
+    as_published: bool = False,
+) -> list[Table]:
+    """The tables that fit an experiment.
+
+    Parameters
+    ----------
+    runs, metrics, kind, wording, estimand, as_published
+        As for :func:`table`.
+
+    Returns
+    -------
+    list of Table
+        One general table with a row for each condition, model and equation. As published, where only framing,
+        confirmation bias, topic and memory vary, the last one among them, and all is of one kind of evidence: tables 1
+        and 2 (table 2 when there are several categories), followed by the general one only where something is missing.
+
+    Raises
+    ------
+    SpecError
+        If no run is complete or has that wording.
+    """
+    runs, left_out = one_wording(runs, wording)
+    complete = runs[runs["status"] == "complete"]
+    if complete.empty:
+        told = ", ".join(f"{n} {status}" for status, n in runs["status"].value_counts().items())
+        raise SpecError(f"no run is complete, so there is nothing to tabulate ({told}): `opinionsim run` goes on")
+    usable = usable_runs(runs)
+    axes = set(condition_axes(usable))
+    made = []
+    crossed = "memory" in axes and axes & set(_TABLE_AXES) and axes <= {*_TABLE_AXES, "memory", "topic"}
+    if as_published and crossed and usable["evidence"].nunique() == 1:
+        made.append(table1(runs, metrics, kind))
+        if usable["category"].nunique() > 1:
+            made.append(table2(runs, metrics, kind))
+    if not made or any(True for _ in _missing_columns(made[0].frame)):
+        made.append(table(runs, metrics, kind=kind, estimand=estimand, as_published=as_published))
+    return [_telling(left_out, wording, each) for each in made]
+
+
+@part("table", name="metrics", fits=lambda asked: asked.values is not None)
+def further_table(
+    runs: pd.DataFrame,
+    metrics: pd.DataFrame,
+    values: pd.DataFrame,
+    kind: str | None = None,
+    wording: str | None = None,
+    estimand: Estimand | None = None,
+) -> Table:
+    """Further metrics by all conditions that vary except the topic, one row a condition.
+
+    Parameters
+    ----------
+    runs, metrics, kind, wording, estimand
+        As for :func:`table`.
+    values : DataFrame
+        From :func:`opinionsim.metrics.named_metrics`.
+
+    Raises
+    ------
+    SpecError
+        As for :func:`table1`.
+    """
+    runs, left_out = one_wording(runs, wording)
+    axes = default_axes(runs)
+    names = [column for column in values.columns if column not in METRIC_KEYS]
+    frame, kind = measured(runs, metrics, axes, kind)
+    units = unit_frame(runs, metrics.merge(values, on=METRIC_KEYS), names, axes, kind)
+    own = frame[[*dict.fromkeys([*axes, "kind", "evidence", "n_runs", "validation"])]]
+    numbers, found = with_intervals(own, units, axes, estimand, names)
+    labels = _label_columns(frame, axes)
+    levels = [[level_text(value) for value in frame[label]] for label in labels]
+    columns = [_intervals(numbers, name) for name in names]
+    rows = list(zip(*levels, frame["n_runs"].astype(str), *columns, strict=True))
+    header = (*headings(labels), "runs", *(f"{name} {_INTERVAL}" for name in names))
+    notes = _notes(runs, metrics, frame, kind, interval_notes(*found), ends=False)
+    made = finished("Further metrics by condition", numbers, (header,), rows, len(labels), notes, "metrics")
+    return _telling(left_out, wording, made)
+
+
+def _intervals(frame: pd.DataFrame, measure: str) -> list[str]:
+    """The means of a measure with their intervals, as printed."""
+    return [number_text(row, measure) for row in frame.to_dict("records")]
+
+
+def _telling(left_out: pd.DataFrame, wording: str | None, made: Table) -> Table:
+    """The table with a note on the runs left out because their prompts have another wording."""
+    if left_out.empty:
+        return made
+    said = wording_statement(left_out["wording"], wording)
+    return replace(made, notes=(*made.notes, f"{said[0].upper()}{said[1:]}; --wording takes them instead."))
+
+
+def _crossed(name: str, runs: pd.DataFrame, metrics: pd.DataFrame, row_axes: Sequence[str], kind: str | None) -> Table:
+    """A table with `row_axes` down, and mean opinion and diversity for each memory across."""
+    evidence = usable_runs(runs)["evidence"].unique()
+    if len(evidence) > 1:
+        raise SpecError(f"{name} rests on one kind of evidence; these runs have {', '.join(sorted(evidence))}")
+    frame, kind = measured(runs, metrics, [*row_axes, "memory"], kind)
+    memories = order_levels(frame["memory"])
+    blank = ("",) * len(row_axes)
+    header = (
+        (*blank, *(str(memory) for memory in memories for _ in _HEADS)),
+        (*blank, *_HEADS * len(memories)),
+        (*headings(row_axes), *[_ERROR] * 2 * len(memories)),
+    )
+    rows = []
+    for labels, block in frame.groupby(list(row_axes), sort=False, dropna=False):
+        by_memory = {row["memory"]: row for row in block.to_dict("records")}
+        cells = [level_text(label) for label in labels]
+        for memory in memories:
+            row = by_memory.get(memory)
+            cells += (
+                ["", ""]
+                if row is None
+                else [cell_text(row["bias"], row["bias_se"]), cell_text(row["diversity"], row["diversity_se"])]
+            )
+        rows.append(tuple(cells))
+    heading = f"{name}: final opinions by {', '.join(headings(row_axes))} and memory"
+    notes = _notes(runs, metrics, frame, kind, [_published(frame)])
+    return finished(heading, frame, header, rows, len(row_axes), notes)
+
+
+def _published(frame: pd.DataFrame) -> str:
+    """What the standard errors of the published tables are."""
+    units = frame["n"].agg(["min", "max"]).tolist()
+    n = f"n = {units[0]}" if units[0] == units[1] else f"n = {units[0]} to {units[1]}"
+    unit = str(frame["over"].iloc[0])
+    averaged = ", blocks averaged within a topic first" if unit == "topic" else ""
+    return (
+        f"{_ERROR}: as published, population SD/\N{SQUARE ROOT}n over {unit}s ({n}){averaged}; not given for n < 2, "
+        "and no ground for an interval."
+    )
+
+
+def _notes(
+    runs: pd.DataFrame,
+    metrics: pd.DataFrame,
+    frame: pd.DataFrame,
+    kind: str,
+    about: Sequence[str],
+    *,
+    ends: bool = True,
+) -> list[str]:
+    """Notes on conventions, exclusions, rates and the instrument.
+
+    `about` says what stands behind the means; `ends` whether they are of opinions at the start and the end.
+    """
+    complete = runs[runs["status"] == "complete"]
+    read = usable_runs(runs)
+    of_kind = metrics[metrics["kind"] == kind]
+    used = own_metrics(read, of_kind)
+    n = used[["n_never", "n_agents", "n_missing", "n_texts", *_CAUSES]].sum()
+    causes = {told: n[column] for column, told in _CAUSES.items()}
+    every = read[read["every_report"].astype(bool)] if "every_report" in read.columns else read[:0]
+    eventful = read.dropna(subset="event_steps") if "event_steps" in read.columns else read[:0]
+    return sentences(
+        "opinionsim.analysis",
+        "opinions.txt",
+        ddof=frame["ddof"].iloc[0] if ends else None,
+        about=about,
+        kind=kind,
+        used=len(used),
+        excluded=runs.loc[runs["status"] != "complete", "status"].value_counts().to_dict(),
+        n=n,
+        causes=causes | {"cut off": n["n_missing"] - sum(causes.values())},
+        instruments=used["classifier"].astype(str).unique(),
+        every_report=every["interaction"].astype(str).unique().tolist(),
+        events=len(eventful),
+        read=len(read),
+        dropped=eventful["dropped_turns"].mean() if len(eventful) else 0,
+        players=played_by(read["model"].astype(str), read["evidence"]),
+        validation=validation_statement(used["validation"]),
+        outdated=len(used.merge(complete[complete["error"].fillna("") != ""][["run_id", "cell"]])),
+        silent=len(complete) - len(used),
+        further=len(of_kind.merge(read[["run_id", "cell"]])) - len(used),
+        undefined=int(used["bias"].isna().sum()),
+    )

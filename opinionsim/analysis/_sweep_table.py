@@ -1,0 +1,108 @@
+"""The table of a classic sweep: the mean of every measure at every point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from opinionsim.analysis._printed_table import Table, finished, mean_text
+from opinionsim.metrics import takes_delta
+from opinionsim.registry import part
+
+#: What stands behind the mean of several replicates, and its meaning.
+INTERVAL = " [95 % CI]"
+INTERVAL_MEANS = "[95 % CI]: t interval of the mean over replicates, at least three that differ"
+#: Columns of a frame of runs that are neither axes nor measures.
+_FIXED = ("model", "replicate", "time", "stopped", "error", "evidence")
+
+
+def point_axes(points: pd.DataFrame) -> list[str]:
+    """The columns of the frame `points` that hold what varies."""
+    columns = list(points.columns)
+    return columns[columns.index("model") + 1 : columns.index("replicate")]
+
+
+def point_measures(points: pd.DataFrame) -> list[str]:
+    """The columns of the frame `points` that hold measures."""
+    axes = point_axes(points)
+    return [name for name in points.columns if name not in (*_FIXED, *axes)]
+
+
+@part("table", name="points", points=True)
+def points_table(points: pd.DataFrame) -> Table:
+    """The mean of every measure at every point of a classic sweep, at the end of runs.
+
+    Parameters
+    ----------
+    points : DataFrame
+        As :attr:`opinionsim.Results.points`, with one row at least.
+
+    Returns
+    -------
+    Table
+        One row a point, or one for each way in which its runs ended. Its frame has the means and their numbers of runs.
+    """
+    axes, frame, attrs = point_axes(points), points, points.attrs
+    # Those on the way are for figures: side by side they fit no line.
+    names = [name for name in point_measures(points) if "@" not in name]
+    until = attrs.get("until")
+    steps = f"{attrs['steps']} steps" if until is None else f"until {spell(until)}, at most {attrs['steps']} steps"
+    if until is not None:
+        # Runs at their limit are in another state than those at rest, and no mean is of both.
+        ended = frame["stopped"].map({True: spell(until), False: "at the limit"})
+        sound = frame["error"] == ""
+        frame = frame.assign(ended=ended)[sound if sound.any() else ~sound]
+        axes = [*axes, "ended"]
+    parts = list(frame.groupby(axes, sort=False, dropna=False)) if axes else [((), frame)]
+    # A store may hold more runs of some points than of others, some measures of a few of them, and runs that failed.
+    counts = {int(count) for _, group in parts for count in (len(group), *group[names].count())}
+    uneven = len(counts) > 1
+    most = max(len(group) for _, group in parts)
+    timed = [*names, *([] if until is None else ["time"])]
+    rows, records = [], []
+    for values, group in parts:
+        known = {name: group[name].dropna() for name in timed}
+        behind = {name: f" ({len(each)})" if uneven and name != "time" else "" for name, each in known.items()}
+        cells = [f"{_mean(each)}{behind[name]}" for name, each in known.items()]
+        rows.append((*map(spell, values), *cells, *([] if until is None else [str(len(group))])))
+        means = {name: each.mean() for name, each in known.items()}
+        records.append({**dict(zip(axes, values, strict=True)), **means, "runs": len(group), "evidence": "equation"})
+    interval = INTERVAL if most > 1 else ""
+    header = (*axes, *(name + interval for name in timed), *([] if until is None else ["runs"]))
+    same = spell_all(attrs.get("parameters", {}), attrs.get("scheme", {}))
+    agents = [f"{attrs['n']} agents"] if "n" in attrs else []
+    varied = point_axes(points)
+    at_a_point = int(frame.groupby(varied, dropna=False).size().max()) if varied else len(frame)
+    replicates = f"{at_a_point} replicate{'' if at_a_point == 1 else 's'}"
+    notes = [
+        "Final opinions, mean over replicates.",
+        f"At most {replicates} at a point, of some fewer: in brackets." if uneven else "",
+        f"{INTERVAL_MEANS}." if interval else "",
+        f"Clusters are told apart by gaps beyond {attrs['delta']}." if "delta" in attrs and takes_delta(names) else "",
+        "Runs at the limit of steps have a row of their own: a mean time of the others is that of the shorter runs."
+        if until is not None and (frame["stopped"] == False).any()  # noqa: E712 - or NA
+        else "",
+    ]
+    heading = f"{attrs['model']}: {same or 'nothing else to set'}; {', '.join([*agents, steps, replicates])}"
+    return finished(heading, pd.DataFrame(records), (header,), rows, len(axes), notes)
+
+
+def spell_all(*settings: Mapping[str, Any]) -> str:
+    """Settings as a list of assignments."""
+    return ", ".join(f"{name}={spell(value)}" for each in settings for name, value in each.items())
+
+
+def spell(value: Any) -> str:
+    """A setting in a few characters."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {spell(each)}" for name, each in value.items())
+    if hasattr(value, "__len__") and not isinstance(value, str):
+        return f"[{len(value)} values]" if len(value) else "none"
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _mean(values: pd.Series[Any]) -> str:
+    """Mean, with its interval if there are several values; a dash without any."""
+    return mean_text(values) if len(values) else "-"

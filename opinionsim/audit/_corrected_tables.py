@@ -1,0 +1,86 @@
+"""Tables of corrected numbers, raw ones beside them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from opinionsim.analysis import Estimand, Table, interval_notes
+from opinionsim.audit._correct import BOTH, bias_frames, conditions
+from opinionsim.audit._diversity import FAMILIES, correct_diversity
+from opinionsim.audit._sample import KEYS, Sample, axes_of, counted_texts
+from opinionsim.audit._score import judged, people_of
+from opinionsim.errors import SpecError
+from opinionsim.specification import analysis_of
+from opinionsim.store import Results
+
+
+def correction_tables(
+    results: Results,
+    sample: Sample,
+    estimand: Estimand | None = None,
+    *,
+    diversity: bool = True,
+    simulations: int = 100,
+    seed: int = 0,
+) -> list[Table]:
+    """Raw and corrected mean opinions, their contrasts, and diversity under two families of true opinions.
+
+    Parameters
+    ----------
+    results : Results
+        The results.
+    sample : Sample
+        With labels of people.
+    estimand : str, optional
+        What means are about, as for :func:`opinionsim.analysis.estimate`; default that of the specification.
+    diversity : bool
+        Whether to correct diversity too.
+    simulations, seed
+        As for :func:`correct_diversity`.
+
+    Raises
+    ------
+    SpecError
+        If no person has labelled the sample.
+    """
+    if not (people := people_of(sample)):
+        raise SpecError(
+            f"audit {sample.audit.audit_id} has no labels of people, and these alone correct a number; labels of "
+            "models are a check of consistency"
+        )
+    labels, _ = judged(results, sample)
+    texts, _ = counted_texts(results, sample.audit.sample["kind"])
+    texts, by = texts.assign(evidence=texts["evidence_of_run"]), axes_of(sample)
+    frame, contrasts, estimates = bias_frames(
+        texts, labels, by, estimand or analysis_of(results.spec, results.left_out).estimand
+    )
+    shown = {name: name for name in (*by, "labels", "error", *BOTH)}
+    late = int((texts["begun_at"] > sample.audit.made_at).sum())
+    told = {"n_labels": int(labels["label"].notna().sum()), "coders": people, "intervals": interval_notes(*estimates)}
+    made = [sample.table("bias", "Mean opinion as read and corrected", frame, shown, len(by), late=late, **told)]
+    if len(contrasts):
+        reasons = list(dict.fromkeys(filter(None, contrasts["no_interval"])))
+        shown = {name: name for name in ("contrast", *BOTH)}
+        made.append(sample.table("contrasts", "Contrasts as read and corrected", contrasts, shown, 1, reasons=reasons))
+    if diversity:
+        made.append(_diversity(texts, labels, sample, simulations, seed))
+    return made
+
+
+def _diversity(texts: pd.DataFrame, labels: pd.DataFrame, sample: Sample, simulations: int, seed: int) -> Table:
+    rows, by = [], axes_of(sample)
+    for levels, group in conditions(texts, by):
+        own = group.merge(labels[[*KEYS, "label"]], on=KEYS, how="left")
+        row: dict[str, Any] = {**levels, "labels": int(own["label"].notna().sum())}
+        for family in FAMILIES if row["labels"] else ():
+            told = (own["value"], own["run_id"], own["label"], sample.scale.points, family)
+            found = correct_diversity(*told, simulations=simulations, seed=seed)
+            row |= {"raw": found.raw, family: found.corrected, f"{family}_removed": found.removed}
+            row |= {f"{family}_ci_low": found.low, f"{family}_ci_high": found.high}
+        rows.append(row)
+    shown = {name: name for name in (*by, "labels", "raw")} | {"free": "free classes", "camps": "one or two camps"}
+    rows = [dict.fromkeys(shown, math.nan) | row for row in rows]
+    return sample.table("diversity", "Diversity as read and corrected", rows, shown, len(by), simulations=simulations)

@@ -1,0 +1,141 @@
+"""Commands from a design to a paper: freeze, report, export and verify."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from opinionsim.cli._console import note, say, say_json
+from opinionsim.cli._options import (
+    AllowParts,
+    AsJson,
+    Changes,
+    DesignNumber,
+    ExperimentName,
+    Prompts,
+    Spec,
+    StorePath,
+    read_spec,
+)
+from opinionsim.cli._run import StoreOption, store_of
+from opinionsim.cli._stores import read_results
+from opinionsim.errors import SpecError
+
+
+def freeze(
+    spec: Spec, out: Path | None = None, store: StoreOption = None, changes: Changes = None, prompts: Prompts = None
+) -> None:
+    """Fix design, analysis, prompts and models before the runs; write what to run and a preregistration form.
+
+    Parameters
+    ----------
+    out : FILE
+        Where to write what is frozen, as STUDY.frozen.json; the form goes beside it. Default: NAME.frozen.json.
+    """
+    from opinionsim.report import freeze, preregistration
+
+    experiment = read_spec(spec, changes, prompts)
+    name = experiment.spec.name
+    file = out or Path(f"{name}.frozen.json")
+    form = file.with_name(f"{file.name.removesuffix('.json').removesuffix('.frozen')}-preregistration.md")
+    for path in (file, form):
+        if path.exists():
+            raise SpecError(f"{path} is there already, and what is frozen is never replaced; name another with --out")
+    frozen = freeze(experiment)
+    text = preregistration(frozen, store_of(experiment, store))
+    file.write_text(json.dumps(frozen, indent=1, ensure_ascii=False), encoding="utf-8")
+    form.write_text(text, encoding="utf-8")
+    say(f"{file}\n{form}")
+    note(f"Fill in what only you can say in {form}, deposit both files, and then: opinionsim run {file}")
+
+
+def report(
+    store: StorePath,
+    experiment: ExperimentName = None,
+    design: DesignNumber = None,
+    out: Path | None = None,
+    allow_parts: AllowParts = False,
+) -> None:
+    """Write all that is told of an experiment as one HTML file that opens without a network, and print its path.
+
+    Parameters
+    ----------
+    out : FILE
+        The file. Default: NAME-report.html, beside the store.
+    """
+    from opinionsim.report import write_page
+
+    results = read_results(store, experiment, design, allow_parts=allow_parts)
+    is_file = results.url.startswith("sqlite:///")
+    folder = Path(results.url.removeprefix("sqlite:///")).parent if is_file else Path()
+    path = out or folder / f"{results.name}-report.html"
+    for left_out in write_page(results, path):
+        note(left_out)
+    say(f"{path}: {path.stat().st_size / 1e6:,.1f} MB; it opens by a double click, without a network")
+
+
+def export(
+    store: StorePath,
+    folder: Path,
+    kind: Annotated[Literal["csv", "parquet"], typer.Option("--format")] = "csv",
+    archive: Annotated[bool, typer.Option("--archive")] = False,
+    anonymous: Annotated[bool, typer.Option("--anonymous")] = False,
+    experiment: ExperimentName = None,
+    design: DesignNumber = None,
+    allow_parts: AllowParts = False,
+) -> None:
+    """Write all frames and the manifest into a folder, or the archive of a study to publish.
+
+    Parameters
+    ----------
+    folder : DIR
+        Folder to write, new or empty; of an archive also a file that ends in .zip.
+    kind
+        Kind of file; parquet needs the extra of that name.
+    archive
+        Also prompts, transcripts, tables, figures, report, documents and checksums, without what may not be passed on.
+    anonymous
+        An archive for blind review.
+    """
+    from opinionsim.report import write_archive, write_export
+
+    if anonymous and not archive:
+        raise SpecError("--anonymous is of an archive: add --archive")
+    results = read_results(store, experiment, design, allow_parts=allow_parts if archive else None)
+    if not archive:
+        for path in write_export(results, folder, kind):
+            say(str(path))
+        return
+    written = write_archive(results, folder, anonymous=anonymous, kind=kind)
+    told = f"{len(written)} files to {folder}" if folder.is_dir() else str(folder)
+    say(f"wrote {told}; check it with: opinionsim verify {folder}")
+
+
+def verify(archive: Annotated[Path, typer.Argument(metavar="FOLDER|FILE")], as_json: AsJson = False) -> None:
+    """Check every file of an archive, and make its tables again from its frames.
+
+    Parameters
+    ----------
+    archive
+        Folder that `export --archive` wrote, or a zip file of it.
+    """
+    from dataclasses import asdict
+
+    from opinionsim.report import verify as verified
+
+    found = verified(archive)
+    if as_json:
+        say_json(asdict(found))
+    else:
+        whole = () if found.problems else ("every one is as it was written",)
+        told = {"problem": found.problems, "files": whole, "the same, made again": found.rebuilt}
+        told["not made again"] = found.not_rebuilt
+        for label, lines in told.items():
+            for line in lines:
+                say(f"{label}: {line}")
+        say(f"archive: sha256:{found.identity}")
+    if found.problems:
+        raise typer.Exit(SpecError.exit_code)

@@ -1,0 +1,298 @@
+"""What is found of each condition, in frames and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opinionsim.comparison._fit import Fit, Problem
+from opinionsim.comparison._scores import paired
+from opinionsim.comparison._trust import CLAIMED, Trust, claimed
+from opinionsim.comparison._update_arrays import Study
+from opinionsim.foundation.templates import sentences
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """What was found in one condition.
+
+    Attributes
+    ----------
+    study : Study
+        Its updates.
+    problem : Problem
+        The same with how ratings are read.
+    fits : tuple of Fit
+        Every candidate that can have produced them, at its optimum.
+    unfit : dict of str to str
+        Why others cannot.
+    scores : ndarray (R, C)
+        Mean log score of the updates of each held-out run, by fit.
+    reachable : ndarray (R,)
+        The same by a table of shares.
+    noise : str
+        Where the errors of ratings are taken from.
+    gain : (float, float)
+        What influence adds to the mean score of a run, and its standard error; see :func:`_gain`.
+    trust : Trust
+        Studies drawn from the fit of the verdict.
+    intervals : dict of str to (float, float)
+        95 % intervals of the parameters of the best candidate.
+    withheld : tuple of str
+        Reasons why no verdict is given.
+    absent : bool
+        Whether influence is shown to be below the margin.
+    free : DataFrame
+        Free runs of the best candidates with and without influence; see :func:`free_runs`, with column ``candidate``.
+    """
+
+    study: Study
+    problem: Problem
+    fits: tuple[Fit, ...]
+    unfit: dict[str, str]
+    scores: np.ndarray
+    reachable: np.ndarray
+    noise: str
+    gain: tuple[float, float]
+    trust: Trust
+    intervals: dict[str, tuple[float, float]]
+    withheld: tuple[str, ...]
+    absent: bool
+    free: pd.DataFrame
+
+    @cached_property
+    def best(self) -> int:
+        """Position of the candidate with the best mean score."""
+        return int(self.scores.mean(axis=0).argmax())
+
+    @cached_property
+    def ties(self) -> list[str]:
+        """Candidates within one standard error of the best, which among them is the first."""
+        found = [self.fits[self.best].candidate.name]
+        for place, each in enumerate(self.fits):
+            mean, error = paired(self.study, self.scores[:, self.best], self.scores[:, place])
+            if place != self.best and mean <= error:
+                found.append(each.candidate.name)
+        return found
+
+    @cached_property
+    def alone(self) -> str:
+        """What agents do by themselves: persistence, unless the best baseline beats it by two standard errors."""
+        places = {each.candidate.name: place for place, each in enumerate(self.fits) if each.candidate.model is None}
+        means = self.scores.mean(axis=0)
+        best = max(places, key=lambda name: means[places[name]])
+        mean, error = paired(self.study, self.scores[:, places[best]], self.scores[:, places["persistence"]])
+        return best if mean > CLAIMED * error else "persistence"
+
+    @property
+    def verdict(self) -> str:
+        """What can be said, as :attr:`Comparison.verdict` lists it."""
+        if self.withheld:
+            return "withheld"
+        if not self.trust.adequate:
+            return "none adequate"
+        if claimed(self.gain):
+            return "influence"
+        if not self.absent:
+            return "undecided"
+        return "persistence" if self.alone == "persistence" else "no interaction needed"
+
+    def fit_rows(self) -> Iterator[dict[str, Any]]:
+        """The rows of :attr:`Comparison.fits`."""
+        for place, one in enumerate(self.fits):
+            for name, value in one.values.items():
+                low, high = self.intervals.get(name, (np.nan, np.nan)) if place == self.best else (np.nan, np.nan)
+                row = {"candidate": one.candidate.name, "parameter": name, "value": value, "low": low, "high": high}
+                yield row | {"objective": one.objective, "reason": ""}
+        for name, reason in self.unfit.items():
+            yield {"candidate": name, "reason": reason}
+
+    def score_rows(self) -> Iterator[dict[str, Any]]:
+        """The rows of :attr:`Comparison.scores`."""
+        names = [one.candidate.name for one in self.fits]
+        floor = self.scores[:, names.index("persistence")].mean()
+        room = np.nan if self.study.exact else self.reachable.mean() - floor
+        for place in np.argsort(-self.scores.mean(axis=0), kind="stable"):
+            own = self.scores[:, place]
+            behind, error = paired(self.study, self.scores[:, self.best], own)
+            yield {
+                "candidate": names[place],
+                "influence": self.fits[place].candidate.influence,
+                "score": own.mean(),
+                "standard_error": own.std(ddof=1) / np.sqrt(len(own)),
+                "behind": behind,
+                "behind_error": error,
+                "tie": names[place] in self.ties,
+                "reached": (own.mean() - floor) / room if room > 0 else np.nan,
+                "n_runs": len(own),
+            }
+
+    def trust_rows(self) -> Iterator[dict[str, Any]]:
+        """The rows of :attr:`Comparison.trust`."""
+        found = self.trust
+        for name, value in found.truth.values.items():
+            drawn = np.array([values[name] for values in found.values])
+            yield {
+                "candidate": found.truth.candidate.name,
+                "parameter": name,
+                "truth": value,
+                "mean": drawn.mean(),
+                "sd": drawn.std(ddof=1),
+                "claimed": found.claimed,
+                "recovered": found.recovered,
+                "gap": found.gaps[0],
+                "worst_gap": found.gaps[1:].max(),
+                "drift": found.drifts[0],
+                "worst_drift": found.drifts[1:].max(),
+                "n_studies": len(found.pairs),
+                "noise": self.noise,
+            }
+
+
+class Comparison:
+    """How well classic models, and baselines in which nobody influences anybody, explain the runs of a store.
+
+    Every frame has ``cell`` and ``evidence``; of scripted runs, a verdict is one about the script.
+
+    Attributes
+    ----------
+    events : DataFrame
+        Updates on record; see :func:`events`.
+    margin : float
+        Strength of influence below which it counts as absent, scale points for each point of discrepancy.
+    """
+
+    def __init__(
+        self,
+        explained: dict[str, Explained],
+        updates: pd.DataFrame,
+        margin: float,
+        left_out: Mapping[Study, str] = MappingProxyType({}),
+    ) -> None:
+        self.events, self.margin = updates, margin
+        self._explained, self._left_out = explained, left_out
+
+    def plot(self) -> Figure:
+        """Draw a row a condition: response curve, scores, and free runs beside the record.
+
+        Returns
+        -------
+        Figure
+            The response curve of the record with its 95 % band by run, and those of studies drawn from the best
+            candidates with and without influence; scores with standard errors, filled where they tie with the best;
+            mean opinion and diversity over time on record, and the 95 % bands of these candidates let loose.
+        """
+        from opinionsim.comparison._condition_figures import comparison_figure
+
+        return comparison_figure(self._explained)
+
+    @cached_property
+    def fits(self) -> pd.DataFrame:
+        """One row a condition, candidate and parameter.
+
+        Columns: cell, candidate, parameter, value, low and high (95 % interval, of the parameters of the best
+        candidate), objective (log likelihood and log density of the noise), reason (why a candidate cannot have
+        produced such updates; its other columns are missing then), evidence.
+        """
+        return self._frame(Explained.fit_rows)
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """One row a condition and candidate, the best first.
+
+        Columns: cell, candidate, influence (whether it says that agents change by what they read), score (mean log
+        score of an update in a held-out run, averaged over runs), standard_error, behind (difference to the best,
+        paired by run) with behind_error, tie (within one standard error of the best), reached (share of the way from
+        persistence to a table of shares by own rating and message; missing where opinions are exact), n_runs, evidence.
+        """
+        return self._frame(Explained.score_rows)
+
+    @cached_property
+    def verdict(self) -> pd.DataFrame:
+        """One row a condition.
+
+        Columns: cell, verdict (``influence``, ``persistence``, ``no interaction needed``, ``none adequate``,
+        ``undecided``, ``withheld`` or ``not compared``), best (candidate), ties (those within one standard error, the
+        best first), gain (of influence, in the mean log score of an update, over the candidate without it that comes
+        nearest) with gain_error, why (reasons to withhold, or not to compare), statement (the verdict in a sentence),
+        n_runs, n_blocks, n_updates, evidence.
+        """
+        import pandas as pd
+
+        rows = []
+        for cell, each in self._explained.items():
+            gain, error = each.gain
+            rows.append(
+                {
+                    "cell": cell,
+                    "verdict": each.verdict,
+                    "best": each.ties[0],
+                    "ties": ", ".join(each.ties),
+                    "gain": gain,
+                    "gain_error": error,
+                    "why": "; ".join(each.withheld),
+                    "statement": _statement(each, self.margin),
+                }
+                | _counts(each.study)
+            )
+        for study, why in self._left_out.items():
+            left_out = {"verdict": "not compared", "why": why, "statement": f"Not compared: {why}."}
+            rows.append(left_out | _counts(study))
+        return pd.DataFrame(rows)
+
+    @cached_property
+    def free_runs(self) -> pd.DataFrame:
+        """One row a condition, candidate, measure and step: the best candidates with and without influence, let loose.
+
+        Columns: cell, candidate, measure, step, observed, low, mean, high, outside (of the band of 95 %), evidence; see
+        :func:`opinionsim.comparison.free_runs`.
+        """
+        import pandas as pd
+
+        frames = [each.free.assign(cell=cell, evidence=each.study.evidence) for cell, each in self._explained.items()]
+        joined = pd.concat(frames, ignore_index=True)
+        return joined[["cell", "candidate", *joined.columns.drop(["cell", "candidate"])]]
+
+    @cached_property
+    def trust(self) -> pd.DataFrame:
+        """One row a condition and parameter of the fit from which studies were drawn.
+
+        Columns: cell, candidate (that fit), parameter, truth, mean and sd (of its estimates in these studies), claimed
+        (share of them in which influence was claimed), recovered (share in which that was right), gap (to the table of
+        shares, in the mean log score of an update) and worst_gap (the largest in the drawn studies), drift (distance of
+        the mean opinion from its course in the drawn studies, scale points) and worst_drift, n_studies, noise (whether
+        errors of ratings are fitted, given, or those of an audit), evidence.
+        """
+        return self._frame(Explained.trust_rows)
+
+    def _frame(self, rows: Callable[[Explained], Iterable[dict[str, Any]]]) -> pd.DataFrame:
+        """A frame of the rows of every condition, with its cell before them and its evidence behind."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {"cell": cell, **row, "evidence": each.study.evidence}
+            for cell, each in self._explained.items()
+            for row in rows(each)
+        )
+
+
+def _counts(study: Study) -> dict[str, Any]:
+    """What a verdict on a condition rests on."""
+    n = {"n_runs": len(study), "n_blocks": len(set(study.blocks)), "n_updates": int(study.updated.sum())}
+    return {"cell": study.cell, **n, "evidence": study.evidence}
+
+
+def _statement(each: Explained, margin: float) -> str:
+    """The verdict on a condition in a sentence."""
+    reading = {one.candidate.name for one in each.fits if one.candidate.influence}
+    ties = [name for name in each.ties if name in reading]
+    return " ".join(sentences("opinionsim.comparison", "verdict.txt", found=each, ties=ties, margin=margin))

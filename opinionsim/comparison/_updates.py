@@ -1,0 +1,177 @@
+"""Updates on record: who read what, and what was measured before and after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from opinionsim.comparison._update_arrays import Study
+from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.messages import UNHEARD
+from opinionsim.metrics import one_wording, readings, scale_of, stance_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    import pandas as pd
+
+    from opinionsim.store import Results
+
+#: Classifier of numbers that authors publish as they are.
+_EXACT = "exact"
+
+
+def studies(results: Results, wording: str | None = None, cells: Collection[str] | None = None) -> dict[str, Study]:
+    """The updates of each condition.
+
+    Parameters
+    ----------
+    results : Results
+        Loaded results; runs that are not complete are left out.
+    wording : str, optional
+        Prompt pack whose runs count; default that of the run begun last.
+    cells : collection of str, optional
+        Conditions that are looked at; default all.
+
+    Returns
+    -------
+    dict of str to Study
+        Conditions by label, in the order of the design; those in which nobody reads a message of another are left out.
+
+    Raises
+    ------
+    MeasurementError
+        If there is no complete run, no message or no reader was measured in any, or a condition mixes evidence or
+        scales.
+    SpecError
+        If a condition is unknown, or one that was named has no updates.
+    """
+    every, opinions, _, turns = results.counted()
+    complete, _ = one_wording(every[every["status"] == "complete"], wording)
+    if complete.empty:
+        raise MeasurementError("no run is complete, so there is nothing to compare; carry the experiment out first")
+    stance = stance_rows(complete, opinions)
+    found = {}
+    for cell, runs in complete[complete["cell"].isin(cells or complete["cell"])].groupby("cell", sort=False):
+        mine = stance[stance["cell"] == cell].merge(
+            runs[["run_id", "instrument_id"]], on=["run_id", "instrument_id"], how="inner"
+        )
+        study = _study(str(cell), runs, turns[turns["run_id"].isin(runs["run_id"])], mine)
+        if study is not None:
+            found[str(cell)] = study
+    if unknown := [cell for cell in cells or () if cell not in found]:
+        valid = ", ".join(each for each in complete["cell"].unique() if each not in unknown)
+        raise SpecError(f"there is no condition {unknown[0]!r} with updates; valid: {valid}")
+    if not found:
+        raise MeasurementError(
+            "in no run was an agent measured that had read a measured message of another; comparing takes a kind of "
+            "interaction in which agents read each other, and measurement.texts with what is written and what is "
+            "reported, as in [post, report]"
+        )
+    return found
+
+
+def _numbers(column: pd.Series[int]) -> np.ndarray:
+    """A column as an array of its own: kernels are compiled anew for one that may only be read, as those of frames."""
+    return column.to_numpy(np.int64, copy=True)
+
+
+def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFrame) -> Study | None:
+    """The updates of one condition; None where nobody that was measured has read a measured message."""
+    evidence = sorted(set(runs["evidence"]))
+    if len(evidence) > 1 or evidence == ["mixed"]:
+        raise MeasurementError(
+            f"{cell} mixes evidence ({', '.join(evidence)}), and a fit is about authors of one kind; name other cells"
+        )
+    if stance["scale"].nunique() > 1 or stance["classifier"].nunique() > 1:
+        raise MeasurementError(f"{cell} is measured on several scales or by several classifiers; one fit takes one")
+    size = runs.set_index("run_id")["n_agents"]
+    order = {run_id: place for place, run_id in enumerate(runs["run_id"])}
+    own = turns[turns["agent"] < turns["run_id"].map(size)]
+    own = own.assign(run=own["run_id"].map(order)).sort_values(["run", "turn"], ignore_index=True)
+    own = own.merge(stance[["run_id", "turn", "value"]], on=["run_id", "turn"], how="left")
+    at = own[["run_id", "turn"]].assign(at=own.index)
+    by = own[["run_id", "agent"]].assign(reader=own["turn"], by=own["agent"], reading=own.index).drop(columns="agent")
+    pairs = readings(own).merge(at, on=["run_id", "turn"]).merge(by, on=["run_id", "reader"])
+    # Probes leave no memory, and what an agent wrote itself is no message of another.
+    pairs = pairs[(pairs["agent"] != pairs["by"]) & ~pairs["condition"].isin(UNHEARD)]
+    pairs = pairs.sort_values("reading", kind="stable")
+    reading, reads = _numbers(pairs["reading"]), _numbers(pairs["at"])
+    counts = np.bincount(reading, minlength=len(own))
+    value = own["value"].to_numpy(float)
+    if not (~np.isnan(value[reads]) & ~np.isnan(value[reading])).any():
+        return None
+    return Study(
+        cell=cell,
+        evidence=evidence[0],
+        points=np.asarray(scale_of(stance).points, dtype=float),
+        exact=bool((stance["classifier"] == _EXACT).all()),
+        run_ids=tuple(runs["run_id"]),
+        blocks=tuple(runs["block"]),
+        n_agents=_numbers(runs["n_agents"]),
+        first=np.concatenate([[0], np.cumsum(np.bincount(own["run"], minlength=len(runs)))]),
+        turn=_numbers(own["turn"]),
+        step=_numbers(own["step"]),
+        agent=_numbers(own["agent"]),
+        first_read=np.concatenate([[0], np.cumsum(counts)]),
+        reads=reads,
+        value=value,
+    )
+
+
+def events(results: Results, wording: str | None = None) -> pd.DataFrame:
+    """The updates on record: one row each, with what was measured before and after.
+
+    Parameters
+    ----------
+    results, wording
+        As for :func:`compare`.
+
+    Returns
+    -------
+    DataFrame
+        One row a turn whose author read a message of another: ``run_id, cell, block, step, turn, agent``; ``before``,
+        its opinion as measured last, never one that was assigned; ``said``, the mean measured opinion of the messages;
+        ``after``, what was measured of the turn itself (NaN where there is none, as for the others); ``exposure``,
+        which update of the agent it is, from 1; ``n_messages`` that were read and ``n_unmeasured`` of them;
+        ``evidence``.
+
+    Raises
+    ------
+    MeasurementError
+        As for :func:`compare`.
+    """
+    import pandas as pd
+
+    frames = [updates_of(study) for study in studies(results, wording).values()]
+    return pd.concat(frames, ignore_index=True)
+
+
+def updates_of(study: Study) -> pd.DataFrame:
+    """The updates of a study as rows of :func:`events`."""
+    import pandas as pd
+
+    count = np.diff(study.first_read)
+    message = np.repeat(np.arange(len(count)), count)
+    said = study.value[study.reads]
+    known = np.bincount(message[~np.isnan(said)], minlength=len(count))
+    total = np.bincount(message, np.nan_to_num(said), minlength=len(count))
+    frame = pd.DataFrame(
+        {
+            "run_id": np.array(study.run_ids, dtype=object)[study.run],
+            "cell": study.cell,
+            "block": np.array(study.blocks, dtype=object)[study.run],
+            "step": study.step,
+            "turn": study.turn,
+            "agent": study.agent,
+            "before": study.held,
+            "said": np.divide(total, known, out=np.full(len(count), np.nan), where=known > 0),
+            "after": study.value,
+            "n_messages": count,
+            "n_unmeasured": count - known,
+            "evidence": study.evidence,
+        }
+    )[count > 0].reset_index(drop=True)
+    frame.insert(9, "exposure", frame.groupby(["run_id", "agent"], sort=False).cumcount() + 1)
+    return frame

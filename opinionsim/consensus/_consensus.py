@@ -1,0 +1,407 @@
+"""Consensus finding: citizens state opinions, a mediator drafts statements, a rule picks one, citizens criticise it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import AfterValidator, Field
+
+from opinionsim.consensus import _session_acts as acts
+from opinionsim.consensus._session import POSITION, Heard, Session, examples_by_size
+from opinionsim.consensus.voting import RULES, Election, Rule, elect
+from opinionsim.errors import MeasurementError, ScheduleError, SpecError
+from opinionsim.foundation.documents import DocumentModel
+from opinionsim.foundation.streams import canonical_json, digest, stream
+from opinionsim.messages import Message
+from opinionsim.registry import part
+from opinionsim.schedules import (
+    GIVEN,
+    PARTICIPANT,
+    PROBE,
+    SELF_REPORT,
+    ActSpec,
+    Closing,
+    Conflict,
+    Interaction,
+    Outcomes,
+    Ref,
+    Setting,
+    Turn,
+    named,
+)
+
+#: Candidate statements of a round where nothing says how many (Habermas Machine; D8).
+_CANDIDATES = 16
+
+
+def _known_rule(given: str | dict[str, Any]) -> str | dict[str, Any]:
+    """Refuse rules that do not exist, and options that they do not take."""
+    try:
+        Rule.of(given)
+    except SpecError as error:
+        raise ValueError(str(error)) from error
+    return given
+
+
+def _texts(setting: Setting, field: str, given: str | tuple[str, ...]) -> tuple[str, ...]:
+    """The texts of a field, or of the file that it names."""
+    try:
+        found = setting.messages(given) if given else ()
+    except SpecError as error:
+        raise SpecError(f"interaction.{field}: {error}") from error
+    if not all(text.strip() for text in found):
+        raise SpecError(f"interaction.{field}: holds a text that is blank")
+    return found
+
+
+class DrafterSpec(DocumentModel):
+    """One way of drafting, for a number of the candidate statements."""
+
+    count: int = Field(ge=1, le=1000)
+    """Candidate statements drafted in this way."""
+    style: Literal["zero-shot", "few-shot", "reasoned", "completion"] = "zero-shot"
+    """`zero-shot` asks for a statement; `few-shot` shows statements of other sessions first; `reasoned` asks for an
+    analysis of the opinions before the statement; `completion` is for models without a chat format, such as fine-tuned
+    ones, whose first line counts."""
+    label: str | None = Field(None, pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
+    """Name of the drafter in tables; null takes the style."""
+    role: str = Field(acts.MEDIATOR, pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
+    """Role that drafts; drafters of several models have roles of their own."""
+    examples: str | tuple[str, ...] = ()
+    """For few-shot drafters: examples of other sessions, or the path of a file with them, as
+    `opinionsim.consensus.examples` writes it. Three are shown, of 3, 4 and 5 opinions where there are such."""
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        return self.label or self.style
+
+
+class RatingsSpec(DocumentModel):
+    """Ratings of statements by citizens, for agreement and quality, from 1 to 7."""
+
+    position: Literal["before", "after"] | None = None
+    """Whether the position statement is rated, and whether before citizens write their opinions or with the
+    candidates."""
+    passes: int = Field(1, ge=0, le=10)
+    """How often each citizen rates every statement, in a new order each time; two passes tell how reliable it is. The
+    position statement is rated once before opinions are written, whatever the passes."""
+
+
+@part("interaction", name="consensus")
+class ConsensusInteraction(Interaction):
+    """Citizens state opinions; a mediator drafts statements; citizens rank them, and criticise the winner.
+
+    After Bakker et al. 2022 and the Habermas Machine (D1-D8). An opinion round is followed by any number of critique
+    rounds, in which the mediator revises the winner. The mediator is shown no persona, only texts.
+    """
+
+    played_by = ("chat models",)
+    length_field = "rounds"
+    prompts = "deliberation"
+    smallest = 2
+    member_name = "Citizen {number}"
+    tables = ("elections",)
+    frames = ("entries",)
+    figures = ("consensus",)
+    record = "consensus"
+    takes_texts = True
+
+    candidates: int | None = Field(None, ge=1, le=1000)
+    """Candidate statements of a round, if `drafters` does not list them; null makes 16."""
+    drafters: tuple[DrafterSpec, ...] = ()
+    """Ways of drafting whose statements compete in one run."""
+    rounds: int = Field(1, ge=0, le=100)
+    """Critique rounds after the opinion round. A round without a single critique that can be used ends the run."""
+    incumbent: bool = False
+    """Whether the winner of a round stands again in the next."""
+    standing: tuple[Literal["opinions", "position"], ...] = ()
+    """What stands as a candidate beside the drafts in the opinion round: each citizen's own opinion, the position
+    statement."""
+    leave_one_out: int = Field(0, ge=0, le=100)
+    """Further drafts for each citizen, made without its opinion. They are rated, by predictors too, and do not
+    stand."""
+    controls: str | tuple[str, ...] = ()
+    """Statements of other groups, or the path of a file with them. They are rated, by predictors too, and do not
+    stand."""
+    ballot: Literal["ranking", "rating"] = "ranking"
+    """Whether a ballot ranks all statements in one turn, or rates them one a turn."""
+    ballots: tuple[Literal["stated", "predicted"], ...] = Field(("stated",), min_length=1)
+    """Whose ballots there are: `stated` ones of citizens, shown their own opinions; `predicted` ones, made from the
+    text of one opinion, never from a persona."""
+    predictor: Literal["role", "instrument"] = "role"
+    """Who predicts: the role `predictor`, or the instrument of the variable `predicted_agreement`, such as a trained
+    reward model or a baseline."""
+    choose_by: Literal["stated", "predicted"] | None = None
+    """Ballots that elect; null takes the first of `ballots`."""
+    shortlist: int | None = Field(None, ge=2, le=1000)
+    """Number of statements, the best by predicted ballots, that citizens rank; null has them rank all."""
+    rule: Annotated[str | dict[str, Any], AfterValidator(_known_rule)] = "schulze"
+    """Rule by which ballots elect: a name, such as `schulze`, `borda`, `copeland`, `plurality`, `utilitarian`, `nash`
+    or `egalitarian`, or a mapping with kind and options, such as `{kind: power-mean, alpha: 2}`."""
+    ties: Literal["allowed", "random", "ballots"] = "ballots"
+    """Treatment of ties: `allowed` leaves them and takes the first statement; `random` breaks them by chance; `ballots`
+    by ballots in random order, then by chance."""
+    ratings: RatingsSpec = Field(default_factory=lambda: RatingsSpec(passes=0))
+    """Ratings beside the ballots."""
+    between: Literal["probe", "self-report"] | None = None
+    """Off-record question to citizens after each round but the last; null asks none."""
+    position: str | None = Field(None, pattern=r"\S")
+    """The position statement; null takes the claim of the topic."""
+
+    # What follows from the fields
+
+    @property
+    def ways(self) -> tuple[DrafterSpec, ...]:
+        """The ways of drafting."""
+        return self.drafters or (DrafterSpec(count=self.candidates or _CANDIDATES),)
+
+    @property
+    def others(self) -> Sequence[str]:  # type: ignore[override]
+        """The mediators, and the predictor where a role predicts."""
+        predicts = self.predictor == "role" and "predicted" in self.ballots
+        return tuple(dict.fromkeys([*(way.role for way in self.ways), *([acts.PREDICTOR] if predicts else [])]))
+
+    @property
+    def elects(self) -> Literal["stated", "predicted"]:
+        """The ballots that elect."""
+        return self.choose_by or self.ballots[0]
+
+    @property
+    def texts(self) -> list[str]:
+        """Kinds of text that can be coded; opinions are written before the session, and questions can follow it."""
+        return list(dict.fromkeys([PROBE.kind, SELF_REPORT.kind, *super().texts]))
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """All its fields: which statement wins is found again from the ballots on record."""
+        return {"kind": self.kind, **self.model_dump(mode="json", exclude_defaults=True)}
+
+    @property
+    def rule_label(self) -> str:
+        """The rule in tables."""
+        return Rule.of(self.rule).label
+
+    @property
+    def needs(self) -> Sequence[str]:
+        """Predicted agreement, where an instrument predicts."""
+        return (acts.PREDICTED,) if self.predictor == "instrument" and "predicted" in self.ballots else ()
+
+    @property
+    def decided(self) -> Mapping[str, tuple[tuple[int, ...], frozenset[str]]]:
+        """Ranks, agreement and quality of statements, as far as there are such."""
+        # With room for the opinions of any group that can pay for them.
+        most = tuple(range(1, max(self.incumbent + self._standing(100), 2) + 1))
+        rated = self.passes or self.ratings.position
+        by_role = self.predictor == "role" and "predicted" in self.ballots
+        found = {
+            "rank": (most, "ballot", "stated" in self.ballots and self.ballot == "ranking"),
+            "agreement": (acts.LIKERT, "rating", rated),
+            "quality": (acts.LIKERT, "rating", rated),
+            "predicted_rank": (most, "prediction", by_role and self.ballot == "ranking"),
+            acts.PREDICTED: (acts.LIKERT, "prediction", by_role and self.ballot == "rating"),
+        }
+        return {variable: (points, frozenset({kind})) for variable, (points, kind, there) in found.items() if there}
+
+    def _standing(self, size: int) -> int:
+        """Most statements that stand in the opinion round of a group of `size` citizens."""
+        drafts = sum(way.count for way in self.ways)
+        return drafts + ("position" in self.standing) + size * ("opinions" in self.standing)
+
+    @property
+    def passes(self) -> int:
+        """How often each citizen rates every statement of a round."""
+        return max(self.ratings.passes, int(self.ballot == "rating" and "stated" in self.ballots))
+
+    def scores(self, ballots: Literal["stated", "predicted"]) -> bool:
+        """Whether such ballots hold scores, of which larger ones are better, and not ranks."""
+        return self.ballot == "rating" or (ballots == "predicted" and self.predictor == "instrument")
+
+    @property
+    def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]
+        """The acts of its turns."""
+        found = [acts.STATE, acts.SUBMIT, acts.PUT, acts.RANK, acts.CRITICISE, acts.PREDICT, acts.PREDICT_RATING]
+        found += [acts.RATE] if self.ballot == "rating" or self.ratings.passes or self.ratings.position else []
+        for way in self.ways:
+            parse = acts.read_completion if way.style == "completion" else acts.DRAFT.parse
+            for act in (acts.DRAFT, acts.REVISE):
+                values = {"style": way.style}
+                found.append(replace(act, name=self.act_of(act, way), parse=parse, values=values))
+        if self.between:
+            asked = PROBE if self.between == PROBE.name else SELF_REPORT
+            found.append(replace(asked, labelling="you-other"))
+        return named(*found)
+
+    def act_of(self, act: ActSpec, way: DrafterSpec) -> str:
+        """Name of the act of drafting or revising in a way."""
+        return act.name if len(self.ways) == 1 and way.label is None else f"{act.name}.{way.name}"
+
+    def steps_for(self, size: int) -> int:
+        """Steps T: the opinion round and the critique rounds."""
+        return 1 + self.rounds
+
+    def turns_a_step(self, size: int) -> int:
+        """Most turns of a round."""
+        drafts = sum(way.count for way in self.ways) + size * self.leave_one_out
+        listed = 0 if isinstance(self.controls, str) else len(self.controls)
+        stand = drafts + listed + 2 + size * ("opinions" in self.standing)
+        ballots = size * (stand if self.ballot == "rating" else 1) * len(self.ballots)
+        return 3 * size + stand + ballots + size * stand * self.ratings.passes
+
+    def conflicts(self, size: int) -> Iterator[Conflict]:
+        """Problems between fields, or with them for a group of `size` citizens."""
+        yield from self._drafting_conflicts(size)
+        if self.choose_by is not None and self.choose_by not in self.ballots:
+            yield ("choose_by",), f"{self.choose_by!r} elects, and ballots has only {', '.join(self.ballots) or 'none'}"
+        if len(set(self.ballots)) < len(self.ballots):
+            yield ("ballots",), "must list `stated`, `predicted` or both, each once"
+        if self.shortlist is not None and set(self.ballots) != {"stated", "predicted"}:
+            yield ("shortlist",), "needs ballots [stated, predicted]: predicted ones choose what citizens vote on"
+        if self.shortlist is not None and self.elects == "predicted":
+            yield ("shortlist",), "has no effect where predicted ballots elect"
+        most = self._standing(size) + (self.incumbent and self.rounds > 0)
+        if self.shortlist is not None and self.shortlist > most:
+            yield ("shortlist",), f"is more than the {most} statements that stand"
+        if self.predictor == "instrument" and "predicted" not in self.ballots:
+            yield ("predictor",), "has no effect without predicted ballots"
+        if Rule.of(self.rule).needs_scores and not self.scores(self.elects):
+            yield ("rule",), f"{self.rule!r} needs ratings; give ballot: rating, or a rule for rankings"
+        rule, predicted = Rule.of(self.rule), self.predictor == "instrument" and self.elects == "predicted"
+        if predicted and "transform" in RULES[rule.kind].options and rule.transform is None:
+            problem = f"{rule.kind!r} counts positive scores, and those of an instrument may be others"
+            yield ("rule",), f"{problem}; give {{kind: {rule.kind}, transform: exp}}, or shift"
+        if self.ratings.position == "after" and not self.passes:
+            yield ("ratings", "passes"), "must be 1 or more where the position statement is rated with the candidates"
+        rated = self.passes or ("predicted" in self.ballots and self.scores("predicted"))
+        for field in ("leave_one_out", "controls"):
+            if getattr(self, field) and not rated:
+                yield (
+                    (field,),
+                    "needs statements that are rated: give ratings: {passes: 1} or more, or predicted ratings",
+                )
+        if self.incumbent and not self.rounds:
+            yield ("incumbent",), "has no effect without critique rounds"
+        if self.between and not self.rounds:
+            yield ("between",), "has no effect without critique rounds; ask with measurement.probe after the last step"
+        yield from super().conflicts(size)
+
+    def _drafting_conflicts(self, size: int) -> Iterator[Conflict]:
+        """Problems of the drafters, and of the number of statements for a group of `size` citizens."""
+        field, stand = "drafters" if self.drafters else "candidates", self._standing(size)
+        if stand < 2:
+            yield (field,), f"{stand} candidate leaves nothing to choose; at least 2 must stand"
+        if self.ballot == "ranking" and stand + self.incumbent > acts.MOST_LABELS:
+            problem = f"{stand} statements stand, and a ranking has letters for {acts.MOST_LABELS}; give ballot: rating"
+            yield (field,), problem
+        if self.drafters and self.candidates is not None:
+            yield ("candidates",), "cannot stand beside drafters, which give the counts"
+        names = [way.name for way in self.drafters]
+        for place, way in enumerate(self.drafters):
+            if names.index(way.name) != place:
+                yield ("drafters", place, "label"), f"{way.name!r} is the name of two drafters; give labels that differ"
+            if way.label in ("position", "control"):
+                yield ("drafters", place, "label"), f"{way.label!r} names statements that nobody drafts; give another"
+            if way.role in (PARTICIPANT, acts.PREDICTOR):
+                yield ("drafters", place, "role"), f"{way.role!r} drafts nothing; name another role"
+            if (way.style == "few-shot") != bool(way.examples):
+                problem = "is needed by few-shot drafters" if not way.examples else f"has no effect on {way.style!r}"
+                yield ("drafters", place, "examples"), problem
+
+    def check(self, setting: Setting) -> None:
+        """Refuse a missing position statement, examples that all tell too much, and citizens who cannot answer."""
+        self.externals(setting)
+        for number, way in enumerate(self.ways):
+            if way.examples:
+                examples_by_size(setting, number, way)
+        wanted = self.ratings.position or "position" in self.standing
+        if wanted and not (self.position or setting.position):
+            raise SpecError("interaction.position: is needed and missing; give a sentence, or a topic with a claim")
+        if len(setting.given) == setting.size and self.elects == "stated":
+            raise SpecError("interaction.ballots: citizens that are texts cannot vote; give ballots: [predicted]")
+        if len(setting.given) == setting.size and self.rounds:
+            raise SpecError("interaction.rounds: citizens that are texts cannot criticise; give rounds: 0")
+
+    def identity(self, setting: Setting) -> dict[str, Any]:
+        """Identity in which files enter by content, and how a winner is chosen only where a turn depends on it."""
+        fields = super().identity(setting)
+        if self.controls:
+            fields["controls"] = digest(canonical_json(setting.messages(self.controls)))
+        for way, stated in zip(self.drafters, fields.get("drafters", ()), strict=False):
+            if way.examples:
+                stated["examples"] = digest(canonical_json(setting.messages(way.examples)))
+        if not self.rounds and not setting.questioned and self.shortlist is None:
+            for field in ("rule", "ties", "choose_by"):
+                fields.pop(field, None)
+        return fields
+
+    def externals(self, setting: Setting) -> Mapping[str, Message | str]:
+        """Texts that were written beforehand: opinions, the position statement, controls and examples."""
+        names = setting.names or [self.unnamed(agent) for agent in range(setting.size)]
+        found = {GIVEN.format(agent): Message(text, names[agent]) for agent, text in setting.given.items()}
+        if position := self.position or setting.position:
+            found[POSITION] = Message(position)
+        controls = _texts(setting, "controls", self.controls)
+        found |= {f"control-{place}": Message(text) for place, text in enumerate(controls)}
+        for number, way in enumerate(self.ways):
+            for place, text in enumerate(_texts(setting, "drafters", way.examples)):
+                found[f"example-{number}-{place}"] = Message(text)
+        return found
+
+    # Turns
+
+    async def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn | Closing]:
+        """Turns of a session, each stage at once when the stage before has been heard."""
+        flow, answer = Session(self, setting).flow(), None
+        while not isinstance(each := flow.send(answer), Closing):
+            answer = None
+            if isinstance(each, Turn):
+                yield each
+            else:
+                answer = await each.outcome(outcomes)
+        yield each
+
+    def outline(self, setting: Setting) -> Iterator[Turn]:
+        """The turns of a session in which every reply can be used."""
+        flow, answer = Session(self, setting).flow(), None
+        while not isinstance(each := flow.send(answer), Closing):
+            answer = None
+            if isinstance(each, Turn):
+                yield each
+            else:
+                answer = [*each.turns] if isinstance(each, Heard) else np.ones((len(each[0]), len(each.statements)))
+
+    def closing(self, setting: Setting) -> Mapping[int, tuple[Ref, ...]]:
+        """What citizens are shown after the last round, before it is known: their own opinion and a statement."""
+        turns = list(self.outline(setting))
+        opinions = {turn.agent: turn.index for turn in turns if self.acts[turn.act].kind == acts.STATE.kind}
+        winner = next(turn.index for turn in reversed(turns) if self.acts[turn.act].kind == acts.DRAFT.kind)
+        return {agent: (index, winner) for agent, index in opinions.items() if agent not in setting.given}
+
+    def elect(self, ballots: np.ndarray, block: str, number: int, *, scores: bool) -> Election:
+        """The outcome of the election of a round.
+
+        Parameters
+        ----------
+        ballots : ndarray, shape (ballots, candidates)
+            Ranks from 1, or scores. A ballot that lacks a statement, NaN, is missing.
+        block : str
+            Name of the set of runs that share random draws, which ties are broken by.
+        number : int
+            Number of the round, from 0.
+        scores : bool
+            Whether larger numbers are better.
+
+        Raises
+        ------
+        ScheduleError
+            If there is no ballot, or the rule cannot count them.
+        """
+        missing = np.isnan(ballots).any(axis=1, keepdims=True)
+        ballots = np.where(missing, np.nan, ballots)
+        try:
+            return elect(ballots, self.rule, scores=scores, ties=self.ties, rng=stream(0, "ties", number, block))
+        except MeasurementError as error:
+            raise ScheduleError(f"round {number}: {error}") from error

@@ -1,0 +1,403 @@
+"""Trajectories and metrics of whole runs, from the tidy frames of a store.
+
+Only measured opinions of participants enter. A participant that never gave a text that could be coded has no opinion,
+even if it was assigned one; such participants are counted. Others of a run's cast, such as a moderator, are neither
+measured nor counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+
+from opinionsim.metrics._arrays import ratio
+from opinionsim.metrics._evidence import instrument_validation, validation_statement
+from opinionsim.metrics._missing import TURN_COLUMNS, counts_of_kind, counts_of_run
+from opinionsim.metrics._opinion_rows import (
+    OPINION_COLUMNS,
+    by_participants,
+    point_columns,
+    points_of,
+    require,
+    scale_of,
+    stance_rows,
+)
+from opinionsim.metrics._opinions import check_ddof, nearest_points
+from opinionsim.opinions import OpinionScale
+
+_RUN_COLUMNS = ("run_id", "cell", "n_agents", "steps", "instrument_id", "evidence", "validation")
+_AGENT_COLUMNS = ("run_id", "agent", "assigned_opinion")
+
+#: Values of column `condition` of an opinions frame for texts that are no answers.
+_CAUSES = ("refused", "empty", "truncated")
+#: Counts of texts without a value, with the condition of the text; of any condition for None.
+_MISSING: Mapping[str, str | None] = MappingProxyType(
+    {
+        "n_missing": None,
+        "n_refused": "refused",
+        "n_empty": "empty",
+        "n_truncated": "truncated",
+        "n_off_scale": "answered",
+    }
+)
+#: Runs with a smaller share of measured agents are marked.
+_ENOUGH = 0.5
+
+
+def _cells(runs: pd.DataFrame) -> pd.DataFrame:
+    """One row a (run, cell) with the columns that metrics need, numbered in column `row`."""
+    require(runs, "runs", _RUN_COLUMNS)
+    cells = runs.drop_duplicates(["run_id", "cell"]).reset_index(drop=True)
+    every = cells["every_report"] if "every_report" in runs.columns else False
+    return cells[list(_RUN_COLUMNS)].assign(row=np.arange(len(cells)), every_report=every)
+
+
+def _stance(cells: pd.DataFrame, opinions: pd.DataFrame, *more: str) -> pd.DataFrame:
+    """Stance of participants in the given cells in turn order, each with the `row` of its cell, and columns `more`."""
+    stance = stance_rows(cells, opinions)[[*OPINION_COLUMNS, *more]]
+    own = ["run_id", "cell", "row", "n_agents", "every_report"]
+    stance = stance.merge(cells[own], on=["run_id", "cell"], how="inner")
+    return stance.sort_values(["row", "turn"], kind="stable", ignore_index=True)
+
+
+def _heads(cells: pd.DataFrame, stance: pd.DataFrame) -> pd.DataFrame:
+    """One row a (cell, instrument) with `length`, the number of its steps from step 0; cells without texts too."""
+    by_instrument = stance.groupby(["row", "instrument_id"], dropna=False)["step"]
+    last = by_instrument.max().rename("last_step").reset_index()
+    silent = cells.loc[~cells["row"].isin(last["row"]), ["row", "instrument_id"]].assign(last_step=0)
+    known = pd.concat([last, silent], ignore_index=True) if len(last) else silent
+    heads = known.merge(cells.drop(columns="instrument_id"), on="row").sort_values(
+        "row", kind="stable", ignore_index=True
+    )
+    return heads.assign(
+        length=np.maximum(heads["steps"], heads["last_step"]).astype(int) + 1, group=np.arange(len(heads))
+    )
+
+
+def _carried(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """The measured opinions of one kind of text at every step, each carried forward.
+
+    Returns
+    -------
+    heads : DataFrame
+        One row a series, which is a (run, cell, instrument), from :func:`_heads`.
+    opinions : DataFrame
+        One row a series, agent and step: ``group, agent, step, value, measured, age``.
+    texts : DataFrame
+        One row a text, with the `group` of its series.
+    """
+    cells = _cells(runs)
+    stance = _stance(cells, opinions)
+    stance = stance[stance["kind"] == kind]
+    heads = _heads(cells, stance)
+    texts = stance.merge(heads[["row", "instrument_id", "group"]], on=["row", "instrument_id"], how="left")
+    grid = heads.loc[heads.index.repeat(heads["n_agents"] * heads["length"]), ["group", "length"]]
+    place = grid.groupby("group").cumcount()
+    grid = grid.assign(agent=place // grid["length"], step=place % grid["length"])
+    keys = ["group", "agent", "step"]
+    # Texts are in turn order: the last of several of one step stays.
+    last = texts.dropna(subset="value").drop_duplicates(keys, keep="last").astype(dict.fromkeys(keys, int))
+    grid = grid[keys].merge(last[[*keys, "value"]], on=keys, how="left")
+    grid = grid.assign(value=grid["value"].astype(float), measured=grid["value"].notna())
+    grid["age"] = grid["step"].where(grid["measured"])
+    grid[["value", "age"]] = grid.groupby(["group", "agent"])[["value", "age"]].ffill()
+    return heads, grid.assign(age=grid["step"] - grid["age"]), texts
+
+
+def trajectories(
+    runs: pd.DataFrame, agents: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report"
+) -> pd.DataFrame:
+    """Opinion of every participant at every step, the last measured value carried forward.
+
+    Parameters
+    ----------
+    runs, agents, opinions : DataFrame
+        Frames of a store; only runs in `runs` are used.
+    kind : str
+        Kind of text: ``report``, ``response``, ``post``, ``probe`` or ``self-report``.
+
+    Returns
+    -------
+    DataFrame
+        One row a run, cell, instrument of stance, participant and step 0..T, in this order: ``run_id, cell,
+        instrument_id, agent, step, value, measured, age, assigned_opinion, evidence``. A cell without such texts has
+        one row a participant and step. ``value`` is NaN until the agent is first measured; of several values at one
+        step the last turn's stays. ``measured`` is True where a value was measured at this step; ``age`` is the
+        number of steps since then. A text without a value changes nothing. ``assigned_opinion`` is the opinion the
+        agent was told to hold at the start; it never enters ``value``.
+
+    Raises
+    ------
+    MeasurementError
+        If a frame lacks a column or an agent has a negative number.
+
+    Notes
+    -----
+    Chuang et al. 2023, Algorithm 1 (A1): agents that do not listen keep their opinion.
+    """
+    require(agents, "agents", _AGENT_COLUMNS)
+    heads, grid, _ = _carried(runs, opinions, kind)
+    frame = heads[["group", "run_id", "cell", "instrument_id", "evidence"]].merge(grid, on="group")
+    assigned = agents[list(_AGENT_COLUMNS)].drop_duplicates(["run_id", "agent"])
+    frame = frame.merge(assigned, on=["run_id", "agent"], how="left")
+    columns = ["run_id", "cell", "instrument_id", "agent", "step", "value", "measured", "age", "assigned_opinion"]
+    return frame[[*columns, "evidence"]].astype({"assigned_opinion": float})
+
+
+def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report", ddof: int = 0) -> pd.DataFrame:
+    """Bias and diversity after every step, over the participants measured so far.
+
+    Parameters
+    ----------
+    runs, opinions : DataFrame
+        Frames of a store; only runs in `runs` are used.
+    kind : str
+        Kind of text: ``report``, ``response``, ``post``, ``probe`` or ``self-report``.
+    ddof : int
+        Correction of the standard deviation (:func:`diversity`).
+
+    Returns
+    -------
+    DataFrame
+        One row a run, cell, instrument of stance and step 0..T: ``run_id, cell, instrument_id, step, bias,
+        diversity, n_measured, n_never, mean_age, n_missing, n_refused, n_empty, n_truncated, n_off_scale, ddof,
+        evidence``. By this step, ``n_measured`` agents have been measured, on average ``mean_age`` steps ago, and
+        ``n_never`` have not. So far ``n_missing`` texts had no value: those that are refused, empty, cut off and not
+        counted, and answers in which no opinion was found (``n_off_scale``).
+
+    Raises
+    ------
+    MeasurementError
+        If a frame lacks a column or an agent has a negative number.
+    """
+    check_ddof(ddof)
+    heads, grid, texts = _carried(runs, opinions, kind)
+    frame = heads.loc[heads.index.repeat(heads["length"])]
+    frame = frame.assign(step=frame.groupby("group").cumcount()).reset_index(drop=True)
+    places = pd.MultiIndex.from_frame(frame[["group", "step"]])
+    known = grid.dropna(subset="value")
+    place = places.get_indexer(pd.MultiIndex.from_frame(known[["group", "step"]]))
+    n, frame["bias"], frame["diversity"] = _moments(place, known["value"].to_numpy(), len(frame), ddof)
+    _, frame["mean_age"], _ = _moments(place, known["age"].to_numpy(), len(frame), 0)
+    without = texts[texts["value"].isna()]
+    causes = {name: without["condition"].eq(cause) if cause else True for name, cause in _MISSING.items()}
+    fresh = without[["group", "step"]].assign(**causes).groupby(["group", "step"])[list(_MISSING)].sum()
+    so_far = fresh.reindex(places, fill_value=0).groupby(level="group").cumsum().astype(int)
+    frame = frame.assign(n_measured=n, n_never=frame["n_agents"] - n, ddof=ddof, **so_far.reset_index(drop=True))
+    columns = ["run_id", "cell", "instrument_id", "step", "bias", "diversity", "n_measured", "n_never", "mean_age"]
+    return frame[[*columns, *_MISSING, "ddof", "evidence"]]
+
+
+def _moments(group: np.ndarray, value: np.ndarray, size: int, ddof: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Count, mean and standard deviation of `value` in each of `size` groups; NaN where undefined."""
+    n = np.bincount(group, minlength=size)
+    total = np.bincount(group, weights=value, minlength=size)
+    mean = np.divide(total, n, out=np.full(size, np.nan), where=n > 0)
+    squares = np.bincount(group, weights=(value - mean[group]) ** 2, minlength=size)
+    variance = np.divide(squares, n - ddof, out=np.full(size, np.nan), where=n > ddof)
+    return n, mean, np.sqrt(variance)
+
+
+def _grouped(stance: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Texts with the number `group` of their run, cell, instrument and kind; and those of them that count in tables.
+
+    They are the last text with a value of each agent, or all of them where no report depends on another. `stance` is
+    in turn order within a group.
+    """
+    texts = stance.assign(group=stance.groupby(["row", "instrument_id", "kind"], dropna=False).ngroup())
+    known = texts.dropna(subset="value").sort_values(["group", "agent"], kind="stable")
+    last = ~known.duplicated(["group", "agent"], keep="last")
+    return texts, known[last | known["every_report"].astype(bool)]
+
+
+def _own_points(texts: pd.DataFrame, heads: pd.DataFrame, scale: OpinionScale) -> np.ndarray:
+    """Whether each of the k points of `scale` is on the scale of the instrument of each head, (n, k)."""
+    instrument = texts.groupby("instrument_id", dropna=False).ngroup()
+    # An instrument of unknown scale may have any point.
+    known = [points_of(part) or scale.points for _, part in texts.groupby(instrument)]
+    own = np.array([[point in points for point in scale.points] for points in known], dtype=bool)
+    return own.reshape(-1, len(scale))[instrument[heads.index]]
+
+
+def _assigned(cells: pd.DataFrame, agents: pd.DataFrame, ddof: int) -> pd.DataFrame:
+    """Bias and diversity of the opinions that participants of each run were assigned."""
+    require(agents, "agents", _AGENT_COLUMNS)
+    participants = agents[by_participants(agents, cells)]
+    known = participants.assign(assigned_opinion=participants["assigned_opinion"].astype(float))
+    by_run = known.drop_duplicates(["run_id", "agent"]).groupby("run_id", sort=False)["assigned_opinion"]
+    return pd.DataFrame({"assigned_bias": by_run.mean(), "assigned_diversity": by_run.std(ddof=ddof)})
+
+
+def _validation(cells: pd.DataFrame, heads: pd.DataFrame) -> list[str]:
+    """Statement on the validation of the instrument of each row of `heads`; `cells` has the same rows."""
+    pairs = zip(cells.itertuples(index=False), heads["instrument_id"], heads["kind"].astype(str), strict=True)
+    # The runs frame holds the validation of the instrument it names; no other instrument has an audit on record.
+    return [
+        validation_statement([cell.validation], kind)
+        if cell.instrument_id == instrument
+        else instrument_validation(str(cell.evidence), [kind])
+        for cell, instrument, kind in pairs
+    ]
+
+
+def final_opinions(runs: pd.DataFrame, opinions: pd.DataFrame) -> tuple[pd.DataFrame, list[np.ndarray]]:
+    """The measured opinions that count in tables, by run, cell, instrument of stance and kind of text.
+
+    The last one of every participant; all of them where no report depends on another (column `every_report`).
+
+    Returns
+    -------
+    heads : DataFrame
+        One row for each: ``run_id, cell, instrument_id, kind``.
+    finals : list of ndarray
+        Opinions, one array a row of `heads`.
+    """
+    texts, finals = _grouped(_stance(_cells(runs), opinions))
+    heads = texts.drop_duplicates("group").sort_values("group")[["run_id", "cell", "instrument_id", "kind"]]
+    values = dict(list(finals.groupby("group")["value"]))
+    none = np.zeros(0)
+    found = [values[group].to_numpy(float) if group in values else none for group in range(len(heads))]
+    return heads.reset_index(drop=True), found
+
+
+def _with_silent(
+    stance: pd.DataFrame, runs: pd.DataFrame, cells: pd.DataFrame, turns: pd.DataFrame | None
+) -> pd.DataFrame:
+    """Stance with one row for each kind of text whose turns were all skipped in a run: a text nobody was asked for."""
+    if turns is None or "classifier" not in runs.columns:
+        return stance
+    skipped = turns.loc[turns["condition"] == "skipped", ["run_id", "kind"]].drop_duplicates()
+    if skipped.empty:
+        return stance
+    own = runs[["run_id", "cell", "classifier"]].drop_duplicates(["run_id", "cell"])
+    named = cells[cells["instrument_id"].notna()].merge(own, on=["run_id", "cell"]).merge(skipped, on="run_id")
+    # An instrument reads the kinds of text that it has read in other runs; without any, reports.
+    known = stance[["instrument_id", "kind"]].drop_duplicates()
+    named = named[named["kind"] == "report"] if known.empty else named.merge(known)
+    there = stance[["row", "instrument_id", "kind"]].drop_duplicates()
+    silent = named.merge(there, how="left", indicator="there")
+    silent = silent[silent["there"] == "left_only"]
+    if silent.empty:
+        return stance
+    columns = ["run_id", "cell", "instrument_id", "classifier", "kind", "row", "n_agents", "every_report"]
+    rows = silent[columns].assign(variable="stance", turn=-1, step=0, agent=-1, condition="skipped", value=np.nan)
+    return pd.concat([stance, rows.reindex(columns=stance.columns)], ignore_index=True).sort_values(
+        ["row", "turn"], kind="stable", ignore_index=True
+    )
+
+
+#: What only turns tell of a run and kind of text, and of a run.
+_TOLD = ("n_skipped", "n_refused_at_first", "n_flagged")
+_TOLD_OF_RUN = ("n_failed_reflections", "n_readings", "n_unheard")
+
+
+def _with_turns(frame: pd.DataFrame, turns: pd.DataFrame | None) -> pd.DataFrame:
+    """Metrics with counts of turns; NaN without a turns frame."""
+    if turns is None:
+        return frame.assign(**dict.fromkeys((*_TOLD, *_TOLD_OF_RUN), np.nan))
+    require(turns, "turns", TURN_COLUMNS)
+    frame = frame.join(counts_of_kind(turns), on=["run_id", "kind"]).join(counts_of_run(turns), on="run_id")
+    return frame.assign(**{name: frame[name].fillna(0).astype(int) for name in (*_TOLD, *_TOLD_OF_RUN)})
+
+
+def run_metrics(
+    runs: pd.DataFrame,
+    opinions: pd.DataFrame,
+    agents: pd.DataFrame,
+    ddof: int = 0,
+    turns: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """Metrics of the final opinions of every run: each participant's last measured value.
+
+    In runs with a true value in column `every_report` of `runs`, where no report depends on another, all values count.
+
+    Parameters
+    ----------
+    runs, opinions, agents : DataFrame
+        Frames of a store; only runs in `runs` are used, whatever their status.
+    ddof : int
+        Correction of the standard deviation (:func:`diversity`); repeated in column ``ddof``.
+    turns : DataFrame, optional
+        Frame of the same store. Without it, what only turns tell is NaN: skipped turns, first replies, flags, failed
+        reflections, readings.
+
+    Returns
+    -------
+    DataFrame
+        One row a run, cell, instrument of stance and kind of text present, with the columns of the frame ``metrics``
+        (docs/frames.md). A neutral opinion is a value; bias and diversity are NaN where no agent was measured.
+
+    Raises
+    ------
+    MeasurementError
+        If a frame lacks a column or an agent has a negative number.
+
+    Notes
+    -----
+    Chuang et al. 2023, §4 (A13). Agents that never listened are left out of B and D, as in the paper's
+    scripts (A10), and reported.
+    """
+    check_ddof(ddof)
+    cells = _cells(runs)
+    told = [column for column in ("scale", "ambiguous") if column in opinions.columns]
+    stance = _stance(cells, opinions, *told, *point_columns(opinions))
+    stance = _with_silent(stance, runs, cells, turns)
+    # Without a measurement there may be no columns to read a scale from.
+    scale = OpinionScale() if stance.empty else scale_of(stance)
+    texts, finals = _grouped(stance)
+    heads = texts.drop_duplicates("group").sort_values("group")
+    head_cells = cells.iloc[heads["row"].to_numpy(int)]
+    size, group, values = len(heads), finals["group"].to_numpy(int), finals["value"].to_numpy(float)
+    n_values, mean, spread = _moments(group, values, size, ddof)
+    n = finals.groupby("group")["agent"].nunique().reindex(range(size), fill_value=0).to_numpy(int)
+    every = heads["every_report"].to_numpy(bool)
+    steps = runs.drop_duplicates("run_id").set_index("run_id")["steps"]
+    age = finals["run_id"].map(steps).to_numpy(float) - finals["step"].to_numpy(float)
+    counts = _counts(texts)
+    n_agents = head_cells["n_agents"].to_numpy(int)
+    own = _own_points(texts, heads, scale)
+    low, high = np.where(own, scale.values, np.inf).min(axis=1), np.where(own, scale.values, -np.inf).max(axis=1)
+    total = np.bincount(group, weights=values, minlength=size)
+    whole = np.where(every, counts["n_texts"], n_agents)
+    at_points = np.bincount(group * len(scale) + nearest_points(values, scale), minlength=size * len(scale))
+    shares = np.where(own, ratio(at_points.reshape(size, len(scale)), n_values[:, None]), np.nan)
+    frame = pd.DataFrame(
+        {
+            **{column: heads[column].array for column in ("run_id", "cell", "instrument_id", "classifier", "kind")},
+            "bias": mean,
+            "diversity": spread,
+            "ddof": ddof,
+            "n_agents": n_agents,
+            "n_measured": n,
+            "n_never": n_agents - n,
+            "never_measured_rate": (n_agents - n) / n_agents,
+            "sparse": n < _ENOUGH * n_agents,
+            "mean_age": np.where(every, np.nan, _moments(group, age, size, 0)[1]),
+            "bias_low": (total + (whole - n_values) * low) / whole,
+            "bias_high": (total + (whole - n_values) * high) / whole,
+            **counts,
+        }
+    )
+    if "replicate" in runs.columns:
+        replicates = runs.drop_duplicates(["run_id", "cell"])["replicate"].to_numpy()
+        frame.insert(2, "replicate", replicates[heads["row"].to_numpy(int)])
+    frame = _with_turns(frame, turns)
+    skipped = frame["n_skipped"].fillna(0)
+    frame["missing_rate"] = (frame["n_missing"] + skipped) / (frame["n_texts"] + skipped)
+    frame = frame.assign(**{f"share_{point}": shares[:, place] for place, point in enumerate(scale.points)})
+    frame = frame.join(_assigned(cells, agents, ddof), on="run_id")
+    return frame.assign(evidence=head_cells["evidence"].array, validation=_validation(head_cells, heads))
+
+
+def _counts(texts: pd.DataFrame) -> pd.DataFrame:
+    """Numbers of texts of each group: in all, without a value, by cause, and ambiguous ones."""
+    is_text = texts["condition"] != "skipped"
+    missing = texts["value"].isna() & is_text
+    split = texts["ambiguous"].fillna(False).astype(bool) if "ambiguous" in texts.columns else False
+    flags = {"n_texts": is_text, "n_missing": missing}
+    flags |= {f"n_{cause}": texts["condition"] == cause for cause in _CAUSES}
+    flags |= {"n_off_scale": missing & (texts["condition"] == "answered"), "n_ambiguous": ~missing & split}
+    return pd.DataFrame(flags).groupby(texts["group"].to_numpy()).sum().astype(int)

@@ -1,0 +1,359 @@
+"""The prompts of one agent, and the past they refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal, Protocol
+
+from jinja2 import Template
+
+from opinionsim.errors import NothingSaid, SpecError
+from opinionsim.messages import SPOKEN, ChatMessage, Condition, Message, Parse, Reply, printable
+from opinionsim.prompts._marks import Marks
+from opinionsim.prompts._templates import SUFFIX, render
+
+#: Kind of act in memories: wrote a post; read messages and stated a belief; stated a belief without reading; or
+#: answered something else.
+Case = Literal["write", "review", "report", "response"]
+
+
+class Act(Protocol):
+    """Properties of an act that prompts use; :class:`opinionsim.schedules.ActSpec` has them."""
+
+    @property
+    def name(self) -> str:
+        """Name that turns use."""
+
+    @property
+    def template(self) -> str:
+        """Name of the task template, without ``.j2``."""
+
+    @property
+    def heard(self) -> bool:
+        """Whether others hear its texts."""
+
+    @property
+    def answers(self) -> bool:
+        """Whether its texts answer what was read."""
+
+    @property
+    def labelling(self) -> str:
+        """How received messages are introduced: ``anonymous``, ``numbered``, ``named`` or ``you-other``."""
+
+    @property
+    def text(self) -> str | None:
+        """The template itself, used where the pack has none of that name; None where the pack must have it."""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Task variables that its template may use."""
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """Further variables of this act, with their texts."""
+
+    @property
+    def scripted(self) -> str:
+        """The part with which the scripted model answers; empty for that of the template's name."""
+
+
+def _case(act: Act, received: Sequence[Message]) -> Case:
+    if act.heard:
+        return "response" if act.answers else "write"
+    return "review" if received else "report"
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What an agent has done so far, as far as prompts mention it (Chuang et al. 2023; A6, A7).
+
+    Attributes
+    ----------
+    previous : {"", "write", "review", "report", "response"}
+        The previous act: a text that others hear is a response, or a write where it answers nothing; one that nobody
+        hears is a review when the agent read something, else a report. Empty before the first. Of refused and empty
+        replies only those of reviews count, since the agent has seen the messages.
+    previous_reads : int
+        Messages shown in the previous act.
+    posts_written, posts_seen, reports_given : int
+        Counts, >= 0. An answer to a post (a review) is not counted as a report, and a refused or empty reply is
+        neither post nor report.
+    """
+
+    previous: Case | Literal[""] = ""
+    previous_reads: int = 0
+    posts_written: int = 0
+    posts_seen: int = 0
+    reports_given: int = 0
+
+    def advance(self, act: Act, received: Sequence[Message], condition: Condition = "answered") -> Past:
+        """The past after one more act.
+
+        Parameters
+        ----------
+        act : Act
+            What was done.
+        received : sequence of Message
+            What was shown for it.
+        condition : Condition
+            Whether the agent said anything.
+        """
+        case = _case(act, received)
+        if condition not in SPOKEN and case != "review":
+            return replace(self, posts_seen=self.posts_seen + len(received))
+        return Past(
+            case,
+            len(received),
+            self.posts_written + (case == "write"),
+            self.posts_seen + len(received),
+            self.reports_given + (case == "report"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The templates that agents are addressed with, and what makes values safe to insert.
+
+    Attributes
+    ----------
+    place : str
+        Name of the pack in errors.
+    frames : mapping of str to Template
+        Templates of the system message and of memories, by name.
+    tasks : mapping of str to Template
+        Task templates of the pack, by name.
+    marks : Marks
+        Delimiters and cues.
+    defang : callable
+        Makes a text safe to insert.
+    own : mapping of (str, str) to Template
+        Texts that acts bring themselves, by name of the act and text.
+    """
+
+    place: str
+    frames: Mapping[str, Template]
+    tasks: Mapping[str, Template]
+    marks: Marks
+    defang: Callable[[str], str]
+    own: Mapping[tuple[str, str], Template] = field(default_factory=lambda: MappingProxyType({}))
+
+    def frame(self, name: str) -> Template:
+        """The template of a frame.
+
+        Raises
+        ------
+        SpecError
+            If the pack has none.
+        """
+        if name not in self.frames:
+            raise SpecError(f"{self.place} has no template {name}{SUFFIX}, which the memory of this run needs")
+        return self.frames[name]
+
+    def task(self, act: Act) -> Template:
+        """The template of an act: the pack's, or else the act's own text once the pack is bound to it.
+
+        Raises
+        ------
+        SpecError
+            If there is neither.
+        """
+        found = self.tasks.get(act.template)
+        if found is None and act.text is not None:
+            found = self.own.get((act.name, act.text))
+        if found is not None:
+            return found
+        lack = "the act brings no text of its own" if act.text is None else "the pack is not bound to the act"
+        raise SpecError(
+            f"{self.place}: no task template {act.template!r}, which act {act.name!r} asks for; "
+            f"it has {', '.join(sorted(self.tasks)) or 'none'}, and {lack}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPrompts:
+    """All prompts of one agent in one run; an immutable value, built by :meth:`PromptPack.for_agent`.
+
+    Attributes
+    ----------
+    name : str
+        How prompts address the agent; empty when its name is not shown.
+    agent : int or None
+        Its number in the cast, which marks its own messages; None where it has none.
+    author : str
+        The name under which others are shown its messages; empty for a stranger.
+    """
+
+    name: str
+    agent: int | None
+    author: str
+    _wording: Wording
+    _shared: Mapping[str, Any]
+    _system: ChatMessage | None
+
+    def system(self) -> ChatMessage | None:
+        """The system message: persona, role, closed world and disposition.
+
+        Returns
+        -------
+        ChatMessage or None
+            None when there is nothing to say: no role-play, no role but that of a participant, open world, no bias.
+        """
+        return self._system
+
+    def task(self, act: Act, received: Sequence[Message], past: Past) -> ChatMessage:
+        """The request of an act to the agent (A6).
+
+        Parameters
+        ----------
+        act : Act
+            Chooses the template, the variables it gets, and how messages are labelled.
+        received : sequence of Message
+            Messages shown, in order.
+        past : Past
+            Before this act.
+
+        Returns
+        -------
+        ChatMessage
+            Role ``user``.
+
+        Raises
+        ------
+        SpecError
+            If there is no template for the act.
+        """
+        scene = self._scene(act, received, past)
+        declared = {name: scene[name] for name in act.variables if name in scene}
+        values = {name: self._wording.defang(text) for name, text in act.values.items()}
+        return self._user(self._wording.task(act), {**declared, **values})
+
+    def said(self, reply: Reply) -> Reply:
+        """A reply as it is published and remembered.
+
+        Its text is :func:`~opinionsim.messages.printable`, without the pack's labels that it begins with, and without
+        the one pair of the pack's delimiters that encloses all of it, if any does. A text of which nothing is left is
+        empty.
+        """
+        marks = self._wording.marks
+        text = marks.unwrapped(marks.unlabelled(printable(reply.text), self.author))
+        nothing = reply.condition in SPOKEN and not text.strip()
+        return reply._replace(text=text, condition="empty" if nothing else reply.condition)
+
+    def parse(self, act_parse: Parse | None) -> Parse | None:
+        """The `parse` of an act: its own, or else one to which a reply of nothing but labels is an empty one."""
+        if act_parse is not None or not self._wording.marks.labels:
+            return act_parse
+
+        def parse(call: str, text: str, received: tuple[Message, ...]) -> None:
+            if text.strip() and self.said(Reply(text)).condition == "empty":
+                raise NothingSaid("it holds nothing but the label of a message")
+
+        return parse
+
+    def event(self, act: Act, received: Sequence[Message], reply: Reply, past: Past) -> ChatMessage:
+        """The message that an act leaves in memory (A7, A12).
+
+        Of a refused or empty reply, and of a decision without words, it tells that the agent did not post, or did not
+        say what it believes; the words of a refusal stand in no memory.
+
+        Parameters
+        ----------
+        act : Act
+            The act.
+        received : sequence of Message
+            Messages shown for it, in order.
+        reply : Reply
+            The agent's reply, as :meth:`said` gives it.
+        past : Past
+            Before this act.
+
+        Returns
+        -------
+        ChatMessage
+            Role ``user``, between the history delimiters.
+
+        Raises
+        ------
+        SpecError
+            If the pack has no such template, as of :meth:`reflection` and :meth:`recollection`.
+        """
+        scene = self._scene(act, received, past)
+        text = reply.text if reply.condition in SPOKEN else ""
+        condition = "empty" if reply.condition == "silent" else reply.condition
+        return self._user(
+            self._wording.frame("event"),
+            {**scene, "case": _case(act, received), "condition": condition, "text": self._wording.defang(text)},
+        )
+
+    def reflection(self, experience: Sequence[ChatMessage], past: ChatMessage | None) -> ChatMessage:
+        """The request to reflect (A8).
+
+        Parameters
+        ----------
+        experience : sequence of ChatMessage
+            The events to reflect on, as :meth:`event` made them, oldest first; none where the slot stays empty (A11).
+        past : ChatMessage or None
+            Content of the slot for the past reflection: a recollection, an event (A11), or None for a first reflection.
+
+        Returns
+        -------
+        ChatMessage
+            Role ``user``.
+        """
+        return self._user(
+            self._wording.frame("reflect"),
+            {
+                "name": self.name,
+                "experience": "\n\n".join(event.content for event in experience),
+                "past": "" if past is None else past.content,
+            },
+        )
+
+    def recollection(self, reply: Reply) -> ChatMessage:
+        """The message that shows a reflection in later prompts.
+
+        Parameters
+        ----------
+        reply : Reply
+            The reflection that the agent wrote.
+
+        Returns
+        -------
+        ChatMessage
+            Role ``user``, between the history delimiters.
+        """
+        context = {"name": self.name, "text": self._wording.defang(self.said(reply).text)}
+        return self._user(self._wording.frame("recollection"), context)
+
+    def _scene(self, act: Act, received: Sequence[Message], past: Past) -> dict[str, Any]:
+        """Variables that tasks and events share."""
+        return {
+            **self._shared,
+            "act": self._wording.defang(act.name),
+            "received": [self._entry(message) for message in received],
+            "labelling": act.labelling,
+            "previous": past.previous,
+            "previous_reads": past.previous_reads,
+            "posts_written": past.posts_written,
+            "posts_seen": past.posts_seen,
+            "reports_given": past.reports_given,
+        }
+
+    def _entry(self, message: Message) -> dict[str, Any]:
+        """A received message as templates see it."""
+        defang, (opening, closing) = self._wording.defang, self._wording.marks.post
+        text = defang(message.text)
+        return {
+            "text": text,
+            "author": defang(message.author),
+            "role": defang(message.role),
+            "act": defang(message.act),
+            "own": message.agent is not None and message.agent == self.agent,
+            "turn": message.turn,
+            "block": f"{opening}\n{text}\n{closing}",
+        }
+
+    def _user(self, template: Template, context: Mapping[str, Any]) -> ChatMessage:
+        return ChatMessage("user", render(self._wording.place, template, context))

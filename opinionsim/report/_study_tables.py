@@ -1,0 +1,163 @@
+"""The tables of an experiment: what `opinionsim table` prints, a report shows and an archive holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from opinionsim import analysis
+from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.metrics import cut, named_metrics, run_metrics, scale_of, several_answered, variable_means
+from opinionsim.registry import KINDS, Part, find, general
+from opinionsim.specification import AnalysisSpec, analysis_of
+from opinionsim.store import Results
+
+
+@dataclass(eq=False)
+class Asked:
+    """What tables are asked of an experiment; a table, which is a function, takes those of the attributes it names.
+
+    Attributes
+    ----------
+    results : Results
+        The results.
+    kind, wording, estimand
+        As for :func:`opinionsim.analysis.table`.
+    ddof : int
+        Correction of the standard deviation.
+    as_published : bool
+        Whether errors, layout and tests are those of Chuang et al. 2023.
+    made : list of Table
+        The tables before this one.
+    """
+
+    results: Results
+    kind: str | None = None
+    wording: str | None = None
+    ddof: int = 0
+    estimand: analysis.Estimand | None = None
+    as_published: bool = False
+    made: list[analysis.Table] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.estimand = self.estimand or self.analysis.estimand
+        if not self.results.swept:
+            self.kind = self.kind or _of_people(self.results)
+            self._runs, self.opinions, self.agents, self.turns = self.results.counted()
+
+    @property
+    def analysis(self) -> AnalysisSpec:
+        """What is compared."""
+        return analysis_of(self.results.spec, self.results.left_out)
+
+    @property
+    def points(self) -> pd.DataFrame:
+        """The runs of a classic sweep."""
+        return self.results.points
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """The runs, in the order of the specification."""
+        return self.results.ordered_runs
+
+    @cached_property
+    def metrics(self) -> pd.DataFrame:
+        """Metrics of the runs (:func:`opinionsim.metrics.run_metrics`)."""
+        return run_metrics(self._runs, self.opinions, self.agents, self.ddof, turns=self.turns)
+
+    @cached_property
+    def values(self) -> pd.DataFrame | None:
+        """Further metrics, and means of variables beside stance; None without any."""
+        beside, further = variable_means(self._runs, self.opinions), self.results.named_metrics
+        if not (further or len(beside)):
+            return None
+        found = named_metrics(self._runs, self.opinions, further, scale_of(cut(self.opinions)))
+        return found.merge(beside, on=["run_id", "cell"], how="left")
+
+    @property
+    def stance(self) -> bool:
+        """Whether tables of stance are to be made: where it is measured, or nothing else is there to be tabulated."""
+        return not self.made or bool(self.runs["instrument_id"].notna().any())
+
+    def fits(self, table: Part) -> bool:
+        """Whether a table is of these results."""
+        fits = table.declared.get("fits", lambda asked: True)
+        return bool(table.declared.get("points", False)) == self.results.swept and bool(fits(self))
+
+    def make(self, table: Part) -> Iterator[analysis.Table]:
+        """The tables that a function makes."""
+        table.check_options({})
+        given = {name: getattr(self, name) for name in table.arguments() if name in KINDS["table"].given}
+        found: Any = table.build(options={}, **given)
+        yield from [found] if isinstance(found, analysis.Table) else found or ()
+
+
+def tables_of(
+    results: Results,
+    kind: str | None = None,
+    wording: str | None = None,
+    ddof: int = 0,
+    estimand: analysis.Estimand | None = None,
+    *,
+    as_published: bool = False,
+    what: str | None = None,
+) -> list[analysis.Table]:
+    """All tables that fit an experiment: opinions, contrasts, robustness, what is missing, further metrics.
+
+    Parameters
+    ----------
+    results : Results
+        The results; of a classic sweep there is one table, of its points.
+    kind, wording, estimand
+        As for :func:`opinionsim.analysis.table`; where people are on record, the default is a kind that they have.
+    ddof : int
+        Correction of the standard deviation, 0 or 1.
+    as_published : bool
+        Whether errors, layout and tests are those of Chuang et al. 2023.
+    what : str, optional
+        Name of one table, or the import path of one of the user's own, which is imported.
+
+    Returns
+    -------
+    list of Table
+        Those without a name are of what the experiment measures; `name` tells the others apart.
+
+    Raises
+    ------
+    SpecError
+        If no run is complete or has that wording, or none measures anything that can be tabulated; if there is no
+        table `what`, or it does not fit the experiment.
+    """
+    asked = Asked(results, kind, wording, ddof, estimand, as_published)
+    # What the ways of interacting bring stands first.
+    for name in [*results.extras("tables"), *general("table")] if what is None else [what]:
+        table = find("table", name)
+        asked.made += asked.make(table) if asked.fits(table) else ()
+    if what is not None and not asked.made:
+        raise SpecError(f"{results.name} has nothing to tabulate in the table {what}")
+    answered = () if results.swept else several_answered(results.answered)
+    return [replace(each, notes=(*each.notes, *answered)) for each in asked.made]
+
+
+def resting_on_own(results: Results, made: Sequence[analysis.Table]) -> list[bool]:
+    """Which of the tables that were made of results are others, or not there, without parts of the user's own."""
+    if not (results.own_parts and results.own):
+        return [False] * len(made)
+    without = copy(results)
+    without.own_parts = False
+    try:
+        plain = [each.to_text() for each in tables_of(without)]
+    except (SpecError, MeasurementError):
+        plain = []
+    return [not each.name.startswith("audit-") and each.to_text() not in plain for each in made]
+
+
+def _of_people(results: Results) -> str | None:
+    """The kind of the last ratings of people on record, by which their twins are measured too; None without people."""
+    kinds = results.opinions.loc[results.opinions["classifier"] == "recorded", "kind"]
+    return None if kinds.empty else str(kinds.iloc[-1])

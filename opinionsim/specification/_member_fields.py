@@ -1,0 +1,164 @@
+"""The agents of a run and its other roles, one by one, as fields of a specification."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from opinionsim.foundation.documents import DocumentModel, KeyPath, is_one_line
+from opinionsim.registry import NamedPart
+from opinionsim.specification._model_fields import ModelSpec
+from opinionsim.surveys import Survey
+
+#: Query of a survey that every respondent matches.
+ANYBODY = "all"
+
+
+def _one_line(text: str) -> str:
+    """Refuse blank names and line breaks, which would garble prompts and tables."""
+    if not text.strip() or not is_one_line(text):
+        raise ValueError("must be one line with a character in it, without control characters")
+    return text.strip()
+
+
+def _not_blank(text: str) -> str:
+    """Refuse texts that say nothing."""
+    if not text.strip():
+        raise ValueError("must have a character in it that is no white space")
+    return text
+
+
+_Text = Annotated[str, AfterValidator(_not_blank)]
+
+
+class SeatSpec(DocumentModel):
+    """A place that a person takes."""
+
+    invitation: _Text | None = None
+    """What the person is told in front of each question."""
+    timeout_s: float | None = Field(None, gt=0)
+    """Seconds for each answer, which the person is told; after two questions running without one the person counts as
+    gone. Null waits without end. It changes no identity."""
+    words: Annotated[int, Field(ge=1)] | None = None
+    """Most words of a text; null sets no limit."""
+    paste: bool = True
+    """Whether a page takes text that is pasted."""
+
+
+def _alone(member: DocumentModel) -> Iterator[tuple[KeyPath, str]]:
+    """Problem of a seat with fields beside it that tell a model what to do."""
+    others = [name for name in type(member).model_fields if name not in ("name", "seat")]
+    if stated := [name for name in others if getattr(member, name) != type(member).model_fields[name].default]:
+        yield ("seat",), f"cannot stand beside {', '.join(stated)}: a person takes it; give it alone, or with a name"
+
+
+class MemberSpec(DocumentModel):
+    """One agent of a cast. It plays nobody unless it has a system text, persona, query or group."""
+
+    name: Annotated[str, AfterValidator(_one_line)] | None = None
+    """Name under which others are shown its answers; null names it by its number, `Agent 0`."""
+    system: _Text | None = None
+    """Its whole system message; ${task} stands for its task."""
+    persona: _Text | None = None
+    """The person it plays, in words."""
+    text: _Text | None = None
+    """Its opinion in its own words, written by a person beforehand: nobody is asked in its place."""
+    query: _Text | None = None
+    """Query of the survey from whose matching respondents its persona is drawn; `all` matches everybody."""
+    group: _Text | None = None
+    """Group that the survey's mapping names, such as an ideology, in the place of a query."""
+    template: _Text | None = None
+    """Persona template: a name of the prompt pack, or a text that holds ${persona}. Null takes the pack's default, or
+    its template for respondents of a survey."""
+    without: tuple[str, ...] = ()
+    """Ideals of deliberation that are left out of its persona template and instructions."""
+    task: _Text | None = None
+    """Its own task, in the place of that of the experiment."""
+    instructions: _Text | None = None
+    """Its own instructions when it is shown answers: a name of the prompt pack, or a text that holds
+    ${previous_responses}."""
+    model: ModelSpec | None = None
+    """Chat model that plays it; null takes that of the experiment."""
+    draws: Annotated[int, Field(ge=1, le=100)] | None = None
+    """Replies drawn for each answer; null takes those of cognition."""
+    selector: NamedPart | None = None
+    """Selector of one of several replies; null takes that of cognition."""
+    seat: SeatSpec | None = None
+    """A seat for a person, as in `seat: {}`: nothing but a name can stand beside it."""
+
+    def query_of(self, survey: Survey) -> str | None:
+        """The query of the respondents that it can be; None for all.
+
+        Raises
+        ------
+        SurveyError
+            If the survey's mapping has no such group.
+        """
+        if self.group is not None:
+            return survey.group(self.group)
+        return None if self.query == ANYBODY else self.query
+
+    @property
+    def drawn(self) -> bool:
+        """Whether its persona is drawn from the survey."""
+        return (self.query is not None or self.group is not None) and self.seat is None
+
+    def conflicts(self) -> Iterator[tuple[KeyPath, str]]:
+        """Fields that do not go together."""
+        if self.seat is not None:
+            yield from _alone(self)
+            return
+        who = [name for name in ("system", "persona", "text", "query", "group") if getattr(self, name) is not None]
+        if len(who) > 1:
+            yield (who[1],), f"cannot stand beside {who[0]}; give one of system, persona, text, query and group"
+        told = ("task", "instructions", "model", "draws")
+        yield from (((name,), "has no effect beside text") for name in told if who == ["text"] and getattr(self, name))
+        if self.template is not None and (self.system is not None or self.text is not None or not who):
+            yield ("template",), "has no effect without a persona, query or group"
+        if self.selector is not None and (self.draws or 0) < 2:
+            yield ("selector",), "has no effect with one draw; give draws as well"
+        if (self.draws or 1) > 1 and self.selector is None:
+            yield ("draws",), f"{self.draws} replies need a selector of one of them; `first` takes the first"
+
+
+class RoleSpec(DocumentModel):
+    """A member of the cast beside the participants, such as a moderator, a mediator or a predictor.
+
+    A moderator reads all answers of a structure once they are given, and answers last; only it has a persona, values,
+    instructions and ideals.
+    """
+
+    persona: _Text | None = None
+    """Its system message: a name of the prompt pack, or a text; ${task} stands for the task. Null sends none."""
+    system: _Text | None = None
+    """Its whole system message, in the place of a persona; ${task} stands for the task."""
+    automatic: bool = False
+    """Whether it first writes instructions for itself from the task."""
+    values: _Text | None = None
+    """Values by which alone it accepts or rejects what the task asks for, or leaves it undecided."""
+    without: tuple[str, ...] = ()
+    """Ideals of deliberation that are left out of its texts."""
+    instructions: _Text | None = None
+    """Instructions on the answers: a name of the prompt pack, or a text that holds ${previous_responses}. Null takes
+    `default`, and `verdict` with values."""
+    task: _Text | None = None
+    """Its own task; null takes that of the experiment. It is shown the task once: in its system message where that
+    holds ${task}, else with the answers."""
+    model: ModelSpec | None = None
+    """Chat model that plays it; null takes that of the experiment."""
+    seat: SeatSpec | None = None
+    """A seat for a person, as in `seat: {}`: nothing can stand beside it."""
+
+    def conflicts(self, *, moderates: bool) -> Iterator[tuple[KeyPath, str]]:
+        """Fields that do not go together, or that only a moderator has."""
+        if self.seat is not None:
+            yield from _alone(self)
+            return
+        for name in () if moderates else ("persona", "automatic", "values", "without", "instructions"):
+            if getattr(self, name):
+                yield (name,), "is for a moderator; give system, or a prompt pack of your own"
+        who = [name for name in ("persona", "system", "automatic", "values") if getattr(self, name)]
+        if len(who) > 1:
+            yield (who[1],), f"cannot stand beside {who[0]}; give one of persona, system, automatic and values"

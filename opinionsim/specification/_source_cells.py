@@ -1,0 +1,173 @@
+"""Cells that take something over from the runs of another cell: which cell that is, by content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from opinionsim.errors import SpecError
+from opinionsim.foundation.streams import canonical_json, digest
+from opinionsim.schedules import MAX_STEPS, SourceCell
+
+if TYPE_CHECKING:
+    from opinionsim.specification._cells import Cell
+
+
+class ForkSpec(SourceCell):
+    """A cell whose runs begin as those of another cell, and the step from which they go on by themselves."""
+
+    step: int = Field(ge=1, le=MAX_STEPS)
+    """First step that is carried out anew, from 1; all before it is taken over."""
+
+
+def with_sources(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells; each one that names another is joined to it.
+
+    The identity of its runs then names that cell by content instead of by label.
+
+    Raises
+    ------
+    SpecError
+        If there is no such cell, it names another itself, or it does not fit.
+    """
+    return [_with_source(cell, cells) for cell in cells]
+
+
+def _named(cell: Cell) -> dict[str, SourceCell]:
+    """What a cell says of other cells, by field."""
+    found = {f"interaction.{name}": each for name, each in cell.spec.interaction.sources.items()}
+    return found if cell.spec.fork is None else {**found, "fork": cell.spec.fork}
+
+
+def _with_source(cell: Cell, cells: Sequence[Cell]) -> Cell:
+    if not (named := _named(cell)):
+        return cell
+    (place, given), *more = named.items()
+    if more:
+        raise SpecError(f"{more[0][0]}: cannot stand beside {place}: a cell takes over from one other cell")
+    source = next((each for each in cells if each.label == given.cell), None)
+    if source is None:
+        valid = ", ".join(repr(each.label) for each in cells if not _named(each))
+        problem = f"no cell is labelled {given.cell!r}; valid: {valid or 'none, for every cell names another'}"
+    elif further := _named(source):
+        problem = f"the cell {given.cell!r} takes over from another itself ({', '.join(further)}); name one without"
+    else:
+        problem = _CHECKS[place](cell, source)
+    if problem or source is None:
+        raise SpecError(f"{place}.cell: {problem}")
+    content = digest(canonical_json([source.spec.seed, source.fields]))
+    if place == "fork":
+        fields = {**cell.fields, "fork": {**cell.fields["fork"], "cell": content}}
+    else:
+        interaction = {**cell.fields["interaction"], place.partition(".")[2]: content}
+        fields = {**cell.fields, "interaction": interaction}
+    return replace(cell, fields=fields, source=source)
+
+
+def _differ(cell: Cell, source: Cell, fields: Callable[[Cell], Mapping[str, Any]]) -> str:
+    """The labels of two cells and the fields in which they differ; empty where they differ in none."""
+    here, there = fields(cell), fields(source)
+    names = ", ".join(name for name in here if here[name] != there[name])
+    return names and f"the cells {cell.label!r} and {source.label!r} differ in {names}"
+
+
+def _turns(cell: Cell) -> dict[str, Any]:
+    """The fields that decide which turns the runs of a cell have, by name."""
+    interaction = {k: value for k, value in cell.fields["interaction"].items() if k not in ("skips", "on_skip")}
+    measured = cell.fields.get("measurement", {})
+    return {
+        "seed": cell.spec.seed,
+        "interaction": interaction,
+        "events": cell.fields.get("events", []),
+        "population.size": cell.spec.size,
+        "measurement.probe": measured.get("probe", {}),
+        "measurement.self_report": measured.get("self_report", {}),
+        "the values of independent_over": cell.stream_key,
+    }
+
+
+def _skips(cell: Cell, source: Cell) -> str:
+    problem = _differ(cell, source, _turns)
+    return problem and f"{problem}, so that their turns are not the same"
+
+
+def _copied(source: Cell) -> str:
+    """Why nothing that was said in the runs of a cell can be copied."""
+    if source.spec.seats or source.spec.interaction.recorded:
+        return f"people take part in the cell {source.label!r}, and what they write is copied into no other run"
+    equation = source.spec.model.equation
+    return "" if equation is None else f"the agents of {source.label!r} follow {equation.classic!r}, and say nothing"
+
+
+def _twins(cell: Cell, source: Cell) -> str:
+    if not source.spec.interaction.recorded:
+        return f"the cell {source.label!r} is no record of people, and its agents have no twins"
+    problem = _differ(cell, source, lambda each: {"size": each.spec.size, "scale": each.spec.scale.scale()})
+    return problem and f"{problem}, and twins are as many as the people, on their scale"
+
+
+def _yoked(cell: Cell, source: Cell) -> str:
+    if cell.spec.interaction.stands_in:
+        return _twins(cell, source)
+    steps, there = (each.spec.interaction.steps_for(each.spec.size) for each in (cell, source))
+    if cell.spec.size != source.spec.size:
+        return f"the cell {source.label!r} has {source.spec.size} agents, and this one {cell.spec.size}: give as many"
+    if steps > there:
+        return f"the cell {source.label!r} has {there} steps, and this one reads those of {steps}: give at most {there}"
+    if cell.spec.replicates < 2:
+        return "agents read what was read in the next replicate, and there is one; give replicates: 2 or more"
+    return _copied(source)
+
+
+def _fork(cell: Cell, source: Cell) -> str:
+    fork = cell.spec.fork
+    step, last = 0 if fork is None else fork.step, source.spec.interaction.steps_for(source.spec.size)
+    if step > last:
+        return f"the cell {source.label!r} has {last} steps, none of which is {step}; give a step from 1 to {last}"
+    if copied := _copied(source):
+        return copied
+    problem = _differ(cell, source, lambda each: _before(each, step))
+    return problem and (
+        f"{problem}, which the steps before {step} depend on; a fork may change model, prompts, topic, task, what "
+        f"cognition says of bias, world and words, and events from step {step} on"
+    )
+
+
+def _before(cell: Cell, step: int) -> dict[str, Any]:
+    """The fields that a history up to a step depends on, by name: not what agents are asked in which words."""
+
+    def plain(member: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in member.items() if name != "model"}
+
+    fields, measured = cell.fields, cell.fields.get("measurement", {})
+    remembered, told = fields.get("cognition", {}), [plain(each) for each in fields.get("cast", [])]
+    # An event that goes on counts as what it is until the step; its draws depend on its place in the list.
+    begun = {
+        place: {**event, "until": min(event.get("until") or step, step)}
+        for place, event in enumerate(fields.get("events", []))
+        if event["step"] < step
+    }
+    return {
+        **{name: value for name, value in _turns(cell).items() if name not in ("interaction", "events")},
+        "interaction": fields["interaction"],
+        f"events before step {step}": begun,
+        "population": fields.get("population", {}),
+        "survey": fields.get("survey", {}),
+        "cast": told,
+        "roles": {role: plain(each) for role, each in fields.get("roles", {}).items()},
+        "scale": fields.get("scale", {}),
+        "whether there is a topic": cell.spec.has_topic,
+        "the instruments that the interaction needs": measured.get("needs", {}),
+        **{f"cognition.{name}": remembered.get(name) for name in ("memory", "draws", "selector")},
+    }
+
+
+#: Why a cell cannot take over from another, by the field that names it; empty where it can.
+_CHECKS: Mapping[str, Callable[[Cell, Cell], str]] = {
+    "interaction.skips": _skips,
+    "interaction.source": _yoked,
+    "fork": _fork,
+}

@@ -1,0 +1,298 @@
+"""The record of one run under one claim: its journal, agents, turns, ties and opinions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Table, select
+
+from opinionsim.errors import DamagedError, StoreError
+from opinionsim.llm import Entry, EntryKey, Question
+from opinionsim.messages import SPOKEN, WORDLESS, text_id
+from opinionsim.store import _counts, _queries, _schema
+from opinionsim.store._claims import HeldElsewhereError
+from opinionsim.store._counts import Counts
+from opinionsim.store._rows import AgentRow, EdgeRow, OpinionRow, TieRow, TurnRow
+from opinionsim.store._stored_journal import stored_entries
+from opinionsim.store._writer import Writer
+
+#: Columns of a turn's row beside its keys.
+_Content = tuple[Any, ...]
+
+
+class Found(NamedTuple):
+    """The stored rows of a run when its record is opened."""
+
+    entries: list[Entry]
+    """Its journal, by key, without prompts."""
+    turns: dict[int, _Content]
+    """Its turns."""
+    ties: list[TieRow]
+    """Its ties that moved, in order."""
+    opinions: set[tuple[str, int, int | None]]
+    """Instrument, turn and second turn of its opinions."""
+    counts: Counts
+    """Counts of its rows."""
+
+
+class RunRecord:
+    """The record of a run under one claim: its journal, agents, turns, ties and opinions.
+
+    Rows are stored in the order they were added, at most 0.2 s later, so that no stored row depends on a missing one.
+    Stored rows survive the death of the process; after a power cut the last transactions may be missing, never a
+    middle one. Stored rows never change: adding an equal row again does nothing. Made by
+    :meth:`opinionsim.store.Store.record`; used from one thread.
+
+    Attributes
+    ----------
+    run_id : str
+        The run.
+    epoch : int
+        Epoch of the claim.
+    payer : str
+        Identity of the experiment that pays for calls.
+    counts : Counts
+        Counts of the rows that are durable; replaced by the writer.
+    """
+
+    def __init__(self, writer: Writer, run_id: str, epoch: int, payer: str, found: Found) -> None:
+        self.run_id = run_id
+        self.epoch = epoch
+        self.payer = payer
+        self._writer = writer
+        self._entries = {entry.key: entry for entry in found.entries}
+        self._turns: dict[int, _Content | TurnRow] = dict(found.turns)
+        self._unmet = set(found.turns)
+        self._ties = found.ties
+        self._n_ties = 0
+        self._opinions = found.opinions
+        self._last = found.counts.of(*_schema.NUMBERED)
+        #: Agents and ties at the start that were put on record.
+        self._begun = [found.counts.of(table) for table in (_schema.agents, _schema.edges)]
+        self._models: dict[int, str] = {}
+        self.counts = found.counts
+        self._refused: StoreError | None = None
+
+    # The journal
+
+    def lookup(self, key: EntryKey) -> Entry | None:
+        """The entry under `key`, or None; its `prompt` is None once the entry is durable."""
+        return self._entries.get(key)
+
+    def append(self, record: Entry) -> None:
+        """Add an entry; the first under a key stays.
+
+        Raises
+        ------
+        HeldElsewhereError
+            If the claim has passed to another owner.
+        StoreError
+            If the store is closed, or an earlier row could not be kept.
+        """
+        self.check()
+        if self._entries.setdefault(record.key, record) is record:
+            self._writer.put(self, _schema.journal, len(self._entries), record)
+
+    async def wait_for(self, question: Question) -> None:
+        """Put on record that a person is about to be asked; returns when that is durable.
+
+        Raises
+        ------
+        StoreError
+            As for :meth:`append`.
+        """
+        self.check()
+        self._writer.put(self, _schema.waits, 0, question)
+        await asyncio.to_thread(self.flush)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All entries: those found in the store sorted by key, then the others in the order they arrived."""
+        return list(self._entries.values())
+
+    @property
+    def behind(self) -> bool:
+        """Whether rows cannot be made durable now, so that no further call should be made."""
+        return self._writer.behind
+
+    @property
+    def full(self) -> bool:
+        """Whether so much waits to be written that callers that can wait should."""
+        return self._writer.full
+
+    # What the run leads to
+
+    def begin(self, agents: Iterable[AgentRow], edges: Iterable[EdgeRow]) -> None:
+        """Add the agents of the run, and the ties it begins with, in the same order each time."""
+        self.check()
+        for place, (table, rows) in enumerate(((_schema.agents, agents), (_schema.edges, edges))):
+            for number, row in enumerate(rows):
+                if isinstance(row, AgentRow):
+                    self._models[row.agent] = row.model
+                if number >= self._begun[place]:
+                    self._begun[place] += 1
+                    self._writer.put(self, table, 0, row)
+
+    def add_turn(self, row: TurnRow) -> None:
+        """Add a turn that has published.
+
+        Raises
+        ------
+        StoreError
+            If another turn is stored in its place, or as for :meth:`append`.
+        """
+        self._unmet.discard(row.turn)
+        before = self._turns.get(row.turn)
+        if before is None:
+            self._turns[row.turn] = row
+            self._put(_schema.turns, row)
+        elif _content(before) != _content(row):
+            raise self._differs(f"turn {row.turn}")
+
+    def add_tie(self, row: TieRow) -> None:
+        """Add a tie that has moved; called in the order of the moves.
+
+        Raises
+        ------
+        StoreError
+            If another tie is stored in its place, or as for :meth:`append`.
+        """
+        number = self._n_ties
+        self._n_ties += 1
+        if number >= len(self._ties):
+            self._put(_schema.ties, (number, row))
+        elif self._ties[number] != row:
+            raise self._differs(f"the change {number} of its ties")
+
+    def add_opinions(self, rows: Iterable[OpinionRow]) -> None:
+        """Add opinions of instruments; a text that was coded before keeps its opinion."""
+        for row in rows:
+            if not self.has_opinion(row.instrument_id, row.turn, row.about):
+                self._opinions.add((row.instrument_id, row.turn, row.about))
+                self._put(_schema.opinions, row)
+
+    def has_opinion(self, instrument_id: str, turn: int, about: int | None = None) -> bool:
+        """Whether an instrument has coded a turn, or a turn beside another."""
+        return (instrument_id, turn, about) in self._opinions
+
+    def require_all_met(self) -> None:
+        """Make sure, at the end of a run, that every stored turn and tie was added again.
+
+        Raises
+        ------
+        StoreError
+            If one was not.
+        """
+        if self._unmet:
+            raise self._differs(f"turn {min(self._unmet)}")
+        if self._n_ties < len(self._ties):
+            raise self._differs(f"the change {self._n_ties} of its ties")
+
+    # Durability
+
+    def flush(self) -> None:
+        """Wait until everything is durable.
+
+        Raises
+        ------
+        StoreError
+            If a row could not be kept.
+        """
+        self._writer.flush()
+        self.check()
+
+    def check(self) -> None:
+        """Raise the error that keeps the record from being written, if there is one."""
+        self._writer.check()
+        if self._refused is not None:
+            raise self._refused
+
+    def count(self, counts: Counts, table: Table, content: Any) -> None:
+        """Add a row to counts; called by the writer's thread."""
+        rows = counts.rows
+        rows[table.name,] += 1
+        if isinstance(content, Entry):
+            if content.source == "model":
+                counts.add_call(content, self.payer, self._models.get(content.agent, ""))
+        elif isinstance(content, TurnRow):
+            if content.condition not in WORDLESS:
+                read = {each for each in content.reads if not isinstance(each, str)}
+                rows["texts", content.kind] += 1
+                rows["pairs", content.kind] += sum(self._told(turn)[1] in SPOKEN for turn in read)
+        elif isinstance(content, OpinionRow):
+            done = "coded" if content.about is None else "judged"
+            rows[done, content.instrument_id, self._told(content.turn)[0]] += 1
+
+    def _told(self, turn: int) -> tuple[str, str]:
+        """Kind and condition of a turn that was added."""
+        row = self._turns.get(turn)
+        if row is None:
+            return "", "answered"
+        return (row.kind, row.condition) if isinstance(row, TurnRow) else (row[3], row[-1])
+
+    def kept(self, content: Any) -> None:
+        """Take note that a row is durable; called by the writer's thread."""
+        if isinstance(content, Entry):
+            # The prompts of a sweep would not fit in memory, and copying an entry takes longer than writing it.
+            object.__setattr__(content, "prompt", None)
+
+    @property
+    def refused(self) -> bool:
+        """Whether nothing more of the run is kept."""
+        return self._refused is not None
+
+    def refuse(self, error: StoreError | None = None, *, registered: bool = True) -> None:
+        """Keep no further row, for an error or because the claim has ended; called by the writer."""
+        if error is not None:
+            self._refused = StoreError(f"run {self.run_id} cannot be kept: {error}")
+        elif registered:
+            self._refused = HeldElsewhereError(
+                f"run {self.run_id} has been claimed by somebody else since epoch {self.epoch}; "
+                f"its new entries are not kept"
+            )
+        else:
+            self._refused = StoreError(
+                f"run {self.run_id} is not registered any more: the store was emptied or replaced during the run"
+            )
+
+    def _put(self, table: Any, content: Any) -> None:
+        self.check()
+        self._last += 1
+        self._writer.put(self, table, self._last, content)
+
+    def _differs(self, what: str) -> DamagedError:
+        return DamagedError(
+            f"run {self.run_id}: {what} is not what the journal leads to; "
+            "start the run anew with --fresh, or take the store from a copy"
+        )
+
+
+def found(connection: Connection, run_id: str) -> Found:
+    """The stored rows of a run.
+
+    Raises
+    ------
+    StoreError
+        If a row is damaged or missing.
+    """
+    turn, tie, opinion = _schema.turns, _schema.ties, _schema.opinions
+    _counts.require_whole(connection, [run_id])
+    turns = _schema.sealed(connection, turn, select(turn).where(turn.c.run_id == run_id))
+    ties = _schema.sealed(connection, tie, select(tie).where(tie.c.run_id == run_id).order_by(tie.c.change))
+    opinions = _schema.sealed(connection, opinion, select(opinion).where(opinion.c.run_id == run_id))
+    return Found(
+        stored_entries(connection, run_id),
+        {row.turn: (row.step, row.agent, row.act, row.kind, row.reads, row.text_id, row.condition) for row in turns},
+        [_queries.tie_of(row) for row in ties],
+        {(row.instrument_id, row.turn, _schema.from_index(row.about)) for row in opinions},
+        _counts.stored(connection, [run_id])[run_id],
+    )
+
+
+def _content(row: TurnRow | _Content) -> _Content:
+    if isinstance(row, tuple):
+        return row
+    reads = _schema.to_json(row.reads, "a turn's reads")
+    return (row.step, row.agent, row.act, row.kind, reads, text_id(row.text), row.condition)

@@ -1,0 +1,200 @@
+"""Reading surveys from CSV, Parquet, Stata and SPSS files."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opinionsim.errors import SurveyError, in_short
+from opinionsim.foundation.data import data_folder
+from opinionsim.foundation.documents import is_one_line
+from opinionsim.surveys._respondents import Survey
+from opinionsim.surveys._survey_mapping import SurveyColumn, SurveyMapping, load_mapping, spelled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Packages that read a format, beside pandas, by suffix of the file.
+_NEEDS = {".csv": "", ".parquet": "pyarrow", ".dta": "", ".sav": "pyreadstat"}
+#: Suffixes of the files that can be read.
+TABLE_SUFFIXES = tuple(_NEEDS)
+#: Cells of a CSV file that are missing values. "None" is not among them: it may be an answer.
+_MISSING = ["", "NA", "NaN"]
+
+
+def load_survey(file: str | Path, mapping: SurveyMapping | str | Path) -> Survey:
+    """The respondents of a survey.
+
+    Parameters
+    ----------
+    file : str or Path
+        Path of a .csv, .parquet, .dta (Stata) or .sav (SPSS) file, or the name of a survey of the package. Categories
+        of Stata and SPSS are read as their labels. In a CSV file empty cells, NA and NaN are missing.
+    mapping : SurveyMapping, str or Path
+        The mapping, its name, or its path; see :func:`load_mapping`.
+
+    Returns
+    -------
+    Survey
+        Respondents without a weight are left out, as in Plurals; `n_dropped` is their number.
+
+    Raises
+    ------
+    SurveyError
+        If the file cannot be read or needs a package that is not installed; if it lacks columns of the mapping or has
+        one twice; if a weight is no number, negative or infinite, or all are 0; if a value that is subtracted is no
+        number; or if nobody is left.
+    """
+    chosen = mapping if isinstance(mapping, SurveyMapping) else load_mapping(mapping)
+    path = _path(file)
+    table = _read(path, chosen.data_columns)
+    return _survey(path, table, chosen)
+
+
+def unmapped_survey(file: str | Path) -> Survey:
+    """A survey with all columns of its file, without weights and sentences: what a mapping can be written from."""
+    path = _path(file)
+    table = _read(path)
+    columns = tuple(SurveyColumn(column=str(name)) for name in table.columns)
+    return _survey(path, table, SurveyMapping.model_construct(name=path.stem, columns=columns))
+
+
+def _path(file: str | Path) -> Path:
+    """Path of a file, or of a survey of the package that is named."""
+    path = Path(file)
+    if isinstance(file, Path) or path.suffix or path.name != file:
+        return path
+    folder = data_folder("personas") / "surveys"
+    if not (folder / f"{file}.csv").is_file():
+        known = ", ".join(sorted(each.stem for each in folder.glob("*.csv")))
+        formats = ", ".join(TABLE_SUFFIXES)
+        raise SurveyError(f"unknown survey {file!r}; valid: {known}, or the path of a file of these: {formats}")
+    return folder / f"{file}.csv"
+
+
+def _read(path: Path, wanted: Iterable[str] | None = None) -> pd.DataFrame:
+    """The wanted columns of a file, or all."""
+    suffix = path.suffix.lower()
+    if suffix not in _NEEDS:
+        raise SurveyError(f"{path}: a survey is read from one of {', '.join(_NEEDS)}; got {path.suffix or 'no suffix'}")
+    if not path.is_file():
+        raise SurveyError(f"{path}: {'is a folder; a file is expected' if path.is_dir() else 'no such file'}")
+    try:
+        return _read_as(suffix, path, None if wanted is None else list(wanted))
+    except SurveyError:
+        raise
+    except ImportError:
+        package = _NEEDS[suffix]
+        raise SurveyError(
+            f"{path}: {suffix} files need the package {package}; install with pip install 'opinionsim[surveys]'"
+        ) from None
+    except Exception as error:
+        # Damaged files make the readers raise almost anything.
+        raise SurveyError(f"{path}: cannot be read as {suffix}: {in_short(error)}") from None
+
+
+def _read_as(suffix: str, path: Path, wanted: list[str] | None) -> pd.DataFrame:
+    import pandas as pd
+
+    if suffix == ".csv":
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            header = next(csv.reader(lines), [])
+        chosen = _checked_columns(path, header, wanted)
+        table = pd.read_csv(path, encoding="utf-8-sig", keep_default_na=False, na_values=_MISSING, low_memory=False)
+        if not isinstance(table.index, pd.RangeIndex):
+            raise SurveyError(f"{path}: rows have more values than the header has names")
+        return table[chosen]
+    if suffix == ".dta":
+        # Only the wanted columns, for one with labels that are not distinct cannot be read.
+        with pd.read_stata(path, iterator=True) as reader:
+            present = list(reader.variable_labels())
+        return pd.read_stata(path, columns=_checked_columns(path, present, wanted))
+    table = pd.read_parquet(path) if suffix == ".parquet" else pd.read_spss(path)
+    return table[_checked_columns(path, list(map(str, table.columns)), wanted)]
+
+
+def _checked_columns(path: Path, present: list[str], wanted: list[str] | None) -> list[str]:
+    """The wanted columns, each present once; by default all."""
+    chosen = present if wanted is None else wanted
+    for name in chosen:
+        if present.count(name) > 1:
+            raise SurveyError(f"{path}: column {name!r} is there {present.count(name)} times")
+    missing = [name for name in chosen if name not in present]
+    if missing:
+        shown = ", ".join(present[:20] or ["no columns"]) + (", …" if len(present) > 20 else "")
+        raise SurveyError(f"{path}: lacks {', '.join(map(repr, missing))}, which the mapping names; it has {shown}")
+    return chosen
+
+
+def _survey(path: Path, table: pd.DataFrame, mapping: SurveyMapping) -> Survey:
+    """The respondents of a table."""
+    weights = None
+    kept = np.arange(len(table))
+    if mapping.weight is not None:
+        weights = _numbers(path, mapping.weight, _values(path, table[mapping.weight]), "weights")
+        kept = np.flatnonzero(~np.isnan(weights))
+        weights = weights[kept]
+        for row, weight in zip(kept, weights, strict=True):
+            if not 0 <= weight < np.inf:
+                raise SurveyError(
+                    f"{path}: {mapping.weight!r} of row {row + 1} is {weight:g}; weights must be 0 or more, and finite"
+                )
+        if len(weights) and not weights.any():
+            raise SurveyError(f"{path}: all weights in {mapping.weight!r} are 0; nobody could be drawn")
+    if not len(kept):
+        raise SurveyError(f"{path}: holds no respondent{' with a weight' if mapping.weight else ''}")
+    values = {}
+    for column in mapping.columns:
+        found = _values(path, table[column.column])[kept]
+        if column.subtract_from is not None:
+            skipped = np.isin([spelled(value) for value in found.tolist()], list(map(spelled, column.skip)))
+            asked = found.astype(object)
+            asked[skipped] = None
+            found = column.subtract_from - _numbers(path, column.column, asked, "what is subtracted")
+        if found.dtype != object and np.isinf(found).any():
+            raise SurveyError(f"{path}: {column.column!r} of row {kept[np.isinf(found)][0] + 1} is infinite")
+        values[column.variable] = found
+    opinions: tuple[int | None, ...] = (None,) * len(kept)
+    if mapping.opinion is not None:
+        answers = _values(path, table[mapping.opinion.column])[kept]
+        opinions = tuple(mapping.opinion.recode.get(spelled(answer)) for answer in answers.tolist())
+    return Survey(mapping, kept + 1, values, weights, opinions, n_dropped=len(table) - len(kept))
+
+
+def _values(path: Path, series: pd.Series[Any]) -> np.ndarray:
+    """Values of a column: floats with NaN, or texts and None; also floats where all are missing."""
+    import pandas as pd
+
+    dtype = series.dtype
+    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
+        return series.to_numpy(dtype=np.float64, na_value=np.nan)
+    cells: list[Any] = [None if missing else cell for cell, missing in zip(series, series.isna(), strict=True)]
+    if all(cell is None or (isinstance(cell, (int, float, np.number)) and not _is_bool(cell)) for cell in cells):
+        return np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
+    texts = {cell: " ".join(spelled(cell).split()) for cell in set(cells) if cell is not None}
+    for text in texts.values():
+        if not is_one_line(text):
+            raise SurveyError(f"{path}: {series.name!r} holds control characters: {text!r}")
+    found = np.array([texts.get(cell) or None for cell in cells] or [None], dtype=object)[: len(cells)]
+    return found if any(cell is not None for cell in found) else np.full(len(cells), np.nan)
+
+
+def _is_bool(cell: Any) -> bool:
+    return isinstance(cell, (bool, np.bool_))
+
+
+def _numbers(path: Path, column: str, values: np.ndarray, what: str) -> np.ndarray:
+    """Numbers with NaN, from numbers or from texts that spell some."""
+    if values.dtype != object:
+        return values
+    found = np.full(len(values), np.nan)
+    for i, value in enumerate(values):
+        try:
+            found[i] = np.nan if value is None else float(value)
+        except ValueError:
+            raise SurveyError(f"{path}: {column!r} has {value!r}; {what} must be numbers") from None
+    return found

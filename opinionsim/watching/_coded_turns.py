@@ -1,0 +1,162 @@
+"""Turns of a run with what was read, how each was coded, and the calls behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from opinionsim.errors import SpecError
+from opinionsim.llm import load_prices
+from opinionsim.store import AbsentError
+from opinionsim.watching._run_view import OneRun, coded_turns, picked, plain
+
+if TYPE_CHECKING:
+    from opinionsim.store import StoreReader, TurnRow
+
+#: Most turns of one answer.
+MOST_TURNS = 200
+#: What is told of a call under the names of its fields.
+_CALL = (
+    "source verdict reason condition flag finish_reason model fingerprint input_tokens cached_tokens output_tokens "
+    "reasoning_tokens arrived_at reasoning"
+)
+
+
+def run_turns(
+    reader: StoreReader,
+    run: str,
+    *,
+    start: int = 0,
+    count: int | None = 50,
+    agent: int | None = None,
+    order: str = "",
+    instrument: str | None = None,
+    kind: str | None = None,
+) -> dict[str, Any]:
+    """Turns of a run, each with what its author read and how its text was coded.
+
+    Parameters
+    ----------
+    reader, run
+        As for :func:`run_record`.
+    start : int
+        Place of the first turn in the list, from 0.
+    count : int or None
+        Number of turns, at most :data:`MOST_TURNS`; None for all there are.
+    agent : int, optional
+        Only turns of this agent.
+    order : str
+        ``change`` for the largest changes of opinion first; empty for the order of turns.
+    instrument, kind : str, optional
+        Instrument and kind of text by which changes are told; default as for figures.
+
+    Returns
+    -------
+    dict of JSON values
+        The turns, their number in all, and the messages that were read, by their names.
+
+    Raises
+    ------
+    AbsentError
+        If there is no such run or instrument.
+    SpecError
+        If there is no such order, or the instrument reads no such kind of text.
+    """
+    if order not in ("", "change"):
+        raise SpecError(f"order must be change, or left out; got {order[:40]!r}.")
+    with reader.moment() as moment:
+        lines = Lines(OneRun.of(moment, run), instrument, kind)
+        listed = [row.turn for row in lines.one.columns.turns if agent in (None, row.agent)]
+        if order:
+            listed.sort(key=lambda turn: -abs(lines.changes.get(turn) or 0.0))
+        end = None if count is None else start + min(count, MOST_TURNS)
+        return {"total": len(listed), "from": start, **lines.told(listed[start:end])}
+
+
+def run_turn(reader: StoreReader, run: str, turn: int) -> dict[str, Any]:
+    """A turn of a run, with every call behind it and its literal prompt.
+
+    Raises
+    ------
+    AbsentError
+        If there is no such run or turn.
+    """
+    with reader.moment() as moment:
+        one = OneRun.of(moment, run)
+        told = Lines(one).told([turn])
+        if not told["turns"]:
+            raise AbsentError(f"The run has no turn {turn} on record.")
+        calls, currency = calls_by_turn(one, turn)
+        for call in calls.get(turn, ()):
+            messages = moment.prompt(run, turn, call["call"], call["attempt"]) if call["prompt"] else []
+            call["prompt"] = [{"role": message.role, "text": message.content} for message in messages]
+        return {"turn": told["turns"][0], "read": told["read"], "calls": calls.get(turn, []), "currency": currency}
+
+
+def calls_by_turn(one: OneRun, turn: int | None = None) -> tuple[dict[int, list[dict[str, Any]]], str | None]:
+    """The calls of a run, or of one turn, by turn, each with the identity of its prompt; and the currency of prices."""
+    found: dict[int, list[dict[str, Any]]] = {}
+    for entry in one.reader.entries(one.run_id, turn):
+        call = picked(entry.key, "call attempt") | picked(entry, _CALL)
+        call |= {name: plain(getattr(entry, name)) for name in ("cost", "saved", "latency_s")}
+        call["reply"] = entry.text
+        # What an instrument entered answers no prompt.
+        call["prompt"] = "" if entry.source == "instrument" else entry.prompt_hash
+        found.setdefault(entry.key.turn, []).append(call)
+    # The prices of a table of the user's own are not on record.
+    prices = dict(one.design.spec.get("execution") or {}).get("prices")
+    return found, None if prices else load_prices().currency
+
+
+class Lines:
+    """Turns of a run as they are listed, with changes of opinion by an instrument and a kind of text."""
+
+    def __init__(self, one: OneRun, instrument: str | None = None, kind: str | None = None) -> None:
+        self.one = one
+        chosen = one.instrument(instrument)
+        name = "" if chosen is None else chosen.instrument_id
+        self._values = {turn.turn: value for turn, value in coded_turns(one.columns, name)}
+        swept = any(axis.partition(".")[0] == "events" for axis in one.cell.axes)
+        events = enumerate(() if swept else one.design.spec.get("events") or ())
+        #: Texts that events bring in; those of other messages from outside stand in prompts alone.
+        self._events = {f"event-{place}": event.get("text") for place, event in events}
+        #: Change of each opinion from the last one of its author before, by turn; None for the first.
+        self.changes: dict[int, float | None] = {}
+        last: dict[int, float] = {}
+        for turn, value in coded_turns(one.columns, name, one.kind(name, kind)):
+            if value is not None and (turn.condition != "truncated" or one.cell.counts_cut_off):
+                self.changes[turn.turn] = value - last[turn.agent] if turn.agent in last else None
+                last[turn.agent] = value
+
+    def told(self, shown: Sequence[int]) -> dict[str, Any]:
+        """Some turns, and the messages that they read."""
+        reader, run = self.one.reader, self.one.run_id
+        turns = {row.turn: row for row in reader.turns(run, only=shown)}
+        refs = dict.fromkeys(ref for row in turns.values() for ref in row.reads)
+        earlier = {row.turn: row for row in reader.turns(run, only=[ref for ref in refs if isinstance(ref, int)])}
+        names = {row.agent: row.name or f"agent {row.agent}" for row in reader.agents(run)}
+        codes: dict[int, list[dict[str, Any]]] = {turn: [] for turn in shown}
+        for row in reader.opinions(run, only=shown):
+            code = {"instrument": row.instrument_id, "about": row.about, "value": plain(row.value)}
+            code["off_scale"] = plain(row.off_scale)
+            codes[row.turn].append(code | {"probabilities": [plain(each) for each in row.probabilities]})
+        told = []
+        for turn in shown:
+            if turn in turns:
+                line = picked(turns[turn], "turn step agent act kind condition text")
+                line |= {"reads": [str(ref) for ref in turns[turn].reads], "codes": codes[turn]}
+                told.append(line | {"change": self.changes.get(turn)})
+        return {"turns": told, "read": {str(ref): self._read(ref, earlier, names) for ref in refs}}
+
+    def _read(self, ref: int | str, turns: Mapping[int, TurnRow], names: Mapping[int, str]) -> dict[str, Any]:
+        """A message that was read."""
+        if isinstance(ref, int) and ref in turns:
+            row = turns[ref]
+            told = picked(row, "agent kind text condition")
+            return told | {"name": names.get(row.agent, ""), "value": self._values.get(ref)}
+        # A message from outside: that of an event to one agent ends with the agent's number.
+        event, _, number = str(ref).rpartition("-agent-")
+        agent = int(number) if event and number.isdecimal() else None
+        name = str(ref) if agent is None else f"{names.get(agent, '')} ({event})"
+        text = self._events.get(event or str(ref))
+        return {"agent": agent, "name": name, "kind": "", "text": text, "condition": "answered", "value": None}

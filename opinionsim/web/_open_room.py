@@ -1,0 +1,257 @@
+"""The room: an experiment being carried out with people at its seats, and who is known to its pages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse
+
+from opinionsim.errors import StoreError
+from opinionsim.foundation.templates import templates
+from opinionsim.schedules import CONSENT, SIGNAL
+from opinionsim.specification import consent_of, participant_names, seat_numbers
+from opinionsim.store import SeatRow, WaitRow
+from opinionsim.web._desk import Desk
+from opinionsim.web._rights import Keys, Visitor, hashed, invited, new_code, new_key
+from opinionsim.web._session_view import CLOSED, Sight, standing
+
+if TYPE_CHECKING:
+    from opinionsim.llm import Entry, EntryKey
+    from opinionsim.specification import Experiment, PlannedRun, SeatSpec
+    from opinionsim.store import Store, StoreReader
+
+
+class Room:
+    """The sessions of an experiment, one for each replicate, and their seats.
+
+    It keeps nothing of a session itself: what a page shows is read from the store each time.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The experiment.
+    store : Store
+        The open store that it is carried out in.
+    reader : StoreReader
+        The same store, open for reading.
+    desk : Desk
+        Answers for the seats.
+    withdrawing : callable
+        ``await withdrawing(run_id, agent)`` ends a run and deletes what was said from a person's first text on.
+
+    Attributes
+    ----------
+    keys : Keys
+        Links and cookies.
+    templates : Environment
+        The templates of its pages; every value is escaped.
+    consent_text : Consent or None
+        The text to which people consent.
+    error : str
+        Why the experiment is not being carried out any more; empty as long as it is.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        store: Store,
+        reader: StoreReader,
+        desk: Desk,
+        withdrawing: Callable[[str, int], Awaitable[None]],
+    ) -> None:
+        self.experiment = experiment
+        self.store = store
+        self.reader = reader
+        self.desk = desk
+        desk.wanted = self.wanted
+        self.withdrawing = withdrawing
+        self.consent_text = consent_of(experiment)
+        self.templates = templates("opinionsim.web")
+        self.keys = Keys()
+        self.error = ""
+        for run_id in self.runs:
+            self._begin_if_taken(run_id)
+
+    @cached_property
+    def runs(self) -> Mapping[str, PlannedRun]:
+        """The runs by id, in the order of the design; cells that share a run show it once."""
+        return {planned.run_id: planned for planned in reversed(self.experiment.runs)}
+
+    def planned(self, run_id: str) -> PlannedRun:
+        """The run of a session.
+
+        Raises
+        ------
+        HTTPException
+            If there is none.
+        """
+        if run_id not in self.runs:
+            raise HTTPException(404, "There is no such session.")
+        return self.runs[run_id]
+
+    def seats(self, run_id: str) -> Mapping[int, SeatSpec]:
+        """The seats of a session, by number in the cast."""
+        return seat_numbers(self.planned(run_id).spec)
+
+    def seat_name(self, run_id: str, agent: int) -> str:
+        """The name of a seat."""
+        spec = self.planned(run_id).spec
+        names = participant_names(spec)
+        return names[agent] if agent < len(names) else f"Seat {agent}"
+
+    def page(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+        """A page made from a template."""
+        return HTMLResponse(self.templates.get_template(template).render(room=self, **values), status)
+
+    # Who is known
+
+    def visitor(self, cookie: str) -> Visitor:
+        """Who brings a cookie."""
+        return self.keys.visitor(cookie, self.reader.seats() if cookie else [])
+
+    def invite(self, run_id: str, agent: int) -> str:
+        """The key of a new link to a seat that nobody has taken; earlier links to it end.
+
+        Raises
+        ------
+        StoreError
+            If the seat is taken.
+        """
+        if agent not in self.seats(run_id):
+            raise HTTPException(404, "There is no such seat.")
+        if self.consent_text is None:
+            raise StoreError(
+                "To invite people, the specification needs ethics: {consent: FILE}, the text to which they consent; "
+                "/static/consent.yaml is a template. Without one you can only try it yourself."
+            )
+        self._require_free(run_id, agent)
+        link = new_key()
+        self.store.save_seat(SeatRow(run_id, agent, token=hashed(link)))
+        return link
+
+    def take(self, link: str, key: str) -> str:
+        """Give the seat that a link invites to, to the browser whose cookie has this hash; returns its run.
+
+        Raises
+        ------
+        StoreError
+            If the link is not valid, or its seat is taken.
+        """
+        seat = invited(link, self.reader.seats())
+        self._sit(SeatRow(seat.run_id, seat.agent, token=key, joined_at=time.time()))
+        return seat.run_id
+
+    def sit(self, run_id: str, agent: int, key: str) -> None:
+        """Seat the owner in a session to try it: alone, so that the run is marked as a trial.
+
+        Raises
+        ------
+        StoreError
+            If the seat is taken, or the session has others.
+        """
+        if list(self.seats(run_id)) != [agent]:
+            raise StoreError("Only where there is one seat can you try it alone; send links to the others.")
+        self._sit(SeatRow(run_id, agent, token=key, joined_at=time.time(), trial=True))
+
+    def _sit(self, row: SeatRow) -> None:
+        self._require_free(row.run_id, row.agent)
+        self.store.save_seat(row)
+        self._begin_if_taken(row.run_id)
+
+    def _require_free(self, run_id: str, agent: int) -> None:
+        if standing(self.reader, run_id)[0] in CLOSED:
+            raise StoreError("This session is over.")
+        if any(row.agent == agent for row in self._joined(run_id)):
+            raise StoreError("This seat is taken.")
+
+    def want(self, run_id: str, agent: int, signal: str) -> None:
+        """Put on record what a person wants out of turn; the next signal turn of its seat takes it up."""
+        row = next(each for each in self._joined(run_id) if each.agent == agent)
+        if signal not in self.wanted(run_id, agent):
+            self.store.save_seat(replace(row, wants=(*row.wants, signal)))
+
+    def wanted(self, run_id: str, agent: int) -> tuple[str, ...]:
+        """What a person wants that no signal turn on record has taken up."""
+        wants = next((row.wants for row in self.store.seats(run_id) if row.agent == agent), ())
+        told = (entry for entry in self.store.entries(run_id) if (entry.agent, entry.act) == (agent, SIGNAL.name))
+        return wants[sum(len(entry.text.splitlines()) for entry in told) :]
+
+    def owes_consent(self, run_id: str, agent: int) -> bool:
+        """Whether the person at a seat has still to be asked for its consent; an owner who tries alone has not."""
+        return any(row.agent == agent and not row.trial and row.consented_at is None for row in self._joined(run_id))
+
+    def consent(self, run_id: str, agent: int, text_hash: str, *, publishes: bool = False) -> str:
+        """Keep that the person at a seat consents to a text; returns the code by which it can withdraw.
+
+        Parameters
+        ----------
+        run_id, agent : str, int
+            The seat.
+        text_hash : str
+            Hash of the text.
+        publishes : bool
+            Whether it also consents that what it writes is published.
+
+        Raises
+        ------
+        StoreError
+            If it has consented already: the code is shown once.
+        """
+        if not self.owes_consent(run_id, agent):
+            raise StoreError("You are not asked for your consent (any more); a code is shown once, and not kept.")
+        row = next(each for each in self._joined(run_id) if each.agent == agent)
+        code = new_code()
+        given = replace(row, consent=text_hash, consented_at=time.time(), publishes=publishes)
+        self.store.save_seat(replace(given, withdrawal=hashed(code)))
+        self._begin_if_taken(run_id)
+        return "-".join(code[place : place + 4] for place in range(0, len(code), 4))
+
+    def decline(self, run_id: str, agent: int) -> None:
+        """Free the seat of a person that does not consent."""
+        if self.owes_consent(run_id, agent):
+            self.store.save_seat(SeatRow(run_id, agent))
+
+    async def withdraw(self, code: str) -> None:
+        """Withdraw what the person with a code wrote, and end its session for good.
+
+        Raises
+        ------
+        StoreError
+            If the code is nobody's.
+        """
+        key = hashed("".join(code.casefold().replace("-", " ").split()))
+        row = next((each for each in self.reader.seats() if each.withdrawal == key), None)
+        if row is None:
+            raise StoreError("This is nobody's code; please check how it is written.")
+        await self.withdrawing(row.run_id, row.agent)
+
+    def _joined(self, run_id: str) -> list[SeatRow]:
+        """The seats of a session that somebody has taken."""
+        return [row for row in self.reader.seats(run_id) if row.joined_at is not None]
+
+    def _begin_if_taken(self, run_id: str) -> None:
+        """Let a session begin once all its seats are taken, and all people at them have consented."""
+        ready = {row.agent for row in self._joined(run_id) if row.trial or row.consented_at is not None}
+        if standing(self.reader, run_id)[0] not in CLOSED and ready >= set(self.seats(run_id)):
+            self.desk.open(run_id)
+
+    # What pages show
+
+    def sight(self, run_id: str, visitor: Visitor) -> Sight:
+        """What a visitor sees of a session."""
+        return Sight(self.planned(run_id), self.reader.agents(run_id), visitor)
+
+    def asked(self, run_id: str, agent: int, key: EntryKey | None = None) -> WaitRow | None:
+        """What the person at a seat is asked now, or under a key; None where it has nothing to answer."""
+        # The desk knows of the consent, which was given before the session began.
+        open_ = [row for row in self.reader.waits(run_id) if row.agent == agent and row.question["act"] != CONSENT.name]
+        return next((row for row in open_ if key in (None, (row.turn, row.call, row.attempt))), None)
+
+    def entry(self, run_id: str, key: EntryKey) -> Entry | None:
+        """What is on record under a key."""
+        return next((entry for entry in self.reader.entries(run_id) if entry.key == key), None)

@@ -1,0 +1,166 @@
+"""What a page shows of a session, read from the store each time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from opinionsim.metrics import evidence_statement
+from opinionsim.schedules import PARTICIPANT
+from opinionsim.store import TurnRow
+from opinionsim.web._rights import Visitor
+
+if TYPE_CHECKING:
+    from opinionsim.specification import PlannedRun
+    from opinionsim.store import AgentRow, StoreReader, WaitRow
+
+#: States in which a session is over for good.
+CLOSED = ("complete", "withdrawn")
+#: Ends of a room, and conditions of turns, as a page words them; others have a text.
+_ENDED = {
+    "turns": "The discussion is over: all turns were used.",
+    "resolution": "The discussion is over: a resolution was agreed on.",
+    "deadlock": "The discussion is over: it is in a deadlock.",
+    "person": "The discussion is over: a person ended it.",
+    "vacated": "The discussion is over: too few speakers were left.",
+}
+_WORDLESS = {"empty": "said nothing", "refused": "gave no answer", "skipped": "was not asked"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One message of a session on a page.
+
+    Attributes
+    ----------
+    turn : int
+        Its turn.
+    name, role, model : str
+        Who said it: name, role and model, which is empty for a person.
+    kind, text : str
+        Kind of text, and the text.
+    wordless : str
+        In the place of a text, what became of the turn; else empty.
+    cut_off : bool
+        Whether the text was cut off.
+    own : bool
+        Whether the visitor said it.
+    """
+
+    turn: int
+    name: str
+    role: str
+    model: str
+    kind: str
+    text: str
+    wordless: str
+    cut_off: bool
+    own: bool
+
+
+def name_of(row: WaitRow | None) -> str:
+    """What tells a question from every other, and from itself asked anew after a stop; empty for none."""
+    return "" if row is None else f"{row.turn}.{row.call}.{row.attempt}.{row.asked_at}"
+
+
+class Sight:
+    """What a visitor sees of the messages of a session.
+
+    Parameters
+    ----------
+    planned : PlannedRun
+        The run.
+    agents : sequence of AgentRow
+        Its cast.
+    visitor : Visitor
+        Who looks.
+    """
+
+    def __init__(self, planned: PlannedRun, agents: Sequence[AgentRow], visitor: Visitor) -> None:
+        self.seat = visitor.seats.get(planned.run_id)
+        self._all = visitor.owner
+        self._looks_on = planned.run_id in visitor.watches
+        interaction = planned.spec.interaction
+        self._public, self._private = interaction.public, interaction.private
+        #: Turns that the seat was shown, or carried out.
+        self._shown: set[int] = set()
+        self.know(agents)
+
+    def know(self, agents: Sequence[AgentRow]) -> None:
+        """Take note of the cast, which is on record once the run has begun."""
+        self._agents = {row.agent: row for row in agents}
+
+    def heed(self, turns: Iterable[TurnRow]) -> None:
+        """Take note of what the seat was shown."""
+        for row in turns:
+            if row.agent == self.seat:
+                self._shown.update(ref for ref in row.reads if isinstance(ref, int))
+                self._shown.add(row.turn)
+
+    def sees(self, row: TurnRow) -> bool:
+        """Whether the visitor sees a message."""
+        # A moderator without a remark says nothing that a dialogue shows.
+        if row.kind == "harm":
+            return self._all
+        if row.kind in self._private or row.condition == "silent":
+            return False
+        everything = self._all or (self._looks_on and not self._public)
+        return everything or row.kind in self._public or row.agent == self.seat or row.turn in self._shown
+
+    def line(self, row: TurnRow) -> Line:
+        """A message as a page shows it."""
+        who = self._agents.get(row.agent)
+        wordless = _ENDED.get(row.text, "") if row.kind == "ending" else _WORDLESS.get(row.condition, "")
+        name, role, model = ("", "", "") if who is None else (who.name, who.role, who.model)
+        return Line(
+            turn=row.turn,
+            name=name or f"Agent {row.agent}",
+            role="" if role in (PARTICIPANT, name.casefold()) else role,
+            model=model if who is None or who.evidence != "human" else "",
+            kind=row.kind,
+            text="" if wordless else row.text,
+            wordless=wordless,
+            cut_off=row.condition == "truncated",
+            own=row.agent == self.seat,
+        )
+
+    def lines(self, turns: Sequence[TurnRow]) -> Iterator[Line]:
+        """The messages that the visitor sees, in order."""
+        self.heed(turns)
+        return (self.line(row) for row in turns if self.sees(row))
+
+
+def standing(reader: StoreReader, run_id: str) -> tuple[str, str]:
+    """Status of a run, and the kind of evidence it is; both empty before the run is registered."""
+    row = reader.registered([run_id]).get(run_id)
+    return ("", "") if row is None else (row.status, row.evidence)
+
+
+def stamp(evidence: str) -> str:
+    """What a title says of the evidence; nothing before there is any."""
+    return evidence_statement([evidence]) if evidence else ""
+
+
+def export(planned: PlannedRun, agents: Sequence[AgentRow], turns: Sequence[TurnRow], evidence: str) -> dict[str, Any]:
+    """A session as JSON values: what is known of the run, its cast, and all that was said."""
+    return {
+        "run_id": planned.run_id,
+        "replicate": planned.replicate,
+        "conditions": planned.cell.label,
+        "evidence": evidence,
+        "agents": [asdict(row) for row in agents],
+        "turns": [asdict(row) for row in turns],
+    }
+
+
+def as_csv(session: Mapping[str, Any]) -> str:
+    """The messages of a session as CSV, texts that a spreadsheet would run marked as texts."""
+    import pandas as pd
+
+    from opinionsim.foundation.spreadsheets import write_csv
+
+    who = pd.DataFrame(session["agents"], columns=["agent", "name", "role", "model", "evidence"])
+    turns = pd.DataFrame(session["turns"], columns=[each.name for each in fields(TurnRow)])
+    turns["reads"] = [" ".join(map(str, reads)) for reads in turns["reads"]]
+    return str(write_csv(turns.merge(who, on="agent", how="left").assign(run_id=session["run_id"])))
