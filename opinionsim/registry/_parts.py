@@ -76,7 +76,7 @@ KINDS: Mapping[str, _Kind] = {
         ),
         declares=("fits", "points"),
     ),
-    "figure": _Kind("figure", declares=("numbers", "shown", "points")),
+    "figure": _Kind("figure", given=("results", "source", "ax"), declares=("numbers", "shown", "points")),
     "record": _Kind("record of a run", given=("results",)),
     "scripted": _Kind("scripted answer", given=("scene", "draws")),
 }
@@ -128,9 +128,9 @@ class Part:
             return {}
 
     def fields(self) -> list[str]:
-        """Names of the fields or options that a specification may give."""
+        """Names of the fields or options that may be given."""
         if fields := getattr(self.target, "model_fields", None):
-            return list(fields)
+            return [name for name in fields if name != "kind"]
         return [name for name in self.arguments() if name not in KINDS[self.kind].given]
 
     def check_options(self, options: Mapping[str, Any]) -> None:
@@ -450,6 +450,8 @@ def _imported(kind: str, reference: str) -> Part:
         raise SpecError(
             f"{reference} is marked as a part of kind {found.kind!r}; one of kind {kind!r} is expected here"
         )
+    if found.name.partition(":")[0] == module and found.name != reference:
+        raise SpecError(f"{reference} calls itself {found.name}; a declaration has the name that its module gives it")
     _BY_NAME[kind].setdefault(reference, found)
     return found
 
