@@ -290,7 +290,7 @@ def algorithmic_bias(report: Report) -> None:
     report.begin("algorithmic-bias", "Algorithmic bias, epsilon 0.3, N=1e4, one thread")
     for name, network, steps, bar in (
         ("sparse (k=10)", build_network(SPARSE, SMALL, 1), 200, 2e7),
-        ("complete", Network.of(SMALL), 20, 2e6),
+        ("complete", Network.of(SMALL), 2, 1e5),
     ):
         for gamma in (1.0, 1.5, 2.0):
             for after in (0, 10 * steps):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from opinionsim.classic._model import ClassicModel, Parameter
-from opinionsim.classic.kernels._closeness import meetings_in_tree, meetings_on_rows, plant, rows_room, tree_room
+from opinionsim.classic.kernels._closeness import make_candidates, meetings_by_closeness
 from opinionsim.classic.kernels._contacts import Variant
 from opinionsim.classic.kernels._influences import MEDIA, MEDIA_OPINIONS, NOISE, ZEALOT
 from opinionsim.classic.kernels._pairwise import block_drawer, pair_buffers, pairwise_kernel
@@ -50,17 +50,13 @@ class Parameters(NamedTuple):
 
 
 def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
-    draw_block, complete = block_drawer(variant), variant.complete
-    meetings, make_room = (meetings_in_tree, tree_room) if complete else (meetings_on_rows, rows_room)
-    meet = meetings(deffuant.update, variant)
+    draw_block, meet = block_drawer(variant), meetings_by_closeness(deffuant.update, variant)
 
     def room(opinions, contacts, p, spare):
-        return pair_buffers(opinions, contacts, p, spare), make_room(contacts, p)
+        return pair_buffers(opinions, contacts, p, spare), make_candidates(contacts, p)
 
     def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
         (words, listeners, speakers), closeness = space
-        if complete:
-            plant(closeness, opinions)
         done = 0
         while done < timing.events:
             # Pairs as without bias; where there is one, the speaker is drawn once more.

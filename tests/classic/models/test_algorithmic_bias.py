@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 from scipy.stats import chisquare
 
 from opinionsim.classic import find_model, set_up, simulate
 from opinionsim.classic.kernels import new_state
-from opinionsim.classic.kernels._closeness import meetings_in_tree, meetings_on_rows, plant, rows_room, tree_room
+from opinionsim.classic.kernels._closeness import make_candidates, meetings_by_closeness
 from opinionsim.foundation.compilation import compiled
 from opinionsim.networks import Network
 
@@ -24,17 +23,11 @@ _DRAWS = 20_000
 
 @cache
 def _drawing(variant: Any) -> Callable[..., Any]:
-    """Draws partners in the thick of a step, and returns the space of draws."""
-    complete = variant.complete
-    meetings, room = (meetings_in_tree, tree_room) if complete else (meetings_on_rows, rows_room)
-    meet = meetings(find_model("deffuant").update, variant)
+    """Draws partners in the thick of a step."""
+    meet = meetings_by_closeness(find_model("deffuant").update, variant)
 
     def draw(contacts, listeners, speakers, opinions, p, state):  # type: ignore[no-untyped-def]
-        space = room(contacts, p)
-        if complete:
-            plant(space, opinions)
-        meet(space, contacts, listeners, speakers, opinions, opinions, p, state)
-        return space
+        meet(make_candidates(contacts, p), contacts, listeners, speakers, opinions, opinions, p, state)
 
     return draw
 
@@ -133,13 +126,6 @@ def test_least_distances_beyond_all_measure(name: str, d_min: float) -> None:
         _agree(counts, _shares(opinions, 0, gamma, d_min))
 
 
-def test_a_crowd_within_one_cell() -> None:
-    rng = np.random.default_rng(5)
-    opinions = np.concatenate([0.5 + rng.uniform(0, 3e-5, 3000), rng.random(1000)])
-    for gamma in (1.0, 2.0, 3.0):
-        _agree(_partners(opinions.copy(), 7, gamma=gamma), _shares(opinions, 7, gamma, 1e-5 * np.ptp(opinions)))
-
-
 def test_each_agent_has_its_own_bias() -> None:
     opinions = _CONFIGURATIONS["uniform"]
     gammas, floors = np.linspace(0.2, 3, 500), np.linspace(1e-5, 0.01, 500)
@@ -174,37 +160,6 @@ def test_partners_on_a_network(name: str, gamma: float, scale: float) -> None:
         heard[network.speakers[mine]] = network.weights[mine]
         counts = _partners(opinions.copy(), listener, network, gamma=gamma, d_min=1e-5)
         _agree(counts, _shares(opinions, listener, gamma, 1e-5, heard))
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    st.integers(0, 2**32 - 1),
-    st.sampled_from([2, 3, 40, 130]),
-    st.sampled_from([0.0, 1.0, 2.0]),
-    st.sampled_from([0.3, 1.0]),
-)
-def test_the_tree_follows_those_who_move(seed: int, n: int, gamma: float, mu: float) -> None:
-    rng = np.random.default_rng(seed)
-    opinions = rng.choice([rng.random(n), np.round(rng.random(n), 1), rng.normal(0.5, 1e-4, n)])
-    options = {"epsilon": 1.0, "mu": mu, "gamma": gamma}
-    contacts, p, draw = _process(Network.of(n), (-1.0, 2.0), options)
-    listeners = rng.integers(0, n, 60).astype(np.uint32)
-    speakers = ((listeners + 1) % n).astype(np.uint32)
-    with np.errstate(over="ignore"):
-        space = draw(contacts, listeners, speakers, opinions, p, new_state(seed, "tree", 0))
-    assert (speakers != listeners).all()
-    lowest, leaf = int(space.marks[1]), space.homes.astype(int) - int(space.marks[1])
-    within = (opinions - space.frame[0]) * space.frame[2]
-    np.testing.assert_allclose(leaf + 0.5, within, rtol=0, atol=0.5 + 1e-6)
-    counts = np.bincount(space.homes, minlength=space.counts.size)
-    for cell in range(space.counts.size - 1, 7, -1):
-        assert space.counts[cell] == counts[cell]
-        counts[(cell >> 3) - 1] += counts[cell]
-    np.testing.assert_array_equal(space.members[space.places], np.arange(n))
-    begins, rooms = space.begins[leaf], space.rooms[leaf]
-    assert (begins <= space.places).all()
-    assert (space.places < begins + space.counts[lowest + leaf]).all()
-    assert (space.counts[lowest + leaf] <= rooms).all()
 
 
 @pytest.mark.parametrize("gamma", [0.7, 40.0])
