@@ -42,17 +42,13 @@ from opinionsim.llm import (
     SlotPool,
     load_chat_model,
 )
-from opinionsim.measurement import SELF_REPORT, Instrument, Measuring, Queues
+from opinionsim.measurement import Instrument, Measuring, Queues
 from opinionsim.metrics import bias, diversity
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population, draw_population, load_personas
 from opinionsim.prompts import PromptPack, load_pack
 from opinionsim.schedules import AnySchedule, Dyads, Setting, called, check_schedule
 from opinionsim.topics import Claim, load_topics
-
-#: Kinds of text that do not change the opinion an agent shows: posts are written for others, probes and self-reports
-#: are off the record.
-_PASSED_OVER = frozenset({"post", "probe", SELF_REPORT})
 
 
 class _WeakCounts(weakref.WeakKeyDictionary[mesa.Model, Iterator[int]]):
@@ -132,11 +128,13 @@ class PersonaAgent(mesa.Agent):
         """Take over the outcome of one of its turns; a skipped one has none."""
         if result.message.condition == "skipped":
             return
-        if result.kind == "post":
+        act = result.act
+        if not act.answers:
             self._show(posts=self.posts + 1, last_post=result.message.text)
-        elif result.kind == "report":
+        elif act.opinion == "states" and not act.heard:
             self._show(reports=self.reports + 1, last_report=result.message.text)
-        told = result.kind not in _PASSED_OVER and result.estimate is not None
+        # Posts are written for others, and forks of a memory are off the record.
+        told = act.answers and act.memory != "fork" and result.estimate is not None
         if told and not np.isnan(result.estimate.value):  # type: ignore[union-attr]
             self._show(opinion=result.estimate.value)  # type: ignore[union-attr]
 

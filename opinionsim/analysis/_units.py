@@ -59,7 +59,7 @@ def counted(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None) -> tupl
         If no complete run has a measured stance, or none in texts of that kind.
     """
     usable = own_metrics(usable_runs(runs), metrics)
-    present = kinds_in_order(usable["kind"])
+    present = kinds_in_order(usable["kind"], runs.get("texts", ()))
     if not present:
         raise SpecError(
             f"no complete run has a text with a measured stance, so there is nothing to tabulate: {TO_MEASURE}"

@@ -15,7 +15,7 @@ from opinionsim.errors import SpecError
 from opinionsim.foundation.streams import call_seed, stream
 from opinionsim.llm import Endpoint, ReplayOnly
 from opinionsim.measurement import Text
-from opinionsim.networks import Network, NetworkKind
+from opinionsim.networks import Network
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona, Population, draw_population
 from opinionsim.prompts import PromptPack
@@ -26,8 +26,6 @@ from opinionsim.schedules import (
     Event,
     Phase,
     Setting,
-    Twins,
-    Yoked,
     automatic_instructions,
     named,
     outline,
@@ -310,13 +308,13 @@ def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] |
 
 def _read(planned: PlannedRun, resources: Resources, taken: Sequence[Any] | None) -> Sequence[Any]:
     """What the counterparts of agents read in another run; before it is carried out, in placeholders."""
-    if not isinstance(planned.spec.interaction, Yoked) or planned.source is None:
+    if not planned.spec.interaction.yoked or planned.source is None:
         return ()
-    twins = isinstance(planned.spec.interaction, Twins)
+    twins = planned.spec.interaction.stands_in
     if taken is not None:
         return taken[1] if twins else taken
     if twins:
-        rated = getattr(planned.source.spec.interaction, "rated", ())
+        rated = planned.source.spec.interaction.rating_steps
         return [(step, agent, (_READ,)) for step in rated[1:] for agent in range(planned.spec.size)]
     schedule = assemble(planned.source, resources).schedule
     texts = {
@@ -371,7 +369,7 @@ def _population(
     planned: PlannedRun, resources: Resources, scale: OpinionScale, taken: Sequence[Any] | None
 ) -> Population:
     spec = planned.spec.population
-    if planned.spec.interaction.recorded or isinstance(planned.spec.interaction, Twins):
+    if planned.spec.interaction.recorded or planned.spec.interaction.stands_in:
         if taken is None:
             return Population.bare(planned.spec.size)
         personas = tuple(Persona(name, attributes=attributes) for name, attributes, _ in taken[0])
@@ -420,7 +418,7 @@ def _opinions(planned: PlannedRun, population: Population, scale: OpinionScale) 
 
 def _network(planned: PlannedRun, resources: Resources) -> Network | None:
     """The network of a run; None where all agents can meet all, or nobody meets anybody."""
-    network: NetworkKind | None = getattr(planned.spec.interaction, "network", None)
+    network = planned.spec.interaction.contacts
     if network is None or network.kind == "complete":
         return None
     rng = np.random.default_rng(int(_drawing(planned, "network").integers(2**32)))

@@ -17,7 +17,15 @@ from opinionsim.errors import SpecError, StoreError, whole_number
 from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.foundation.streams import canonical_json, digest, stream
 from opinionsim.foundation.templates import filled, sentences
-from opinionsim.metrics import TO_MEASURE, condition_axes, evidence_of, kinds_in_order, named_levels, stance_rows
+from opinionsim.metrics import (
+    SELF_REPORT,
+    TO_MEASURE,
+    condition_axes,
+    evidence_of,
+    kinds_in_order,
+    named_levels,
+    stance_rows,
+)
 from opinionsim.opinions import OpinionScale
 from opinionsim.specification import ContrastSpec, analysis_of
 from opinionsim.store import AuditRow, Results, open_store
@@ -110,7 +118,7 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
         runs, on=["run_id", "cell", "instrument_id"], suffixes=("", "_of_run")
     )
     rows = rows[rows["value"].notna()]
-    present = [name for name in kinds_in_order(rows["kind"]) if name != "self-report"]
+    present = [name for name in kinds_in_order(rows["kind"], runs["texts"]) if name != SELF_REPORT]
     if not present or (kind is not None and kind not in present):
         valid = f"kind must be one of {', '.join(present)}; got {kind!r}" if present else TO_MEASURE
         raise SpecError(f"no text of a complete run to label: {valid}")

@@ -34,10 +34,10 @@ Kind = Annotated[
     str | None,
     typer.Option(
         "--kind",
-        help="Kind of text to read opinions from. Default: the first present of report, response, post, probe, "
-        "self-report, opinion.",
+        help="Kind of text to read opinions from, such as report. Default: the first that was measured, in the order "
+        "of the column texts of runs.",
     ),
-]  # fmt: skip
+]
 Estimand = Annotated[
     Literal["topics-like-these", "these-topics"] | None,
     typer.Option("--estimand", help="What means are about. Default: topics like these from three topics on."),

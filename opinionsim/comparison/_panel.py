@@ -16,8 +16,9 @@ from opinionsim.comparison._mapping import PanelMapping, load_panel_mapping
 from opinionsim.errors import SpecError
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.llm import REPLY, Entry, EntryKey
-from opinionsim.measurement import SELF_REPORT, STANCE, imported_rating
+from opinionsim.measurement import STANCE, imported_rating
 from opinionsim.messages import printable
+from opinionsim.metrics import SELF_REPORT
 from opinionsim.running import SOURCE, run
 from opinionsim.schedules import RecordedPeople
 from opinionsim.specification import load_experiment
@@ -32,7 +33,7 @@ RETEST = "retest"
 #: Names that no condition and no answer may have, because variables and columns of frames have them.
 _TAKEN = re.compile("agent|first|framing|group|last|retest|run_id|stance|step|topic|turn|twins|unit|wording|.*[.].*")
 #: Kinds of text that the others of a group read.
-_SHOWN = frozenset({"post", "speech", "response"})
+_SHOWN = frozenset(act.kind for act in RecordedPeople.acts.values() if act.heard)
 
 
 class _Said(NamedTuple):

@@ -16,8 +16,8 @@ from opinionsim.comparison._predictions import equations, folds, shares
 from opinionsim.errors import MeasurementError
 from opinionsim.foundation.streams import stream
 from opinionsim.foundation.templates import sentences
-from opinionsim.measurement import SELF_REPORT, STANCE
-from opinionsim.metrics import evidence_of, evidence_statement
+from opinionsim.measurement import STANCE
+from opinionsim.metrics import SELF_REPORT, evidence_of, evidence_statement
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -225,4 +225,4 @@ PREDICT_RATING = _act(
 #: A citizen criticises the winner.
 CRITICISE = _act("criticise", "critique", memory="none", opinion="may")
 #: Somebody writes a question for discussion.
-QUESTION = _act("question", "question", memory="none", after="none", formal=True)
+QUESTION = _act("question", "question", opinion="may", audience="nobody", memory="none", after="none", formal=True)

@@ -171,6 +171,11 @@ class ConsensusInteraction(Interaction):
         return self.choose_by or self.ballots[0]
 
     @property
+    def texts(self) -> list[str]:
+        """Kinds of text that can be coded; opinions are written before the session, and questions can follow it."""
+        return list(dict.fromkeys([PROBE.kind, SELF_REPORT.kind, *super().texts]))
+
+    @property
     def kept(self) -> dict[str, Any]:
         """All its fields: which statement wins is found again from the ballots on record."""
         return {"kind": self.kind, **self.model_dump(mode="json", exclude_defaults=True)}

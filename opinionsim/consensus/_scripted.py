@@ -7,12 +7,16 @@ shown, a ballot orders statements by their distance from one position, a rating 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import Path
+from typing import Any
 
 from opinionsim.llm import Draws, Scene, phrases
 from opinionsim.registry import part
 
+_SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("scripted.toml").read_text(encoding="utf-8"))
 _LETTERED = re.compile(r"^Statement ([A-Z]{1,2}):$", re.MULTILINE)
 #: Levels from the one end of the scale to the other, in steps of points of agreement.
 _POINTS_A_LEVEL = 1.5
@@ -29,6 +33,12 @@ def _distances(scene: Scene, n: int) -> list[float]:
     return [abs(level - levels[0]) for level in levels[-n:]]
 
 
+@part("scripted", name="state", states=True)
+def opinion(scene: Scene, draws: Draws) -> str:
+    """The position held, with reasons."""
+    return scene.stance(draws)
+
+
 @part("scripted", name="revise")
 @part("scripted", name="draft")
 def statement(scene: Scene, draws: Draws) -> str:
@@ -36,7 +46,7 @@ def statement(scene: Scene, draws: Draws) -> str:
     known = [level for level in _shown(scene) if level is not None] or [0]
     level = round(min(max(sum(known) / len(known) + scene.spread * draws.normal(), -2), 2))
     stance = draws.pick(phrases.POSTS[level]).replace("{x}", "the claim")
-    return f"<statement>{draws.pick(phrases.STATEMENTS)}: {phrases.capitalised(stance)}</statement>"
+    return f"<statement>{draws.pick(_SAID['statements'])}: {phrases.capitalised(stance)}</statement>"
 
 
 @part("scripted", name="predict")
@@ -69,5 +79,11 @@ def critique(scene: Scene, draws: Draws) -> str:
     shown = _shown(scene)
     own, level = shown[0] or 0, shown[-1] or 0
     stance = draws.pick(phrases.REPORTS[own]).replace("{x}", "the claim")
-    asked = draws.pick(phrases.CRITIQUES[0 if own == level else 1 if own > level else -1])
+    asked = draws.pick(_SAID["critiques"][str((own > level) - (own < level))])
     return f"{asked}. {phrases.capitalised(stance)}"
+
+
+@part("scripted", name="question")
+def question(scene: Scene, draws: Draws) -> str:
+    """A question for discussion."""
+    return f"Question: {draws.pick(_SAID['questions'])}".replace("{n}", str(1 + int(draws.uniform() * 200)))

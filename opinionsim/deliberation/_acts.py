@@ -12,4 +12,4 @@ _act = partial(act, memory="none", asked=asked_of_persons(Path(__file__).with_na
 #: An agent answers the task, after reading what others answered.
 RESPOND = _act("respond", "response")
 #: An agent answers the questions of an interview.
-INTERVIEW = _act("interview", "interview", formal=True)
+INTERVIEW = _act("interview", "interview", formal=True, opinion="may", audience="nobody")

@@ -28,6 +28,11 @@ class RoundsInteraction(Structure):
     own: bool = True
     """Whether an agent is shown its own answer of the round before."""
 
+    @property
+    def contacts(self) -> NetworkKind:
+        """Who is shown whose answers."""
+        return self.network
+
     def check(self, setting: Setting) -> None:
         """Refuse a network on which nobody is shown anything."""
         _ = setting.neighbours

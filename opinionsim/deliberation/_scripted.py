@@ -1,22 +1,20 @@
-"""What the scripted model says to tasks of structures."""
+"""What the scripted model says to tasks of structures and interviews."""
 
 from __future__ import annotations
 
 import re
 
-from opinionsim.llm import Draws, Scene, any_sentences, phrases
+from opinionsim.llm import Draws, Scene, any_sentences
 from opinionsim.registry import part
 
-_MARKER = re.compile(r"begin with the words \"([^\"\n]{1,80})\"", re.IGNORECASE)
 _SEPARATOR = re.compile(r"a line that holds (\S+) and nothing else", re.IGNORECASE)
 _QUESTION = re.compile(r"^\d+\. ", re.MULTILINE)
 
 
-@part("scripted", name="instruct")
-def instruct(scene: Scene, draws: Draws) -> str:
-    """Instructions, after the words with which they are to begin."""
-    marker = _MARKER.search(scene.told)
-    return " ".join(filter(None, [marker[1] if marker else "", draws.pick(phrases.INSTRUCTIONS)]))
+@part("scripted", name="respond")
+def respond(scene: Scene, draws: Draws) -> str:
+    """A stance where there is a claim, else sentences that fit any task."""
+    return scene.stance(draws, "write") if scene.claim else any_sentences(2, draws)
 
 
 @part("scripted", name="interview")

@@ -89,6 +89,11 @@ class Structure(Interaction):
         return self.remember
 
     @property
+    def needs_memory(self) -> bool:
+        """Whether agents are shown only what is new to them."""
+        return self.remember
+
+    @property
     def guidance(self) -> str | None:
         """Instructions to agents that are shown answers."""
         return self.instructions or self.instructed

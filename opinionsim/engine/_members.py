@@ -332,9 +332,9 @@ def _occasions(schedule: AnySchedule) -> tuple[bool, bool]:
             if act is None or (writes and reads):  # the engine refuses a turn that is none
                 break
             if turn.agent < schedule.n_agents:
-                writes, reads = writes or act.kind == "post", reads or bool(turn.reads)
+                writes, reads = writes or not act.answers, reads or bool(turn.reads)
     except ScheduleError:  # an adaptive schedule need not know its turns beforehand
-        return any(act.kind == "post" for act in schedule.acts.values()), True
+        return not all(act.answers for act in schedule.acts.values()), True
     return writes, reads
 
 

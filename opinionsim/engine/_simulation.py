@@ -14,7 +14,7 @@ from opinionsim.errors import OpinionSimError, ScheduleError
 from opinionsim.llm import RunCalls, Seat
 from opinionsim.measurement import Estimate, Measuring, Text
 from opinionsim.messages import Message
-from opinionsim.schedules import AnySchedule, Turn, called
+from opinionsim.schedules import ActSpec, AnySchedule, Turn, called
 
 #: Turns a run has under way for each call slot: enough that no slot waits for a prompt, few enough for memory.
 _TURNS_PER_SLOT = 4
@@ -25,8 +25,8 @@ class TurnResult(NamedTuple):
 
     turn: Turn
     message: Message
-    kind: str
-    """Kind of text: ``post``, ``report``, ``response``, ``probe``, ``self-report``, or one of the schedule's own."""
+    act: ActSpec
+    """How it was carried out."""
     estimate: Estimate | None
     """Estimate by the first instrument of stance; None where it has not coded the text."""
 
@@ -175,7 +175,7 @@ class Simulation:
 
     def _result(self, turn: Turn, message: Message) -> TurnResult:
         estimate = None if self.measuring is None else self.measuring.stance(turn.index)
-        return TurnResult(turn, message, self.schedule.acts[turn.act].kind, estimate)
+        return TurnResult(turn, message, self.schedule.acts[turn.act], estimate)
 
     def _in_background(self, turn: Turn) -> bool:
         return self.schedule.acts[turn.act].background

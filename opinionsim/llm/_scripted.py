@@ -27,12 +27,12 @@ from opinionsim.llm._scripted_words import Draws, ScriptedParameters, check_pull
 from opinionsim.messages import ChatMessage, text_id
 from opinionsim.opinions import OpinionScale
 from opinionsim.prompts import BLOCKS, Marks, load_pack
-from opinionsim.registry import find, is_path, known, places
+from opinionsim.registry import Part, find, is_path, known, places
 
 T = TypeVar("T")
 
-#: Tasks that state the position held; every other task is an occasion to change it.
-_STATING = frozenset({"write", "state", "probe", "self-report", "reflect_first", "reflect"})
+#: Tasks that state the position held, like those whose part says so; every other task is an occasion to change it.
+_STATING = frozenset({"write", "probe", "self-report", "reflect_first", "reflect"})
 
 #: Roles by the names LangChain has for them.
 _ROLES = {"human": "user", "ai": "assistant"}
@@ -197,6 +197,12 @@ def _understand(messages: Sequence[BaseMessage | ChatMessage], marks: Marks, sca
     )
 
 
+def _answer(task: str) -> Part | None:
+    """The part that answers a task, by the template or itself; None where the task asks for a stance in sentences."""
+    there = is_path(task) or task in places("scripted") or known("scripted", task)
+    return find("scripted", task) if there else None
+
+
 def _value(level: int, scale: OpinionScale) -> float:
     """Place on the scale of one of the five intensities, which lie evenly from its lowest to its highest point."""
     neutral = scale.neutral
@@ -211,7 +217,8 @@ def _moved(prompt: _Prompt, parameters: ScriptedParameters, scale: OpinionScale)
         x = float(prompt.belief)
     else:
         x = scale.neutral if parameters.pull is None else parameters.pull
-    if prompt.act not in _STATING:
+    answer = _answer(prompt.act)
+    if prompt.act not in _STATING and not (answer and answer.declared.get("states")):
         weights = {"none": 1.0, "weak": parameters.weak_bias, "strong": parameters.strong_bias}
         neutral = scale.neutral
         for level in prompt.received:
@@ -405,11 +412,11 @@ class ScriptedChatModel(BaseChatModel):
             spread = self.parameters.noise * self.temperature
             if options := choice(prompt.told):
                 text = str(1 + int(draws.uniform() * options))
-            elif is_path(prompt.act) or prompt.act in places("scripted") or known("scripted", prompt.act):
+            elif answer := _answer(prompt.act):
                 task, scale = _spoken(messages[-1])[1], self.scale
                 told = (prompt.act, prompt.name, prompt.received, prompt.masked, prompt.claim, prompt.told)
                 scene = Scene(*told, task, centre, spread, greedy, scale, self.marks.post)
-                text = find("scripted", prompt.act).build(scene, draws, options={})
+                text = answer.build(scene, draws, options={})
             elif prompt.act == "self-report":
                 text = str(_point(centre, spread, greedy, self.scale, draws))
             else:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from opinionsim.llm import phrases
 from opinionsim.llm._scripted_scene import Scene
 from opinionsim.llm._scripted_words import Draws
 from opinionsim.registry import part
+
+_MARKER = re.compile(r"begin with the words \"([^\"\n]{1,80})\"", re.IGNORECASE)
 
 
 def any_sentences(n: int, draws: Draws) -> str:
@@ -18,12 +22,6 @@ def any_sentences(n: int, draws: Draws) -> str:
     return " ".join(said)
 
 
-@part("scripted", name="respond")
-def respond(scene: Scene, draws: Draws) -> str:
-    """A stance where there is a claim, else sentences that fit any task."""
-    return scene.stance(draws) if scene.claim else any_sentences(2, draws)
-
-
 @part("scripted", name="moderate")
 def moderate(scene: Scene, draws: Draws) -> str:
     """A word on the responses, and a verdict where one is asked for."""
@@ -33,7 +31,8 @@ def moderate(scene: Scene, draws: Draws) -> str:
     return text
 
 
-@part("scripted", name="question")
-def question(scene: Scene, draws: Draws) -> str:
-    """A question for discussion."""
-    return f"Question: {draws.pick(phrases.QUESTIONS)}".replace("{n}", str(1 + int(draws.uniform() * 200)))
+@part("scripted", name="instruct")
+def instruct(scene: Scene, draws: Draws) -> str:
+    """Instructions, after the words with which they are to begin."""
+    marker = _MARKER.search(scene.told)
+    return " ".join(filter(None, [marker[1] if marker else "", draws.pick(phrases.INSTRUCTIONS)]))

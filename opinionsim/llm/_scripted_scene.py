@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opinionsim.llm._scripted_words import Draws, say
 from opinionsim.opinions import OpinionScale
@@ -76,9 +76,9 @@ class Scene:
         """An intensity around the position, -2 to 2; each call draws anew."""
         return level_of(self.position, self.spread, self.greedy, self.scale, draws)
 
-    def stance(self, draws: Draws) -> str:
-        """Some sentences that express such an intensity, as in a post, a report or a reflection."""
-        return say(self, self.level(draws), draws)
+    def stance(self, draws: Draws, task: str = "report") -> str:
+        """Sentences that express such an intensity, as for the task `write`, `report`, `probe` or `reflect`."""
+        return say(replace(self, act=task), self.level(draws), draws)
 
     @property
     def messages(self) -> list[tuple[str, str]]:

@@ -118,7 +118,7 @@ def _reflection(prompt: Understood, level: int, subject: str, again: str, draws:
 
 _Writer = Callable[[Understood, int, str, str, Draws], list[str]]
 _WRITERS: Mapping[str, _Writer] = MappingProxyType(
-    {"write": _post, "respond": _post, "probe": _probe, "reflect_first": _reflection, "reflect": _reflection}
+    {"write": _post, "probe": _probe, "reflect_first": _reflection, "reflect": _reflection}
 )
 
 

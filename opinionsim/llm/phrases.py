@@ -46,10 +46,6 @@ REFUSALS = _said("refusals")
 ANSWERS = _said("answers")
 #: What a moderator says of the responses, with their number as {n}, and instructions that it writes for itself.
 MODERATION, INSTRUCTIONS = _said("moderation"), _said("instructions")
-#: Questions for discussion, with a number as {n}.
-QUESTIONS = _said("questions")
-#: How statements of a group begin, and what a critique asks for: nothing, or a move to either side.
-STATEMENTS, CRITIQUES = _said("statements"), _stances("critiques")
 
 
 def pick_one(n: int) -> str:

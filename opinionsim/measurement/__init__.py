@@ -7,7 +7,6 @@ of a process share; those that ask a chat model ask in calls of the run whose te
 from __future__ import annotations
 
 from opinionsim.measurement._instruments import (
-    SELF_REPORT as SELF_REPORT,
     STANCE as STANCE,
     Author as Author,
     Estimate as Estimate,

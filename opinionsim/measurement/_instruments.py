@@ -17,8 +17,6 @@ from opinionsim.topics import Claim
 
 #: The variable that bias, diversity, tables and figures are about.
 STANCE = "stance"
-#: The kind of text that is a closed answer, read without a classifier.
-SELF_REPORT = "self-report"
 
 
 class Estimate(NamedTuple):

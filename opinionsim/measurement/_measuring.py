@@ -14,7 +14,6 @@ from opinionsim.classifiers import DECIDED, RECORDED, AskingClassifier, Context,
 from opinionsim.errors import MeasurementError, ModelCallError, OpinionSimError, StoreError
 from opinionsim.llm import CallName, Entry, EntryKey, Journal, RunCalls
 from opinionsim.measurement._instruments import (
-    SELF_REPORT,
     STANCE,
     Author,
     Estimate,
@@ -25,6 +24,7 @@ from opinionsim.measurement._instruments import (
 )
 from opinionsim.measurement._queues import Queues, estimates_of, failed
 from opinionsim.messages import ChatMessage, Parse, Reading, Reply, numbers_in, text_id
+from opinionsim.metrics import SELF_REPORT
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import RAISED
 from opinionsim.topics import Claim

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from opinionsim.metrics._dip import dip as dip, dip_p_value as dip_p_value
     from opinionsim.metrics._evidence import (
         EVIDENCE as EVIDENCE,
-        KINDS as KINDS,
         NOT_VALIDATED as NOT_VALIDATED,
+        SELF_REPORT as SELF_REPORT,
         TO_MEASURE as TO_MEASURE,
         WITHOUT_FINDING as WITHOUT_FINDING,
         evidence_of as evidence_of,

@@ -29,7 +29,7 @@ _MINDS = frozenset({"confirmation_bias", "memory", "world"})
 _FIXED = frozenset((
     "run_id", "experiment", "cell", "replicate", "redraw", "block", "status", "evidence", "seed", "topic", "category",
     "framing", "claim", "task", "truth", "confirmation_bias", "memory", "world", "model", "interaction", "network",
-    "n_agents", "steps", "topic_title", "every_report", "instrument_id", "classifier", "validation", "wording",
+    "n_agents", "steps", "topic_title", "every_report", "texts", "instrument_id", "classifier", "validation", "wording",
     "begun_at", "error", "event_steps", "dropped_turns",
 ))  # fmt: skip
 

@@ -7,17 +7,26 @@ from collections.abc import Collection, Iterable, Mapping
 
 from opinionsim.errors import MeasurementError
 
-#: Kinds of text that opinions are read from, in the order of preference where none is named.
-KINDS = ("report", "response", "speech", "post", "probe", "self-report", "opinion")
 
+def kinds_in_order(kinds: Iterable[str], texts: Iterable[str]) -> list[str]:
+    """Distinct kinds of text, the one that is shown where none is named first.
 
-def kinds_in_order(kinds: Iterable[str]) -> list[str]:
-    """Distinct kinds of text, the one that is shown where none is named first."""
-    return sorted({*kinds}, key=lambda kind: (KINDS.index(kind) if kind in KINDS else len(KINDS), kind))
+    Parameters
+    ----------
+    kinds : iterable of str
+        Kinds of text; repetitions are allowed.
+    texts : iterable of str
+        Values of the column `texts` of runs: the kinds of each, in order, with commas between.
+    """
+    places: dict[str, int] = {}
+    for order in dict.fromkeys(texts):
+        for place, kind in enumerate(order.split(",")):
+            places[kind] = min(place, places.get(kind, place))
+    return sorted({*kinds}, key=lambda kind: (places.get(kind, len(places)), kind))
 
 
 #: An agent's own answer to a closed question, which no classifier interprets.
-_SELF_REPORT = "self-report"
+SELF_REPORT = "self-report"
 
 #: Statement on opinions that a classifier read from a chat model's texts without an audit against human labels.
 NOT_VALIDATED = "instrument not validated on this model's text"
@@ -115,7 +124,7 @@ def instrument_validation(evidence: str, kinds: Collection[str], audited: str = 
         What audits have found; without any, :data:`NOT_VALIDATED` where a classifier reads texts that chat models wrote
         or may have written, else empty.
     """
-    if not set(kinds) - {_SELF_REPORT}:
+    if not set(kinds) - {SELF_REPORT}:
         return ""
     return audited or (NOT_VALIDATED if evidence in ("model", "mixed") else "")
 
@@ -135,7 +144,7 @@ def validation_statement(validation: Iterable[object], kind: str | None = None) 
     str
         Each distinct text, with its number of runs where these are not all; empty where there is no text.
     """
-    if kind == _SELF_REPORT:
+    if kind == SELF_REPORT:
         return ""
     said = [text if isinstance(text, str) else "" for text in validation]
     counts = Counter(text for text in said if text)

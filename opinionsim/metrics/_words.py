@@ -9,6 +9,7 @@ import pandas as pd
 
 from opinionsim.errors import SpecError
 from opinionsim.metrics._conditions import NOT_SET, check_conditions, condition_axes, in_order
+from opinionsim.metrics._evidence import SELF_REPORT
 
 
 def axis_name(axis: str) -> str:
@@ -70,7 +71,7 @@ def outdated(runs: Sequence[pd.Series]) -> str:
 def name_instrument(kind: str, classifier: str) -> str:
     """The instrument in words: kind of text and classifier."""
     texts = f"{kind}es" if kind.endswith("ch") else f"{kind}s"
-    return texts if kind == "self-report" else f"{texts} coded by {classifier}"
+    return texts if kind == SELF_REPORT else f"{texts} coded by {classifier}"
 
 
 def provenance(run: pd.Series, n_replicates: int) -> str:

@@ -16,8 +16,9 @@ from opinionsim.classifiers import Context, Item, asks
 from opinionsim.engine import critical_path, relayed
 from opinionsim.errors import SpecError
 from opinionsim.llm import REFLECT, SELECT, CallName
-from opinionsim.measurement import SELF_REPORT, Instrument
+from opinionsim.measurement import Instrument
 from opinionsim.messages import ChatMessage, Message, Parse, Prompt, Reply, as_message
+from opinionsim.metrics import SELF_REPORT
 from opinionsim.schedules import (
     ActSpec,
     AdaptiveSchedule,
@@ -122,6 +123,11 @@ class CountedTurns:
             return None
         left: Any = without_turns(self._schedule, self._taken)
         return critical_path(left, calls_per_event=self._after, acts=self._acts).length
+
+    @property
+    def awaited(self) -> set[str]:
+        """Kinds of text whose opinion a schedule waits for: what agents say to nobody of what they believe."""
+        return {act.kind for act in self._schedule.acts.values() if act.opinion == "states" and not act.heard}
 
     def items(self, kinds: Collection[str], about: str = "") -> dict[str, int]:
         """Items that a classifier codes of these kinds of text, by act; with `about`, one for each message read.

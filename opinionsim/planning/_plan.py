@@ -19,7 +19,7 @@ from opinionsim.foundation import background
 from opinionsim.foundation.streams import canonical_json
 from opinionsim.foundation.templates import sentences
 from opinionsim.llm import Usage
-from opinionsim.measurement import SELF_REPORT
+from opinionsim.metrics import SELF_REPORT
 from opinionsim.planning._assumptions import Model, Rates, Seen, check_assumptions, observe
 from opinionsim.planning._dry_run import CountedTurns, DryRun, Sort, questions
 from opinionsim.planning._forecast import Forecast, ModelForecast, spell_price
@@ -311,7 +311,7 @@ class _Planning:
         for each in self._instruments[run_id]:
             if each.instrument_id in self.judges:
                 # A schedule has reports judged even by an instrument that does not read reports.
-                kinds = each.kinds | ({"report"} if each.instrument_id in awaited else set())
+                kinds = each.kinds | (turns.awaited if each.instrument_id in awaited else set())
                 for act, items in turns.items(kinds, each.about).items():
                     found[each.instrument_id, act] = np.zeros(items * self._questions[each.instrument_id], int)
         return {sort: remembered for sort, remembered in found.items() if len(remembered)}
@@ -380,7 +380,7 @@ class _Planning:
             characters[key] += dry.characters(sort, remembered)
             shared[key] += dry.characters(sort, remembered, shared=True)
         judged = [self._questions[each] for each in self._awaited(run_id) if each in self.judges]
-        awaited = max(judged, default=0) * sum(turns.items({"report"}).values())
+        awaited = max(judged, default=0) * sum(turns.items(turns.awaited).values())
         path = turns.calls if turns.path is None else turns.path
         texts = sum(sum(turns.items(each.kinds, each.about).values()) for each in self._instruments[run_id])
         chain = max(awaited, int(any(model.judges for model, _ in calls)))
@@ -502,7 +502,7 @@ def _unusual(run: PlannedRun, parts: RunParts) -> Iterator[str]:
     n, network = len(parts.population), parts.network
     if network is not None and not network.complete:
         joined = np.union1d(network.speakers, network.listeners)
-        given = getattr(run.spec.interaction, "network", None)
+        given = run.spec.interaction.contacts
         if given is not None and given.kind in ("file", "edges") and joined[-1] + 1 < n:
             yield f"The network has {joined[-1] + 1} agents and the population {n}."
         if len(joined) < n:

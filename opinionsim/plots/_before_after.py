@@ -31,10 +31,11 @@ from opinionsim.plots._style import (
     tidy,
 )
 from opinionsim.registry import part
+from opinionsim.schedules import PROBE, SELF_REPORT
 from opinionsim.store import Results
 
 #: Kinds of text off the record, in the order in which they are looked for.
-_OFF_RECORD = ("probe", "self-report")
+_OFF_RECORD = (PROBE.kind, SELF_REPORT.kind)
 #: What a specification needs for this figure.
 _ASK = "set measurement.probe: {before: 1, after: 1}, with probe among measurement.texts"
 #: Names of the vertical axis of the second view.

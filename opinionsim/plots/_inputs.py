@@ -110,15 +110,15 @@ def pick_run(results: HasFrames, run: str | int | None) -> Frames:
     )
 
 
-def pick_kind(opinions: pd.DataFrame, kind: str | None) -> str:
-    """The kind of text to draw: the one named, else the first present of :data:`opinionsim.metrics.KINDS`.
+def pick_kind(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str | None) -> str:
+    """The kind of text to draw: the one named, else the first present in the order of the column `texts` of `runs`.
 
     Raises
     ------
     SpecError
         If no stance was measured on texts of that kind.
     """
-    present = kinds_in_order(opinions["kind"])
+    present = kinds_in_order(opinions["kind"], runs["texts"])
     if kind is None and present:
         return present[0]
     if kind in present:

@@ -198,7 +198,8 @@ def of_runs(
     keys = ["run_id", "cell", "instrument_id"]
     opinions = metrics.stance_rows(runs, results.opinions).merge(runs[keys], on=keys)
     by_cell = dict(list(opinions.groupby("cell", sort=False)))
-    kinds = {cell: pick_kind(by_cell.get(cell, opinions.iloc[:0]), kind) for cell in dict.fromkeys(runs["cell"])}
+    of_cells = runs.groupby("cell", sort=False)
+    kinds = {cell: pick_kind(own, by_cell.get(cell, opinions.iloc[:0]), kind) for cell, own in of_cells}
     found: dict[tuple[str, str], pd.DataFrame] = {}
     for chosen in dict.fromkeys(kinds.values()):
         own = runs[runs["cell"].map(kinds) == chosen]

@@ -17,8 +17,6 @@ from opinionsim.prompts._templates import SUFFIX, render
 #: Kind of act in memories: wrote a post; read messages and stated a belief; stated a belief without reading; or
 #: answered something else.
 Case = Literal["write", "review", "report", "response"]
-#: Kinds of text in which an agent says what it believes.
-_OPINIONS = frozenset({"report", "probe", "self-report"})
 
 
 class Act(Protocol):
@@ -33,8 +31,12 @@ class Act(Protocol):
         """Name of the task template, without ``.j2``."""
 
     @property
-    def kind(self) -> str:
-        """Kind of text it produces; ``post`` counts as writing."""
+    def heard(self) -> bool:
+        """Whether others hear its texts."""
+
+    @property
+    def answers(self) -> bool:
+        """Whether its texts answer what was read."""
 
     @property
     def labelling(self) -> str:
@@ -69,10 +71,8 @@ class Frame(NamedTuple):
 
 
 def _case(act: Act, received: Sequence[Message]) -> Case:
-    if act.kind == "post":
-        return "write"
-    if act.kind not in _OPINIONS:
-        return "response"
+    if act.heard:
+        return "response" if act.answers else "write"
     return "review" if received else "report"
 
 
@@ -83,8 +83,8 @@ class Past:
     Attributes
     ----------
     previous : {"", "write", "review", "report", "response"}
-        The previous act: a text of kind ``post`` is a write; one that says what the agent believes is a review when
-        it read something, else a report; any other is a response. Empty before the first. Of refused and empty
+        The previous act: a text that others hear is a response, or a write where it answers nothing; one that nobody
+        hears is a review when the agent read something, else a report. Empty before the first. Of refused and empty
         replies only those of reviews count, since the agent has seen the messages.
     previous_reads : int
         Messages shown in the previous act.

@@ -22,7 +22,7 @@ class PlainAct:
 
     Attributes
     ----------
-    name, template, kind, labelling, text, variables, scripted
+    name, template, heard, answers, labelling, text, variables, scripted
         As those of :class:`opinionsim.prompts.Act`.
     pairs : tuple of (str, str)
         The act's values, sorted by name.
@@ -30,7 +30,8 @@ class PlainAct:
 
     name: str
     template: str
-    kind: str
+    heard: bool
+    answers: bool = True
     labelling: str = "anonymous"
     text: str | None = None
     variables: tuple[str, ...] = VARIABLES["task"]
@@ -52,8 +53,8 @@ class PlainAct:
             if not isinstance(name, str) or not isinstance(value, str):
                 raise SpecError(f"act {act.name!r}: values must be texts by name; got {value!r} for {name!r}")
         pairs = tuple(sorted(act.values.items()))
-        told = (act.name, act.template, act.kind, act.labelling, act.text, tuple(act.variables), pairs, act.scripted)
-        return cls(*told)
+        told = (act.name, act.template, act.heard, act.answers, act.labelling, act.text, tuple(act.variables))
+        return cls(*told, pairs, act.scripted)
 
     @property
     def values(self) -> Mapping[str, str]:

@@ -318,7 +318,7 @@ def _check_task(setting: _Setting, act: PlainAct, past: Past, received: tuple[Me
 
 def _check_event(setting: _Setting, act: PlainAct, past: Past, received: tuple[Message, ...]) -> None:
     """Check that an event is wrapped, holds the received messages and the reply, and says where there was none."""
-    at = setting.at("event", f"{act.kind} {_spell(past, received, act.labelling)}")
+    at = setting.at("event", f"{act.name} {_spell(past, received, act.labelling)}")
     told, blank, *silent = (
         setting.prompts.event(act, received, reply, past).content
         for reply in (Reply(_OWN), Reply(""), Reply(_OWN, "refused"), Reply("", "empty"))

@@ -30,6 +30,8 @@ from opinionsim.topics import Claim
 #: The pack that is used where none is named.
 DEFAULT = "default"
 _DECLARATION, _TEXTS = "pack.yaml", "texts.yaml"
+#: The cues of templates that join a pack, and the line of its declaration below which they come to stand.
+_CUES, _BELOW = "cues.yaml", "cues:\n"
 #: The wording of a pack's own files; others are folders inside the one named here.
 USUAL, _WORDINGS = "usual", "wordings"
 #: What stands between a pack and a wording in its name.
@@ -489,7 +491,8 @@ def pack_files(name_or_path: str | Path) -> dict[str, str]:
     -------
     dict of str to str
         File name to text, in order of names. Names that start with a dot or end in ``~``, Markdown files, licences and
-        subfolders are no part of a pack. Files of a wording, in ``wordings/NAME``, stand for those of the same name.
+        subfolders are no part of a pack. Templates that other folders of the package bring for a built-in pack are.
+        Files of a wording, in ``wordings/NAME``, stand for those of the same name.
 
     Raises
     ------
@@ -501,12 +504,22 @@ def pack_files(name_or_path: str | Path) -> dict[str, str]:
     folder = Path(name) if place is None else place.path
     if not folder.is_dir():
         raise SpecError(f"prompt pack {name!r} is neither {', '.join(map(repr, names('pack')))} nor a folder")
+    files = _files(folder) if place is None else _joined(name, _files(folder))
     if not wording:
-        return _files(folder)
+        return files
     valid = [USUAL, *sorted(path.name for path in folder.glob(f"{_WORDINGS}/*/"))]
     if wording not in valid[1:]:
         raise SpecError(f"prompt pack {name!r} has no wording {wording!r}; valid: {', '.join(valid)}")
-    return _files(folder) | _files(folder / _WORDINGS / wording)
+    return files | _files(folder / _WORDINGS / wording)
+
+
+def _joined(pack: str, files: dict[str, str]) -> dict[str, str]:
+    """The files of a built-in pack, with the templates that other folders of the package bring for it."""
+    for place in (each for each in places("templates").values() if each.value["joins"] == pack):
+        joining = _files(place.path)
+        cues = "".join(f"  {line}" for line in joining.pop(_CUES).splitlines(keepends=True))
+        files = {**files, **joining, _DECLARATION: files[_DECLARATION].replace(_BELOW, f"{_BELOW}{cues}", 1)}
+    return dict(sorted(files.items()))
 
 
 def worded(pack: str, wording: str) -> str:

@@ -78,7 +78,7 @@ KINDS: Mapping[str, _Kind] = {
     ),
     "figure": _Kind("figure", given=("results", "source", "ax"), declares=("numbers", "shown", "points")),
     "record": _Kind("record of a run", given=("results",)),
-    "scripted": _Kind("scripted answer", given=("scene", "draws")),
+    "scripted": _Kind("scripted answer", given=("scene", "draws"), declares=("states",)),
 }
 
 
@@ -264,7 +264,8 @@ def part(kind: str, *, name: str = "", version: int | str = 0, **declared: Any) 
     version : int or str
         Raise it when the behaviour of the part changes: it distinguishes runs and opinions.
     **declared
-        What the part declares of itself. A figure: `numbers`, a function that takes settings of the figure and returns
+        What the part declares of itself. A scripted answer: `states`, whether the task states the position held instead
+        of being an occasion to change it. A figure: `numbers`, a function that takes settings of the figure and returns
         the frame of its numbers, or an object with that `frame`; and `shown`, a function of results that yields a
         :class:`opinionsim.plots.Shown` for each time that a report shows the figure; and `points`, whether it draws the
         frame of points of a classic sweep in the place of results.

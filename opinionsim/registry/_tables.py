@@ -20,32 +20,39 @@ class Place(NamedTuple):
     folder: str
     """The folder of the package whose table names it."""
     value: Any
-    """What the table says: the module in that folder; of a prompt pack the folder in it; or a mapping with the module
-    under `of`. That of a command has the heading above it (`under`) and its `help`; that of a table or figure, `named`:
-    whether it is shown only where a way of interacting names it."""
+    """What the table says: the module in that folder, of a prompt pack the folder in it; or a mapping with these under
+    `of`. That of a command has the heading above it (`under`) and its `help`; that of a table or figure, `named`:
+    whether it is shown only where a way of interacting names it; that of templates, the pack that they join (`joins`).
+    """
+
+    @property
+    def inside(self) -> str:
+        """The module or folder in the folder, or of a command also its name in the module."""
+        return str(self.value["of"] if isinstance(self.value, Mapping) else self.value)
 
     @property
     def module(self) -> str:
         """The module that marks the part, or of a command also its name there."""
-        inside = self.value["of"] if isinstance(self.value, Mapping) else self.value
-        return f"{__name__.partition('.')[0]}.{self.folder}.{inside}"
+        return f"{__name__.partition('.')[0]}.{self.folder}.{self.inside}"
 
     @property
     def path(self) -> Path:
         """The folder of a part that is one."""
-        return _ROOT / self.folder / str(self.value)
+        return _ROOT / self.folder / self.inside
 
 
 @cache
 def _tables() -> Mapping[str, Mapping[str, Place]]:
-    """The places of all built-in parts, by kind and name."""
-    found: dict[str, dict[str, Place]] = {}
+    """The places of all built-in parts, by kind and name; those of slices come last."""
+    read = {}
     for folder in sorted(each.name for each in os.scandir(_ROOT) if each.is_dir()):
         try:
-            text = (_ROOT / folder / TABLE).read_text(encoding="utf-8")
+            read[folder] = tomllib.loads((_ROOT / folder / TABLE).read_text(encoding="utf-8"))
         except FileNotFoundError:
             continue
-        for kind, parts in tomllib.loads(text).items():
+    found: dict[str, dict[str, Place]] = {}
+    for folder in sorted(read, key=lambda each: "slice" in read[each]):
+        for kind, parts in read[folder].items():
             found.setdefault(kind, {}).update({name: Place(folder, value) for name, value in parts.items()})
     return found
 

@@ -30,7 +30,7 @@ def shifts(results: Results) -> tuple[dict[str, Any], ...]:
     keys = ["run_id", "cell", "instrument_id"]
     codes = stance_rows(runs, results.opinions).merge(runs[keys], on=keys)
     kinds = set(codes["kind"])
-    own = codes[codes["kind"] == next(iter(kinds_in_order(kinds)), None)]
+    own = codes[codes["kind"] == next(iter(kinds_in_order(kinds, runs["texts"])), None)]
     own = own.sort_values(["run_id", "agent", "turn"], kind="stable")
     changes = own.assign(change=own.groupby(["run_id", "agent"])["value"].diff()).dropna(subset="change")
     changes = changes[changes["change"] != 0]

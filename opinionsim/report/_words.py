@@ -10,7 +10,14 @@ from typing import Any
 import pandas as pd
 
 from opinionsim.analysis import Table, headings, number_text, p_text, point_axes, spell_all
-from opinionsim.metrics import WITHOUT_FINDING, condition_axes, order_levels, played_by, validation_statement
+from opinionsim.metrics import (
+    SELF_REPORT,
+    WITHOUT_FINDING,
+    condition_axes,
+    order_levels,
+    played_by,
+    validation_statement,
+)
 from opinionsim.report._templates import WORDS, filled, sentences
 from opinionsim.specification import axes_of
 from opinionsim.store import Results
@@ -98,7 +105,7 @@ def _instruments(opinions: pd.DataFrame) -> Iterator[str]:
     for names, own in opinions[[*columns, "kind"]].drop_duplicates().groupby(columns, sort=False):
         variable, classifier, scale = map(str, names)
         points = scale.replace(",", ", ").replace("-", "\N{MINUS SIGN}")
-        coded = [kind for kind in own["kind"] if kind != "self-report" or classifier in WORDS["read"]]
+        coded = [kind for kind in own["kind"] if kind != SELF_REPORT or classifier in WORDS["read"]]
         stated = ["as each self-report states it"] * (len(coded) < len(own))
         read = [f"{WORDS['read'].get(classifier, f'coded by {classifier}')} (in texts of kind {listed(coded)})"]
         ways = " and ".join([*(read if coded else []), *stated])

@@ -115,7 +115,7 @@ class Registration:
         spec, resources = planned.spec, self._context.experiment.resources
         topic, claim = resources.topic(spec.topic), resources.claim(spec)
         size = spec.size
-        network = getattr(spec.interaction, "network", None)
+        network = spec.interaction.contacts
         equation = _is_unasked(planned)
         bare = equation or not spec.interaction.role_play
         summary = {

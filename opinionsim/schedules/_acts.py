@@ -46,17 +46,17 @@ def act(name: str, kind: str, *, asked: Mapping[str, str] = ASKED, **how: Any) -
 
 
 #: An agent writes a post (Chuang et al. 2023, Algorithm 1; A6).
-WRITE = act("write", "post")
+WRITE = act("write", "post", answers=False)
 #: An agent reads posts and says what it believes; if all posts are refused, empty or skipped, so is the turn.
-REVIEW = act("review", "report", unread="skip")
+REVIEW = act("review", "report", unread="skip", audience="nobody")
 #: An agent says what it believes, and remembers that report (A12).
-REPORT = act("report", "report")
+REPORT = act("report", "report", audience="nobody")
 #: An agent says what it believes, without memory of earlier reports.
 REPORT_ONCE = replace(REPORT, name="report-once", memory="none")
 #: An agent says off the record what it believes, in its own words.
-PROBE = act("probe", "probe", memory="fork", opinion="may")
+PROBE = act("probe", "probe", memory="fork", opinion="may", audience="nobody")
 #: An agent states off the record what it believes, as a point of the scale.
-SELF_REPORT = act("self-report", "self-report", memory="fork", opinion="may")
+SELF_REPORT = act("self-report", "self-report", memory="fork", opinion="may", audience="nobody")
 #: A moderator reads all answers and gives one of its own.
 MODERATE = act("moderate", "moderation", memory="none", unread="skip", opinion="may")
 #: A moderator writes instructions for itself from the task.

@@ -69,19 +69,29 @@ class Event:
         return self.step <= step and (self.until is None or step <= self.until)
 
 
+def _remembered_report(act: ActSpec) -> bool:
+    """Whether an agent says what it believes to nobody, and remembers it."""
+    return not act.heard and act.opinion == "states" and act.memory == "keep"
+
+
+def _responds(act: ActSpec) -> bool:
+    """Whether an agent answers others, who hear it."""
+    return act.heard and act.answers
+
+
 def takes_reviews(acts: Mapping[str, ActSpec]) -> bool:
     """Whether agents can be shown a message in a turn of its own: they review posts, or remember their reports."""
-    return REVIEW.name in acts or any(act.kind == "report" and act.memory == "keep" for act in acts.values())
+    return REVIEW.name in acts or any(map(_remembered_report, acts.values()))
 
 
 def takes_reads(acts: Mapping[str, ActSpec]) -> bool:
     """Whether agents can be shown a message beside others: they review posts, or respond to one another."""
-    return REVIEW.name in acts or any(act.kind == "response" for act in acts.values())
+    return REVIEW.name in acts or any(map(_responds, acts.values()))
 
 
 def acts_with(acts: Mapping[str, ActSpec], kinds: Iterable[str]) -> Mapping[str, ActSpec]:
     """The acts of a schedule with events of these kinds: its own, and reviews if messages need them."""
-    own = [act for act in acts.values() if act.kind == "report" and act.memory == "keep"]
+    own = [act for act in acts.values() if _remembered_report(act)]
     if REVIEW.name in acts or not own or "message" not in kinds:
         return acts
     return named(*acts.values(), replace(REVIEW, draws=own[0].draws, selector=own[0].selector))
@@ -237,13 +247,13 @@ class _Telling:
         if turn.reads and not kept and act.memory != "fork":
             self._place.append(None)
             return None
-        if act.memory != "fork" and (turn.reads or act.kind == "response"):
+        if act.memory != "fork" and (turn.reads or _responds(act)):
             kept = [*self._waiting.pop(turn.agent, ()), *kept, *beside]
         own = self._answered.get(turn.agent)
         if act.memory == "fork" and turn.reads and own is not None:
             # An agent without memory is shown its own last answer with questions, also where later turns drop out.
             kept = [*with_own(kept, own)]
-        if act.kind == "response":
+        if _responds(act):
             self._answered[turn.agent] = self._index
         self._place.append(self._index)
         self._index += 1
@@ -256,8 +266,8 @@ class _Telling:
             return None
         place, event = next(told for told in self._zealots[agent] if told[1].lasts(turn.step))
         number = self._posted.get((place, agent), 0)
-        # Reports are read by nobody in most schedules: they use up no text.
-        if self._acts[turn.act].kind in ("post", "response"):
+        # A turn that nobody hears uses up no text.
+        if self._acts[turn.act].heard:
             self._posted[place, agent] = number + 1
         return External(text_name(place, event, number % len(event.texts), agent))
 

@@ -17,6 +17,7 @@ from opinionsim.foundation.streams import stream
 from opinionsim.messages import Message
 from opinionsim.networks import AnyNetwork, Neighbours, Network, NetworkField, NetworkKind
 from opinionsim.registry import KindModel
+from opinionsim.schedules._acts import PROBE, SELF_REPORT
 from opinionsim.schedules._turns import (
     NO_EXTERNALS,
     ActSpec,
@@ -221,18 +222,31 @@ class Interaction(KindModel):
     places_questions: ClassVar[bool] = False
     """Whether it has the off-record questions of measurement among its own turns, where they belong."""
 
-    public: ClassVar[frozenset[str]] = frozenset()
-    """Kinds of text that everybody in the room hears; otherwise people at seats see what their turns read."""
-
     @property
     def shows(self) -> bool:
         """Whether agents are ever shown messages of others, beside which they could read something else."""
         return True
 
-    def texts(self, *, named: bool) -> tuple[str, ...]:
-        """Kinds of text whose opinion is coded where a specification names none, or that it can name."""
-        valid = ("states", "may") if named else ("states",)
-        return tuple(dict.fromkeys(act.kind for act in reversed(self.acts.values()) if act.opinion in valid))
+    @property
+    def public(self) -> frozenset[str]:
+        """Kinds of text that everybody in the room hears; without any, people at seats see what their turns read."""
+        return frozenset(act.kind for act in self.acts.values() if act.audience == "room")
+
+    @property
+    def private(self) -> frozenset[str]:
+        """Kinds of text that stand in no dialogue: they are between their author and the record."""
+        acts = (*self.acts.values(), PROBE, SELF_REPORT)
+        return frozenset(act.kind for act in acts if not act.heard and act.opinion != "states")
+
+    @property
+    def texts(self) -> list[str]:
+        """Kinds of text that can be coded, in order: the first that is measured is the one that tables read.
+
+        Later acts come first, and what states an opinion in the dialogue before answers to off-record questions.
+        """
+        acts = list(self.acts.values())[::-1]
+        states, may = ([act.kind for act in acts if act.opinion == how] for how in ("states", "may"))
+        return list(dict.fromkeys([*states, PROBE.kind, SELF_REPORT.kind, *may]))
 
     prompts: ClassVar[str] = "default"
     """Prompt pack that words its acts, where a specification names none."""
@@ -260,10 +274,55 @@ class Interaction(KindModel):
     reads_earlier: ClassVar[bool] = False
     """Whether turns read those of earlier steps, so that a change of ties cannot part them."""
 
+    yoked: ClassVar[bool] = False
+    """Whether agents read what their counterparts read in the runs of its source."""
+    stands_in: ClassVar[bool] = False
+    """Whether each agent stands in the place of a person on record, with its attributes and first opinion."""
+    when_alone: ClassVar[str] = "keep"
+    """Treatment of agents of a classic model that have no partner: `keep` or `error`."""
+
     @property
     def remembers(self) -> bool:
         """Whether agents have the memory of cognition."""
         return True
+
+    @property
+    def needs_memory(self) -> bool:
+        """Whether its agents must have a memory."""
+        return False
+
+    @property
+    def asks(self) -> bool:
+        """Whether agents have any turn, off-record questions apart."""
+        return True
+
+    @property
+    def contacts(self) -> NetworkKind | None:
+        """Who can speak to whom; None where no network says so."""
+        return None
+
+    @property
+    def sources(self) -> Mapping[str, SourceCell]:
+        """Other cells from which it takes something over, by field."""
+        return {}
+
+    @property
+    def rating_steps(self) -> Sequence[int]:
+        """Steps at which people on record rated, 0 before anything was read; by default none."""
+        return ()
+
+    @property
+    def rated_kinds(self) -> Mapping[str, tuple[str, ...]]:
+        """Variables that people on record rated, each with the kinds of text that have a rating; by default none."""
+        return {}
+
+    def replicates(self, n: int) -> Sequence[int]:
+        """Numbers of its replicates, of which a specification wants `n`."""
+        return range(n)
+
+    def counterpart(self, replicate: int, n: int) -> int:
+        """The replicate of its source, of `n`, that a replicate takes something over from."""
+        return replicate
 
     @property
     def guidance(self) -> str | None:
@@ -292,6 +351,7 @@ class Interaction(KindModel):
     def declared(self) -> dict[str, Any]:
         """What whoever reads a store is told of it, as JSON values: nobody has to import it."""
         found = {
+            "texts": self.texts,
             "tables": list(self.tables),
             "figures": list(self.figures),
             "frames": list(self.frames),
@@ -471,6 +531,11 @@ class NetworkedInteraction(SteppedInteraction):
     network: NetworkField = Field(default_factory=lambda: NetworkKind.read("complete"))
     """Who can speak to whom: a name, or a mapping with kind and that kind's parameters, or with edges."""
 
+    @property
+    def contacts(self) -> NetworkKind:
+        """Who can speak to whom."""
+        return self.network
+
 
 class ReportsInteraction(Interaction):
     """Base of interactions in which every agent gives a number of reports, none of which depends on another."""
@@ -480,6 +545,11 @@ class ReportsInteraction(Interaction):
 
     reports: int = Field(10, ge=0, le=MAX_STEPS)
     """Reports each agent gives; none where agents are only asked off the record."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether there are any reports."""
+        return self.reports > 0
 
     def steps_for(self, size: int) -> int:
         """Steps T: one for each report, in which every agent reports."""

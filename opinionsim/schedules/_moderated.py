@@ -15,8 +15,6 @@ from opinionsim.schedules._wrapped import Wrapped
 
 #: Role of the moderator.
 MODERATOR = "moderator"
-#: Kinds of text that a moderator reads.
-_READ = frozenset({"post", "response"})
 
 #: What a moderator can decide by its values.
 Verdict = Literal["accepted", "rejected", "undecided"]
@@ -64,7 +62,7 @@ class _Moderated(Wrapped):
         for turn in self._schedule.turns():
             yield replace(turn, index=turn.index + shift, reads=moved(turn.reads, shift))
             index += 1
-            if turn.agent < self.n_agents and self.acts[turn.act].kind in _READ:
+            if turn.agent < self.n_agents and self.acts[turn.act].heard:
                 read.append(turn.index + shift)
         yield Turn(index, self.steps, self._agent, MODERATE.name, tuple(read))
 
@@ -75,7 +73,7 @@ class _Moderated(Wrapped):
 
 
 def with_moderator(schedule: AnySchedule, *, automatic: ActSpec | None = None, decides: bool = False) -> AnySchedule:
-    """A schedule with a moderator, who reads the posts and responses of all participants once all turns are over.
+    """A schedule with a moderator, who reads what all participants said to others once all turns are over.
 
     Parameters
     ----------

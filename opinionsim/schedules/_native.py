@@ -20,6 +20,11 @@ class NativeInteraction(NetworkedInteraction):
     isolates: Literal["error", "keep"] = "error"
     """Treatment of agents without a partner: the run stops, or they keep their opinions."""
 
+    @property
+    def when_alone(self) -> str:  # type: ignore[override]
+        """Treatment of agents without a partner."""
+        return self.isolates
+
     def steps_for(self, size: int) -> int:
         """Steps T: sweeps of one elementary update an agent, so that one exposure is one sweep."""
         return self.steps if self.steps is not None else round(self.exposures or 0.0)

@@ -30,6 +30,11 @@ class PostsInteraction(NetworkedInteraction):
     so that the same agents are asked to report on the same occasions. Its runs are carried out first."""
 
     @property
+    def sources(self) -> Mapping[str, SourceCell]:
+        """The cell whose skipped turns are left out."""
+        return {} if self.skips is None else {"skips": self.skips}
+
+    @property
     def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]
         """A post, a review, and with ``on_skip: report`` a report in its place."""
         return _POSTS_OR_REPORTS if self.on_skip == "report" else _POSTS

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from pydantic import Field
 
 from opinionsim.messages import Message
 from opinionsim.registry import part
-from opinionsim.schedules._acts import REPORT, REVIEW
+from opinionsim.schedules._acts import PROBE, REPORT, REVIEW, SELF_REPORT
 from opinionsim.schedules._interaction import MAX_STEPS, Interaction, Setting
 from opinionsim.schedules._turns import ActSpec, External, Turn, named
 from opinionsim.schedules._yoked import Yoked
-
-#: Kinds of text that a record of people can hold.
-_KINDS = ("post", "report", "response", "speech", "opinion", "probe", "self-report")
 
 
 @part("interaction", name="recorded")
@@ -26,7 +24,11 @@ class RecordedPeople(Interaction):
     topic; the number of its replicate is that of the unit, so that all runs of a unit are one block.
     """
 
-    acts = named(*(ActSpec(kind, "recorded", kind, memory="none") for kind in _KINDS))
+    acts = named(
+        ActSpec("opinion", "recorded", "opinion", memory="none", audience="nobody"),
+        *(ActSpec(kind, "recorded", kind, memory="none") for kind in ("post", "speech", "response")),
+        *(replace(act, template="recorded", memory="none") for act in (REPORT, PROBE, SELF_REPORT)),
+    )
     played_by = ("people",)
     needs_task = False
     role_play = False
@@ -48,6 +50,20 @@ class RecordedPeople(Interaction):
     """Whether the terms of the table let others have its texts."""
     collected: str | None = None
     """Day on which the last of it was collected, as YYYY-MM-DD."""
+
+    @property
+    def rating_steps(self) -> Sequence[int]:
+        """Steps at which people rated."""
+        return self.rated
+
+    @property
+    def rated_kinds(self) -> Mapping[str, tuple[str, ...]]:
+        """Variables that people rated."""
+        return self.ratings
+
+    def replicates(self, n: int) -> Sequence[int]:
+        """Numbers of the units."""
+        return self.units
 
     def steps_for(self, size: int) -> int:
         """The last step of the record."""
@@ -76,10 +92,14 @@ class Twins(Yoked):
     """
 
     acts = named(REVIEW, REPORT)
-    ahead: ClassVar[int] = 0
+    stands_in = True
 
     conditions: dict[str, str] = Field(default_factory=dict)
     """Those of the record."""
+
+    def counterpart(self, replicate: int, n: int) -> int:
+        """The same unit of the record."""
+        return replicate
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
         """A ``review``, or a ``report`` where nothing was read, for each rating but the first of a person."""

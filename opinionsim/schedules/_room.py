@@ -43,7 +43,6 @@ class RoomInteraction(Interaction):
     prompts = "room"
     smallest = 2
     places_questions = True
-    public = frozenset({"topic", "moderation", "speech", "vote", "ending"})
 
     steps: int = Field(12, ge=1, le=MAX_STEPS)
     """Most speaker turns T; what the moderator says is none."""
@@ -87,6 +86,11 @@ class RoomInteraction(Interaction):
     def needs_task(self) -> bool:  # type: ignore[override]
         """Whether a topic or task is needed; not where a person proposes it."""
         return self.topic == "given"
+
+    @property
+    def needs_memory(self) -> bool:
+        """Whether speakers are shown only what is new to them."""
+        return self.remember
 
     @property
     def others(self) -> Sequence[str]:  # type: ignore[override]

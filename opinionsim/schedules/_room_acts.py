@@ -39,38 +39,41 @@ Guideline = Literal[
 ]
 
 _FORMAL: dict[str, Any] = {"opinion": "none", "memory": "none", "labelling": "named", "after": "none", "formal": True}
+_PRIVATE: dict[str, Any] = {**_FORMAL, "audience": "nobody"}
+_PUBLIC: dict[str, Any] = {**_FORMAL, "audience": "room"}
+_OF_MODERATOR: dict[str, Any] = {"memory": "none", "labelling": "named", "opinion": "may", "audience": "room"}
 _YES_NO = Form("choice", ("yes", "no"))
 
 
 def _of_people(name: str, kind: str, form: Form, **how: Any) -> ActSpec:
     """An act that is a person's alone: what people are asked stands for a template of models too."""
-    return act(name, kind, text=ASKED[name], form=form, **{"parse": read_answer, **_FORMAL, **how})
+    return act(name, kind, text=ASKED[name], form=form, **{"parse": read_answer, **_PRIVATE, **how})
 
 
 #: A person agrees to take part, on the terms that it was shown.
 CONSENT = _of_people("consent", "consent", _YES_NO)
 #: A person says what the room is to talk about.
-PROPOSE = _of_people("propose", "topic", Form())
+PROPOSE = _of_people("propose", "topic", Form(), audience="room")
 #: A person says what it wants out of turn; most often nothing.
 SIGNAL = _of_people("signal", "signal", Form("signal", optional=True), parse=read_signals)
 #: A person who has paused the room goes on.
 RESUME = _of_people("resume", "signal", Form("choice", ("go on", "end")))
 #: A report of harm is put on record.
-HARM = ActSpec("harm", template="", kind="harm", memory="none", draws=0, opinion="none")
+HARM = ActSpec("harm", "", "harm", draws=0, **_PRIVATE)
 #: The moderator opens with scope, criteria, timeline and roles.
-OPEN_ROOM = act("open", "moderation", memory="none", labelling="named", opinion="may")
+OPEN_ROOM = act("open", "moderation", **_OF_MODERATOR)
 #: The moderator remarks on what was said, or not, and proposes who speaks next.
-MODERATE = act("moderate-room", "moderation", parse=read_move, **{**_FORMAL, "opinion": "may"})
+MODERATE = act("moderate-room", "moderation", parse=read_move, **{**_PUBLIC, "opinion": "may"})
 #: The moderator closes the room.
-CLOSE = act("close", "moderation", memory="none", labelling="named", opinion="may")
+CLOSE = act("close", "moderation", **_OF_MODERATOR)
 #: A speaker has a turn.
-SPEAK = act("speak", "speech", labelling="named")
+SPEAK = act("speak", "speech", labelling="named", audience="room")
 #: A speaker says whether the room has come to the end that the moderator declares.
-CONFIRM = act("confirm", "vote", parse=read_vote, form=_YES_NO, **_FORMAL)
+CONFIRM = act("confirm", "vote", parse=read_vote, form=_YES_NO, **_PUBLIC)
 #: The analyzer reads the whole dialogue; nobody waits for it.
-ANALYZE = ActSpec("analyze", "analyze", "analysis", background=True, **_FORMAL)
+ANALYZE = ActSpec("analyze", "analyze", "analysis", background=True, **_PRIVATE)
 #: How the room ended is put on record.
-END = ActSpec("end", template="", kind="ending", memory="none", draws=0, opinion="none")
+END = ActSpec("end", "", "ending", draws=0, **_PUBLIC)
 _AGREEING = Form("ratings", tuple(RATED), tuple(RATED.values()), LIKERT, ("strongly disagree", "strongly agree"))
 #: A person rates the room.
 QUESTIONNAIRE = _of_people("questionnaire", "questionnaire", _AGREEING, parse=read_questionnaire)

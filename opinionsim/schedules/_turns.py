@@ -88,8 +88,7 @@ class ActSpec:
     template : str
         Template of the prompt pack that states the task; empty for an act that asks nobody.
     kind : str
-        Kind of text it produces: ``post``, ``report``, ``response``, ``probe``, or ``self-report``, which is a
-        closed answer; or a kind of the schedule's own.
+        Kind of text it produces, in lower case: one of the package's, such as ``post``, or one of its own.
     text : str or None
         The template itself, used where the prompt pack has none of that name; None where the pack must have it.
     variables : tuple of str
@@ -131,8 +130,12 @@ class ActSpec:
         The template's text for a person at a seat, who is not shown the model's; the pack's template ``person-NAME`` of
         the act's template goes before it.
     opinion : str
-        Whether its texts are coded: ``states`` where a specification names no kinds, ``may`` where it names this one,
-        ``none`` never.
+        Whether its texts state an opinion. Those of an act that ``states`` are coded where a specification names no
+        kinds of text, those of one that ``may`` where it names theirs, and ``none`` is never coded.
+    audience : str
+        Who hears its texts: ``readers``, the turns that read them; ``room``, everybody present; or ``nobody``.
+    answers : bool
+        Whether its texts answer what was read; a post, which its author writes of its own accord, does not.
     written : Parse or None
         Reads what a person wrote, where it is written in another way than a model's reply; None takes `parse`.
     scripted : str
@@ -159,8 +162,15 @@ class ActSpec:
     form: Form | Callable[[tuple[Message, ...]], Form] = TEXT
     person: str = "It is your turn."
     opinion: Literal["states", "may", "none"] = "states"
+    audience: Literal["readers", "room", "nobody"] = "readers"
+    answers: bool = True
     written: Parse | None = None
     scripted: str = ""
+
+    @property
+    def heard(self) -> bool:
+        """Whether others hear its texts."""
+        return self.audience != "nobody"
 
     @property
     def for_person(self) -> ActSpec:
@@ -192,6 +202,8 @@ class ActSpec:
             "labelling": ("anonymous", "numbered", "named", "you-other"),
             "memory": ("keep", "fork", "none"),
             "after": ("stop", "none"),
+            "opinion": ("states", "may", "none"),
+            "audience": ("readers", "room", "nobody"),
         }
         for name, valid in choices.items():
             if getattr(self, name) not in valid:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
 
 from opinionsim.messages import Message
 from opinionsim.registry import part
@@ -22,11 +21,19 @@ class Yoked(SteppedInteraction):
 
     acts = named(REVIEW)
     played_by = ("chat models",)
-    ahead: ClassVar[int] = 1
-    """How many replicates further on the counterparts are."""
+    yoked = True
 
     source: SourceCell
     """The other cell, as in `{cell: "interaction=dyadic"}`. It has as many agents, and at least as many steps."""
+
+    @property
+    def sources(self) -> Mapping[str, SourceCell]:
+        """The other cell."""
+        return {"source": self.source}
+
+    def counterpart(self, replicate: int, n: int) -> int:
+        """The next replicate; after the last comes the first."""
+        return (replicate + 1) % n
 
     def externals(self, setting: Setting) -> Mapping[str, Message | str]:
         """What was read, numbered from 0."""

@@ -28,12 +28,11 @@ from opinionsim.foundation.redaction import kept
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.measurement import STANCE
 from opinionsim.registry import known
-from opinionsim.schedules import RecordedPeople, Yoked
 from opinionsim.specification import _identity
 from opinionsim.specification._analysis import analysis_problems
 from opinionsim.specification._checks import Checks
 from opinionsim.specification._fields import ExperimentSpec
-from opinionsim.specification._measurement import ResolvedInstrument
+from opinionsim.specification._measurement import ResolvedInstrument, text_problems
 from opinionsim.specification._overrides import (
     Overrides,
     apply_overrides,
@@ -90,8 +89,7 @@ class Cell:
     @property
     def replicates(self) -> Sequence[int]:
         """Numbers of its replicates; of a record of people, and of agents in their places, those that there are."""
-        interaction = (self.source or self).spec.interaction
-        return interaction.units if isinstance(interaction, RecordedPeople) else range(self.spec.replicates)
+        return (self.source or self).spec.interaction.replicates(self.spec.replicates)
 
     @property
     def stream_key(self) -> tuple[Any, ...]:
@@ -129,8 +127,8 @@ class PlannedRun:
     def of(cls, cell: Cell, replicate: int, redraw: int = 0) -> PlannedRun:
         """A replicate of a cell, or one of its redraws."""
         others = {"redraw": redraw} if redraw else {}
-        if cell.source is not None and isinstance(cell.spec.interaction, Yoked):
-            others["counterparts"] = _counterparts(cell, replicate)
+        if cell.source is not None and cell.spec.interaction.yoked:
+            others["counterparts"] = cell.spec.interaction.counterpart(replicate, cell.spec.replicates)
         identity = _identity.run_id(cell.spec, cell.fields, replicate, others)
         return cls(cell, replicate, identity, _identity.block(cell.spec, cell.fields, replicate), redraw)
 
@@ -145,13 +143,8 @@ class PlannedRun:
         source = self.cell.source
         if source is None:
             return None
-        yoked = isinstance(self.spec.interaction, Yoked)
-        return PlannedRun.of(source, _counterparts(self.cell, self.replicate) if yoked else self.replicate, self.redraw)
-
-
-def _counterparts(cell: Cell, replicate: int) -> int:
-    """The replicate in which the counterparts of a yoked cell's agents are; after the last comes the first."""
-    return (replicate + getattr(cell.spec.interaction, "ahead", 1)) % cell.spec.replicates
+        counterpart = self.spec.interaction.counterpart(self.replicate, self.spec.replicates)
+        return PlannedRun.of(source, counterpart, self.redraw)
 
 
 @dataclass(frozen=True)
@@ -365,7 +358,12 @@ def _build(document: Document, resources: Resources) -> Experiment:
     sweep = [{axis.path: tuple(value.value for value in axis.values) for axis in grid} for grid in grids]
     first = found[0].spec
     named = [metric.name for metric in first.measurement.metrics]
-    if unfit := dict.fromkeys(str(document.error(*each)) for each in analysis_problems(first.analysis, found, named)):
+    texts = dict.fromkeys(kind for cell in found for kind in cell.spec.ratable)
+    unknown = text_problems((cell.spec.measurement for cell in found), texts)
+    unfit = dict.fromkeys(
+        str(document.error(*each)) for each in (*unknown, *analysis_problems(first.analysis, found, named))
+    )
+    if unfit:
         raise SpecError("\n".join(unfit))
     whole = first.model_copy(update={"sweep": sweep[0] if len(sweep) == 1 else tuple(sweep)})
     made = Experiment(whole, document, resources, found)

@@ -89,13 +89,10 @@ class Checks:
         yield from unbound or self._briefs(spec)
         yield from self._events(spec)
         interaction, size = spec.interaction, spec.size
-        messages = getattr(interaction, "messages", None)
-        if messages is not None:
-            yield from _attempt(("interaction", "messages"), lambda: self.resources.messages(messages))
         with suppress(SpecError):  # a topic that cannot be found is an error of its own
             setting = setting_of(spec, self.resources, self.resources.claim(spec), names=self._names(spec) or ())
             yield from _attempt(("interaction",), lambda: interaction.check(setting))
-        network = getattr(interaction, "network", None)
+        network = interaction.contacts
         if network is not None:
             yield from _attempt(
                 ("interaction", "network"), lambda: network.check(size, self.resources.network, self._names(spec))
@@ -147,7 +144,7 @@ class Checks:
 
         population = Population.bare(len(spec.cast) or 1)
         cast = cast_of(spec, population, tuple)
-        shared = getattr(spec.interaction, "instructions", None)
+        shared = spec.interaction.guidance
         if shared is not None:
             # Told once, and not of every agent that has them.
             unusable = list(

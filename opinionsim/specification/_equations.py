@@ -178,9 +178,9 @@ def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
                 "when; leave it out, or use kind: native"
             )
     scale = spec.scale.scale()
-    # Interactions without this option never draw an agent without neighbours.
-    isolates = getattr(spec.interaction, "isolates", "keep")
     try:
-        return set_up(model, network, span=(scale.lowest, scale.highest), settings=settings, isolates=isolates)
+        return set_up(
+            model, network, span=(scale.lowest, scale.highest), settings=settings, isolates=spec.interaction.when_alone
+        )
     except SpecError as error:
         raise SpecError(f"model.parameters: {error}") from None

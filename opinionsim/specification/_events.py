@@ -137,7 +137,7 @@ class TiesEventSpec(_StepSpec):
     def conflicts(self, interaction: Interaction, size: int) -> Iterator[tuple[KeyPath, str]]:
         """Problems with other fields, each with its place in the event."""
         yield from super().conflicts(interaction, size)
-        network = getattr(interaction, "network", None)
+        network = interaction.contacts
         if interaction.reads_earlier:
             yield (
                 ("kind",),
@@ -217,7 +217,7 @@ class ZealotEventSpec(_LastingSpec):
 
     def lack(self, interaction: Interaction) -> str:
         """What agents never do, so that it has no effect."""
-        return "" if any(act.kind in ("post", "response") for act in interaction.acts.values()) else "post nothing"
+        return "" if any(act.heard for act in interaction.acts.values()) else "post nothing"
 
     def clash(self, other: Any) -> str:
         """Why an agent cannot be in both events."""

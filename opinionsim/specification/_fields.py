@@ -23,8 +23,6 @@ from opinionsim.schedules import (
     SELF_REPORT,
     ActSpec,
     InteractionField,
-    RecordedPeople,
-    ReportsInteraction,
     acts_with,
 )
 from opinionsim.specification._analysis_fields import AnalysisSpec, VariantSpec, distinct
@@ -338,10 +336,12 @@ class ExperimentSpec(DocumentModel):
     def instruments(self) -> tuple[ResolvedInstrument, ...]:
         """The instruments of a run, that of `classifier` first; for a classic model one that reads its numbers."""
         if self.model.equation is not None:
-            return (self.measurement.stance(ClassifierSpec(name="exact"), self.scale.scale()),)
-        if isinstance(self.interaction, RecordedPeople):
-            return recorded_instruments(self.interaction.ratings, self.measurement.instruments, self.scale.scale())
-        found = list(self.measurement.wanted(self.scale.scale(), unasked=self.has_topic))
+            return (self.measurement.stance(ClassifierSpec(name="exact"), self.scale.scale(), self.stating),)
+        if self.interaction.recorded:
+            return recorded_instruments(
+                self.interaction.rated_kinds, self.measurement.instruments, self.scale.scale(), self.stating
+            )
+        found = list(self.measurement.wanted(self.scale.scale(), self.stating, unasked=self.has_topic))
         decides = self.moderator is not None and self.moderator.values is not None
         if decides and not any(each.variable == VERDICT.variable for each in found):
             found.insert(len(found) - len(self.measurement.instruments), VERDICT)
@@ -382,6 +382,17 @@ class ExperimentSpec(DocumentModel):
         questions = (act for each, act in self.asked if each.asks)
         acts = acts_with(self.interaction.acts, [event.kind for event in self.events])
         return [*acts.values(), *moderating, *questions]
+
+    @property
+    def stating(self) -> tuple[str, ...]:
+        """Kinds of text in which an opinion is stated."""
+        return tuple(act.kind for act in self.interaction.acts.values() if act.opinion == "states")
+
+    @property
+    def ratable(self) -> tuple[str, ...]:
+        """Kinds of text whose opinion a specification can have coded."""
+        acts = (*self.interaction.acts.values(), *self.acts, PROBE)
+        return tuple(act.kind for act in acts if act.opinion != "none" and act.kind != SELF_REPORT.kind)
 
     @property
     def acts_of_persons(self) -> list[ActSpec]:
@@ -426,7 +437,7 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
             yield ("interaction", *keys), problem
     equation = None if spec.model.equation is None else spec.model.equation.classic
     yield from event_conflicts(spec.events, interaction, size, equation)
-    if getattr(interaction, "remember", False) and spec.cognition.memory.name == "none":
+    if interaction.needs_memory and spec.cognition.memory.name == "none":
         yield ("interaction", "remember"), "needs a memory; cognition.memory is none"
     yield from _agent_conflicts(spec)
     yield from _cast_conflicts(spec)
@@ -434,8 +445,7 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     if not isinstance(counts := spec.population.distribution, str):
         yield from _count_conflicts(counts, size, spec.scale.points)
     questions = (spec.measurement.probe, spec.measurement.self_report)
-    silent = isinstance(interaction, ReportsInteraction) and not interaction.reports
-    if silent and not any(each.before or each.after for each in questions):
+    if not interaction.asks and not any(each.before or each.after for each in questions):
         yield (
             ("interaction", "reports"),
             "0 leaves nothing to ask; give a number, or measurement.probe or measurement.self_report",

@@ -137,7 +137,7 @@ def _interaction_fields(spec: ExperimentSpec, resources: Resources) -> dict[str,
     """Identity fields of an interaction; network and messages enter by content."""
     names = resources.names(spec) if spec.cast else None
     fields = spec.interaction.identity(setting_of(spec, resources, names=names or ()))
-    network = getattr(spec.interaction, "network", None)
+    network = spec.interaction.contacts
     if network is not None and network.kind != "complete":
         fields["network"] = network.identity(spec.size, resources.network, resources.names(spec))
     return fields

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from opinionsim.classifiers import CONDUCT, NO_YES, RECORDED
+from opinionsim.errors import meant
 from opinionsim.foundation.documents import DocumentModel, KeyPath
-from opinionsim.measurement import SELF_REPORT, STANCE, instrument_id
+from opinionsim.measurement import STANCE, instrument_id
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart, find
-from opinionsim.schedules import MAX_STEPS, Interaction
+from opinionsim.schedules import MAX_STEPS, MODERATE, PROBE, SELF_REPORT, Interaction
 from opinionsim.specification._analysis_fields import distinct
 
 #: Largest integer every store keeps exactly.
@@ -106,8 +107,6 @@ class ResolvedInstrument:
 
 _Kind = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)]
 _Kinds = Annotated[tuple[_Kind, ...], AfterValidator(distinct)]
-#: Kinds of text that are coded where a specification names none.
-_USUAL: tuple[_Kind, ...] = ("report", "post", "response", "speech", "opinion")
 
 
 class InstrumentSpec(DocumentModel):
@@ -120,8 +119,8 @@ class InstrumentSpec(DocumentModel):
     `chat` asks the question that defines them, unless it is given another."""
     scale: ScaleSpec | None = None
     """Scale of its opinions; null takes no and yes for `role-break` and `closed-world`, else that of the experiment."""
-    texts: _Kinds = Field(_USUAL, min_length=1)
-    """Kinds of text that are coded."""
+    texts: _Kinds | None = Field(None, min_length=1)
+    """Kinds of text that are coded; null takes those in which an opinion is stated."""
     context: bool = False
     """Whether the classifier is told the author's persona and assigned opinion, and the messages it had read."""
     about: Literal["reads"] | None = None
@@ -135,13 +134,24 @@ class InstrumentSpec(DocumentModel):
             )
         return self
 
-    def resolved(self, scale: OpinionScale, kinds: frozenset[str]) -> ResolvedInstrument:
-        """The instrument on these kinds of text; `scale` is that of the experiment."""
+    def resolved(self, scale: OpinionScale, stating: Iterable[str], asked: Iterable[str] = ()) -> ResolvedInstrument:
+        """The instrument on its kinds of text, or those of `stating`, and of `asked`.
+
+        Parameters
+        ----------
+        scale : OpinionScale
+            That of the experiment.
+        stating : iterable of str
+            Kinds of text in which an opinion is stated.
+        asked : iterable of str
+            Kinds of answers to off-record questions.
+        """
         conduct = CONDUCT.get(self.variable)
         own = self.scale.scale() if self.scale else NO_YES if conduct else scale
         classifier = self.classifier
         if conduct and classifier.name == "chat":
             classifier = ClassifierSpec(name="chat", options={"question": conduct.question, **classifier.options})
+        kinds = frozenset({*(self.texts or stating), *asked})
         return ResolvedInstrument(self.variable, classifier, own, kinds, self.context, self.about or "")
 
 
@@ -150,8 +160,8 @@ class MeasurementSpec(DocumentModel):
 
     classifier: ClassifierSpec | None = Field(default_factory=lambda: ClassifierSpec(name="lexicon"))
     """Classifier of stance: its name, or a mapping with name and options. Null measures no stance."""
-    texts: _Kinds = Field(_USUAL, min_length=1)
-    """Kinds of text whose stance is coded."""
+    texts: _Kinds | None = Field(None, min_length=1)
+    """Kinds of text whose stance is coded; null takes those in which an opinion is stated."""
     instruments: Annotated[tuple[InstrumentSpec, ...], Field(strict=False)] = ()
     """Further instruments. One of stance replaces `classifier` and `texts` if `classifier` is not given."""
     probe: ProbeSpec = Field(default_factory=ProbeSpec)
@@ -175,33 +185,39 @@ class MeasurementSpec(DocumentModel):
     def _lists_stance(self) -> bool:
         return any(each.variable == STANCE for each in self.instruments)
 
-    def stance(self, classifier: ClassifierSpec, scale: OpinionScale) -> ResolvedInstrument:
-        """The instrument of stance from `classifier` and `texts`."""
-        return ResolvedInstrument(STANCE, classifier, scale, self._with_questions(self.texts))
+    def stance(self, classifier: ClassifierSpec, scale: OpinionScale, stating: Iterable[str]) -> ResolvedInstrument:
+        """The instrument of stance from `classifier` and `texts`; `stating` as for :meth:`wanted`."""
+        return InstrumentSpec(variable=STANCE, classifier=classifier, texts=self.texts).resolved(
+            scale, stating, self._asked
+        )
 
-    def wanted(self, scale: OpinionScale, *, unasked: bool = True) -> tuple[ResolvedInstrument, ...]:
+    def wanted(
+        self, scale: OpinionScale, stating: Iterable[str], *, unasked: bool = True
+    ) -> tuple[ResolvedInstrument, ...]:
         """All instruments: that of `classifier` first, then the listed ones.
 
         Parameters
         ----------
         scale : OpinionScale
             The scale of the experiment.
+        stating : iterable of str
+            Kinds of text in which an opinion is stated.
         unasked : bool
             Whether stance is measured where the specification names no classifier, as it is of a topic.
         """
         named = "classifier" in self.model_fields_set
         short = self.classifier if named or (unasked and not self._lists_stance) else None
-        found = [] if short is None else [self.stance(short, scale)]
+        found = [] if short is None else [self.stance(short, scale, stating)]
         for each in self.instruments:
             first = each.variable == STANCE and not any(other.variable == STANCE for other in found)
-            kinds = self._with_questions(each.texts) if first else frozenset(each.texts)
-            found.append(each.resolved(scale, kinds))
+            found.append(each.resolved(scale, stating, self._asked if first else ()))
         return tuple(found)
 
-    def _with_questions(self, texts: Iterable[str]) -> frozenset[str]:
-        """Kinds of text whose stance is coded: those named, and the answers to off-record questions."""
-        asked = {"probe": self.probe, SELF_REPORT: self.self_report}
-        return frozenset({*texts, *(kind for kind, each in asked.items() if each.asks)})
+    @property
+    def _asked(self) -> list[str]:
+        """Kinds of answers to the off-record questions that there are."""
+        asked = {PROBE.kind: self.probe, SELF_REPORT.kind: self.self_report}
+        return [kind for kind, each in asked.items() if each.asks]
 
 
 #: What is coded of a moderator that decides by values, unless an instrument of that variable is listed.
@@ -209,19 +225,35 @@ VERDICT = ResolvedInstrument(
     "verdict",
     ClassifierSpec(name="stated", options={"after": "Verdict"}),
     OpinionScale((-1, 0, 1), ("rejected", "undecided", "accepted")),
-    frozenset({"moderation"}),
+    frozenset({MODERATE.kind}),
 )
 
 
 def recorded_instruments(
-    ratings: Mapping[str, Iterable[str]], listed: Iterable[InstrumentSpec], scale: OpinionScale
+    ratings: Mapping[str, Iterable[str]],
+    listed: Iterable[InstrumentSpec],
+    scale: OpinionScale,
+    stating: Sequence[str],
 ) -> tuple[ResolvedInstrument, ...]:
     """The instruments of a record of people: their own ratings, by variable and kinds of text, then those listed."""
     own = ClassifierSpec(name=RECORDED)
     return (
         *(ResolvedInstrument(variable, own, scale, frozenset(kinds)) for variable, kinds in ratings.items()),
-        *(each.resolved(scale, frozenset(each.texts)) for each in listed),
+        *(each.resolved(scale, stating) for each in listed),
     )
+
+
+def text_problems(measurements: Iterable[MeasurementSpec], valid: Collection[str]) -> Iterator[tuple[KeyPath, str]]:
+    """Kinds of text that are named and none of the `valid` ones, each with its place."""
+    named: dict[tuple[KeyPath, str], None] = {}
+    for measurement in measurements:
+        places: list[tuple[KeyPath, Any]] = [(("measurement",), measurement)]
+        places += [(("measurement", "instruments", n), each) for n, each in enumerate(measurement.instruments)]
+        for place, each in places:
+            named |= {((*place, "texts", n), kind): None for n, kind in enumerate(each.texts or ())}
+    for place, kind in named:
+        if kind not in valid:
+            yield place, f"unknown value {kind!r}{meant(kind, valid)}; valid: {', '.join(valid)}"
 
 
 def question_conflicts(
@@ -229,7 +261,7 @@ def question_conflicts(
 ) -> Iterator[tuple[KeyPath, str]]:
     """Off-record questions that are too many, or that agents of an interaction cannot answer between steps."""
     shows = type(interaction).closing is not Interaction.closing
-    forgetful = shows and not getattr(interaction, "remember", False)
+    forgetful = shows and not interaction.remembers
     for name in ("probe", "self_report"):
         asked: ProbeSpec = getattr(measurement, name)
         if asked.every and interaction.places_questions:

@@ -14,7 +14,7 @@ from opinionsim.specification._fields import ExperimentSpec
 
 def own_parts_of(spec: ExperimentSpec) -> dict[str, Part]:
     """Parts of the user's own that can affect a run, by name."""
-    network = getattr(spec.interaction, "network", None)
+    network = spec.interaction.contacts
     parts = [find("interaction", spec.interaction.kind)]
     parts += [] if network is None else [find("network", network.kind)]
     if spec.model.equation is not None and is_path(spec.model.equation.classic):

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from opinionsim.errors import SpecError
 from opinionsim.foundation.streams import canonical_json, digest
-from opinionsim.schedules import MAX_STEPS, SourceCell, Twins
+from opinionsim.schedules import MAX_STEPS, SourceCell
 
 if TYPE_CHECKING:
     from opinionsim.specification._cells import Cell
@@ -38,9 +38,8 @@ def with_sources(cells: Sequence[Cell]) -> list[Cell]:
 
 def _named(cell: Cell) -> dict[str, SourceCell]:
     """What a cell says of other cells, by field."""
-    interaction = cell.spec.interaction
-    fields = {f"interaction.{name}": getattr(interaction, name, None) for name in ("skips", "source")}
-    return {name: each for name, each in {**fields, "fork": cell.spec.fork}.items() if isinstance(each, SourceCell)}
+    found = {f"interaction.{name}": each for name, each in cell.spec.interaction.sources.items()}
+    return found if cell.spec.fork is None else {**found, "fork": cell.spec.fork}
 
 
 def _with_source(cell: Cell, cells: Sequence[Cell]) -> Cell:
@@ -111,7 +110,7 @@ def _twins(cell: Cell, source: Cell) -> str:
 
 
 def _yoked(cell: Cell, source: Cell) -> str:
-    if isinstance(cell.spec.interaction, Twins):
+    if cell.spec.interaction.stands_in:
         return _twins(cell, source)
     steps, there = (each.spec.interaction.steps_for(each.spec.size) for each in (cell, source))
     if cell.spec.size != source.spec.size:

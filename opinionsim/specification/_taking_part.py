@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from opinionsim.schedules import Twins
 from opinionsim.specification._cells import Experiment
 from opinionsim.specification._fields import ExperimentSpec
 from opinionsim.specification._resources import Resources
@@ -35,7 +34,7 @@ def _who(spec: ExperimentSpec, resources: Resources) -> str:
         return f"a cast of {size}"
     if spec.interaction.recorded:
         return "people on record"
-    if isinstance(spec.interaction, Twins):
+    if spec.interaction.stands_in:
         return f"agents in the places of people on record, {size} a run; initial opinions: those of the people"
     if population.continuous or not spec.interaction.role_play:
         return f"{size} agents who play nobody"

@@ -19,8 +19,6 @@ from opinionsim.store._rows import AuditRow, InstrumentRow, LabelRow
 #: The texts that an opinion is about: the index of a turn, and of a second one or None.
 _Key = tuple[int, int | None]
 
-#: Conditions of messages that agents are shown.
-SHOWN = SPOKEN
 
 
 def save_instrument(connection: Connection, instrument: InstrumentRow) -> None:
@@ -130,7 +128,7 @@ def _uncoded_pairs(
         .where(opinion.run_id.in_(run_ids), opinion.instrument_id == instrument_id)
         .where(opinion.about != _schema.to_index(None))
     )
-    of_unshown = select(turn.run_id, turn.turn).where(of_run, turn.condition.not_in(sorted(SHOWN)))
+    of_unshown = select(turn.run_id, turn.turn).where(of_run, turn.condition.not_in(sorted(SPOKEN)))
     of_readers = (
         select(turn.run_id, turn.turn, turn.reads)
         .where(of_run, turn.kind.in_(sorted(kinds)), turn.condition.notin_(WORDLESS))

@@ -142,6 +142,7 @@ def _row(experiment: str, cell: ExperimentRun, run: Any, stance: InstrumentRow |
         "question": _schema.read_json(_schema.runs, run, "fields").get("topic", {}).get("question"),
         "topic_title": cell.topic_title,
         "every_report": cell.every_report,
+        "texts": ",".join(cell.declared.get("texts", ())),
         "instrument_id": cell.instrument_id,
         "classifier": None if stance is None else stance.classifier,
         "validation": instrument_validation(run.evidence, cell.instruments.get(cell.instrument_id or "", ()), audited),

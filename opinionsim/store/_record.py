@@ -10,12 +10,11 @@ from sqlalchemy import Connection, Table, select
 
 from opinionsim.errors import DamagedError, StoreError
 from opinionsim.llm import Entry, EntryKey, Question
-from opinionsim.messages import WORDLESS, text_id
+from opinionsim.messages import SPOKEN, WORDLESS, text_id
 from opinionsim.store import _counts, _queries, _schema
 from opinionsim.store._claims import HeldElsewhereError
 from opinionsim.store._counts import Counts
 from opinionsim.store._journal import stored_entries
-from opinionsim.store._measured import SHOWN
 from opinionsim.store._rows import AgentRow, EdgeRow, OpinionRow, TieRow, TurnRow
 from opinionsim.store._writer import Writer
 
@@ -221,7 +220,7 @@ class RunRecord:
             if content.condition not in WORDLESS:
                 read = {each for each in content.reads if not isinstance(each, str)}
                 rows["texts", content.kind] += 1
-                rows["pairs", content.kind] += sum(self._told(turn)[1] in SHOWN for turn in read)
+                rows["pairs", content.kind] += sum(self._told(turn)[1] in SPOKEN for turn in read)
         elif isinstance(content, OpinionRow):
             done = "coded" if content.about is None else "judged"
             rows[done, content.instrument_id, self._told(content.turn)[0]] += 1

@@ -43,7 +43,8 @@ class PromptPackContract(ABC):
         By default acts that declare all variables of tasks. Override it if a template uses values of an act of your
         own, and give that act instead.
         """
-        return [ActSpec(task, task, "post" if task == "write" else "report") for task in self.pack().tasks]
+        heard = {"write": {"answers": False}}
+        return [ActSpec(task, task, task, **heard.get(task, {"audience": "nobody"})) for task in self.pack().tasks]
 
     def test_every_task_has_an_act(self) -> None:
         """Every task template is checked by one of the acts."""
@@ -68,9 +69,9 @@ class PromptPackContract(ABC):
         """Tasks and memories of every kind of act show received messages under every labelling."""
         pack = self.pack()
         acts = [
-            ActSpec(act.name, act.template, kind, act.text, tuple(act.variables), act.values, labelling)
+            ActSpec(act.name, act.template, act.name, act.text, tuple(act.variables), act.values, labelling, **heard)
             for act in self.acts()
-            for kind in ("post", "report", "response")
+            for heard in ({"answers": False}, {"audience": "nobody"}, {})
         ]
         pack.check(acts, pack.frames[1:])
 

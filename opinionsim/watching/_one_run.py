@@ -68,6 +68,11 @@ class OneRun:
         """Its row in the store, as it was registered."""
         return self.reader.registered([self.run_id])[self.run_id]
 
+    @property
+    def _texts(self) -> str:
+        """Its kinds of text that can be coded, in order."""
+        return ",".join(self.cell.declared.get("texts", ()))
+
     @cached_property
     def instruments(self) -> dict[str, list[str]]:
         """Its instruments, that of stance first, with the kinds of text that each reads."""
@@ -75,7 +80,7 @@ class OneRun:
         for cell in self.rows:
             for name, kinds in cell.instruments.items() if cell.run_id == self.run_id else ():
                 found.setdefault(name, set()).update(kinds)
-        return {name: kinds_in_order(kinds) for name, kinds in found.items()}
+        return {name: kinds_in_order(kinds, [self._texts]) for name, kinds in found.items()}
 
     def instrument(self, given: str | None = None) -> InstrumentRow | None:
         """The instrument that is named, by default that of stance, or else the first; None where nothing is measured.
@@ -98,7 +103,8 @@ class OneRun:
         SpecError
             If the instrument reads no such kind.
         """
-        coded = kinds_in_order(turn.kind for turn, _ in coded_turns(self.columns, instrument_id))
+        kinds = (turn.kind for turn, _ in coded_turns(self.columns, instrument_id))
+        coded = kinds_in_order(kinds, [self._texts])
         valid = list(dict.fromkeys([*coded, *self.instruments.get(instrument_id, ())]))
         if given not in (None, *valid):
             raise SpecError(f"The instrument reads no text of kind {str(given)[:40]!r}; valid: {', '.join(valid)}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 
 #: States in which a session is over for good.
 CLOSED = ("complete", "withdrawn")
-#: Kinds of text that are between a person and the record, and stand in no dialogue.
-PRIVATE = frozenset(
-    ("consent", "probe", "self-report", "questionnaire", "comment", "debriefing", "signal", "harm", "analysis")
-)
 #: Ends of a room, and conditions of turns, as a page words them; others have a text.
 _ENDED = {
     "turns": "The discussion is over: all turns were used.",
@@ -85,7 +81,8 @@ class Sight:
         self.seat = visitor.seats.get(planned.run_id)
         self._all = visitor.owner
         self._looks_on = planned.run_id in visitor.watches
-        self._public: Collection[str] = planned.spec.interaction.public
+        interaction = planned.spec.interaction
+        self._public, self._private = interaction.public, interaction.private
         #: Turns that the seat was shown, or carried out.
         self._shown: set[int] = set()
         self.know(agents)
@@ -106,7 +103,7 @@ class Sight:
         # A moderator without a remark says nothing that a dialogue shows.
         if row.kind == "harm":
             return self._all
-        if row.kind in PRIVATE or row.condition == "silent":
+        if row.kind in self._private or row.condition == "silent":
             return False
         everything = self._all or (self._looks_on and not self._public)
         return everything or row.kind in self._public or row.agent == self.seat or row.turn in self._shown

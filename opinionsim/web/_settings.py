@@ -56,11 +56,11 @@ def settings(experiment: Experiment) -> list[Setting]:
     """The fields of the form, as the specification has them."""
     document = experiment.source.value
     models = [model.name for cell in experiment.cells for model in cell.spec.chat_models]
-    interaction = experiment.spec.interaction
+    given = dict(experiment.spec.interaction)
     found = [
-        Setting(f"interaction.{name}", label, "" if (value := getattr(interaction, name)) is None else str(value))
+        Setting(f"interaction.{name}", label, "" if given[name] is None else str(given[name]))
         for name, label in _NUMBERS.items()
-        if name in type(interaction).model_fields
+        if name in given
     ]
     places = [("", "All models without one of their own", document)]
     places += [

@@ -30,10 +30,9 @@ NAMES = {
     "read": ({"posts"}, set()),
     "remembered": (set(), {"x"}),
     "moderation": ({"n"}, set()),
-    "questions": ({"n"}, set()),
 }
-#: Kinds with a list for each stance, and kinds whose sentences something else is put behind, so that no sign ends them.
-BY_STANCE, BEGUN = ("posts", "reports", "critiques"), ("statements", "critiques")
+#: Kinds with a list for each stance.
+BY_STANCE = ("posts", "reports")
 LISTS = {
     **{(kind,): said for kind, said in SENTENCES.items() if isinstance(said, list)},
     **{(kind, level): said for kind in BY_STANCE for level, said in SENTENCES[kind].items()},
@@ -57,7 +56,7 @@ def test_every_sentence_has_its_variables(place: tuple[str, ...]) -> None:
     said, (needed, further) = LISTS[place], NAMES.get(place[0], (set(), set()))
     assert len(said) == len(set(said)) >= 3
     for sentence in said:
-        assert re.fullmatch(r"[A-Z{].*[^\s.?]" + ("" if place[0] in BEGUN else "[.?]"), sentence)
+        assert re.fullmatch(r"[A-Z{].*[^\s.?][.?]", sentence)
         found = [name for _, name, _, _ in Formatter().parse(sentence) if name is not None]
         assert needed <= set(found) <= needed | further
         assert len(found) == len(set(found))

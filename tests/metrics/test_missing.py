@@ -72,6 +72,19 @@ def test_posts_that_were_refused_at_first_or_flagged_are_counted_among_posts() -
     assert row["n_skipped"] == 0
 
 
+def test_what_was_silent_or_skipped_reaches_nobody() -> None:
+    silent = [{"agent": n, "kind": "post", "condition": "silent"} for n in range(4)]
+    skipped = [{"agent": 3 - n, "kind": "report", "reads": (n,), "condition": "skipped"} for n in range(4)]
+    first = [{"agent": n, "kind": "report"} for n in range(4)]
+    turns = turns_frame([*first, *silent, *(row | {"reads": (4 + row["reads"][0],)} for row in skipped)])
+    frames = one_run([(n, 1, n, n - 2, "report") for n in range(4)], [0] * 4, steps=2)
+    (row,) = run_metrics(frames.runs, frames.opinions, frames.agents, turns=turns).to_dict("records")
+    assert (row["n_readings"], row["n_unheard"]) == (4, 4)
+    (heard,) = exposure(frames.runs, turns, frames.opinions).to_dict("records")
+    assert not math.isnan(heard["intended"])
+    assert math.isnan(heard["delivered"])
+
+
 def test_without_turns_nothing_is_made_up() -> None:
     (row,) = run_metrics(FRAMES.runs, FRAMES.opinions, FRAMES.agents).to_dict("records")
     told_by_turns = ("n_skipped", "n_refused_at_first", "n_flagged", "n_failed_reflections", "n_readings", "n_unheard")

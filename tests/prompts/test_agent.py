@@ -98,7 +98,7 @@ def test_the_cases_of_an_event_all_differ(agent: Agent) -> None:
 
 
 def test_an_event_of_several_messages_holds_each_and_the_answer_outside(pack: PromptPack, agent: Agent) -> None:
-    read = ActSpec("read-all", template="review", kind="report", labelling="named")
+    read = ActSpec("read-all", template="review", kind="report", labelling="named", audience="nobody")
     posts = (_POST, Message("Goats can climb."), Message("Hens can fly.", "Cy"))
     told = agent().event(read, posts, _REPLY, _NONE).content
     assert [block.strip() for block in pack.marks.blocks("post", told)] == [post.text for post in posts]

@@ -41,9 +41,10 @@ def test_defaults_are_those_of_the_study() -> None:
         "closed",
     )
     assert (spec.model.name, spec.model.temperature) == ("scripted", 0.7)
-    assert (spec.measurement.classifier.name, spec.measurement.texts) == (
+    assert (spec.measurement.classifier.name, spec.measurement.texts, spec.stating) == (
         "lexicon",
-        ("report", "post", "response", "speech", "opinion"),
+        None,
+        ("post", "report"),
     )
     assert spec.scale.scale().points == (-2, -1, 0, 1, 2)
     assert spec.interaction.kind == "dyadic"

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 import opinionsim as osim
-from opinionsim.metrics import KINDS as TEXTS, evidence_statement
+from opinionsim.metrics import evidence_statement, kinds_in_order
 from opinionsim.store import SeatRow, open_store
 from tests.support.pages import HOSTILE, accessible
 from tests.support.provider import StubProvider
@@ -160,7 +160,7 @@ def test_a_run_of_every_kind_shows_the_numbers_of_its_frames(browser: Any, viewe
             accessible(page)
         if opinions.empty:
             return
-        kind = next(each for each in TEXTS if each in set(opinions["kind"]))
+        kind = kinds_in_order(opinions["kind"], results.runs["texts"])[0]
         found = osim.metrics.trajectories(results.runs[:1], results.agents, results.opinions, kind)
         wide = found.pivot(index="agent", columns="step", values="value")
         head, *rows = table(page, FIGURES[0])
