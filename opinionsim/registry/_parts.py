@@ -396,6 +396,12 @@ def known(kind: str, name: str) -> bool:
     return name in _BY_NAME[kind]
 
 
+def loaded(kind: str, name: str) -> Any:
+    """The built-in part of a name, or one that is marked in this process already; None for any other."""
+    found = _BY_NAME[kind].get(name) or _built_in(kind, name)
+    return None if found is None else found.target
+
+
 def find(kind: str, reference: str) -> Part:
     """The part that a specification names.
 
@@ -428,6 +434,15 @@ def find(kind: str, reference: str) -> Part:
         if not any(hasattr(found.target, method) for method in group):
             raise SpecError(f"{words} {reference} has no {' and no '.join(group)}, which every {words} needs")
     return found
+
+
+def told_of(parts: Iterable[Part]) -> dict[str, dict[str, Any]]:
+    """Entries of a manifest on parts of the user's own: kind, version, code, and whether they can be imported."""
+    own = {part.name: part for part in parts if part.outside}
+    return {
+        name: {"kind": part.kind, "version": part.version, "code": part.code, "importable": part.importable}
+        for name, part in sorted(own.items())
+    }
 
 
 def _imported(kind: str, reference: str) -> Part:
