@@ -20,7 +20,7 @@ from opinionsim.comparison import compare
 from opinionsim.comparison._candidates import Candidate, named
 from opinionsim.comparison._filter import draw, predict
 from opinionsim.comparison._grid import Grid, misreading
-from opinionsim.comparison._study import Study
+from opinionsim.comparison._update_arrays import Study
 
 PASS_EVENTS, FIXED_EVENTS, CONDITION_S, CONDITION_GB = 2e5, 2e6, 240.0, 1.0
 RUNS, AGENTS, STEPS = 20, 10, 100

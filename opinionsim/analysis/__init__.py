@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.analysis._choices import choice_effects as choice_effects
+    from opinionsim.analysis._analysis_choices import choice_effects as choice_effects
     from opinionsim.analysis._contrasts import (
         Effect as Effect,
         condition_column as condition_column,
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         differences as differences,
         effect as effect,
     )
-    from opinionsim.analysis._estimates import (
+    from opinionsim.analysis._means import (
         ESTIMANDS as ESTIMANDS,
         Estimand as Estimand,
         Estimate as Estimate,
@@ -25,14 +25,22 @@ if TYPE_CHECKING:
         no_estimate as no_estimate,
         spread_of as spread_of,
     )
-    from opinionsim.analysis._missing import missing_tables as missing_tables
-    from opinionsim.analysis._points import (
-        INTERVAL as INTERVAL,
-        INTERVAL_MEANS as INTERVAL_MEANS,
-        point_axes as point_axes,
-        point_measures as point_measures,
-        points_table as points_table,
-        spell_all as spell_all,
+    from opinionsim.analysis._missing_tables import missing_tables as missing_tables
+    from opinionsim.analysis._opinion_tables import (
+        further_table as further_table,
+        table as table,
+        table1 as table1,
+        table2 as table2,
+        tables as tables,
+    )
+    from opinionsim.analysis._printed_table import (
+        Table as Table,
+        finished as finished,
+        headings as headings,
+        level_text as level_text,
+        mean_text as mean_text,
+        number_text as number_text,
+        p_text as p_text,
     )
     from opinionsim.analysis._published import published_tests as published_tests
     from opinionsim.analysis._robustness import (
@@ -44,21 +52,13 @@ if TYPE_CHECKING:
         verdicts as verdicts,
     )
     from opinionsim.analysis._sizes import least as least, size_table as size_table, study_sizes as study_sizes
-    from opinionsim.analysis._table import (
-        Table as Table,
-        finished as finished,
-        headings as headings,
-        level_text as level_text,
-        mean_text as mean_text,
-        number_text as number_text,
-        p_text as p_text,
-    )
-    from opinionsim.analysis._tables import (
-        further_table as further_table,
-        table as table,
-        table1 as table1,
-        table2 as table2,
-        tables as tables,
+    from opinionsim.analysis._sweep_table import (
+        INTERVAL as INTERVAL,
+        INTERVAL_MEANS as INTERVAL_MEANS,
+        point_axes as point_axes,
+        point_measures as point_measures,
+        points_table as points_table,
+        spell_all as spell_all,
     )
     from opinionsim.analysis._units import (
         interval_notes as interval_notes,

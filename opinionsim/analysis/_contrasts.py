@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from opinionsim.analysis._estimates import (
+from opinionsim.analysis._means import (
     Estimand,
     Estimate,
     adjusted,
@@ -19,7 +19,7 @@ from opinionsim.analysis._estimates import (
     no_estimate,
     usual_estimand,
 )
-from opinionsim.analysis._table import Table, finished, number_text, p_text
+from opinionsim.analysis._printed_table import Table, finished, number_text, p_text
 from opinionsim.analysis._units import METRIC_KEYS, default_axes, interval_notes, key_of, unit_frame, usable_runs
 from opinionsim.errors import SpecError
 from opinionsim.foundation.templates import sentences

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.analysis._contrasts import NO_FINDING
-from opinionsim.analysis._estimates import LEAST_UNITS
-from opinionsim.analysis._table import Table, cell_text, finished, level_text, p_text
+from opinionsim.analysis._means import LEAST_UNITS
+from opinionsim.analysis._printed_table import Table, cell_text, finished, level_text, p_text
 from opinionsim.analysis._units import unit_frame, usable_runs
 from opinionsim.metrics import WITHOUT_FINDING, condition_axes, in_order, one_wording
 from opinionsim.registry import part

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from opinionsim.analysis._choices import choice_effects, metrics_of
+from opinionsim.analysis._analysis_choices import choice_effects, metrics_of
 from opinionsim.analysis._contrasts import NO_FINDING, Effect, declared_effects
-from opinionsim.analysis._estimates import (
+from opinionsim.analysis._means import (
     LEAST_UNITS,
     Estimand,
     Estimate,
@@ -23,7 +23,7 @@ from opinionsim.analysis._estimates import (
     no_estimate,
     usual_estimand,
 )
-from opinionsim.analysis._table import Table, finished, interval_text, number_text
+from opinionsim.analysis._printed_table import Table, finished, interval_text, number_text
 from opinionsim.analysis._units import interval_notes
 from opinionsim.errors import SpecError
 from opinionsim.foundation.documents import validate

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.analysis._contrasts import declared_effects
-from opinionsim.analysis._estimates import Design, Estimate, Spread, design_of, of_mean_squares, usual_estimand
-from opinionsim.analysis._table import Table, finished
+from opinionsim.analysis._means import Design, Estimate, Spread, design_of, of_mean_squares, usual_estimand
+from opinionsim.analysis._printed_table import Table, finished
 from opinionsim.analysis._units import METRIC_KEYS
 from opinionsim.errors import SpecError
 from opinionsim.metrics import named_metrics, one_wording, run_metrics, scale_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from opinionsim.analysis._estimates import (
+from opinionsim.analysis._means import (
     ESTIMANDS,
     LEAST_UNITS,
     Estimand,

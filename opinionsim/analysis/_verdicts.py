@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from opinionsim.analysis._table import Table, finished, headings, level_text
+from opinionsim.analysis._printed_table import Table, finished, headings, level_text
 from opinionsim.metrics import condition_axes, evidence_of, in_order, one_wording
 from opinionsim.registry import part
 

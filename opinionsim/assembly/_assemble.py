@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opinionsim.assembly._sources import Seeds, read_there, seeds_of_fork
+from opinionsim.assembly._source_runs import Seeds, read_there, seeds_of_fork
 from opinionsim.engine import Cognition, Direction, Member, OnRecord, PersonaActor, other_actors, persona_actors
 from opinionsim.errors import SpecError
 from opinionsim.foundation.streams import call_seed, stream

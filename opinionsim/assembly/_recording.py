@@ -9,7 +9,7 @@ from functools import partial
 from opinionsim import store
 from opinionsim.assembly._assemble import RunParts
 from opinionsim.assembly._coding import opinion_rows
-from opinionsim.assembly._edges import edge_rows, tie_rows
+from opinionsim.assembly._tie_rows import edge_rows, tie_rows
 from opinionsim.engine import Member, Simulation
 from opinionsim.measurement import Coded, Instrument, LiveCoding, Measuring
 from opinionsim.messages import Message

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.audit._agreement import (
+    from opinionsim.audit._correct import bias_frames as bias_frames
+    from opinionsim.audit._corrected_tables import correction_tables as correction_tables
+    from opinionsim.audit._diversity import correct_diversity as correct_diversity
+    from opinionsim.audit._label_agreement import (
         coefficients as coefficients,
         cohen_kappa as cohen_kappa,
         confusion as confusion,
         krippendorff_alpha as krippendorff_alpha,
     )
-    from opinionsim.audit._correct import bias_frames as bias_frames
-    from opinionsim.audit._diversity import correct_diversity as correct_diversity
     from opinionsim.audit._labels import (
         asked as asked,
         combined as combined,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
         labels_of as labels_of,
         read_files as read_files,
     )
-    from opinionsim.audit._plan import half_width as half_width, plan as plan
+    from opinionsim.audit._labels_needed import half_width as half_width, plan as plan
     from opinionsim.audit._sample import (
         Sample as Sample,
         draw as draw,
@@ -39,6 +40,5 @@ if TYPE_CHECKING:
         misreadings as misreadings,
         score_tables as score_tables,
     )
-    from opinionsim.audit._tables import correction_tables as correction_tables
 
 __getattr__, __dir__ = on_first_use(__name__)

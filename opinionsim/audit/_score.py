@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.analysis import Table, number_text, spread_of
-from opinionsim.audit._agreement import coefficients, confusion
 from opinionsim.audit._correct import mean_error
 from opinionsim.audit._diversity import misclassification
+from opinionsim.audit._label_agreement import coefficients, confusion
 from opinionsim.audit._labels import combined, labels_of
 from opinionsim.audit._sample import Sample, axes_of, sample_of
 from opinionsim.classifiers import Item, load_classifier

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
         load_calibration as load_calibration,
     )
     from opinionsim.classifiers._chat import ChatClassifier as ChatClassifier
+    from opinionsim.classifiers._classifier_parts import load_classifier as load_classifier
     from opinionsim.classifiers._closed import is_abstention as is_abstention, parse_closed as parse_closed
     from opinionsim.classifiers._conduct import CONDUCT as CONDUCT, NO_YES as NO_YES
     from opinionsim.classifiers._decided import DECIDED as DECIDED, RECORDED as RECORDED
     from opinionsim.classifiers._flan_t5 import FlanT5Classifier as FlanT5Classifier
     from opinionsim.classifiers._lexicon import LexiconClassifier as LexiconClassifier
-    from opinionsim.classifiers._registry import load_classifier as load_classifier
     from opinionsim.classifiers._reward import RewardClassifier as RewardClassifier, RewardModel as RewardModel
 
 __getattr__, __dir__ = on_first_use(__name__)

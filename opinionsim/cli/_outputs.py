@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from opinionsim.cli._console import columns, note, records, say, say_json, write_frame
-from opinionsim.cli._figures import check_arguments, check_numbers, draw, numbers
 from opinionsim.cli._options import (
     AllowParts,
     AsJson,
@@ -20,6 +19,7 @@ from opinionsim.cli._options import (
     allow,
     assignments,
 )
+from opinionsim.cli._plot_settings import check_arguments, check_numbers, draw, numbers
 from opinionsim.cli._stores import note_standing, read_results
 from opinionsim.cli._sweeps import say_frame
 from opinionsim.errors import SpecError

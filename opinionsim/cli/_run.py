@@ -366,7 +366,7 @@ def _compare(forecast: Forecast, summary: Summary, rest: int) -> None:
     rest : int
         Calls of all other runs of the experiment.
     """
-    from opinionsim.cli._forecast import comparison_text
+    from opinionsim.cli._plan_preview import comparison_text
     from opinionsim.planning import spell_money, spell_seconds
 
     paid, takes = summary.paid, f"{rest:,} calls"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opinionsim.comparison._agreement import (
+from opinionsim.comparison._answer_agreement import (
     MEASURES as MEASURES,
     ItemAgreement as ItemAgreement,
     fit_multinomial as fit_multinomial,
@@ -11,12 +11,12 @@ from opinionsim.comparison._agreement import (
     predict_multinomial as predict_multinomial,
 )
 from opinionsim.comparison._comparison import compare as compare
-from opinionsim.comparison._debate import read_debate as read_debate
+from opinionsim.comparison._condition_figures import people_figure as people_figure
+from opinionsim.comparison._debate_folders import read_debate as read_debate
 from opinionsim.comparison._decompose import decompose as decompose
-from opinionsim.comparison._events import events as events
-from opinionsim.comparison._figures import people_figure as people_figure
-from opinionsim.comparison._mapping import PanelMapping as PanelMapping, load_panel_mapping as load_panel_mapping
+from opinionsim.comparison._findings import Comparison as Comparison
 from opinionsim.comparison._panel import import_panel as import_panel
+from opinionsim.comparison._panel_mapping import PanelMapping as PanelMapping, load_panel_mapping as load_panel_mapping
 from opinionsim.comparison._people import people_table as people_table, updates as updates
 from opinionsim.comparison._response import response_curve as response_curve
 from opinionsim.comparison._survey_validation import (
@@ -25,4 +25,4 @@ from opinionsim.comparison._survey_validation import (
     validation_experiment as validation_experiment,
 )
 from opinionsim.comparison._twins import twins_experiment as twins_experiment
-from opinionsim.comparison._verdicts import Comparison as Comparison
+from opinionsim.comparison._updates import events as events

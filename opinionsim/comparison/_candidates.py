@@ -13,7 +13,7 @@ import numpy as np
 from opinionsim.classic import ClassicModel, Parameter, find_model, transition
 from opinionsim.comparison._filter import Rule
 from opinionsim.comparison._grid import Grid, Steps
-from opinionsim.comparison._study import Study
+from opinionsim.comparison._update_arrays import Study
 from opinionsim.errors import SpecError
 
 #: Models that are compared where none are named.

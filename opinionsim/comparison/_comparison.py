@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opinionsim.comparison._candidates import BASELINES, Candidate, named
-from opinionsim.comparison._events import studies, updates_of
-from opinionsim.comparison._exact import ExactProblem
+from opinionsim.comparison._findings import Comparison, Explained
 from opinionsim.comparison._fit import Fit, Problem, fit, refit, special_cases
 from opinionsim.comparison._free_runs import free_runs
 from opinionsim.comparison._grid import misreading
+from opinionsim.comparison._point_masses import ExactProblem
 from opinionsim.comparison._scores import held_out, paired, reachable, shuffled, side_by_side
-from opinionsim.comparison._study import Study
 from opinionsim.comparison._trust import (
     CLAIMED,
     STUDIES,
@@ -30,7 +29,8 @@ from opinionsim.comparison._trust import (
     noise_ends,
     trust,
 )
-from opinionsim.comparison._verdicts import Comparison, Explained
+from opinionsim.comparison._update_arrays import Study
+from opinionsim.comparison._updates import studies, updates_of
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.foundation.streams import stream
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.comparison._events import events
+from opinionsim.comparison._updates import events
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import WITHOUT_FINDING, condition_axes, evidence_of, one_wording, stance_rows
 

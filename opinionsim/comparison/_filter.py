@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opinionsim.comparison._grid import Grid, Steps
-from opinionsim.comparison._study import Study
+from opinionsim.comparison._update_arrays import Study
 from opinionsim.foundation.compilation import compiled, inlined
 
 _NO_STEPS = Steps(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1))

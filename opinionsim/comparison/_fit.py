@@ -16,7 +16,7 @@ from scipy.stats import qmc
 from opinionsim.comparison._candidates import NOISE_PRIOR, Bounds, Candidate
 from opinionsim.comparison._filter import draw, predict
 from opinionsim.comparison._grid import Grid, misreading
-from opinionsim.comparison._study import Study
+from opinionsim.comparison._update_arrays import Study
 from opinionsim.errors import SpecError
 
 #: Starts that are looked at, and those of them that are followed.

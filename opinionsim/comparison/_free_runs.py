@@ -11,7 +11,7 @@ import numpy as np
 
 from opinionsim.comparison._candidates import Candidate
 from opinionsim.comparison._fit import Problem
-from opinionsim.comparison._study import Study
+from opinionsim.comparison._update_arrays import Study
 from opinionsim.foundation.streams import stream
 from opinionsim.metrics import bias, diversity, fragmentation, neighbour_correlation
 

@@ -12,7 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opinionsim.comparison._mapping import PanelMapping, load_panel_mapping
+from opinionsim.comparison._panel_mapping import PanelMapping, load_panel_mapping
 from opinionsim.errors import SpecError
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.llm import REPLY, Entry, EntryKey

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opinionsim.analysis import Table
-from opinionsim.comparison._agreement import resampled
+from opinionsim.comparison._answer_agreement import resampled
 from opinionsim.comparison._panel import RETEST
 from opinionsim.comparison._predictions import equations, folds, shares
 from opinionsim.errors import MeasurementError

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from opinionsim.comparison._fit import Fit, Problem, refit
-from opinionsim.comparison._study import Study
+from opinionsim.comparison._update_arrays import Study
 
 #: Parts into which blocks are divided.
 FOLDS = 5

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opinionsim.classifiers import parse_closed
-from opinionsim.comparison._agreement import ItemAgreement, intervals
+from opinionsim.comparison._answer_agreement import ItemAgreement, intervals
 from opinionsim.errors import SpecError, SurveyError, whole_number
 from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import evidence_statement, played_by

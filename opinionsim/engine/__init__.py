@@ -12,18 +12,7 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.engine._contracts import (
-        Actor as Actor,
-        Publish as Publish,
-        Rate as Rate,
-        TurnCalls as TurnCalls,
-        Witness as Witness,
-        calls_per_event as calls_per_event,
-    )
-    from opinionsim.engine._critical_path import CriticalPath as CriticalPath, critical_path as critical_path
-    from opinionsim.engine._engine import Engine as Engine, relayed as relayed
-    from opinionsim.engine._graph import TurnGraph as TurnGraph
-    from opinionsim.engine._members import (
+    from opinionsim.engine._cast_members import (
         Cognition as Cognition,
         Direction as Direction,
         Member as Member,
@@ -34,6 +23,17 @@ if TYPE_CHECKING:
         other_actors as other_actors,
         persona_actors as persona_actors,
     )
+    from opinionsim.engine._contracts import (
+        Actor as Actor,
+        Publish as Publish,
+        Rate as Rate,
+        TurnCalls as TurnCalls,
+        Witness as Witness,
+        calls_per_event as calls_per_event,
+    )
+    from opinionsim.engine._critical_path import CriticalPath as CriticalPath, critical_path as critical_path
+    from opinionsim.engine._engine import Engine as Engine, relayed as relayed
     from opinionsim.engine._simulation import Simulation as Simulation, TurnResult as TurnResult
+    from opinionsim.engine._turn_graph import TurnGraph as TurnGraph
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from opinionsim.engine._contracts import Actor, Rate, TurnCalls, Witness
-from opinionsim.engine._graph import Node, TurnGraph
 from opinionsim.engine._outcomes import TurnOutcomes
+from opinionsim.engine._turn_graph import Node, TurnGraph
 from opinionsim.errors import ScheduleError
 from opinionsim.foundation.forms import TEXT
 from opinionsim.messages import ChatMessage, Message, Parse, Reading, Reply

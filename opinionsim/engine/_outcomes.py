@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from opinionsim.engine._contracts import Rate
-from opinionsim.engine._graph import Node
+from opinionsim.engine._turn_graph import Node
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import Message
 from opinionsim.schedules import AnySchedule, called

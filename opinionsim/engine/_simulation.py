@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from opinionsim.engine._cast_members import Member, check_cast
 from opinionsim.engine._contracts import Rate, Witness
 from opinionsim.engine._engine import Engine
-from opinionsim.engine._members import Member, check_cast
 from opinionsim.errors import OpinionSimError, ScheduleError
 from opinionsim.llm import RunCalls, Seat
 from opinionsim.measurement import Estimate, Measuring, Text

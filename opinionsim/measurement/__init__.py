@@ -17,7 +17,7 @@ from opinionsim.measurement._instruments import (
     check_instruments as check_instruments,
     instrument_id as instrument_id,
 )
-from opinionsim.measurement._live import Coded as Coded, LiveCoding as LiveCoding
+from opinionsim.measurement._live_coding import Coded as Coded, LiveCoding as LiveCoding
 from opinionsim.measurement._measuring import (
     Measuring as Measuring,
     imported_rating as imported_rating,

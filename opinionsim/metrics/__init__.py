@@ -8,15 +8,17 @@ from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.metrics._bands import run_band as run_band, say_band as say_band
+    from opinionsim.metrics._between_groups import (
+        distinctness as distinctness,
+        group_consensus as group_consensus,
+        group_count as group_count,
+        group_divergence as group_divergence,
+        size_parity as size_parity,
+    )
     from opinionsim.metrics._classes import (
         CLASSES as CLASSES,
         class_transitions as class_transitions,
         qualitative_class as qualitative_class,
-    )
-    from opinionsim.metrics._clusters import (
-        clusters as clusters,
-        effective_clusters as effective_clusters,
-        largest_cluster as largest_cluster,
     )
     from opinionsim.metrics._communities import communities as communities, modularity as modularity
     from opinionsim.metrics._conditions import (
@@ -38,11 +40,6 @@ if TYPE_CHECKING:
         exit_probability as exit_probability,
         largest_change as largest_change,
     )
-    from opinionsim.metrics._density import (
-        density as density,
-        fragmentation as fragmentation,
-        valley_labels as valley_labels,
-    )
     from opinionsim.metrics._dip import dip as dip, dip_p_value as dip_p_value
     from opinionsim.metrics._evidence import (
         EVIDENCE as EVIDENCE,
@@ -59,24 +56,21 @@ if TYPE_CHECKING:
         several_answered as several_answered,
         validation_statement as validation_statement,
     )
-    from opinionsim.metrics._frames import (
-        run_metrics as run_metrics,
-        step_metrics as step_metrics,
-        trajectories as trajectories,
+    from opinionsim.metrics._in_words import (
+        axis_name as axis_name,
+        check_columns as check_columns,
+        describe as describe,
+        level_name as level_name,
+        name_instrument as name_instrument,
+        named_conditions as named_conditions,
+        outdated as outdated,
+        provenance as provenance,
+        topic_titles as topic_titles,
     )
-    from opinionsim.metrics._groups import (
-        distinctness as distinctness,
-        group_consensus as group_consensus,
-        group_count as group_count,
-        group_divergence as group_divergence,
-        size_parity as size_parity,
-    )
-    from opinionsim.metrics._instruments import (
-        by_participants as by_participants,
-        cut as cut,
-        scale_of as scale_of,
-        scale_of_all as scale_of_all,
-        stance_rows as stance_rows,
+    from opinionsim.metrics._kernel_density import (
+        density as density,
+        fragmentation as fragmentation,
+        valley_labels as valley_labels,
     )
     from opinionsim.metrics._lexical import (
         LEXICAL as LEXICAL,
@@ -87,6 +81,13 @@ if TYPE_CHECKING:
         lexical_frame as lexical_frame,
         tokenise as tokenise,
         type_token_ratio as type_token_ratio,
+    )
+    from opinionsim.metrics._metric_parts import (
+        METRICS as METRICS,
+        Metric as Metric,
+        compute_metrics as compute_metrics,
+        find_metric as find_metric,
+        takes_delta as takes_delta,
     )
     from opinionsim.metrics._missing import SIDES as SIDES, exposure as exposure, readings as readings
     from opinionsim.metrics._moments import (
@@ -102,7 +103,7 @@ if TYPE_CHECKING:
         named_metrics as named_metrics,
         variable_means as variable_means,
     )
-    from opinionsim.metrics._network import (
+    from opinionsim.metrics._on_networks import (
         active_link_density as active_link_density,
         assortativity as assortativity,
         disagreement as disagreement,
@@ -112,7 +113,19 @@ if TYPE_CHECKING:
         polarization as polarization,
         same_side_share as same_side_share,
     )
+    from opinionsim.metrics._opinion_clusters import (
+        clusters as clusters,
+        effective_clusters as effective_clusters,
+        largest_cluster as largest_cluster,
+    )
     from opinionsim.metrics._opinion_frames import opinion_metrics as opinion_metrics
+    from opinionsim.metrics._opinion_rows import (
+        by_participants as by_participants,
+        cut as cut,
+        scale_of as scale_of,
+        scale_of_all as scale_of_all,
+        stance_rows as stance_rows,
+    )
     from opinionsim.metrics._opinions import (
         Distribution as Distribution,
         bias as bias,
@@ -133,12 +146,10 @@ if TYPE_CHECKING:
         partial_overlap as partial_overlap,
         regions as regions,
     )
-    from opinionsim.metrics._registry import (
-        METRICS as METRICS,
-        Metric as Metric,
-        compute_metrics as compute_metrics,
-        find_metric as find_metric,
-        takes_delta as takes_delta,
+    from opinionsim.metrics._run_metrics import (
+        run_metrics as run_metrics,
+        step_metrics as step_metrics,
+        trajectories as trajectories,
     )
     from opinionsim.metrics._spread import (
         coverage as coverage,
@@ -159,16 +170,5 @@ if TYPE_CHECKING:
         spell_mean as spell_mean,
     )
     from opinionsim.metrics._wordings import one_wording as one_wording, wording_statement as wording_statement
-    from opinionsim.metrics._words import (
-        axis_name as axis_name,
-        check_columns as check_columns,
-        describe as describe,
-        level_name as level_name,
-        name_instrument as name_instrument,
-        named_conditions as named_conditions,
-        outdated as outdated,
-        provenance as provenance,
-        topic_titles as topic_titles,
-    )
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError, packages
 from opinionsim.metrics._arrays import Measured, Rows, tally
-from opinionsim.metrics._groups import numbered
-from opinionsim.metrics._network import TieArrays, Ties
+from opinionsim.metrics._between_groups import numbered
+from opinionsim.metrics._on_networks import TieArrays, Ties
 from opinionsim.registry import part
 
 #: Runs of Leiden, of which the best partition is taken: a single one often stops short of it.

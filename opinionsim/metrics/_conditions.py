@@ -10,7 +10,7 @@ import pandas as pd
 
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics._evidence import validation_statement
-from opinionsim.metrics._instruments import require
+from opinionsim.metrics._opinion_rows import require
 from opinionsim.metrics._wordings import pack_of
 
 #: Level of a condition that a run does not have, as a control may not.

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError, whole_number
 from opinionsim.metrics._arrays import Measured, Range, Rows, tally
-from opinionsim.metrics._groups import numbered
-from opinionsim.metrics._network import TieArrays, Ties, sides
+from opinionsim.metrics._between_groups import numbered
+from opinionsim.metrics._on_networks import TieArrays, Ties, sides
 from opinionsim.registry import part
 
 #: Unknowns up to which equations are solved by elimination at once: in networks without narrow places, its time grows

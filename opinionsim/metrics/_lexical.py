@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.errors import MeasurementError, whole_number
-from opinionsim.metrics._instruments import by_participants, require
+from opinionsim.metrics._opinion_rows import by_participants, require
 
 #: Lengths of the n-grams that are measured.
 _LENGTHS = range(1, 6)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.messages import UNHEARD
-from opinionsim.metrics._instruments import OPINION_COLUMNS, require, stance_rows
+from opinionsim.metrics._opinion_rows import OPINION_COLUMNS, require, stance_rows
 
 #: Columns of a turns frame that are counted.
 TURN_COLUMNS = (

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.metrics._frames import final_opinions
-from opinionsim.metrics._instruments import STANCE, by_participants
+from opinionsim.metrics._opinion_rows import STANCE, by_participants
+from opinionsim.metrics._run_metrics import final_opinions
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart, blamed
 

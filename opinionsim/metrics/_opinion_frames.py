@@ -10,8 +10,8 @@ import pandas as pd
 
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Range
-from opinionsim.metrics._instruments import require
-from opinionsim.metrics._registry import arguments, compute_metrics
+from opinionsim.metrics._metric_parts import arguments, compute_metrics
+from opinionsim.metrics._opinion_rows import require
 
 _KEYS = ("run_id", "cell", "instrument_id")
 

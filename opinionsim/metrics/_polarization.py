@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Range, Rows, positive, ratio
-from opinionsim.metrics._density import density
+from opinionsim.metrics._kernel_density import density
 from opinionsim.registry import part
 
 

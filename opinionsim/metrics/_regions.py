@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, opinion_array, positive, ratio
-from opinionsim.metrics._network import TieArrays, Ties
+from opinionsim.metrics._on_networks import TieArrays, Ties
 from opinionsim.registry import part
 
 #: Sizes of the parts of each population, and the leading shape of the populations.

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.messages import UNHEARD
-from opinionsim.metrics._instruments import OPINION_COLUMNS, require, stance_rows
 from opinionsim.metrics._missing import readings
+from opinionsim.metrics._opinion_rows import OPINION_COLUMNS, require, stance_rows
 
 _RUN = ["run_id", "cell", "instrument_id"]
 #: What becomes of a response, in the order in which it is decided.

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from opinionsim.errors import MeasurementError, whole_number
 from opinionsim.foundation.streams import stream
 from opinionsim.metrics._arrays import Measured, opinion_array
-from opinionsim.metrics._registry import METRICS
+from opinionsim.metrics._metric_parts import METRICS
 
 #: Resampled values held at a time.
 _BATCH = 4_000_000

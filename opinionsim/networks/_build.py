@@ -11,9 +11,7 @@ import numpy as np
 
 from opinionsim.errors import SpecError
 from opinionsim.foundation.documents import DocumentModel, validate
-from opinionsim.networks._kind import NetworkField, NetworkKind
-from opinionsim.networks._network import Network, check_edge
-from opinionsim.networks._reading import (
+from opinionsim.networks._graph_reading import (
     agent_numbers,
     check_size,
     from_graph,
@@ -23,6 +21,8 @@ from opinionsim.networks._reading import (
     named,
     refuse,
 )
+from opinionsim.networks._kind import NetworkField, NetworkKind
+from opinionsim.networks._network import Network, check_edge
 
 if TYPE_CHECKING:
     import igraph

@@ -8,9 +8,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from opinionsim.networks._degrees import degrees_problem, pairs_of_degrees
+from opinionsim.networks._graph_reading import refuse
 from opinionsim.networks._kind import Natural, NetworkKind, Positive
 from opinionsim.networks._pairs import Pairs
-from opinionsim.networks._reading import refuse
 from opinionsim.registry import part
 
 

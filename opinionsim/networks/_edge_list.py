@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from opinionsim.networks._reading import refuse
+from opinionsim.networks._graph_reading import refuse
 
 #: First rows that are taken for headers, not for edges between agents of these names.
 _HEADERS = frozenset({("from", "to"), ("source", "target"), ("speaker", "listener"), ("src", "dst")})

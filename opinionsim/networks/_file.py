@@ -13,9 +13,9 @@ from pydantic import Field
 
 from opinionsim.networks._edge_list import read_edge_list
 from opinionsim.networks._graph_files import read_adjacency, read_gexf, read_gml, read_graphml, read_pajek
+from opinionsim.networks._graph_reading import Edges, Unfit, agent_numbers, from_graph, from_labels, from_matrix, refuse
 from opinionsim.networks._kind import GivenNetwork, Reader
 from opinionsim.networks._network import Network
-from opinionsim.networks._reading import Edges, Unfit, agent_numbers, from_graph, from_labels, from_matrix, refuse
 from opinionsim.registry import part
 
 

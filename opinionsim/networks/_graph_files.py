@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 
 from opinionsim.networks._edge_list import number_in
-from opinionsim.networks._reading import agent_number, refuse
+from opinionsim.networks._graph_reading import agent_number, refuse
 
 if TYPE_CHECKING:
     import networkx as nx

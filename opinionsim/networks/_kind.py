@@ -10,8 +10,8 @@ from pydantic import BaseModel, BeforeValidator, Field, GetJsonSchemaHandler, Se
 from pydantic_core import CoreSchema
 
 from opinionsim.foundation.streams import canonical_json, digest
+from opinionsim.networks._graph_reading import MAX_AGENTS, Edges, check_size, from_rows, refuse
 from opinionsim.networks._network import Network, check_edge
-from opinionsim.networks._reading import MAX_AGENTS, Edges, check_size, from_rows, refuse
 from opinionsim.registry import KindModel, blamed, built_in, find
 
 #: Numbers of agents, neighbours or edges of an agent.

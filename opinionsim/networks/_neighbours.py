@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from opinionsim.errors import SpecError
+from opinionsim.networks._graph_reading import named, names_in, refuse
 from opinionsim.networks._network import AnyNetwork, Network, check_edge
-from opinionsim.networks._reading import named, names_in, refuse
 
 
 class Neighbours:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from opinionsim.networks._reading import (
+from opinionsim.networks._graph_reading import (
     Edges,
     agents_called,
     check_size,

@@ -7,9 +7,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from opinionsim.networks._graph_reading import MAX_AGENTS
 from opinionsim.networks._kind import NetworkKind
 from opinionsim.networks._pairs import Pairs
-from opinionsim.networks._reading import MAX_AGENTS
 from opinionsim.registry import part
 
 Even = Annotated[int, Field(ge=2, le=MAX_AGENTS, multiple_of=2)]

@@ -8,9 +8,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field, model_validator
 
+from opinionsim.networks._graph_reading import MAX_AGENTS
 from opinionsim.networks._kind import Natural, NetworkKind, Probability
 from opinionsim.networks._pairs import Pairs, bernoulli, triangle
-from opinionsim.networks._reading import MAX_AGENTS
 from opinionsim.registry import part
 
 _Share = Annotated[float, Field(gt=0, le=MAX_AGENTS)]

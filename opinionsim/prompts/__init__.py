@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opinionsim.prompts._agent import (
+from opinionsim.prompts._agent_prompts import (
     Act as Act,
     AgentPrompts as AgentPrompts,
     Case as Case,
@@ -10,24 +10,8 @@ from opinionsim.prompts._agent import (
     Past as Past,
 )
 from opinionsim.prompts._brief import Brief as Brief
-from opinionsim.prompts._conditions import (
-    BeliefTense as BeliefTense,
-    Conditions as Conditions,
-    ConfirmationBias as ConfirmationBias,
-    PersonaShown as PersonaShown,
-    World as World,
-)
 from opinionsim.prompts._marks import BLOCKS as BLOCKS, Block as Block, Marks as Marks
-from opinionsim.prompts._pack import (
-    USUAL as USUAL,
-    PromptPack as PromptPack,
-    load_pack as load_pack,
-    pack_files as pack_files,
-    pack_name as pack_name,
-    worded as worded,
-)
-from opinionsim.prompts._templates import VARIABLES as VARIABLES
-from opinionsim.prompts._texts import (
+from opinionsim.prompts._named_texts import (
     Excluded as Excluded,
     Ideal as Ideal,
     Interview as Interview,
@@ -36,3 +20,19 @@ from opinionsim.prompts._texts import (
     pieces as pieces,
     placeholders as placeholders,
 )
+from opinionsim.prompts._pack import (
+    USUAL as USUAL,
+    PromptPack as PromptPack,
+    load_pack as load_pack,
+    pack_files as pack_files,
+    pack_name as pack_name,
+    worded as worded,
+)
+from opinionsim.prompts._prompt_settings import (
+    BeliefTense as BeliefTense,
+    Conditions as Conditions,
+    ConfirmationBias as ConfirmationBias,
+    PersonaShown as PersonaShown,
+    World as World,
+)
+from opinionsim.prompts._templates import VARIABLES as VARIABLES

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from jinja2 import Template
 
 from opinionsim.errors import SpecError
-from opinionsim.prompts._agent import Act, Frame, Wording
+from opinionsim.prompts._agent_prompts import Act, Frame, Wording
 from opinionsim.prompts._templates import SUFFIX, VARIABLES, Library, check_own_names
 
 #: Beginning of the names of templates for persons at seats, who are shown the messages beside the text.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from opinionsim.errors import SpecError
 from opinionsim.foundation.documents import show_value
-from opinionsim.prompts._texts import Texts, fill, pieces
+from opinionsim.prompts._named_texts import Texts, fill, pieces
 
 #: Placeholders of the texts.
 _PERSONA, _RESPONSES, _TASK, _VALUES = "persona", "previous_responses", "task", "values"

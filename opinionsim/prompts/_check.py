@@ -11,10 +11,10 @@ from opinionsim.errors import SpecError
 from opinionsim.messages import ChatMessage, Message, Reply
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
-from opinionsim.prompts._agent import AgentPrompts, Frame, Past
+from opinionsim.prompts._agent_prompts import AgentPrompts, Frame, Past
 from opinionsim.prompts._binding import PERSON, PlainAct
-from opinionsim.prompts._conditions import PLAIN, PersonaShown
 from opinionsim.prompts._marks import BLOCKS, Block
+from opinionsim.prompts._prompt_settings import PLAIN, PersonaShown
 from opinionsim.prompts._templates import SUFFIX
 from opinionsim.topics import Claim
 

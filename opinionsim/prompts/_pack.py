@@ -16,14 +16,14 @@ from opinionsim.foundation.documents import DocumentModel, parse_value, read_tex
 from opinionsim.messages import ChatMessage
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona
-from opinionsim.prompts._agent import Act, AgentPrompts, Frame, Wording
+from opinionsim.prompts._agent_prompts import Act, AgentPrompts, Frame, Wording
 from opinionsim.prompts._binding import PERSON, PlainAct, bind_acts, bind_frames
 from opinionsim.prompts._brief import Brief, told_by
 from opinionsim.prompts._check import check_effects, check_use
-from opinionsim.prompts._conditions import BeliefTense, Conditions, ConfirmationBias, PersonaShown, World
 from opinionsim.prompts._marks import Marks
+from opinionsim.prompts._named_texts import Texts
+from opinionsim.prompts._prompt_settings import BeliefTense, Conditions, ConfirmationBias, PersonaShown, World
 from opinionsim.prompts._templates import FRAMES, SUFFIX, TASKS, Library, check_names, render
-from opinionsim.prompts._texts import Texts
 from opinionsim.registry import names, places
 from opinionsim.topics import Claim
 

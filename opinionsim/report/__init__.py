@@ -8,7 +8,7 @@ from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.report._archive import write_archive as write_archive
-    from opinionsim.report._frames import write_export as write_export
+    from opinionsim.report._frame_files import write_export as write_export
     from opinionsim.report._freeze import (
         History as History,
         freeze as freeze,
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from opinionsim.report._page import put_page as put_page, write_page as write_page
     from opinionsim.report._released import released as released
     from opinionsim.report._study import Study as Study, study as study
-    from opinionsim.report._tables import Asked as Asked, tables_of as tables_of
+    from opinionsim.report._study_tables import Asked as Asked, tables_of as tables_of
     from opinionsim.report._verify import Verification as Verification, verify as verify
 
 __getattr__, __dir__ = on_first_use(__name__)

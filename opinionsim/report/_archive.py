@@ -19,10 +19,10 @@ from pydantic import TypeAdapter
 from opinionsim.errors import SpecError
 from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.report._describing import bibtex, crate, odd
-from opinionsim.report._frames import FileKind, new_folder, write_frames, write_json
+from opinionsim.report._frame_files import FileKind, new_folder, write_frames, write_json
+from opinionsim.report._page_templates import WORDS, filled
 from opinionsim.report._released import released
-from opinionsim.report._tables import resting_on_own
-from opinionsim.report._templates import WORDS, filled
+from opinionsim.report._study_tables import resting_on_own
 from opinionsim.store import DesignRow, Results
 
 if TYPE_CHECKING:

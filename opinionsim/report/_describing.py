@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opinionsim.classifiers import DECIDED, RECORDED
 from opinionsim.metrics import find_metric
 from opinionsim.registry import described, find, is_path, places
+from opinionsim.report._page_templates import WORDS, filled
 from opinionsim.report._released import nodes
-from opinionsim.report._templates import WORDS, filled
-from opinionsim.report._words import contents_of, is_recorded
+from opinionsim.report._study_words import contents_of, is_recorded
 from opinionsim.specification import json_schema
 
 if TYPE_CHECKING:

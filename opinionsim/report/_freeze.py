@@ -21,7 +21,7 @@ from opinionsim.foundation.provenance import digest_of_weights
 from opinionsim.foundation.redaction import kept
 from opinionsim.foundation.streams import canonical_json
 from opinionsim.registry import find
-from opinionsim.report._templates import TEMPLATES, sentences
+from opinionsim.report._page_templates import TEMPLATES, sentences
 from opinionsim.specification import consent_of, manifest, wording_of
 from opinionsim.store import AbsentError, find_design, open_store
 

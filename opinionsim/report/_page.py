@@ -18,9 +18,9 @@ from markupsafe import Markup
 from opinionsim.analysis import Table
 from opinionsim.errors import SpecError
 from opinionsim.messages import spelled_out
-from opinionsim.report._figures import Drawn
+from opinionsim.report._fitting_figures import Drawn
+from opinionsim.report._page_templates import TEMPLATES, WORDS
 from opinionsim.report._study import Study, study
-from opinionsim.report._templates import TEMPLATES, WORDS
 from opinionsim.store import Results
 
 #: Most bytes of a page before something is left out, and what is, in this order.

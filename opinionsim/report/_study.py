@@ -12,12 +12,12 @@ from opinionsim.analysis import Table
 from opinionsim.errors import MeasurementError, SpecError, StoreError
 from opinionsim.metrics import WITHOUT_FINDING, evidence_statement
 from opinionsim.report._describing import sources
-from opinionsim.report._figures import Drawn, figures_of
+from opinionsim.report._fitting_figures import Drawn, figures_of
 from opinionsim.report._freeze import History, history
+from opinionsim.report._quoted_texts import samples, shifts
 from opinionsim.report._released import released
-from opinionsim.report._tables import tables_of
-from opinionsim.report._texts import samples, shifts
-from opinionsim.report._words import caveats, design, methods, statements
+from opinionsim.report._study_tables import tables_of
+from opinionsim.report._study_words import caveats, design, methods, statements
 from opinionsim.store import Results
 
 

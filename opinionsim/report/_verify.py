@@ -19,9 +19,9 @@ import yaml
 from opinionsim.errors import MeasurementError, OpinionSimError, SpecError
 from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.report._archive import DESIGN, LAYOUT, SUM, SUMS, checksum, files_of, forms, lines_of
-from opinionsim.report._frames import read_frames
-from opinionsim.report._tables import tables_of
-from opinionsim.report._templates import WORDS
+from opinionsim.report._frame_files import read_frames
+from opinionsim.report._page_templates import WORDS
+from opinionsim.report._study_tables import tables_of
 from opinionsim.specification import axes_of
 from opinionsim.store import Results
 

@@ -17,7 +17,7 @@ from opinionsim.registry import RAISED, raised
 from opinionsim.running._context import STOPPED, Context, Stopped, damage, together
 from opinionsim.running._replay import check_prompts
 from opinionsim.running._sorting import Pending, uncoded
-from opinionsim.running._sources import missing_entries, parts_of
+from opinionsim.running._taken_over import missing_entries, parts_of
 from opinionsim.specification import PlannedRun, own_part_error, with_advice
 from opinionsim.store import HeldElsewhereError, RunRecord, Status
 

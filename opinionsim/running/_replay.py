@@ -17,7 +17,7 @@ from opinionsim.foundation import background
 from opinionsim.llm import Entry, MemoryJournal, ReplayOnly, RunCalls, SlotPool
 from opinionsim.measurement import Instrument, Measuring, Queues, recorded_rating
 from opinionsim.messages import ChatMessage, Message
-from opinionsim.running._sources import parts_of
+from opinionsim.running._taken_over import parts_of
 from opinionsim.schedules import Turn, tie_changes
 from opinionsim.specification import (
     Experiment,

@@ -9,7 +9,7 @@ from opinionsim.errors import DamagedError, JournalMismatch, OpinionSimError
 from opinionsim.running._context import STOPPED, Context, damage
 from opinionsim.running._registration import Inputs, Registration
 from opinionsim.running._replay import difference, replay_run
-from opinionsim.running._sources import other_source
+from opinionsim.running._taken_over import other_source
 from opinionsim.specification import PlannedRun, advice_on_changed_code, with_advice
 from opinionsim.store import RunState
 

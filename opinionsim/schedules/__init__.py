@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.schedules._acts import (
+    from opinionsim.schedules._bounded_confidence import BoundedConfidenceDyads as BoundedConfidenceDyads
+    from opinionsim.schedules._broadcast import Broadcast as Broadcast
+    from opinionsim.schedules._dyadic import Dyads as Dyads, GivenDyads as GivenDyads
+    from opinionsim.schedules._dyadic_acts import (
         INSTRUCT as INSTRUCT,
         MODERATE as MODERATE,
         PROBE as PROBE,
@@ -24,9 +27,6 @@ if TYPE_CHECKING:
         act as act,
         asked_of_persons as asked_of_persons,
     )
-    from opinionsim.schedules._bounded_confidence import BoundedConfidenceDyads as BoundedConfidenceDyads
-    from opinionsim.schedules._broadcast import Broadcast as Broadcast
-    from opinionsim.schedules._dyadic import Dyads as Dyads, GivenDyads as GivenDyads
     from opinionsim.schedules._events import (
         Event as Event,
         acts_with as acts_with,
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from opinionsim.schedules._posts import PostsInteraction as PostsInteraction, without_turns as without_turns
     from opinionsim.schedules._probes import stated_on as stated_on, with_probes as with_probes
     from opinionsim.schedules._recorded import RecordedPeople as RecordedPeople, Twins as Twins
+    from opinionsim.schedules._recorded_states import Snapshots as Snapshots
     from opinionsim.schedules._remembered import RememberedReports as RememberedReports
     from opinionsim.schedules._rewiring import RewiringDyads as RewiringDyads
     from opinionsim.schedules._room import RoomInteraction as RoomInteraction
@@ -79,8 +80,7 @@ if TYPE_CHECKING:
     )
     from opinionsim.schedules._self_echo import SelfEcho as SelfEcho
     from opinionsim.schedules._similarity import SimilarityDyads as SimilarityDyads
-    from opinionsim.schedules._snapshots import Snapshots as Snapshots
-    from opinionsim.schedules._ties import Phase as Phase, with_phases as with_phases
+    from opinionsim.schedules._tie_changes import Phase as Phase, with_phases as with_phases
     from opinionsim.schedules._turns import (
         NO_EXTERNALS as NO_EXTERNALS,
         PARTICIPANT as PARTICIPANT,

@@ -9,7 +9,7 @@ import numpy as np
 from opinionsim.errors import SpecError
 from opinionsim.networks import AnyNetwork, Neighbours
 from opinionsim.registry import part
-from opinionsim.schedules._acts import REVIEW, WRITE
+from opinionsim.schedules._dyadic_acts import REVIEW, WRITE
 from opinionsim.schedules._interaction import Setting
 from opinionsim.schedules._posts import PostsInteraction
 from opinionsim.schedules._turns import Schedule, Turn, named

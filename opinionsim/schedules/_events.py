@@ -11,7 +11,7 @@ import numpy as np
 
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import Message
-from opinionsim.schedules._acts import REVIEW
+from opinionsim.schedules._dyadic_acts import REVIEW
 from opinionsim.schedules._turns import (
     PARTICIPANT,
     ActSpec,

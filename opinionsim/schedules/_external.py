@@ -12,8 +12,8 @@ from opinionsim.errors import SpecError
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.messages import Message
 from opinionsim.registry import part
-from opinionsim.schedules._acts import REVIEW
 from opinionsim.schedules._dyadic import drawn_listeners
+from opinionsim.schedules._dyadic_acts import REVIEW
 from opinionsim.schedules._interaction import Conflict, Setting, SteppedInteraction
 from opinionsim.schedules._turns import External, Turn, named
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from opinionsim.registry import part
 from opinionsim.schedules._interaction import MAX_SIZE, Setting
-from opinionsim.schedules._opinions import KnownOpinions, OpinionInteraction
+from opinionsim.schedules._opinion_driven import KnownOpinions, OpinionInteraction
 from opinionsim.schedules._turns import Outcomes, Turn
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opinionsim.registry import part
-from opinionsim.schedules._acts import REPORT_ONCE
+from opinionsim.schedules._dyadic_acts import REPORT_ONCE
 from opinionsim.schedules._interaction import ReportsInteraction, Setting
 from opinionsim.schedules._turns import Turn, named
 

@@ -17,7 +17,7 @@ from opinionsim.foundation.streams import stream
 from opinionsim.messages import Message
 from opinionsim.networks import AnyNetwork, Neighbours, Network, NetworkField, NetworkKind
 from opinionsim.registry import KindModel
-from opinionsim.schedules._acts import PROBE, SELF_REPORT
+from opinionsim.schedules._dyadic_acts import PROBE, SELF_REPORT
 from opinionsim.schedules._turns import (
     NO_EXTERNALS,
     ActSpec,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from opinionsim.errors import Rejected, ScheduleError
 from opinionsim.messages import Message
-from opinionsim.schedules._acts import INSTRUCT, MODERATE
+from opinionsim.schedules._dyadic_acts import INSTRUCT, MODERATE
 from opinionsim.schedules._turns import ActSpec, AnySchedule, Ref, StaticSchedule, Turn, called, closing, moved, named
 from opinionsim.schedules._wrapped import Wrapped
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from opinionsim.registry import part
-from opinionsim.schedules._acts import REPORT, REPORT_ONCE
+from opinionsim.schedules._dyadic_acts import REPORT, REPORT_ONCE
 from opinionsim.schedules._independent import IndependentReports
 from opinionsim.schedules._interaction import Setting
 from opinionsim.schedules._turns import ActSpec, Turn, named

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Literal
 
-from opinionsim.schedules._acts import REPORT, REVIEW, WRITE
+from opinionsim.schedules._dyadic_acts import REPORT, REVIEW, WRITE
 from opinionsim.schedules._interaction import Conflict, NetworkedInteraction, Setting, SourceCell
 from opinionsim.schedules._turns import ActSpec, AnySchedule, StaticSchedule, Turn, named
 from opinionsim.schedules._wrapped import Wrapped

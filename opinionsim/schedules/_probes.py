@@ -12,7 +12,7 @@ from typing import Any, Literal
 from opinionsim.errors import SpecError
 from opinionsim.foundation.forms import Form
 from opinionsim.messages import Message, Numbers
-from opinionsim.schedules._acts import PROBE, SELF_REPORT
+from opinionsim.schedules._dyadic_acts import PROBE, SELF_REPORT
 from opinionsim.schedules._turns import (
     AdaptiveSchedule,
     AnySchedule,

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from opinionsim.messages import Message
 from opinionsim.registry import part
-from opinionsim.schedules._acts import PROBE, REPORT, REVIEW, SELF_REPORT
+from opinionsim.schedules._dyadic_acts import PROBE, REPORT, REVIEW, SELF_REPORT
 from opinionsim.schedules._interaction import MAX_STEPS, Interaction, Setting
 from opinionsim.schedules._turns import ActSpec, External, Turn, named
 from opinionsim.schedules._yoked import Yoked

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opinionsim.registry import part
-from opinionsim.schedules._acts import REPORT
 from opinionsim.schedules._dyadic import drawn_listeners
+from opinionsim.schedules._dyadic_acts import REPORT
 from opinionsim.schedules._interaction import Setting, SteppedInteraction
 from opinionsim.schedules._turns import Turn, named
 

@@ -12,7 +12,7 @@ from opinionsim.errors import SpecError
 from opinionsim.registry import part
 from opinionsim.schedules._dyadic import dyad_turns, dyads_of
 from opinionsim.schedules._interaction import Conflict, Setting
-from opinionsim.schedules._opinions import KnownOpinions, OpinionInteraction
+from opinionsim.schedules._opinion_driven import KnownOpinions, OpinionInteraction
 from opinionsim.schedules._turns import Outcomes, TieChange, Turn
 
 

@@ -19,7 +19,7 @@ from opinionsim.dialogue import (
     read_vote,
 )
 from opinionsim.foundation.forms import Form
-from opinionsim.schedules._acts import ASKED, PROBE, SELF_REPORT, act
+from opinionsim.schedules._dyadic_acts import ASKED, PROBE, SELF_REPORT, act
 from opinionsim.schedules._turns import ActSpec
 
 #: Role of the analyzer.

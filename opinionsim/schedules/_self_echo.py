@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from opinionsim.registry import part
-from opinionsim.schedules._acts import REPORT
 from opinionsim.schedules._dyadic import Dyads
+from opinionsim.schedules._dyadic_acts import REPORT
 from opinionsim.schedules._interaction import Setting
 from opinionsim.schedules._turns import Turn
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from opinionsim.registry import part
 from opinionsim.schedules._dyadic import dyad_turns, dyads_of
 from opinionsim.schedules._interaction import Conflict, Setting
-from opinionsim.schedules._opinions import KnownOpinions, OpinionInteraction
+from opinionsim.schedules._opinion_driven import KnownOpinions, OpinionInteraction
 from opinionsim.schedules._turns import Outcomes, Turn
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from opinionsim.messages import Message
 from opinionsim.registry import part
-from opinionsim.schedules._acts import REVIEW
+from opinionsim.schedules._dyadic_acts import REVIEW
 from opinionsim.schedules._interaction import Setting, SourceCell, SteppedInteraction
 from opinionsim.schedules._turns import External, Turn, named
 

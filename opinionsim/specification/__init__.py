@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         consent_of as consent_of,
         require_protocol as require_protocol,
     )
-    from opinionsim.specification._events import (
+    from opinionsim.specification._event_fields import (
         changed_networks as changed_networks,
         event_labels as event_labels,
         events_of as events_of,
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
         versions as versions,
     )
     from opinionsim.specification._measurement import ResolvedInstrument as ResolvedInstrument
-    from opinionsim.specification._members import SeatSpec as SeatSpec
-    from opinionsim.specification._model import (
+    from opinionsim.specification._member_fields import SeatSpec as SeatSpec
+    from opinionsim.specification._model_fields import (
         ClassicModelSpec as ClassicModelSpec,
         ModelSpec as ModelSpec,
         agent_label as agent_label,
@@ -76,9 +76,9 @@ if TYPE_CHECKING:
         require_same_code as require_same_code,
         with_advice as with_advice,
     )
-    from opinionsim.specification._prompts import wording_of as wording_of
+    from opinionsim.specification._prompt_wording import wording_of as wording_of
     from opinionsim.specification._resources import Resources as Resources
-    from opinionsim.specification._survey import uses_survey as uses_survey
+    from opinionsim.specification._survey_fields import uses_survey as uses_survey
     from opinionsim.specification._taking_part import taking_part as taking_part
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -14,8 +14,8 @@ from opinionsim.personas import BARE, Persona, Population
 from opinionsim.prompts import Brief
 from opinionsim.schedules import MODERATOR, selector_of
 from opinionsim.specification._fields import CognitionSpec, ExperimentSpec
-from opinionsim.specification._members import MemberSpec, RoleSpec, SeatSpec
-from opinionsim.specification._model import ModelSpec
+from opinionsim.specification._member_fields import MemberSpec, RoleSpec, SeatSpec
+from opinionsim.specification._model_fields import ModelSpec
 from opinionsim.surveys import Survey
 
 

@@ -43,7 +43,7 @@ from opinionsim.specification._overrides import (
 )
 from opinionsim.specification._own_parts import require_importable
 from opinionsim.specification._resources import Resources
-from opinionsim.specification._sources import with_sources
+from opinionsim.specification._source_cells import with_sources
 
 #: Fields that a sweep may vary.
 _SWEEPABLE = ("seed", *_identity.TOP_FIELDS)

@@ -20,12 +20,12 @@ from opinionsim.prompts import Brief
 from opinionsim.registry import NamedPart, find
 from opinionsim.schedules import MODERATOR, PARTICIPANT
 from opinionsim.specification._cast import cast_of, cast_personas, cast_respondents, cognition_of, known_participants
-from opinionsim.specification._events import EventError, check_events
+from opinionsim.specification._event_fields import EventError, check_events
 from opinionsim.specification._fields import ExperimentSpec, conflicts
 from opinionsim.specification._identity import RUN_FIELDS, TOP_FIELDS, setting_of
 from opinionsim.specification._own_parts import naming_own_part
 from opinionsim.specification._resources import Resources, is_path
-from opinionsim.specification._survey import draws_personas, draws_respondents, uses_survey
+from opinionsim.specification._survey_fields import draws_personas, draws_respondents, uses_survey
 
 #: Fields of coding, on which no run depends.
 _MEASURED = tuple(("measurement", field) for field in ("classifier", "texts", "instruments", "metrics"))

@@ -27,7 +27,7 @@ from opinionsim.schedules import (
 )
 from opinionsim.specification._analysis_fields import AnalysisSpec, VariantSpec, distinct
 from opinionsim.specification._ethics import EthicsSpec
-from opinionsim.specification._events import EventSpec, event_conflicts
+from opinionsim.specification._event_fields import EventSpec, event_conflicts
 from opinionsim.specification._measurement import (
     VERDICT,
     ClassifierSpec,
@@ -38,11 +38,11 @@ from opinionsim.specification._measurement import (
     question_conflicts,
     recorded_instruments,
 )
-from opinionsim.specification._members import MemberSpec, RoleSpec, SeatSpec
-from opinionsim.specification._model import AnyModelSpec, ModelSpec
-from opinionsim.specification._prompts import PromptsSpec, pack_of
-from opinionsim.specification._sources import ForkSpec
-from opinionsim.specification._survey import SurveySpec, survey_conflicts
+from opinionsim.specification._member_fields import MemberSpec, RoleSpec, SeatSpec
+from opinionsim.specification._model_fields import AnyModelSpec, ModelSpec
+from opinionsim.specification._prompt_wording import PromptsSpec, pack_of
+from opinionsim.specification._source_cells import ForkSpec
+from opinionsim.specification._survey_fields import SurveySpec, survey_conflicts
 
 #: Number of agents where neither a specification nor a persona file gives one.
 USUAL_SIZE = 10

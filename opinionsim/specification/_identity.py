@@ -10,12 +10,12 @@ import numpy as np
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.opinions import OpinionScale
 from opinionsim.schedules import Setting
-from opinionsim.specification._events import event_identity
+from opinionsim.specification._event_fields import event_identity
 from opinionsim.specification._fields import USUAL_SIZE, ExperimentSpec
-from opinionsim.specification._members import MemberSpec, RoleSpec
+from opinionsim.specification._member_fields import MemberSpec, RoleSpec
 from opinionsim.specification._own_parts import own_parts_of
 from opinionsim.specification._resources import Resources
-from opinionsim.specification._survey import draws_personas, uses_survey
+from opinionsim.specification._survey_fields import draws_personas, uses_survey
 from opinionsim.topics import Claim
 
 #: Raised when the meaning of a field or default changes, so that old runs are not taken for new ones.

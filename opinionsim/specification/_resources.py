@@ -23,7 +23,7 @@ from opinionsim.prompts import PromptPack, load_pack, pack_name
 from opinionsim.registry import places
 from opinionsim.specification._cast import participant_names
 from opinionsim.specification._fields import ExperimentSpec, PopulationSpec, TopicSpec
-from opinionsim.specification._survey import draws_personas, draws_respondents, margins_of
+from opinionsim.specification._survey_fields import draws_personas, draws_respondents, margins_of
 from opinionsim.surveys import TABLE_SUFFIXES, Survey, from_margins, load_survey, with_each_value
 from opinionsim.topics import Claim, Topic, load_topics, parse_topic
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from opinionsim.specification._cells import Experiment
 from opinionsim.specification._fields import ExperimentSpec
 from opinionsim.specification._resources import Resources
-from opinionsim.specification._survey import draws_personas, draws_respondents
+from opinionsim.specification._survey_fields import draws_personas, draws_respondents
 
 #: Populations of a sweep that are told.
 _TOLD = 3

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
         plain_names as plain_names,
     )
     from opinionsim.store._reader import StoreReader as StoreReader
-    from opinionsim.store._record import RunRecord as RunRecord
     from opinionsim.store._results import Results as Results, find_design as find_design, load as load
+    from opinionsim.store._run_record import RunRecord as RunRecord
     from opinionsim.store._sql import Store as Store, copy_store as copy_store, open_store as open_store
     from opinionsim.store._workers import EXPIRY_S as EXPIRY_S
 

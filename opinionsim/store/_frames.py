@@ -21,10 +21,10 @@ from opinionsim.llm import REFLECT, REPLY, CallName
 from opinionsim.opinions import ambiguous
 from opinionsim.store import _schema
 from opinionsim.store._counts import require_whole
-from opinionsim.store._journal import texts_of, with_texts
 from opinionsim.store._measured import instruments
 from opinionsim.store._queries import cells, seats, texts
 from opinionsim.store._rows import DesignRow, ExperimentRun, InstrumentRow
+from opinionsim.store._stored_journal import texts_of, with_texts
 
 _FILE = Path(__file__).with_name("columns.toml")
 #: Words that are no names in R.

@@ -14,7 +14,6 @@ from opinionsim.llm import REPLY
 from opinionsim.messages import ChatMessage
 from opinionsim.metrics import instrument_validation
 from opinionsim.store import _counts, _schema
-from opinionsim.store._journal import prompt_links, stored_entries, stored_prompts
 from opinionsim.store._measured import audit_findings, instruments
 from opinionsim.store._rows import (
     SUMMARY,
@@ -32,6 +31,7 @@ from opinionsim.store._rows import (
     TurnRow,
     WaitRow,
 )
+from opinionsim.store._stored_journal import prompt_links, stored_entries, stored_prompts
 
 _STATUSES = ("pending", "running", "complete", "incomplete", "withdrawn")
 

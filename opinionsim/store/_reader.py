@@ -13,9 +13,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from opinionsim.errors import StoreError
 from opinionsim.llm import Entry
-from opinionsim.store import _checking, _counts, _files, _following, _measured, _points, _queries, _workers
+from opinionsim.store import _checking, _counts, _files, _following, _measured, _queries, _sweep_rows, _workers
 from opinionsim.store._database import Database, as_store_error
-from opinionsim.store._journal import prompt_links, stored_entries
 from opinionsim.store._rows import (
     AgentRow,
     Columns,
@@ -23,6 +22,7 @@ from opinionsim.store._rows import (
     PointRow,
     RunState,
 )
+from opinionsim.store._stored_journal import prompt_links, stored_entries
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -133,11 +133,11 @@ class StoreReader:
     def points(self, point_ids: Iterable[str]) -> Iterator[PointRow]:
         """The stored runs of points of classic sweeps, sorted by identity and replicate."""
         with self.reading() as connection:
-            yield from _points.runs(connection, point_ids)
+            yield from _sweep_rows.runs(connection, point_ids)
 
-    point_counts = _asked(_points.counts)
-    point_keys = _asked(_points.keys)
-    failed_points = _asked(_points.failed)
+    point_counts = _asked(_sweep_rows.counts)
+    point_keys = _asked(_sweep_rows.keys)
+    failed_points = _asked(_sweep_rows.failed)
 
     # What a run has led to
 

@@ -283,10 +283,10 @@ class Results:
         failed, else empty), evidence (``equation``). Its ``attrs`` hold what does not vary: model, parameters, scheme,
         range, n, steps, seed. Other frames have no rows for these runs.
         """
-        from opinionsim.store import _points
+        from opinionsim.store import _sweep_rows
 
         with open_store(self.url, write=False) as store, store.reading() as connection:
-            return _points.frame(connection, self._design)
+            return _sweep_rows.frame(connection, self._design)
 
     @cached_property
     def metrics(self) -> pd.DataFrame:

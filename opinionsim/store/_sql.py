@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from sqlalchemy import Connection
 
 from opinionsim.errors import StoreError
-from opinionsim.store import _files, _measured, _points, _postgres, _record, _schema, _stored, _workers
+from opinionsim.store import _files, _measured, _postgres, _run_record, _schema, _stored, _sweep_rows, _workers
 from opinionsim.store._address import parse
 from opinionsim.store._claims import Claims, require_epoch, set_run
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._reader import StoreReader
-from opinionsim.store._record import RunRecord
 from opinionsim.store._rows import AuditRow, DesignRow, InstrumentRow, LabelRow, PointRow, RunRow, SeatRow, Status
+from opinionsim.store._run_record import RunRecord
 from opinionsim.store._workers import Heartbeat
 from opinionsim.store._writer import Writer
 
@@ -177,7 +177,7 @@ class Store(StoreReader):
         keys : mapping
             Key of each of their points, as JSON values, by identity.
         """
-        self._write(lambda connection: _points.save(connection, rows, keys))
+        self._write(lambda connection: _sweep_rows.save(connection, rows, keys))
 
     def save_seat(self, seat: SeatRow) -> None:
         """Save who sits at a seat; a row without a token frees it.
@@ -355,7 +355,7 @@ class Store(StoreReader):
             If a stored row of the run is damaged or missing.
         """
         self.flush()
-        found = self._change(run_id, epoch, partial(_record.found, run_id=run_id))
+        found = self._change(run_id, epoch, partial(_run_record.found, run_id=run_id))
         return RunRecord(self._required_writer(), run_id, epoch, payer, found)
 
     # Instruments

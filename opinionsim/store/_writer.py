@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from opinionsim.llm import Entry, EntryKey
     from opinionsim.messages import Prompt
     from opinionsim.store._counts import Counts
-    from opinionsim.store._record import RunRecord
+    from opinionsim.store._run_record import RunRecord
 
 #: Seconds between the starts of two transactions, unless one takes longer: a quarter of the promised 0.2 s.
 _PERIOD_S = 0.05

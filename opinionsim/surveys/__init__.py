@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.surveys._estimates import estimates as estimates
     from opinionsim.surveys._items import (
         ALL_ITEMS as ALL_ITEMS,
         Subgroups as Subgroups,
@@ -19,22 +18,23 @@ if TYPE_CHECKING:
         items_of as items_of,
         subgroups_of as subgroups_of,
     )
-    from opinionsim.surveys._mapping import (
-        SurveyColumn as SurveyColumn,
-        SurveyMapping as SurveyMapping,
-        SurveyOpinion as SurveyOpinion,
-        load_mapping as load_mapping,
-    )
     from opinionsim.surveys._margins import (
         fit_margins as fit_margins,
         from_margins as from_margins,
         with_each_value as with_each_value,
     )
-    from opinionsim.surveys._reading import (
+    from opinionsim.surveys._respondents import Sample as Sample, Survey as Survey
+    from opinionsim.surveys._survey_files import (
         TABLE_SUFFIXES as TABLE_SUFFIXES,
         load_survey as load_survey,
         unmapped_survey as unmapped_survey,
     )
-    from opinionsim.surveys._survey import Sample as Sample, Survey as Survey
+    from opinionsim.surveys._survey_mapping import (
+        SurveyColumn as SurveyColumn,
+        SurveyMapping as SurveyMapping,
+        SurveyOpinion as SurveyOpinion,
+        load_mapping as load_mapping,
+    )
+    from opinionsim.surveys._weighted_estimates import estimates as estimates
 
 __getattr__, __dir__ = on_first_use(__name__)

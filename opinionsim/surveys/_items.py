@@ -11,8 +11,8 @@ from itertools import pairwise
 import numpy as np
 
 from opinionsim.errors import SurveyError
-from opinionsim.surveys._mapping import SurveyColumn, spelled
-from opinionsim.surveys._survey import Survey
+from opinionsim.surveys._respondents import Survey
+from opinionsim.surveys._survey_mapping import SurveyColumn, spelled
 
 #: Name of the mean over items, in the place of an item.
 ALL_ITEMS = "all"

@@ -10,26 +10,31 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.watching._deliberation import deliberation as deliberation
+    from opinionsim.watching._beyond import (
+        beyond_turns as beyond_turns,
+        grid as grid,
+        lines as lines,
+        said as said,
+        section as section,
+    )
+    from opinionsim.watching._coded_turns import run_turn as run_turn, run_turns as run_turns
     from opinionsim.watching._experiments import (
         Seen as Seen,
         look_at as look_at,
     )
-    from opinionsim.watching._lines import run_turn as run_turn, run_turns as run_turns
     from opinionsim.watching._metrics import (
         colours as colours,
         run_metric as run_metric,
         values_by_step as values_by_step,
     )
-    from opinionsim.watching._one_run import plain as plain
     from opinionsim.watching._overview import experiment as experiment, experiments as experiments
-    from opinionsim.watching._record import (
+    from opinionsim.watching._record_columns import (
         Standing as Standing,
         run_agent as run_agent,
         run_record as run_record,
         standing as standing,
     )
-    from opinionsim.watching._runs import (
+    from opinionsim.watching._run_states import (
         STATES as STATES,
         Reason as Reason,
         Replies as Replies,
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
         state_of as state_of,
         states_of as states_of,
     )
+    from opinionsim.watching._run_view import plain as plain
     from opinionsim.watching._search import search as search
     from opinionsim.watching._transcript import transcript as transcript, transcript_data as transcript_data
     from opinionsim.watching._whole import whole_run as whole_run

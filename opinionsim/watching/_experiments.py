@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opinionsim.store import DesignRow, Paid, open_store
-from opinionsim.watching._runs import (
+from opinionsim.watching._run_states import (
     Reason,
     Replies,
     by_experiment,

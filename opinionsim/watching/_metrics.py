@@ -12,7 +12,7 @@ from opinionsim.errors import MeasurementError
 from opinionsim.metrics import METRICS, compute_metrics
 from opinionsim.networks import Network
 from opinionsim.store import find_design
-from opinionsim.watching._one_run import OneRun, coded_turns, picked, plain
+from opinionsim.watching._run_view import OneRun, coded_turns, picked, plain
 
 if TYPE_CHECKING:
     from opinionsim.store import Columns, StoreReader

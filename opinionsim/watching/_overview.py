@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from opinionsim.metrics import METRICS, evidence_statement
 from opinionsim.store import find_design
 from opinionsim.watching._experiments import Seen, look
-from opinionsim.watching._one_run import picked
-from opinionsim.watching._runs import by_experiment, count_points, spelled
+from opinionsim.watching._run_states import by_experiment, count_points, spelled
+from opinionsim.watching._run_view import picked
 
 if TYPE_CHECKING:
     from opinionsim.store import DesignRow, StoreReader

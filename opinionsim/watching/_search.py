@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from opinionsim.metrics import evidence_statement
 from opinionsim.store import find_design
-from opinionsim.watching._one_run import picked
+from opinionsim.watching._run_view import picked
 
 if TYPE_CHECKING:
     from opinionsim.store import StoreReader

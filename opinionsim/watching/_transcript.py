@@ -9,10 +9,10 @@ from typing import Any
 from opinionsim.errors import SpecError
 from opinionsim.messages import UNHEARD
 from opinionsim.store import AgentRow, Results, find_design, open_store
-from opinionsim.watching._lines import Lines
-from opinionsim.watching._one_run import OneRun
-from opinionsim.watching._record import agent_of
-from opinionsim.watching._runs import row_of
+from opinionsim.watching._coded_turns import Lines
+from opinionsim.watching._record_columns import agent_of
+from opinionsim.watching._run_states import row_of
+from opinionsim.watching._run_view import OneRun
 
 #: Most messages that a heading names.
 _MOST_NAMED = 4

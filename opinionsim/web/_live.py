@@ -11,11 +11,11 @@ from starlette.concurrency import run_in_threadpool
 
 from opinionsim.errors import StoreError
 from opinionsim.store import TurnRow
-from opinionsim.web._sessions import Sight, name_of, standing
+from opinionsim.web._session_view import Sight, name_of, standing
 
 if TYPE_CHECKING:
     from opinionsim.store import Follower
-    from opinionsim.web._room import Room
+    from opinionsim.web._open_room import Room
 
 #: Seconds between two looks at a session: soon after something has happened, and at most.
 _OFTEN_S, _SELDOM_S = 0.15, 0.5

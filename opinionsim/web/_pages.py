@@ -25,8 +25,8 @@ from opinionsim.planning import plan
 from opinionsim.specification import Experiment, PlannedRun
 from opinionsim.store import TurnRow
 from opinionsim.web._live import events
-from opinionsim.web._room import Room
-from opinionsim.web._sessions import CLOSED, Sight, as_csv, export, name_of, stamp, standing
+from opinionsim.web._open_room import Room
+from opinionsim.web._session_view import CLOSED, Sight, as_csv, export, name_of, stamp, standing
 from opinionsim.web._settings import changed, saved, settings as listed
 
 SIGN_IN = "Please open the link that you were sent; the owner's is printed where the room was started."

@@ -137,8 +137,8 @@ def serve(
     from opinionsim.running import under_way
     from opinionsim.specification import require_protocol
     from opinionsim.store import open_store
-    from opinionsim.web._app import application
-    from opinionsim.web._room import Room
+    from opinionsim.web._open_room import Room
+    from opinionsim.web._routes import application
 
     if host not in _LOOPBACK and (certificate is None or key is None):
         raise SpecError(f"--host {host} is open to other machines, which needs a certificate and its key for TLS")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from opinionsim.cli._forecast import comparison_text
+from opinionsim.cli._plan_preview import comparison_text
 from opinionsim.cli._run import _compare
 from opinionsim.planning import plan
 from opinionsim.running import Summary

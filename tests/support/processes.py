@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 _LOADED = (
-    "opinionsim.running._run",
+    "opinionsim.running._carry_out",
     "opinionsim.cli._run",
     "opinionsim.cli._outputs",
     "opinionsim.plots",

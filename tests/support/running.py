@@ -18,7 +18,8 @@ from opinionsim.llm import ScriptedChatModel
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.running import Summary, under_way
 from opinionsim.specification import Experiment, load_experiment
-from opinionsim.store import Results, load
+from opinionsim.store import Results, load, open_store
+from opinionsim.watching import beyond_turns
 
 _FRAMES = ("runs", "turns", "opinions", "calls", "agents", "edges", "metrics")
 
@@ -154,6 +155,12 @@ def loaded(store: str, name: str | None = None) -> Results:
         if frame != "metrics":
             getattr(results, frame)
     return results
+
+
+def beyond(results: Results) -> dict[str, Any]:
+    """What the page of the first run shows beyond its turns."""
+    with open_store(results.url, write=False) as reader:
+        return beyond_turns(reader, results.runs["run_id"].iloc[0])
 
 
 def content(frame: pd.DataFrame) -> bytes:

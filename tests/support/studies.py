@@ -23,9 +23,8 @@ from opinionsim.comparison._comparison import (
     _lacking as _lacking,
     _noise as _noise,
 )
-from opinionsim.comparison._events import studies as studies
-from opinionsim.comparison._exact import ExactProblem as ExactProblem
 from opinionsim.comparison._filter import Rule as Rule, draw as draw, predict as predict
+from opinionsim.comparison._findings import Comparison as Comparison, Explained as Explained
 from opinionsim.comparison._fit import (
     Fit as Fit,
     Problem as Problem,
@@ -35,6 +34,7 @@ from opinionsim.comparison._fit import (
 )
 from opinionsim.comparison._free_runs import free_runs as free_runs
 from opinionsim.comparison._grid import Grid as Grid, Steps as Steps, misreading as misreading
+from opinionsim.comparison._point_masses import ExactProblem as ExactProblem
 from opinionsim.comparison._response import response_curve as response_curve
 from opinionsim.comparison._scores import (
     by_run as by_run,
@@ -44,14 +44,14 @@ from opinionsim.comparison._scores import (
     reachable as reachable,
     shuffled as shuffled,
 )
-from opinionsim.comparison._study import Study as Study
 from opinionsim.comparison._trust import (
     Trust as Trust,
     interval as interval,
     no_more_than as no_more_than,
     strength as strength,
 )
-from opinionsim.comparison._verdicts import Comparison as Comparison, Explained as Explained
+from opinionsim.comparison._update_arrays import Study as Study
+from opinionsim.comparison._updates import studies as studies
 
 POINTS = np.arange(-2.0, 3.0)
 #: ``rule(own, said, heard before, step, rng)``: the next opinion of a listener.

@@ -7,8 +7,8 @@ from starlette.routing import Mount, Route
 
 from opinionsim.errors import StoreError
 from opinionsim.store import SeatRow
-from opinionsim.web._app import application
 from opinionsim.web._rights import RIGHTS, Keys, Visitor, hashed, invited
+from opinionsim.web._routes import application
 
 OWN, FOREIGN = "run-1", "run-2"
 VISITORS = {

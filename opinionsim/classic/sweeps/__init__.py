@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opinionsim.classic.sweeps._running import (
+from opinionsim.classic.sweeps._run_sweeps import (
     SweepPlan as SweepPlan,
     SweepProgress as SweepProgress,
     SweepSummary as SweepSummary,
@@ -10,7 +10,7 @@ from opinionsim.classic.sweeps._running import (
     plan_sweep as plan_sweep,
     run_sweep as run_sweep,
 )
-from opinionsim.classic.sweeps._spec import (
+from opinionsim.classic.sweeps._sweep_fields import (
     Sweep as Sweep,
     SweepSpec as SweepSpec,
     field_named as field_named,

@@ -18,7 +18,7 @@ from opinionsim.specification import consent_of, participant_names, seat_numbers
 from opinionsim.store import SeatRow, WaitRow
 from opinionsim.web._desk import Desk
 from opinionsim.web._rights import Keys, Visitor, hashed, invited, new_code, new_key
-from opinionsim.web._sessions import CLOSED, Sight, standing
+from opinionsim.web._session_view import CLOSED, Sight, standing
 
 if TYPE_CHECKING:
     from opinionsim.llm import Entry, EntryKey

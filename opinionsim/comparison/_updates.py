@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opinionsim.comparison._study import Study
+from opinionsim.comparison._update_arrays import Study
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.messages import UNHEARD
 from opinionsim.metrics import one_wording, readings, scale_of, stance_rows

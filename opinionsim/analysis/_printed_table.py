@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from opinionsim.analysis._estimates import LEAST_UNITS, spread_of
+from opinionsim.analysis._means import LEAST_UNITS, spread_of
 from opinionsim.errors import SpecError
 from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.metrics import evidence_statement, spell_mean

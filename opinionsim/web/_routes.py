@@ -17,8 +17,8 @@ from starlette.routing import Route
 from opinionsim.errors import OpinionSimError
 from opinionsim.web import _pages
 from opinionsim.web._guard import Guard, cookie_name, set_cookie, static
+from opinionsim.web._open_room import Room
 from opinionsim.web._rights import hashed, new_key
-from opinionsim.web._room import Room
 
 #: What answers: a coroutine function where it awaits something, otherwise run in a thread.
 Page = Callable[[Room, Request], Any]

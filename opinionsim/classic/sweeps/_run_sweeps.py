@@ -27,7 +27,7 @@ from opinionsim.classic.points import (
     shared,
     tasks_of,
 )
-from opinionsim.classic.sweeps._spec import Sweep
+from opinionsim.classic.sweeps._sweep_fields import Sweep
 from opinionsim.errors import StoreError, whole_number
 from opinionsim.foundation import background
 from opinionsim.registry import find, told_of

@@ -12,7 +12,7 @@ import numpy as np
 from opinionsim.classic import Transition, transition
 from opinionsim.comparison._candidates import Bounds, Candidate
 from opinionsim.comparison._fit import Problem
-from opinionsim.comparison._study import Study
+from opinionsim.comparison._update_arrays import Study
 
 #: Bounds of the standard deviation around what a candidate says, in parts of the range of opinions.
 _SMALLEST, _LARGEST = 1e-4, 0.1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from opinionsim.errors import SpecError
 from opinionsim.llm import load_prices
 from opinionsim.store import AbsentError
-from opinionsim.watching._one_run import OneRun, coded_turns, picked, plain
+from opinionsim.watching._run_view import OneRun, coded_turns, picked, plain
 
 if TYPE_CHECKING:
     from opinionsim.store import StoreReader, TurnRow

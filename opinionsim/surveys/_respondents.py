@@ -14,8 +14,8 @@ from opinionsim.errors import SurveyError, whole_number
 from opinionsim.foundation.documents import Document, DocumentModel, validate
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.personas import Persona, PersonaSet
-from opinionsim.surveys._mapping import WEIGHT, SurveyMapping, checked_mapping, spelled
 from opinionsim.surveys._query import Query
+from opinionsim.surveys._survey_mapping import WEIGHT, SurveyMapping, checked_mapping, spelled
 
 #: Expected draws of a respondent from which it is drawn for certain; below one by what rounding may add.
 _CERTAIN = 1 - 1e-12

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opinionsim.errors import SpecError
 from opinionsim.metrics import evidence_statement
 from opinionsim.store import AbsentError, marks_of
-from opinionsim.watching._one_run import OneRun, picked, plain
-from opinionsim.watching._runs import state_of
+from opinionsim.watching._run_states import state_of
+from opinionsim.watching._run_view import OneRun, picked, plain
 
 if TYPE_CHECKING:
     from opinionsim.store import AgentRow, StoreReader

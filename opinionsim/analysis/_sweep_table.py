@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from opinionsim.analysis._table import Table, finished, mean_text
+from opinionsim.analysis._printed_table import Table, finished, mean_text
 from opinionsim.metrics import takes_delta
 from opinionsim.registry import part
 

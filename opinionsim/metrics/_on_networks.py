@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Range, Rows, opinion_array, positive, ratio, tally
-from opinionsim.metrics._groups import numbered
+from opinionsim.metrics._between_groups import numbered
 from opinionsim.registry import part
 
 #: A network object with `n`, `speakers`, `listeners`, `weights` and `complete`, or a tuple of arrays.

@@ -18,7 +18,7 @@ from opinionsim.metrics import (
     played_by,
     validation_statement,
 )
-from opinionsim.report._templates import WORDS, filled, sentences
+from opinionsim.report._page_templates import WORDS, filled, sentences
 from opinionsim.specification import axes_of
 from opinionsim.store import Results
 

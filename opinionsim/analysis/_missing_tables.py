@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from opinionsim.analysis._table import Table, cell_text, finished, headings, level_text
+from opinionsim.analysis._printed_table import Table, cell_text, finished, headings, level_text
 from opinionsim.analysis._units import default_axes, measured, own_metrics, usable_runs
 from opinionsim.errors import SpecError
 from opinionsim.metrics import SIDES, TO_MEASURE, condition_metrics, exposure, in_order, one_wording, run_metrics

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError, whole_number
 from opinionsim.metrics._arrays import Measured, Range, Rows, ratio, tally
-from opinionsim.metrics._density import valley_labels
+from opinionsim.metrics._kernel_density import valley_labels
 from opinionsim.registry import part
 
 

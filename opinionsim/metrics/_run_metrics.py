@@ -15,7 +15,8 @@ import pandas as pd
 
 from opinionsim.metrics._arrays import ratio
 from opinionsim.metrics._evidence import instrument_validation, validation_statement
-from opinionsim.metrics._instruments import (
+from opinionsim.metrics._missing import TURN_COLUMNS, counts_of_kind, counts_of_run
+from opinionsim.metrics._opinion_rows import (
     OPINION_COLUMNS,
     by_participants,
     point_columns,
@@ -24,7 +25,6 @@ from opinionsim.metrics._instruments import (
     scale_of,
     stance_rows,
 )
-from opinionsim.metrics._missing import TURN_COLUMNS, counts_of_kind, counts_of_run
 from opinionsim.metrics._opinions import check_ddof, nearest_points
 from opinionsim.opinions import OpinionScale
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from opinionsim.comparison._fit import Fit, Problem
 from opinionsim.comparison._scores import paired
-from opinionsim.comparison._study import Study
 from opinionsim.comparison._trust import CLAIMED, Trust, claimed
+from opinionsim.comparison._update_arrays import Study
 from opinionsim.foundation.templates import sentences
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class Comparison:
             candidates with and without influence; scores with standard errors, filled where they tie with the best;
             mean opinion and diversity over time on record, and the 95 % bands of these candidates let loose.
         """
-        from opinionsim.comparison._figures import comparison_figure
+        from opinionsim.comparison._condition_figures import comparison_figure
 
         return comparison_figure(self._explained)
 

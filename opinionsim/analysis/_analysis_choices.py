@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from opinionsim.analysis._contrasts import Effect, declared_effects
-from opinionsim.analysis._estimates import Estimand, no_estimate
+from opinionsim.analysis._means import Estimand, no_estimate
 from opinionsim.analysis._units import METRIC_KEYS, counted
 from opinionsim.errors import SpecError
 from opinionsim.measurement import STANCE

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from opinionsim.foundation.documents import DocumentModel, KeyPath, is_one_line
 from opinionsim.registry import NamedPart
-from opinionsim.specification._model import ModelSpec
+from opinionsim.specification._model_fields import ModelSpec
 from opinionsim.surveys import Survey
 
 #: Query of a survey that every respondent matches.

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from opinionsim.analysis._estimates import Estimand
-from opinionsim.analysis._table import (
+from opinionsim.analysis._means import Estimand
+from opinionsim.analysis._printed_table import (
     Table,
     cell_text,
     finished,

@@ -12,8 +12,8 @@ import numpy as np
 from opinionsim.errors import SurveyError, in_short
 from opinionsim.foundation.data import data_folder
 from opinionsim.foundation.documents import is_one_line
-from opinionsim.surveys._mapping import SurveyColumn, SurveyMapping, load_mapping, spelled
-from opinionsim.surveys._survey import Survey
+from opinionsim.surveys._respondents import Survey
+from opinionsim.surveys._survey_mapping import SurveyColumn, SurveyMapping, load_mapping, spelled
 
 if TYPE_CHECKING:
     import pandas as pd

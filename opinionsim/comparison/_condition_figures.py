@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opinionsim.comparison._events import updates_of
 from opinionsim.comparison._response import response_curve
+from opinionsim.comparison._updates import updates_of
 from opinionsim.foundation.streams import stream
 from opinionsim.metrics import evidence_statement
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from opinionsim.analysis import Table
-    from opinionsim.comparison._verdicts import Explained
+    from opinionsim.comparison._findings import Explained
 
 #: Colours of the record, and of the best candidates with and without influence.
 _RECORD, _INFLUENCE, _NONE = "#22313a", "#3f7cac", "#b5485d"

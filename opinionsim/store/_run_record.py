@@ -14,8 +14,8 @@ from opinionsim.messages import SPOKEN, WORDLESS, text_id
 from opinionsim.store import _counts, _queries, _schema
 from opinionsim.store._claims import HeldElsewhereError
 from opinionsim.store._counts import Counts
-from opinionsim.store._journal import stored_entries
 from opinionsim.store._rows import AgentRow, EdgeRow, OpinionRow, TieRow, TurnRow
+from opinionsim.store._stored_journal import stored_entries
 from opinionsim.store._writer import Writer
 
 #: Columns of a turn's row beside its keys.

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from opinionsim.networks._graph_reading import from_labels
 from opinionsim.networks._kind import GivenNetwork, Reader
 from opinionsim.networks._network import Network
-from opinionsim.networks._reading import from_labels
 from opinionsim.registry import part
 
 _Agent = Annotated[int, Field(ge=0)] | str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from opinionsim.errors import SpecError
-from opinionsim.schedules._acts import REPORT_ONCE
+from opinionsim.schedules._dyadic_acts import REPORT_ONCE
 from opinionsim.schedules._turns import Schedule, Turn, named
 
 
