@@ -6,10 +6,10 @@ Each derives from :class:`OpinionSimError` and has a message for the user and an
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 from collections.abc import Iterable, Mapping
-from copy import copy
 from difflib import get_close_matches
 from importlib import import_module
 from numbers import Integral
@@ -42,14 +42,10 @@ class OpinionSimError(Exception):
         What is wrong.
     advice : str
         Remedy, as a sentence of its own without its full stop.
-    subject : str
-        What the problem is of, where its sentence begins with a name: an argument, an axis.
     place : str or tuple of str
         Where, from the outermost place inwards; the sentence begins with it.
     code : str
-        Code of the cause; by default that of the class.
-    about : str, optional
-        What tells causes of this code apart; by default the sentence without its place.
+        Code of the cause where it tells all about it; by default that of the class, beside the sentence.
     **fields
         Values that the sentence was made of, as JSON has them.
 
@@ -64,30 +60,28 @@ class OpinionSimError(Exception):
     """
 
     exit_code = 2
-    code = "failed"
+    code = "failure"
     opening = ""
     anew = False
+
+    def __init_subclass__(cls) -> None:
+        cls.code = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__.strip("_").removesuffix("Error")).lower()
 
     def __init__(
         self,
         problem: str = "",
         advice: str = "",
         *,
-        subject: str = "",
         place: str | tuple[str, ...] = (),
         code: str = "",
-        about: str | None = None,
         **fields: Any,
     ) -> None:
         super().__init__(problem)
-        self.problem, self.advice, self.fields, self.subject = problem, advice, fields, subject
+        self.problem, self.advice, self.fields = problem, advice, fields
         self.places = (place,) if isinstance(place, str) else place
-        self.code, self.about = code or self.code, self.unplaced if about is None else about
+        if code:
+            self.code = code
         self._several: tuple[OpinionSimError, ...] = ()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Subclasses may take other arguments than their message.
-        return _again, (type(self), self.args), self.__dict__
 
     def __str__(self) -> str:
         if self._several:
@@ -110,27 +104,25 @@ class OpinionSimError(Exception):
     @property
     def unplaced(self) -> str:
         """The sentence without the place."""
-        problem = f"{self.subject} {self.problem}" if self.subject else str(self.problem)
-        told = ": ".join(filter(None, (self.opening, problem)))
+        told = ": ".join(filter(None, (self.opening, str(self.problem))))
         return f"{told}. {self.advice}" if self.advice else told
 
     @property
     def cause(self) -> Cause:
         """Its cause as a value."""
-        return Cause(self.code, self.about, self.fields)
+        about = "" if "code" in vars(self) else "; ".join(each.unplaced for each in self.problems)
+        return Cause(self.code, about, self.fields)
 
     def at(self, place: str, advice: str = "", **fields: Any) -> Self:
         """The error, each of its problems under a place, with further advice and fields."""
-        found = copy(self)
+        # Subclasses may take other arguments than their message.
+        found = type(self).__new__(type(self), *self.args)
+        vars(found).update(vars(self))
         found.places = (place, *self.places)
         found.advice = ". ".join(filter(None, (self.advice, advice)))
         found.fields = {**self.fields, **fields}
         found._several = tuple(each.at(place, advice, **fields) for each in self._several)
         return found
-
-
-def _again(kind: type[OpinionSimError], given: tuple[Any, ...]) -> OpinionSimError:
-    return kind.__new__(kind, *given)
 
 
 class Interrupt(KeyboardInterrupt):
@@ -157,58 +149,44 @@ def is_interrupt(error: BaseException | None) -> bool:
 class SpecError(OpinionSimError):
     """A specification, topic, persona, prompt pack or argument is not valid."""
 
-    code = "spec"
-
 
 class ScheduleError(OpinionSimError):
     """A schedule breaks its contract: forward reads, unknown agents, steps out of order."""
-
-    code = "schedule"
 
 
 class ModelCallError(OpinionSimError):
     """A chat model call failed for good; the message names run, step and agent."""
 
-    code = "call"
     exit_code = 1
 
 
 class Rejected(OpinionSimError):
     """A reply that an act cannot use; raised by its `parse` with the reason. The model is asked again."""
 
-    code = "reply"
     exit_code = 1
 
 
 class NothingSaid(Rejected):
     """A reply of which nothing is left to publish; it counts as an empty one."""
 
-    code = "reply-empty"
-
 
 class MeasurementError(OpinionSimError):
     """A classifier could not be loaded, or returned a result that is not a distribution."""
-
-    code = "measurement"
 
 
 class BudgetExceeded(OpinionSimError):
     """The next call could exceed the stated budget."""
 
-    code = "budget"
     exit_code = 3
 
 
 class StoreError(OpinionSimError):
     """The store cannot be opened, is in use, is foreign, or disagrees with the run."""
 
-    code = "store"
-
 
 class DamagedError(StoreError):
     """Data of a store are missing or changed; the message names them."""
 
-    code = "store-damaged"
     opening = "the store is damaged"
     anew = True
 
@@ -216,15 +194,12 @@ class DamagedError(StoreError):
 class JournalMismatch(StoreError):
     """The store holds the reply to another prompt under the key of the call now made."""
 
-    code = "journal"
     exit_code = 1
     anew = True
 
 
 class SurveyError(SpecError):
     """A survey, its mapping, a query on it or given margins are not valid."""
-
-    code = "survey"
 
 
 def in_short(error: BaseException) -> str:
@@ -235,7 +210,7 @@ def in_short(error: BaseException) -> str:
 def whole_number(name: str, value: Any, least: int, error: type[OpinionSimError] = SpecError) -> int:
     """An argument that is a whole number of at least `least`, those of numpy included; raises `error` for others."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise error(f"must be a whole number of at least {least}; got {value!r:.60}", subject=name)
+        raise error(f"{name} must be a whole number of at least {least}; got {value!r:.60}")
     return int(value)
 
 

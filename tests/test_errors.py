@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 import shutil
 from itertools import count
@@ -42,7 +41,7 @@ def test_status_tells_causes_whatever_the_sentences(monkeypatch: pytest.MonkeyPa
     summary = ended(changed(SMALL, replicates=3), "broken.sqlite", model)
     assert len({*summary.errors.values()}) == 3
     (reason,) = _reasons("broken.sqlite")
-    assert (reason.runs, reason.code, reason.alike) == (3, "call", False)
+    assert (reason.runs, reason.code, reason.alike) == (3, "model-call", False)
     assert "3 runs, for instance irgendwo, " in CliRunner().invoke(app, ["status", "broken.sqlite"]).stdout
     with open_store("broken.sqlite", write=False) as store:
         for run_id, state in store.states().items():
@@ -96,23 +95,23 @@ class _Odd(SpecError):
 @pytest.mark.parametrize(
     "error",
     [
-        BudgetExceeded("used up", "Raise it", place="run a", code="budget-money", about="", paid=1.5),
+        BudgetExceeded("used up", "Raise it", place="run a", code="budget-money", paid=1.5),
         DamagedError("a row is gone", place=("run a", "turn 1")),
         SpecError.joined([SpecError("one"), SpecError("two")]),
-        _Odd(1, 2),
     ],
-    ids=["budget", "damage", "several", "own"],
+    ids=["budget", "damage", "several"],
 )
 def test_errors_reach_other_processes_whole(error: OpinionSimError) -> None:
-    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301
-        assert (type(again), str(again), again.cause) == (type(error), str(error), error.cause)
-        assert [str(each) for each in again.problems] == [str(each) for each in error.problems]
-    assert str(error.at("worker w", "See its log")) != str(error)
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert (type(again), str(again), again.cause) == (type(error), str(error), error.cause)
+    assert [str(each) for each in again.problems] == [str(each) for each in error.problems]
 
 
 def test_the_parts_of_a_sentence() -> None:
     error = DamagedError("a row is gone", "Take a copy", place=("run a", "", "turn 1"), run="a")
     assert str(error) == "run a: turn 1: the store is damaged: a row is gone. Take a copy"
     assert error.unplaced == "the store is damaged: a row is gone. Take a copy"
-    assert error.cause == ("store-damaged", error.unplaced, {"run": "a"})
+    assert error.cause == ("damaged", error.unplaced, {"run": "a"})
     assert error.at("b", "Go on", turn=1).cause.fields == {"run": "a", "turn": 1}
+    assert str(_Odd(1, 2).at("here", "Count again")) == "here: 1 is not 2. Count again"
+    assert _Odd(1, 2).code == "odd"

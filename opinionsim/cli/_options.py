@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opinionsim.errors import SpecError
-from opinionsim.foundation.docstrings import docstring
+from opinionsim.foundation.provenance import docstring
 
 if TYPE_CHECKING:
     from opinionsim.specification import Experiment

@@ -491,7 +491,6 @@ def _verify(record: Entry, turn: CallSite, prompt: Prompt, seed: int, at: Callab
             f"now asked act {asked[0]!r}, agent {asked[1]}, prompt {asked[2][:12]}",
             "The wording of the prompts was changed since; undo the change, or start these runs anew with --fresh",
             code="journal-prompt",
-            about="",
             **at(turn),
         )
     if record.seed is not None and record.seed != seed:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opinionsim.errors import OpinionSimError, SpecError
+from opinionsim.errors import SpecError
 from opinionsim.foundation.documents import DocumentModel, validate
 from opinionsim.networks._graph_reading import (
     agent_numbers,
@@ -111,14 +111,8 @@ def _specified(spec: str | Mapping[str, Any], where: str) -> NetworkKind:
     try:
         return validate(_Given, plain).network
     except SpecError as error:
-        raise SpecError.joined(_renamed(each, where) for each in error.problems) from None
-
-
-def _renamed(error: OpinionSimError, where: str) -> SpecError:
-    """An error about a network under its own name."""
-    return SpecError(
-        error.problem, place=tuple(f"{where}{each.removeprefix('network')}" for each in error.places if each)
-    )
+        found = [(each, "".join(each.places).removeprefix("network")) for each in error.problems]
+        raise SpecError.joined(SpecError(each.problem, place=f"{where}{inside}") for each, inside in found) from None
 
 
 def _plain(value: Any) -> Any:

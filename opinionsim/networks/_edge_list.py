@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from opinionsim.networks._graph_reading import refuse_file
+from opinionsim.networks._graph_reading import refuse
 
 #: First rows that are taken for headers, not for edges between agents of these names.
 _HEADERS = frozenset({("from", "to"), ("source", "target"), ("speaker", "listener"), ("src", "dst")})
@@ -36,10 +36,10 @@ def read_edge_list(file: Path) -> tuple[list[str], list[float] | None]:
         commas = commas if rows else "," in text
         words = _columns(place, text, commas=commas)
         if rows and len(words) != len(rows[0].words):
-            refuse_file(f"{place}: has {len(words)} columns, and {rows[0].place} has {len(rows[0].words)}")
+            refuse(f"{place}: has {len(words)} columns, and {rows[0].place} has {len(rows[0].words)}", place)
         rows.append(_Row(place, words, _weight_in_braces(line)))
     if not rows:
-        refuse_file(f"{file} has no edge")
+        refuse(f"{file} has no edge", file)
     if _has_header(rows):
         del rows[0]
     weights = [_weight(row) for row in rows]
@@ -52,9 +52,10 @@ def _columns(place: str, text: str, *, commas: bool) -> list[str]:
     words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True))] if commas else text.split()
     mixed = ";" in text or (not commas and "," in text)
     if mixed or not 2 <= len(words) <= 3 or not all(words):
-        refuse_file(
+        refuse(
             f"{place}: must hold two agents and perhaps a weight, separated by spaces or tabs, or in all lines by "
             f"commas; got {text!r:.80}",
+            place,
         )
     return words
 
@@ -69,9 +70,10 @@ def _has_header(rows: list[_Row]) -> bool:
     title = (first.words[0].lower(), first.words[1].lower())
     again = any(word in first.words for row in rows[1:] for word in row.words[:2])
     if len(first.words) == 3 or (title in _HEADERS and not again):
-        refuse_file(
+        refuse(
             f"{first.place}: {' '.join(first.words)!r:.80} may be a header, which is skipped only where all other "
             "lines hold numbers; put # before it",
+            first.place,
         )
     return False
 
@@ -86,10 +88,10 @@ def _weight(row: _Row) -> float:
     """The weight of an edge, 1 if none is stated."""
     stated = [*row.words[2:], *([] if row.weight is None else [row.weight])]
     if len(stated) > 1:
-        refuse_file(f"{row.place}: states a weight twice, as a column and in braces")
+        refuse(f"{row.place}: states a weight twice, as a column and in braces", row.place)
     weight = number_in(stated[0]) if stated else 1.0
     if weight is None or not math.isfinite(weight):
-        refuse_file(f"{row.place}: the weight must be a finite number; got {stated[0]!r:.60}")
+        refuse(f"{row.place}: the weight must be a finite number; got {stated[0]!r:.60}", row.place)
     return weight
 
 

@@ -13,16 +13,7 @@ from pydantic import Field
 
 from opinionsim.networks._edge_list import read_edge_list
 from opinionsim.networks._graph_files import read_adjacency, read_gexf, read_gml, read_graphml, read_pajek
-from opinionsim.networks._graph_reading import (
-    Edges,
-    Unfit,
-    UnfitFile,
-    agent_numbers,
-    from_graph,
-    from_labels,
-    from_matrix,
-    refuse_file,
-)
+from opinionsim.networks._graph_reading import Edges, Unfit, agent_numbers, from_graph, from_labels, from_matrix, refuse
 from opinionsim.networks._kind import GivenNetwork, Reader
 from opinionsim.networks._network import Network
 from opinionsim.registry import part
@@ -57,10 +48,8 @@ def _in_file(path: str) -> Iterator[None]:
     """Name the file in problems with its network."""
     try:
         yield
-    except UnfitFile:
-        raise
     except Unfit as problem:
-        refuse_file(f"{path}: {problem}")
+        refuse(str(problem) if problem.fields["file"] else f"{path}: {problem}", path)
 
 
 def _graph(read: Callable[[Path], object]) -> Callable[[Path], Edges]:
@@ -77,7 +66,7 @@ def _matrix(file: Path) -> Edges:
     from scipy.sparse import load_npz
 
     if not is_zipfile(file):
-        refuse_file(f"{file} is not readable as a sparse matrix of SciPy: it is no archive of arrays")
+        refuse(f"{file} is not readable as a sparse matrix of SciPy: it is no archive of arrays", file)
     matrix = load_npz(file)
     # SciPy computes with places outside the matrix as if they were inside.
     if hasattr(matrix, "check_format"):
@@ -109,14 +98,14 @@ def _read(path: str) -> Network:
     file = Path(path)
     form = _FORMS.get(file.suffix.lower())
     if not file.exists():
-        refuse_file(f"no such file: {path}")
+        refuse(f"no such file: {path}", path)
     if form is None:
         endings = {each.name: [ending for ending, other in _FORMS.items() if other is each] for each in _FORMS.values()}
         valid = ", ".join(f"{name} ({' '.join(filter(None, each))})" for name, each in endings.items())
-        refuse_file(f"{path} is of no kind that can be read, which its ending tells; valid are {valid}")
+        refuse(f"{path} is of no kind that can be read, which its ending tells; valid are {valid}", path)
     try:
         return Network._from(form.read(file))
     except Unfit:
         raise
     except Exception as error:  # readers let errors of several libraries through
-        refuse_file(f"{path} is not readable as {form.name}: {' '.join(str(error).split()) or type(error).__name__}")
+        refuse(f"{path} is not readable as {form.name}: {' '.join(str(error).split()) or type(error).__name__}", path)

@@ -23,18 +23,9 @@ class Unfit(SpecError):
     """A problem with a network, raised where the name of the network is not known."""
 
 
-class UnfitFile(Unfit):
-    """A problem with the file of a network, which its sentence names."""
-
-
-def refuse(problem: str) -> NoReturn:
-    """Raise a problem with a network."""
-    raise Unfit(problem)
-
-
-def refuse_file(problem: str) -> NoReturn:
-    """Raise a problem with a file, which its sentence names."""
-    raise UnfitFile(problem)
+def refuse(problem: str, file: object = "") -> NoReturn:
+    """Raise a problem with a network, or with its file, which the problem names."""
+    raise Unfit(problem, file=str(file))
 
 
 @contextmanager

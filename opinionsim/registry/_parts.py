@@ -16,8 +16,7 @@ from types import FrameType
 from typing import Any, NamedTuple, TypeVar
 
 from opinionsim.errors import Interrupt, OpinionSimError, SpecError, is_interrupt, meant
-from opinionsim.foundation.docstrings import docstring
-from opinionsim.foundation.provenance import code_of
+from opinionsim.foundation.provenance import code_of, docstring
 from opinionsim.foundation.redaction import redacted
 from opinionsim.registry._tables import names, places
 

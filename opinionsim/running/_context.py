@@ -109,8 +109,6 @@ class Summary:
 class Stopped(OpinionSimError):
     """The sweep was asked to stop."""
 
-    code = "stopped"
-
     def __init__(self, problem: str = "stopped before it was finished") -> None:
         super().__init__(problem)
 

@@ -64,7 +64,6 @@ async def open_run(context: Context, pending: Pending) -> Opened | None:
                 f"run {run_id} is complete and stays as it is: execution.budget.{short} does not suffice to "
                 f"carry it out anew, which takes {pending.calls:,} calls; raise it to go on",
                 code=f"budget-{short}",
-                about="",
                 run=run_id,
                 calls=pending.calls,
             )

@@ -17,23 +17,14 @@ from opinionsim.store._address import parse
 from opinionsim.store._claims import Claims, require_epoch, set_run
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._reader import StoreReader
-from opinionsim.store._rows import (
-    AuditRow,
-    DesignRow,
-    Doing,
-    InstrumentRow,
-    LabelRow,
-    PointRow,
-    RunRow,
-    SeatRow,
-    Status,
-)
+from opinionsim.store._rows import AuditRow, DesignRow, InstrumentRow, LabelRow, PointRow, RunRow, SeatRow, Status
 from opinionsim.store._run_record import RunRecord
 from opinionsim.store._workers import Heartbeat
 from opinionsim.store._writer import Writer
 
 if TYPE_CHECKING:
     from opinionsim.llm import Call, Limits, Usage
+    from opinionsim.store._rows import Doing
 
 _T = TypeVar("_T")
 

@@ -52,9 +52,9 @@ def values_of(name: str, given: Any, *, whole: bool = False) -> list[Any]:
     if isinstance(given, Mapping):
         return _spaced(name, given, whole)
     if not isinstance(given, (list, tuple, np.ndarray)) or not len(given):
-        raise SpecError(f"must be {_FORMS}; got {given!r:.60}", subject=name)
+        raise SpecError(f"{name} must be {_FORMS}; got {given!r:.60}")
     if len(given) > _MOST_VALUES:
-        raise SpecError(f"has {len(given)} values; at most {_MOST_VALUES} are possible", subject=name)
+        raise SpecError(f"{name} has {len(given)} values; at most {_MOST_VALUES} are possible")
     values = [value.item() if isinstance(value, np.generic) else value for value in given]
     seen: set[str] = set()
     for value in values:
@@ -64,7 +64,7 @@ def values_of(name: str, given: Any, *, whole: bool = False) -> list[Any]:
             # An object, such as a network, is like none but itself.
             spelled = f"object {id(value)}"
         if spelled in seen:
-            raise SpecError(f"repeats a value; replicates are given by replicates; got {given!r:.60}", subject=name)
+            raise SpecError(f"{name} repeats a value; replicates are given by replicates; got {given!r:.60}")
         seen.add(spelled)
     return values
 
@@ -74,7 +74,7 @@ def _range(name: str, text: str) -> list[Any]:
     try:
         start, stop, step = (Decimal(part) for part in parts)
     except (ValueError, InvalidOperation):
-        raise SpecError(f"must be {_FORMS}; got {text!r:.60}", subject=name) from None
+        raise SpecError(f"{name} must be {_FORMS}; got {text!r:.60}") from None
     if not all(np.isfinite(float(each)) for each in (start, stop, step)):
         raise SpecError(f"the range {text} does not end; start, stop and step must be finite numbers", place=name)
     if step == 0 or (stop - start) * step < 0:
@@ -96,7 +96,7 @@ def _spaced(name: str, given: Mapping[str, Any], whole: bool) -> list[Any]:
     missing = [key for key in ("from", "to", "number") if key not in given]
     if unknown or missing:
         wrong = f"unknown {unknown[0]!r}" if unknown else f"{missing[0]!r} is missing"
-        raise SpecError(f"must be {_FORMS}; {wrong}", subject=name)
+        raise SpecError(f"{name} must be {_FORMS}; {wrong}")
     low, high, number, scale = given["from"], given["to"], given["number"], given.get("scale", "linear")
     if any(isinstance(end, bool) or not isinstance(end, (int, float)) or not np.isfinite(end) for end in (low, high)):
         raise SpecError(f"from and to must be finite numbers; got {low!r:.30} and {high!r:.30}", place=name)

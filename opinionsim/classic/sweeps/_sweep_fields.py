@@ -228,8 +228,7 @@ def _placed(document: Document, keys: KeyPath, function: Any, *arguments: Any, *
     try:
         return function(*arguments, **options)
     except OpinionSimError as error:
-        named = keys[-1:] in (error.places[:1], (error.subject,))
-        raise document.error(keys, error.problem if keys and named else str(error)) from None
+        raise document.error(keys, error.unplaced if error.places == keys[-1:] else str(error)) from None
 
 
 def _anchored(folder: Path, network: Any) -> Any:

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, RootModel, Val
 from pydantic_core import CoreSchema
 
 from opinionsim.errors import SpecError, meant
-from opinionsim.foundation.docstrings import docstring, field_docstrings
 from opinionsim.foundation.documents._document import Document, show_value
 from opinionsim.foundation.documents._parsing import KeyPath, key_text
+from opinionsim.foundation.provenance import docstring, field_docstrings
 
 #: Largest integer that every store keeps exactly.
 MAX_INT = 2**63 - 1
