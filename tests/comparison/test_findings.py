@@ -35,8 +35,14 @@ from tests.support.studies import (
 _NOISE = 0.1
 
 
-def _found(study: Study, models: str = "voter", noise: Any = _NOISE) -> Explained:
-    return _explained(study, named(models), noise, MARGIN, 0, 2, lambda stage: None)
+def _found(study: Study, noise: Any = _NOISE, threads: int = 2) -> Explained:
+    return _explained(study, named("voter"), noise, MARGIN, 0, threads, lambda stage: None)
+
+
+@pytest.fixture(scope="module")
+def influenced() -> Explained:
+    """Agents that adopt every second message."""
+    return _found(rated(meetings(8, 6, 30, 1), "voter", {"stay": 0.5}, _NOISE, 1))
 
 
 def _told(found: Explained) -> tuple[str, str]:
@@ -45,59 +51,57 @@ def _told(found: Explained) -> tuple[str, str]:
     return row["verdict"], row["statement"]
 
 
-def test_influence_is_found() -> None:
-    found = _found(rated(meetings(10, 8, 50, 1), "voter", {"stay": 0.5}, _NOISE, 1))
-    verdict, statement = _told(found)
+def test_influence_is_found(influenced: Explained) -> None:
+    verdict, statement = _told(influenced)
     assert verdict == "influence"
     assert statement.startswith("Agents change by what they read (+")
     assert statement.endswith("voter says how.")
-    assert found.trust.recovered >= 0.8
+    assert influenced.trust.recovered >= 0.8
 
 
 def test_pull_to_a_point_needs_no_interaction() -> None:
-    verdict, statement = _told(_found(rated(meetings(10, 8, 80, 2), None, {"pull": 0.1, "towards": 1.0}, _NOISE, 2)))
+    verdict, statement = _told(_found(rated(meetings(8, 6, 60, 2), None, {"pull": 0.1, "towards": 1.0}, _NOISE, 2)))
     assert verdict == "no interaction needed"
     assert statement.startswith("No interaction is needed: attractor says as much")
 
 
 @pytest.mark.parametrize("error", [0.0, pytest.param(0.3, marks=pytest.mark.whole)])
 def test_agents_that_never_change_are_persistent_however_noisy_their_ratings(error: float) -> None:
-    verdict, statement = _told(_found(rated(meetings(10, 8, 80, 3), None, {}, error, 3), noise=error))
+    verdict, statement = _told(_found(rated(meetings(8, 6, 60, 3), None, {}, error, 3), noise=error))
     assert verdict == "persistence"
     assert statement.startswith("Agents keep their opinions")
 
 
 @pytest.mark.whole
 def test_more_noise_than_assumed_is_not_taken_for_influence() -> None:
-    found = _found(rated(meetings(10, 8, 50, 4), None, {}, 0.3, 4), noise=0.1)
+    found = _found(rated(meetings(8, 6, 50, 4), None, {}, 0.3, 4), noise=0.1)
     assert found.verdict != "influence"
 
 
-@pytest.mark.parametrize("rule", [repulsion, pytest.param(moving_attractor, marks=pytest.mark.whole)])
+@pytest.mark.whole
+@pytest.mark.parametrize("rule", [repulsion, moving_attractor])
 def test_what_no_candidate_says_leaves_none_adequate(rule: Any) -> None:
-    verdict, statement = _told(_found(ruled(meetings(10, 8, 80, 5), rule, _NOISE, 5)))
+    verdict, statement = _told(_found(ruled(meetings(8, 6, 60, 5), rule, _NOISE, 5)))
     assert verdict == "none adequate"
     assert statement.startswith("No candidate is adequate")
 
 
 def test_few_blocks_give_no_verdict() -> None:
-    study = rated(meetings(4, 5, 20, 6), None, {}, 0.0, 6)
-    verdict, statement = _told(_found(study))
+    found = _found(rated(meetings(4, 5, 20, 6), None, {}, 0.0, 6))
+    verdict, statement = _told(found)
     assert verdict == "withheld"
     assert "there are 4 blocks, and a verdict takes 8" in statement
-    script = replace(_found(study), study=replace(study, evidence="scripted"))
+    script = replace(found, study=replace(found.study, evidence="scripted"))
     assert _told(script)[1].endswith("This is about the script.")
 
 
-def test_results_are_the_same_on_any_number_of_threads() -> None:
-    study = rated(meetings(8, 5, 15, 7), "degroot", {"self_weight": 1.0}, _NOISE, 7)
-    one, three = (
-        _explained(study, named("voter"), _NOISE, MARGIN, 0, threads, lambda stage: None) for threads in (1, 3)
+def test_results_are_the_same_on_any_number_of_threads(influenced: Explained) -> None:
+    two, three = (
+        Comparison({"cell": each}, None, MARGIN)  # type: ignore[arg-type]
+        for each in (influenced, _found(influenced.study, threads=3))
     )
-    frames = [Comparison({"cell": each}, None, MARGIN) for each in (one, three)]  # type: ignore[arg-type]
     for name in ("fits", "scores", "verdict", "trust", "free_runs"):
-        first, second = (getattr(each, name).to_csv() for each in frames)
-        assert first == second, name
+        assert getattr(two, name).to_csv() == getattr(three, name).to_csv(), name
 
 
 # -- absence -----------------------------------------------------------------------------------------------

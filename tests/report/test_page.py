@@ -89,6 +89,7 @@ def test_a_page_is_printed_with_what_is_folded_away(opened: Any, tmp_path: Path)
     assert len(re.findall(rb"/Type\s*/Page\b", printed)) > 2
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_a_scripted_stamp_stands_in_the_title(scripted: Results, page_of: Path) -> None:
     write_page(scripted, page_of)
     text = page_of.read_text("utf-8")
@@ -111,6 +112,7 @@ def test_what_may_never_end_is_not_read(scripted: Results, tmp_path: Path) -> No
         write_page(scripted, tmp_path / "pipe.html")
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_an_earlier_page_is_replaced_and_nothing_else_is(scripted: Results, tmp_path: Path) -> None:
     store = tmp_path / "new" / "a.sqlite"
     store.parent.mkdir()
@@ -128,6 +130,7 @@ def test_an_earlier_page_is_replaced_and_nothing_else_is(scripted: Results, tmp_
     assert {each.name for each in store.parent.iterdir()} <= {"a.sqlite", "scripted-study-report.html", "a.sqlite.lock"}
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_there_is_no_page_of_an_empty_or_damaged_store(scripted: Results, tmp_path: Path, page_of: Path) -> None:
     missing = _report(tmp_path / "none.sqlite", "--out", page_of)
     store = tmp_path / "a.sqlite"

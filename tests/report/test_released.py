@@ -21,6 +21,8 @@ from opinionsim.store import Results, SeatRow, open_store
 from tests.support.archives import STUDY, all_bytes, carried_out
 from tests.support.provider import StubProvider
 
+pytestmark = pytest.mark.usefixtures("without_figures")
+
 ASKED = {
     "name": "asked",
     "replicates": 2,

@@ -16,7 +16,7 @@ from opinionsim.classic.sweeps import load_sweep, run_sweep
 from opinionsim.cli import app
 from opinionsim.comparison import PanelMapping, import_panel, twins_experiment
 from opinionsim.metrics import EVIDENCE
-from opinionsim.report import history, study, tables_of, write_archive
+from opinionsim.report import Study, history, study, tables_of, write_archive
 from opinionsim.report._study_words import design
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results, copy_store
@@ -24,8 +24,20 @@ from tests.report.conftest import SCRIPTED
 from tests.support.running import changed
 
 
-def test_a_scripted_study_is_stamped_and_finds_nothing(scripted: Results) -> None:
-    told = study(scripted)
+@pytest.fixture(scope="module")
+def of_script(scripted: Results) -> Study:
+    """What is told of a study of the scripted model."""
+    return study(scripted)
+
+
+@pytest.fixture(scope="module")
+def of_model(modelled: Results) -> Study:
+    """What is told of a study of a model."""
+    return study(modelled)
+
+
+def test_a_scripted_study_is_stamped_and_finds_nothing(of_script: Study) -> None:
+    told = of_script
     assert told.title == f"scripted-study: {EVIDENCE['scripted']}"
     assert told.stamp == EVIDENCE["scripted"]
     assert told.question == "Is it so?"
@@ -33,8 +45,8 @@ def test_a_scripted_study_is_stamped_and_finds_nothing(scripted: Results) -> Non
     assert "stand-in" in told.methods
 
 
-def test_statements_are_made_of_numbers_of_the_tables(modelled: Results) -> None:
-    told = study(modelled)
+def test_statements_are_made_of_numbers_of_the_tables(of_model: Study) -> None:
+    told = of_model
     tables = {each.name: each for each in told.tables}
     rows = tables[""].frame.to_dict("records")
     for row, said in zip(rows, told.statements, strict=False):
@@ -52,6 +64,7 @@ def test_statements_are_made_of_numbers_of_the_tables(modelled: Results) -> None
     assert told.stamp == ""
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_numbers_corrected_by_labels_of_people_are_told_beside_those_read(modelled: Results, tmp_path: Path) -> None:
     copy_store(modelled.url, f"sqlite:///{tmp_path / 'b.sqlite'}")
     results = osim.load(f"sqlite:///{tmp_path / 'b.sqlite'}")
@@ -64,8 +77,8 @@ def test_numbers_corrected_by_labels_of_people_are_told_beside_those_read(modell
     assert any("corrected by labels of people 1.00" in said for said in told.statements)
 
 
-def test_the_design_and_the_methods_name_what_was_done(modelled: Results) -> None:
-    told = study(modelled)
+def test_the_design_and_the_methods_name_what_was_done(modelled: Results, of_model: Study) -> None:
+    told = of_model
     design = dict(told.design)
     assert design["Runs"] == "6 (6 complete)"
     assert design["Varied: confirmation bias"] == "none, strong"
@@ -100,8 +113,8 @@ def test_people_stand_beside_their_twins_and_nobody_is_said_to_play_personas() -
     assert not any("Personas" in each for each in told.caveats)
 
 
-def test_the_largest_changes_are_shown_with_what_was_read(scripted: Results) -> None:
-    told = study(scripted)
+def test_the_largest_changes_are_shown_with_what_was_read(scripted: Results, of_script: Study) -> None:
+    told = of_script
     turns = [(data, each) for data in told.shifts for each in data["turns"]]
     sizes = [abs(each["change"] or 0) for _, each in turns]
     assert sizes == sorted(sizes, reverse=True)
@@ -115,8 +128,8 @@ def test_the_largest_changes_are_shown_with_what_was_read(scripted: Results) -> 
         assert {data["read"][ref]["text"] for ref in each["reads"]} <= texts
 
 
-def test_sample_transcripts_are_the_beginnings_of_the_first_runs(scripted: Results) -> None:
-    first, last = study(scripted).samples
+def test_sample_transcripts_are_the_beginnings_of_the_first_runs(scripted: Results, of_script: Study) -> None:
+    first, last = of_script.samples
     assert [first["run"], last["run"]] == [0, 3]
     turns = scripted.turns[scripted.turns["run_id"] == scripted.runs["run_id"].iloc[0]].sort_values("turn")
     assert [each["text"] for each in first["turns"]] == list(turns["message"])[: len(first["turns"])]
@@ -124,6 +137,7 @@ def test_sample_transcripts_are_the_beginnings_of_the_first_runs(scripted: Resul
     assert study(scripted).samples == (first, last)
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_an_event_that_was_read_is_quoted(tmp_path: Path) -> None:
     events = [{"kind": "message", "step": 2, "text": "A new study says otherwise."}]
     told = study(osim.run(load_experiment(changed(SCRIPTED, events=events)), str(tmp_path / "a.sqlite")))
@@ -160,6 +174,7 @@ def test_tables_are_those_that_the_command_prints(modelled: Results) -> None:
     assert printed == "\n".join(each.to_text() for each in tables_of(modelled))
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_what_people_said_is_told_as_theirs(tmp_path: Path) -> None:
     table = pd.DataFrame({"who": ["A", "B"], "before": [-2, 1], "after": [-1, 1]})
     mapping = PanelMapping(
@@ -175,6 +190,7 @@ def test_what_people_said_is_told_as_theirs(tmp_path: Path) -> None:
     assert [word for word in ("chuang", "Chuang", "0.7", "replicate", "agents of") if word in before_fields] == []
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_equations_have_no_temperature_and_are_of_no_model_family(tmp_path: Path) -> None:
     compared = {
         "name": "both",
@@ -194,6 +210,7 @@ def test_equations_have_no_temperature_and_are_of_no_model_family(tmp_path: Path
     assert any("(scripted)" in each for each in history(results).reach)
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_what_varies_is_told_in_the_order_and_words_of_the_specification(tmp_path: Path) -> None:
     several = [
         {"population.size": [4, 6], "cognition.confirmation_bias": ["weak", "none"]},
