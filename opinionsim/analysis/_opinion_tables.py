@@ -210,7 +210,7 @@ def tables(
     *,
     as_published: bool = False,
 ) -> list[Table]:
-    """The tables that fit an experiment.
+    """Opinions at the start and the end by condition, and what is missing.
 
     Parameters
     ----------

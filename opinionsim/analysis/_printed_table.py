@@ -68,6 +68,31 @@ class Table:
     notes: tuple[str, ...]
     name: str = ""
 
+    @classmethod
+    def of(
+        cls, heading: str, frame: pd.DataFrame, labels: Sequence[str] = (), notes: Sequence[str] = (), name: str = ""
+    ) -> Table:
+        """A table of a frame, a row for each of its rows.
+
+        Parameters
+        ----------
+        heading : str
+            What it shows; the kind of evidence is put before it.
+        frame : DataFrame
+            Numbers, and a column ``evidence``, which is not printed. Numbers are printed with two decimals; a column
+            NAME beside NAME_ci_low and NAME_ci_high with its interval.
+        labels : sequence of str
+            Columns that name the condition; they come first.
+        notes : sequence of str
+            Notes on how to read the numbers.
+        name : str
+            Name of its files, and of the table among others.
+        """
+        behind = ("evidence", *(f"{each}_ci_{end}" for each in frame.columns for end in ("low", "high")))
+        columns = [*labels, *(each for each in frame.columns if each not in (*labels, *behind))]
+        rows = [tuple(number_text(row, each) for each in columns) for row in frame.to_dict("records")]
+        return finished(heading, frame, (tuple(columns),), rows, len(labels), notes, name)
+
     def to_text(self, width: int = _WIDTH) -> str:
         """The whole table as plain text, at most `width` columns wide: title, aligned columns, notes.
 

@@ -279,7 +279,7 @@ def _fits(asked: Any) -> bool:
 def robustness_table(
     results: Results, kind: str | None = None, estimand: Estimand | None = None, wording: str | None = None
 ) -> Table:
-    """The table of :func:`robustness_frame`, whose parameters and errors it has."""
+    """The primary contrast under choices of analysis and variants; parameters and errors are those of its frame."""
     frame = robustness_frame(results, kind, estimand, wording)
     level = f"{100 * frame.attrs['level']:.4g} %"
     rows = []

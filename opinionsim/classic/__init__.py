@@ -1,7 +1,7 @@
 """Classic opinion dynamics on any network: the models of the field, compiled, seeded, with every scheme explicit.
 
-To add a model, write a module with its parameters, its update and its transition, and name it in the registry;
-the contract suite then tests it, and the documentation lists it. Names that load mesa, pandas or the engine of
+A model is a module with its parameters, its update and its transition, marked as a part; the contract suite tests it,
+and the documentation lists it. Names that load mesa, pandas or the engine of
 language models are loaded on first use.
 """
 
@@ -16,12 +16,19 @@ if TYPE_CHECKING:
     from opinionsim.classic._initial import draw_initial as draw_initial, draw_opinions as draw_opinions
     from opinionsim.classic._lorenz_agents import follower_network as follower_network, lorenz_agents as lorenz_agents
     from opinionsim.classic._mesa import ClassicOpinionModel as ClassicOpinionModel, OpinionAgent as OpinionAgent
-    from opinionsim.classic._model import ClassicModel as ClassicModel, Parameter as Parameter, Units as Units
+    from opinionsim.classic._model import (
+        ORDERS as ORDERS,
+        PICKS as PICKS,
+        ClassicModel as ClassicModel,
+        Parameter as Parameter,
+        Units as Units,
+    )
     from opinionsim.classic._registry import MODELS as MODELS, find_model as find_model
     from opinionsim.classic._simulate import simulate as simulate
     from opinionsim.classic._step import transition as transition
     from opinionsim.classic._trajectories import Trajectories as Trajectories
     from opinionsim.classic._transition import Received as Received, Transition as Transition
+    from opinionsim.classic.kernels._pairwise import pairwise_kernel as pairwise_kernel
     from opinionsim.classic.kernels._process import (
         Batch as Batch,
         Process as Process,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
 
 from opinionsim.classic._model import ClassicModel
 from opinionsim.errors import SpecError, meant
@@ -10,6 +12,12 @@ from opinionsim.registry import Catalogue, find, is_path
 
 #: Every classic model of the package by name, loaded when it is asked for.
 MODELS: Mapping[str, ClassicModel] = Catalogue("classic_model")
+
+
+@cache
+def _own(path: str) -> ClassicModel:
+    """A model of the user's own, which is called by the path from which others can import it."""
+    return replace(find("classic_model", path).target, name=path)
 
 
 def find_model(model: str | ClassicModel) -> ClassicModel:
@@ -22,7 +30,8 @@ def find_model(model: str | ClassicModel) -> ClassicModel:
     """
     if isinstance(model, ClassicModel):
         return model
-    if isinstance(model, str) and (model in MODELS or is_path(model)):
-        found: ClassicModel = find("classic_model", model).target
-        return found
+    if isinstance(model, str) and is_path(model):
+        return _own(model)
+    if isinstance(model, str) and model in MODELS:
+        return MODELS[model]
     raise SpecError(f"unknown classic model {model!r:.60}{meant(str(model), MODELS)}; valid: {', '.join(MODELS)}")

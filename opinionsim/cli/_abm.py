@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from opinionsim.cli._console import aligned, counted, note, say, say_compilations, say_json, write_frame
-from opinionsim.cli._options import AsJson, assignments
+from opinionsim.cli._options import AsJson, assignments, own_modules
 from opinionsim.cli._sweeps import carry_out_sweep, end_sweep, say_frame, say_plan
 from opinionsim.errors import SpecError
 
@@ -55,7 +55,8 @@ def abm(
     Parameters
     ----------
     model : MODEL|SPEC
-        Name of the model (see: opinionsim list abm), or path of the specification of a sweep (.yaml).
+        Name of the model (see: opinionsim list abm), import path of one of your own, package.module:NAME, or path of
+        the specification of a sweep (.yaml).
     settings : NAME=VALUE
         A parameter or scheme option; range=[LOW,HIGH] of opinions; isolates=keep, agents without a partner are no
         error; of a single simulation record_every=STEPS; of a sweep at=STEPS, moments to measure at too: [10,100],
@@ -102,6 +103,7 @@ def abm(
     from opinionsim.classic.sweeps import default_sweep_store, load_sweep
     from opinionsim.foundation.documents import parse_value
 
+    own_modules()
     say_compilations()
     if figure is not None:
         from opinionsim.plots import check_suffix
@@ -167,7 +169,7 @@ def _specification(
     at = common.get("at", [])
     interaction = {name: common[name] for name in ("network", "steps", "isolates") if name in common}
     return {
-        "name": model.name,
+        "name": model.name.replace(":", "."),
         "seed": common["seed"],
         "replicates": common["replicates"],
         "model": {"classic": model.name, "parameters": parameters},

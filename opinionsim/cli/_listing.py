@@ -5,14 +5,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
 from opinionsim.cli._console import aligned, say, say_json
-from opinionsim.cli._options import AsJson
+from opinionsim.cli._options import AsJson, own_modules
 from opinionsim.errors import SpecError, meant
 
 if TYPE_CHECKING:
@@ -24,8 +23,13 @@ _MANY_VALUES = 12
 #: What can be listed.
 Kind = Literal[
     "topics", "personas", "models", "classifiers", "templates", "experiments", "interactions", "abm", "networks",
-    "memories", "selectors", "metrics",
+    "memories", "selectors", "metrics", "figures", "tables",
 ]  # fmt: skip
+#: Kinds of part by what lists of them are called.
+_PARTS: Mapping[str, str] = {
+    "classifiers": "classifier", "interactions": "interaction", "abm": "classic_model", "networks": "network",
+    "memories": "memory", "selectors": "selector", "metrics": "metric", "figures": "figure", "tables": "table",
+}  # fmt: skip
 
 
 def list_names(
@@ -41,14 +45,15 @@ def list_names(
     ----------
     name : NAME
         With topics and personas: one of them, or the path of a file, to see what is in it. With templates: NAME or
-        SECTION.NAME to read whole.
+        SECTION.NAME to read whole. With whatever a specification or command names: that one, or one of your own by its
+        import path, package.module:NAME, which is imported.
     survey : FILE
         With personas: a survey (.csv, .parquet, .dta, .sav), of which variables, values and weighted shares are listed.
     mapping : NAME
         Mapping of the survey, a name or the path of a .yaml file. Default: all columns of the file.
     """
-    if name is not None and (survey or kind not in _SHOWN):
-        shown = ", ".join(_SHOWN)
+    if name is not None and (survey or kind not in (*_SHOWN, *_PARTS)):
+        shown = ", ".join((*_SHOWN, *_PARTS))
         raise typer.BadParameter(f"only {shown} are shown by name; list {kind} takes none", param_hint="NAME")
     if kind != "personas" and (survey or mapping):
         raise SpecError(f"--survey and --mapping go with personas, not with {kind}")
@@ -57,7 +62,7 @@ def list_names(
     if survey is not None:
         rows = _variables(survey, mapping, every_value=as_json)
     else:
-        rows = _LISTS[kind]() if name is None else _SHOWN[kind](name)
+        rows = _parts(_PARTS[kind], name) if kind in _PARTS else _LISTS[kind]() if name is None else _SHOWN[kind](name)
     if as_json:
         say_json(rows)
     elif name is not None and kind == "templates":
@@ -175,14 +180,16 @@ def _models() -> list[dict[str, Any]]:
     return [*presets, *({"name": name, **told} for name, told in others.items())]
 
 
-def _parts(kind: str) -> list[dict[str, Any]]:
-    """Built-in parts of a kind, each with its fields or options and a summary."""
-    from opinionsim.registry import built_in, summary
+def _parts(kind: str, name: str | None) -> list[dict[str, Any]]:
+    """Built-in parts of a kind or the one that is named, each with its fields or options and a summary."""
+    from opinionsim.registry import built_in, find, summary
 
-    return [
-        {"name": name, "fields": [each for each in part.fields() if each != "kind"], "what": summary(part)}
-        for name, part in sorted(built_in(kind).items())
-    ]
+    own_modules()
+    parts = built_in(kind) if name is None else {name: find(kind, name)}
+    if kind == "classic_model":
+        models = {each: part.target for each, part in parts.items()}
+        return [{"name": each, "parameters": list(m.declared), "what": m.title} for each, m in models.items()]
+    return [{"name": each, "fields": parts[each].fields(), "what": summary(parts[each])} for each in sorted(parts)]
 
 
 def _templates() -> list[dict[str, Any]]:
@@ -265,13 +272,6 @@ def _first_comment(file: Path) -> str:
     return " ".join(lines)
 
 
-def _abm() -> list[dict[str, Any]]:
-    """Classic models with their parameters."""
-    from opinionsim.classic import MODELS
-
-    return [{"name": model.name, "parameters": list(model.declared), "what": model.title} for model in MODELS.values()]
-
-
 #: What is shown by name.
 _SHOWN: Mapping[Kind, Callable[[str], list[dict[str, Any]]]] = {
     "topics": _topics_shown,
@@ -282,13 +282,6 @@ _LISTS: Mapping[Kind, Callable[[], list[dict[str, Any]]]] = {
     "topics": _topics,
     "personas": _personas,
     "models": _models,
-    "classifiers": partial(_parts, "classifier"),
     "templates": _templates,
     "experiments": _experiments,
-    "interactions": partial(_parts, "interaction"),
-    "abm": _abm,
-    "networks": partial(_parts, "network"),
-    "memories": partial(_parts, "memory"),
-    "selectors": partial(_parts, "selector"),
-    "metrics": partial(_parts, "metric"),
 }

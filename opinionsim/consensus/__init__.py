@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.consensus._acts import PREDICTED as PREDICTED
     from opinionsim.consensus._choices import (
         advantage_statement as advantage_statement,
         prediction as prediction,
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
         Clusters as Clusters,
         cluster_questions as cluster_questions,
     )
+    from opinionsim.consensus._consensus import ConsensusInteraction as ConsensusInteraction
     from opinionsim.consensus._evaluation import (
         Estimate as Estimate,
         candidate_table as candidate_table,
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from opinionsim.consensus._examples import examples as examples
     from opinionsim.consensus._figure import consensus as consensus, consensus_data as consensus_data
     from opinionsim.consensus._habermas import HabermasData as HabermasData, import_habermas as import_habermas
-    from opinionsim.consensus._interaction import ConsensusInteraction as ConsensusInteraction
     from opinionsim.consensus._mediation import Mediation as Mediation, Session as Session
     from opinionsim.consensus._question_turns import read_question as read_question, same_question as same_question
     from opinionsim.consensus._questions import (
@@ -48,13 +47,14 @@ if TYPE_CHECKING:
         write_curation as write_curation,
     )
     from opinionsim.consensus._report import session_text as session_text
-    from opinionsim.consensus._reward import RewardTraining as RewardTraining, train_reward as train_reward
+    from opinionsim.consensus._reward_training import RewardTraining as RewardTraining, train_reward as train_reward
     from opinionsim.consensus._selections import (
         Recorded as Recorded,
         rows_of as rows_of,
         selections as selections,
         sessions_of as sessions_of,
     )
+    from opinionsim.consensus._session_acts import PREDICTED as PREDICTED
     from opinionsim.consensus._sessions import (
         asked as asked,
         other_rules as other_rules,

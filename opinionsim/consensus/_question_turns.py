@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from opinionsim.consensus._acts import QUESTION
+from opinionsim.consensus._session_acts import QUESTION
 from opinionsim.errors import Rejected, SpecError
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.messages import Message, Said

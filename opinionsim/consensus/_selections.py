@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from opinionsim.consensus._acts import DRAFT, PREDICTED, PUT, RANK, RATE, STATE
-from opinionsim.consensus._interaction import ConsensusInteraction
+from opinionsim.consensus._consensus import ConsensusInteraction
+from opinionsim.consensus._session_acts import DRAFT, PREDICTED, PUT, RANK, RATE, STATE
 from opinionsim.errors import ScheduleError
 from opinionsim.llm import REPLY, CallName
 from opinionsim.messages import SPOKEN

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from opinionsim.consensus import _acts as acts
+from opinionsim.consensus import _session_acts as acts
 from opinionsim.consensus._question_turns import same_question
 from opinionsim.consensus.voting import Election
 from opinionsim.errors import ScheduleError, SpecError
 from opinionsim.schedules import GIVEN, Closing, External, Outcomes, Ref, Setting, Turn
 
 if TYPE_CHECKING:
-    from opinionsim.consensus._interaction import ConsensusInteraction, DrafterSpec
+    from opinionsim.consensus._consensus import ConsensusInteraction, DrafterSpec
 
 #: Name of the external message that is the position statement.
 POSITION = "position"

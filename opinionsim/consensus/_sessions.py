@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opinionsim.consensus._interaction import ConsensusInteraction
+from opinionsim.consensus._consensus import ConsensusInteraction
 from opinionsim.consensus._selections import Recorded, rows_of, selections, sessions_of
 from opinionsim.consensus.voting import RULES, compare_rules
 from opinionsim.errors import MeasurementError

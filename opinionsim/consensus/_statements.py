@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from opinionsim.consensus._consensus import ConsensusInteraction
 from opinionsim.consensus._fine_tuning import Base, Training, begin, finish, load_base
-from opinionsim.consensus._interaction import ConsensusInteraction
 from opinionsim.consensus._training_data import StatementExample, read_ratings, split_ratings, statement_examples
 from opinionsim.engine import conditions_of_others
 from opinionsim.errors import MeasurementError, SpecError

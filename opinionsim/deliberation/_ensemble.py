@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from opinionsim.deliberation._acts import RESPOND
 from opinionsim.deliberation._structure import Structure
+from opinionsim.deliberation._structure_acts import RESPOND
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.messages import Message
 from opinionsim.registry import part

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 
-from opinionsim.deliberation._acts import RESPOND
 from opinionsim.deliberation._structure import Structure
+from opinionsim.deliberation._structure_acts import RESPOND
 from opinionsim.errors import SpecError
 from opinionsim.registry import part
 from opinionsim.schedules import Conflict, Setting, Turn

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from opinionsim.deliberation._acts import INTERVIEW
+from opinionsim.deliberation._structure_acts import INTERVIEW
 from opinionsim.errors import Rejected
 from opinionsim.messages import Message
 from opinionsim.registry import part

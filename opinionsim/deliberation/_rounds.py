@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pydantic import Field
 
-from opinionsim.deliberation._acts import RESPOND
 from opinionsim.deliberation._structure import Structure
+from opinionsim.deliberation._structure_acts import RESPOND
 from opinionsim.networks import NetworkField, NetworkKind
 from opinionsim.registry import part
 from opinionsim.schedules import MAX_STEPS, Ref, Setting, Turn

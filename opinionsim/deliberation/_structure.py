@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from opinionsim.deliberation._acts import RESPOND
+from opinionsim.deliberation._structure_acts import RESPOND
 from opinionsim.schedules import (
     MAX_STEPS,
     ActSpec,

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, ClassVar, Protocol
 
 from opinionsim.messages import EMPTY_PROMPT, Ask, ChatMessage, Message, Prompt, Reply
-from opinionsim.prompts import Act, AgentPrompts, Past
+from opinionsim.prompts import Act, AgentPrompts, Frame, Past
 
 
 class Memory(Protocol):
@@ -20,8 +20,8 @@ class Memory(Protocol):
 
     calls_per_event: ClassVar[int]
     """Number of successive calls made to remember one turn."""
-    templates: ClassVar[tuple[str, ...]]
-    """Templates of the prompt pack that it uses."""
+    templates: ClassVar[tuple[str | Frame, ...]]
+    """Templates that it uses: those of the prompt pack by name, and such as it brings along itself."""
     treats_first: ClassVar[bool]
     """Whether it treats the run's first memory-keeping turn differently."""
 
@@ -93,7 +93,7 @@ class KeptMessages:
     """
 
     calls_per_event: ClassVar[int]
-    templates: ClassVar[tuple[str, ...]]
+    templates: ClassVar[tuple[str | Frame, ...]]
     treats_first: ClassVar[bool] = False
 
     prompts: AgentPrompts

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim import metrics
-from opinionsim.classic import MODELS, Trajectories
+from opinionsim.classic import Trajectories
 from opinionsim.errors import SpecError, whole_number
 from opinionsim.metrics import evidence_statement, played_by, validation_statement
 from opinionsim.networks import Network
@@ -26,6 +26,7 @@ from opinionsim.plots._inputs import (
     read_for_stance,
 )
 from opinionsim.plots._style import point_name
+from opinionsim.registry import loaded
 from opinionsim.store import Mark, marks_of
 
 #: Sources of figures over time.
@@ -338,7 +339,7 @@ def _settings(simulation: Trajectories) -> dict[str, str]:
 
 def _parameters_of(simulation: Trajectories) -> dict[str, Any]:
     """Parameters without those that do nothing."""
-    model = MODELS.get(simulation.model)
+    model = loaded("classic_model", simulation.model)
     return simulation.parameters if model is None else model.told(simulation.parameters)
 
 

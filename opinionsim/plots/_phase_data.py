@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from opinionsim import metrics
-from opinionsim.classic import MODELS
 from opinionsim.errors import SpecError
 from opinionsim.metrics import evidence_statement
 from opinionsim.plots._inputs import HasFrames, mentioning, of_one_wording, read_for_stance
 from opinionsim.plots._levels import level_text, parameter_name
 from opinionsim.plots._over_time import of_runs, select, setting_text
+from opinionsim.registry import loaded
 
 #: Columns of a sweep that hold settings whatever the model is.
 _COMMON = frozenset(("model", "n", "network", "initial", "range", "isolates", "steps", "until"))
@@ -231,9 +231,8 @@ def _settings(runs: pd.DataFrame) -> list[str]:
     """Columns that are known to hold the model and its settings, not measures."""
     models = runs["model"].unique().tolist() if "model" in runs.columns else [runs.attrs.get("model")]
     declared = set(_COMMON)
-    for model in models:
-        if model in MODELS:
-            declared |= {*MODELS[model].declared, *MODELS[model].schemes}
+    for model in (loaded("classic_model", str(each)) for each in models):
+        declared |= set() if model is None else {*model.declared, *model.schemes}
     columns = [str(column) for column in runs.columns]
     # A measure has the name of a parameter of some models; in a frame of runs, measures follow the replicate.
     measured = columns[columns.index("replicate") :] if "replicate" in columns else []

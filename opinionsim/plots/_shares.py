@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from opinionsim.classic import MODELS
 from opinionsim.errors import SpecError, whole_number
 from opinionsim.plots._inputs import has_frames
 from opinionsim.plots._over_time import Source, one_trajectory
 from opinionsim.plots._style import legend_beside, opinion_map, pt, time_axis
+from opinionsim.registry import loaded
 
 #: Most opinions with an area of their own by default.
 _MOST_OPINIONS = 6
@@ -50,11 +50,11 @@ class ShareData:
 
 
 def has_discrete_opinions(source: Source) -> bool:
-    """Whether the source holds only simulations of the package's models with discrete opinions."""
+    """Whether the source holds only simulations of models with discrete opinions."""
     if has_frames(source):
         return False
     each = source.values() if isinstance(source, Mapping) else source if isinstance(source, Sequence) else [source]
-    known = [MODELS.get(str(getattr(one, "model", ""))) for one in each]
+    known = [loaded("classic_model", str(getattr(one, "model", ""))) for one in each]
     return bool(known) and all(model is not None and model.kind == "discrete" for model in known)
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from opinionsim.prompts._agent_prompts import Act as Act, AgentPrompts as AgentPrompts, Case as Case, Past as Past
+from opinionsim.prompts._agent_prompts import (
+    Act as Act,
+    AgentPrompts as AgentPrompts,
+    Case as Case,
+    Frame as Frame,
+    Past as Past,
+)
 from opinionsim.prompts._brief import Brief as Brief
 from opinionsim.prompts._marks import BLOCKS as BLOCKS, Block as Block, Marks as Marks
 from opinionsim.prompts._named_texts import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from jinja2 import Template
 
@@ -57,6 +57,17 @@ class Act(Protocol):
     @property
     def scripted(self) -> str:
         """The part with which the scripted model answers; empty for that of the template's name."""
+
+
+class Frame(NamedTuple):
+    """A template that a memory brings along; used where the prompt pack has none of that name."""
+
+    name: str
+    """Name of the template."""
+    text: str
+    """The template itself."""
+    variables: tuple[str, ...] = ()
+    """Names of the values that it is given, beside the agent's ``name``."""
 
 
 def _case(act: Act, received: Sequence[Message]) -> Case:
@@ -326,6 +337,35 @@ class AgentPrompts:
         """
         context = {"name": self.name, "text": self._wording.defang(self.said(reply).text)}
         return self._user(self._wording.frame("recollection"), context)
+
+    def framed(self, template: str, **values: str | ChatMessage | Sequence[ChatMessage]) -> ChatMessage:
+        """A message by a template that the memory brings along (:class:`Frame`).
+
+        Parameters
+        ----------
+        template : str
+            Its name.
+        **values
+            What the template is given. Texts are made safe to insert; messages, such as events, are as they stand, and
+            several stand one below the other.
+
+        Returns
+        -------
+        ChatMessage
+            Role ``user``.
+
+        Raises
+        ------
+        SpecError
+            If neither the pack nor the memory has such a template, or it cannot be rendered.
+        """
+        told = {
+            name: self._wording.defang(value)
+            if isinstance(value, str)
+            else "\n\n".join(each.content for each in ([value] if isinstance(value, ChatMessage) else value))
+            for name, value in values.items()
+        }
+        return self._user(self._wording.frame(template), {"name": self.name, **told})
 
     def _scene(self, act: Act, received: Sequence[Message], past: Past) -> dict[str, Any]:
         """Variables that tasks and events share."""

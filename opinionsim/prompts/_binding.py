@@ -9,8 +9,8 @@ from types import MappingProxyType
 from jinja2 import Template
 
 from opinionsim.errors import SpecError
-from opinionsim.prompts._agent_prompts import Act, Wording
-from opinionsim.prompts._templates import SUFFIX, VARIABLES, Library, check_act_names
+from opinionsim.prompts._agent_prompts import Act, Frame, Wording
+from opinionsim.prompts._templates import SUFFIX, VARIABLES, Library, check_own_names
 
 #: Beginning of the names of templates for persons at seats, who are shown the messages beside the text.
 PERSON = "person-"
@@ -62,16 +62,24 @@ class PlainAct:
         return MappingProxyType(dict(self.pairs))
 
 
-def check_frames(wording: Wording, frames: Iterable[str]) -> None:
-    """Check that the pack has the templates that memories use.
+def bind_frames(library: Library, wording: Wording, frames: Iterable[str | Frame]) -> Wording:
+    """Give memories their templates: the pack's, or else those that they bring along.
 
     Raises
     ------
     SpecError
-        At the first that is missing.
+        At the first that is missing, or uses a variable that the memory does not declare.
     """
-    for name in frames:
-        wording.frame(name)
+    own: dict[str, Template] = {}
+    for frame in frames:
+        if isinstance(frame, str):
+            wording.frame(frame)
+        elif frame.name in wording.tasks:
+            own[frame.name] = wording.tasks[frame.name]
+        elif frame.name not in wording.frames:
+            own[frame.name], source = library.of_text(f"template {frame.name} of the memory", frame.text)
+            check_own_names(library, source, frozenset(("name", *frame.variables)), "the memory")
+    return replace(wording, frames=MappingProxyType({**wording.frames, **own}))
 
 
 def bind_acts(library: Library, wording: Wording, acts: Iterable[PlainAct]) -> tuple[Wording, dict[str, str]]:
@@ -111,7 +119,7 @@ def bind_acts(library: Library, wording: Wording, acts: Iterable[PlainAct]) -> t
             if texts.setdefault(name, act.text) != act.text:
                 raise SpecError(f"act {act.name!r} is given twice, with different texts")
             own[act.name, act.text] = template
-        check_act_names(library, source, frozenset((*act.variables, *act.values)), act.name)
+        check_own_names(library, source, frozenset((*act.variables, *act.values)), f"act {act.name!r}")
     return replace(wording, own=MappingProxyType(own)), texts
 
 

@@ -11,7 +11,7 @@ from opinionsim.errors import SpecError
 from opinionsim.messages import ChatMessage, Message, Reply
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
-from opinionsim.prompts._agent_prompts import AgentPrompts, Past
+from opinionsim.prompts._agent_prompts import AgentPrompts, Frame, Past
 from opinionsim.prompts._binding import PERSON, PlainAct
 from opinionsim.prompts._marks import BLOCKS, Block
 from opinionsim.prompts._prompt_settings import PLAIN, PersonaShown
@@ -171,7 +171,7 @@ class _Setting:
 
 
 def check_use(
-    pack: PromptPack, acts: Iterable[PlainAct], frames: Collection[str], conditions: Mapping[str, Any]
+    pack: PromptPack, acts: Iterable[PlainAct], frames: Collection[str | Frame], conditions: Mapping[str, Any]
 ) -> None:
     """Render what a run uses of a pack in a few cases, and check the required parts.
 
@@ -181,7 +181,7 @@ def check_use(
         A pack bound to the acts.
     acts : iterable of PlainAct
         The acts of the run.
-    frames : collection of str
+    frames : collection of str or Frame
         Templates that the memories of the run use.
     conditions : mapping
         The conditions of the run, by name.
@@ -337,7 +337,7 @@ def _check_event(setting: _Setting, act: PlainAct, past: Past, received: tuple[M
             raise at.error(f"the event of a reply with condition {condition!r} must say that there was none")
 
 
-def _check_reflection(setting: _Setting, frames: Collection[str]) -> None:
+def _check_reflection(setting: _Setting, frames: Collection[str | Frame]) -> None:
     """Check that recollections are wrapped, and that requests to reflect hold experience and past reflection."""
     opening, closing = setting.pack.marks.history
     past = ChatMessage("user", f"{opening}{_PAST}{closing}")

@@ -16,8 +16,8 @@ from opinionsim.foundation.documents import DocumentModel, parse_value, read_tex
 from opinionsim.messages import ChatMessage
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona
-from opinionsim.prompts._agent_prompts import Act, AgentPrompts, Wording
-from opinionsim.prompts._binding import PERSON, PlainAct, bind_acts, check_frames
+from opinionsim.prompts._agent_prompts import Act, AgentPrompts, Frame, Wording
+from opinionsim.prompts._binding import PERSON, PlainAct, bind_acts, bind_frames
 from opinionsim.prompts._brief import Brief, told_by
 from opinionsim.prompts._check import check_effects, check_use
 from opinionsim.prompts._marks import Marks
@@ -148,7 +148,9 @@ class PromptPack:
         """Attributes of personas that its templates ask for by name."""
         return self._library.attributes
 
-    def bind(self, acts: Iterable[Act], frames: Iterable[str] = (), **conditions: Unpack[Conditions]) -> PromptPack:
+    def bind(
+        self, acts: Iterable[Act], frames: Iterable[str | Frame] = (), **conditions: Unpack[Conditions]
+    ) -> PromptPack:
         """The pack as a run uses it.
 
         Every act gets the template that it names. Where the pack has none, the act's own text takes its place. What the
@@ -159,8 +161,8 @@ class PromptPack:
         ----------
         acts : iterable of Act
             The acts of the run.
-        frames : iterable of str
-            Templates that the memories of the run use: ``event``, ``reflect``, ``recollection``.
+        frames : iterable of str or Frame
+            Templates that the memories of the run use: ``event``, ``reflect``, ``recollection``, and their own.
         **conditions
             Those of the arguments of :meth:`for_agent` that :class:`Conditions` names; default a closed world, and
             otherwise those that :meth:`for_agent` has.
@@ -178,7 +180,7 @@ class PromptPack:
         """
         return _bind(self._origin, *_plain(acts, frames), tuple(sorted(conditions.items())))
 
-    def check(self, acts: Iterable[Act], frames: Iterable[str] = (), **conditions: Unpack[Conditions]) -> None:
+    def check(self, acts: Iterable[Act], frames: Iterable[str | Frame] = (), **conditions: Unpack[Conditions]) -> None:
         """Render what a run uses in a few cases with sample values, and check the required parts.
 
         That is the system message, the templates of its acts, and the frames: delimiters stand in pairs, what is
@@ -385,19 +387,23 @@ def _build(origin: _Origin) -> PromptPack:
     return PromptPack(declared.name, contents, marks, MappingProxyType({}), named, origin, library, wording)
 
 
-def _plain(acts: Iterable[Act], frames: Iterable[str] = ()) -> tuple[tuple[PlainAct, ...], tuple[str, ...]]:
+def _plain(
+    acts: Iterable[Act], frames: Iterable[str | Frame] = ()
+) -> tuple[tuple[PlainAct, ...], tuple[str | Frame, ...]]:
     """Acts that ask, and frames, as hashable values, each once."""
     return tuple(dict.fromkeys(PlainAct.of(act) for act in acts if act.template)), tuple(dict.fromkeys(frames))
 
 
 @lru_cache(maxsize=512)
 def _bind(
-    origin: _Origin, acts: tuple[PlainAct, ...], frames: tuple[str, ...], conditions: tuple[tuple[str, Any], ...]
+    origin: _Origin,
+    acts: tuple[PlainAct, ...],
+    frames: tuple[str | Frame, ...],
+    conditions: tuple[tuple[str, Any], ...],
 ) -> PromptPack:
     """Bind a pack; cached, since every run of a sweep binds the same one."""
     pack = _build(origin)
-    check_frames(pack._wording, frames)
-    wording, texts = bind_acts(pack._library, pack._wording, acts)
+    wording, texts = bind_acts(pack._library, bind_frames(pack._library, pack._wording, frames), acts)
     bound = replace(pack, texts=MappingProxyType(texts), _wording=wording)
     if pack.contents not in map(_shipped, names("pack")):
         check_use(bound, acts, frames, dict(conditions))

@@ -459,26 +459,26 @@ def _valid(file: str) -> frozenset[str]:
     return _ANY if file.startswith("_") else frozenset(VARIABLES[name if name in VARIABLES else "task"])
 
 
-def check_act_names(library: Library, source: Source, declared: frozenset[str], act: str) -> None:
-    """Check the variables of the template of an act, and of the files it includes.
+def check_own_names(library: Library, source: Source, declared: frozenset[str], owner: str) -> None:
+    """Check the variables of the template of an act or of a memory's own, and of the files it includes.
 
     Parameters
     ----------
     library : Library
         The templates of the pack.
     source : Source
-        References of the act's template.
+        References of the template.
     declared : frozenset of str
-        Variables and values that the act declares.
-    act : str
-        Its name.
+        Variables and values that the act or the memory declares.
+    owner : str
+        What errors call it.
 
     Raises
     ------
     SpecError
-        At a variable that the act does not declare.
+        At a variable that is not declared.
     """
-    whose = f", as act {act!r} declares"
+    whose = f", as {owner} declares"
     _check_valid(library.place, source, declared, whose)
     # Frames may include the file too, and no act can declare their variables.
     frames = _ANY.difference(VARIABLES["task"])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         find as find,
         is_path as is_path,
         known as known,
+        loaded as loaded,
         name_of as name_of,
         ordinary as ordinary,
         part as part,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         part_at as part_at,
         raised as raised,
         summary as summary,
+        told_of as told_of,
     )
     from opinionsim.registry._tables import Place as Place, general as general, names as names, places as places
 

@@ -76,7 +76,7 @@ KINDS: Mapping[str, _Kind] = {
         ),
         declares=("fits", "points"),
     ),
-    "figure": _Kind("figure", declares=("numbers", "shown", "points")),
+    "figure": _Kind("figure", given=("results", "source", "ax"), declares=("numbers", "shown", "points")),
     "record": _Kind("record of a run", given=("results",)),
     "scripted": _Kind("scripted answer", given=("scene", "draws"), declares=("states",)),
 }
@@ -128,9 +128,9 @@ class Part:
             return {}
 
     def fields(self) -> list[str]:
-        """Names of the fields or options that a specification may give."""
+        """Names of the fields or options that may be given."""
         if fields := getattr(self.target, "model_fields", None):
-            return list(fields)
+            return [name for name in fields if name != "kind"]
         return [name for name in self.arguments() if name not in KINDS[self.kind].given]
 
     def check_options(self, options: Mapping[str, Any]) -> None:
@@ -396,6 +396,12 @@ def known(kind: str, name: str) -> bool:
     return name in _BY_NAME[kind]
 
 
+def loaded(kind: str, name: str) -> Any:
+    """The built-in part of a name, or one that is marked in this process already; None for any other."""
+    found = _BY_NAME[kind].get(name) or _built_in(kind, name)
+    return None if found is None else found.target
+
+
 def find(kind: str, reference: str) -> Part:
     """The part that a specification names.
 
@@ -430,6 +436,15 @@ def find(kind: str, reference: str) -> Part:
     return found
 
 
+def told_of(parts: Iterable[Part]) -> dict[str, dict[str, Any]]:
+    """Entries of a manifest on parts of the user's own: kind, version, code, and whether they can be imported."""
+    own = {part.name: part for part in parts if part.outside}
+    return {
+        name: {"kind": part.kind, "version": part.version, "code": part.code, "importable": part.importable}
+        for name, part in sorted(own.items())
+    }
+
+
 def _imported(kind: str, reference: str) -> Part:
     """The marked object at an import path."""
     module, _, qualname = reference.partition(":")
@@ -451,6 +466,8 @@ def _imported(kind: str, reference: str) -> Part:
         raise SpecError(
             f"{reference} is marked as a part of kind {found.kind!r}; one of kind {kind!r} is expected here"
         )
+    if found.name.partition(":")[0] == module and found.name != reference:
+        raise SpecError(f"{reference} calls itself {found.name}; a declaration has the name that its module gives it")
     _BY_NAME[kind].setdefault(reference, found)
     return found
 

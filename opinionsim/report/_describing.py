@@ -8,16 +8,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opinionsim.classic import MODELS
 from opinionsim.classifiers import DECIDED, RECORDED
 from opinionsim.metrics import find_metric
-from opinionsim.registry import described, find, is_path
+from opinionsim.registry import described, find, is_path, places
 from opinionsim.report._page_templates import WORDS, filled
 from opinionsim.report._released import nodes
 from opinionsim.report._study_words import contents_of, is_recorded
 from opinionsim.specification import json_schema
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from opinionsim.classic import ClassicModel
     from opinionsim.report._study import Study
     from opinionsim.store import Results
 
@@ -53,15 +55,23 @@ def sources(results: Results) -> Iterator[Source]:
             yield Source(known.name, f"{known.source}{known.doi and f'. doi:{known.doi}'}")
     agents = None if results.swept else results.agents.drop_duplicates(["evidence", "model"])
     played = results.points if agents is None else agents[agents["evidence"] == "equation"]
-    for name in played["model"].drop_duplicates():
-        if model := MODELS.get(str(name)):
-            yield from (Source(model.title, each) for each in model.source)
+    for model in _equations(results, played["model"]):
+        yield from (Source(model.title, each) for each in model.source)
     if agents is not None:
         for name in agents.loc[agents["evidence"] == "model", "model"]:
             answered = ", ".join(results.answered.get(name, []))
             yield Source(name, f"Language model{answered and f', which answered as {answered}'}")
         for name in sorted(set(results.opinions["classifier"].dropna()) - {DECIDED, RECORDED}):
             yield Source(name, "Classifier of opinionsim, by which texts were coded")
+
+
+def _equations(results: Results, names: pd.Series[Any]) -> Iterator[ClassicModel]:
+    """The classic models among names of models; those of the user's own where they are allowed."""
+    parts = results.manifest["environment"].get("parts", {}) if results.own_parts else {}
+    own = [name for name, told in parts.items() if told["kind"] == "classic_model"]
+    for name in names.drop_duplicates():
+        if name in own or name in places("classic_model"):
+            yield find("classic_model", name).target
 
 
 def bibtex(results: Results) -> str:
@@ -96,7 +106,7 @@ def odd(study: Study) -> str:
         recorded=is_recorded(results),
         apart=results.spec.get("independent_over"),
         parts=list(_parts(results)),
-        models=[MODELS[name] for name in models.drop_duplicates() if name in MODELS],
+        models=list(_equations(results, models)),
         fields=list(_fields(results.spec, json_schema())),
         sources=list(sources(results)),
     )

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Undefined
 
 import opinionsim
-from opinionsim.classic import MODELS
 from opinionsim.errors import SpecError
 from opinionsim.foundation.documents import validate
 from opinionsim.foundation.frozen import Frozen
@@ -265,7 +264,7 @@ def _reach(results: Results, held: _Held) -> Iterator[str]:
     rows = [row for row in held.designs if row.design == results.design or row.design_id in variants]
     runs = [run for run in held.begun(rows) if run.status == "complete"]
     # Equations are no model family, and a stand-in widens nothing that is found of models.
-    names = {model for run in runs for model in _models(run.model)} - MODELS.keys()
+    names = {model for run in runs if run.evidence != "equation" for model in _models(run.model)}
     names = names - {"scripted"} or names
     runs = [run for run in runs if names & {*_models(run.model)}]
     families = {found[1].lower() for model in names if (found := _FAMILY.match(model))}

@@ -8,7 +8,7 @@ from typing import Any
 
 from opinionsim.errors import JournalMismatch, OpinionSimError, ScheduleError, SpecError
 from opinionsim.llm import own_model
-from opinionsim.registry import RAISED, Part, find, part_at, raised
+from opinionsim.registry import RAISED, Part, find, is_path, part_at, raised, told_of
 from opinionsim.specification._fields import ExperimentSpec
 
 
@@ -17,6 +17,8 @@ def own_parts_of(spec: ExperimentSpec) -> dict[str, Part]:
     network = spec.interaction.contacts
     parts = [find("interaction", spec.interaction.kind)]
     parts += [] if network is None else [find("network", network.kind)]
+    if spec.model.equation is not None and is_path(spec.model.equation.classic):
+        parts.append(find("classic_model", spec.model.equation.classic))
     if spec.model.equation is None:
         parts += [find("memory", spec.cognition.memory.name), find("selector", spec.cognition.selector.name)]
         parts += [find("selector", each.selector.name) for each in spec.cast if each.selector is not None]
@@ -66,11 +68,7 @@ def own_parts_code(spec: ExperimentSpec) -> dict[str, str]:
 
 def own_parts_manifest(specs: Iterable[ExperimentSpec]) -> dict[str, dict[str, Any]]:
     """Entries of a manifest on parts of the user's own: kind, version, code, and whether they can be imported."""
-    parts = {name: part for spec in specs for name, part in (own_parts_of(spec) | measuring_parts(spec)).items()}
-    return {
-        name: {"kind": part.kind, "version": part.version, "code": part.code, "importable": part.importable}
-        for name, part in sorted(parts.items())
-    }
+    return told_of(part for spec in specs for part in (own_parts_of(spec) | measuring_parts(spec)).values())
 
 
 def require_same_code(parts: Mapping[str, Mapping[str, Any]]) -> None:

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from opinionsim.foundation.documents import DocumentModel
 from opinionsim.foundation.streams import canonical_json, digest
-from opinionsim.prompts import USUAL, worded
+from opinionsim.prompts import USUAL, Frame, worded
+from opinionsim.registry import find
 
 if TYPE_CHECKING:
     from opinionsim.specification._fields import ExperimentSpec
@@ -49,6 +50,8 @@ def wording_of(spec: ExperimentSpec, resources: Resources) -> tuple[str, str | N
     own = {act.name: act.text for act in unworded if act.text is not None}
     asked = (act for act in spec.acts_of_persons if act.draws and act.template not in pack.tasks)
     own |= {act.template: act.text for act in asked if act.text is not None}
+    used = find("memory", spec.cognition.memory.name).target.templates if spec.interaction.remembers else ()
+    own |= {each.name: each.text for each in used if isinstance(each, Frame) and each.name not in pack.tasks}
     # People on record are shown no prompt, whatever pack words those of their twins.
     content = digest(canonical_json([{} if spec.interaction.recorded else dict(pack.contents), own]))
     unasked = spec.model.equation is not None or spec.interaction.recorded

@@ -20,7 +20,6 @@ from opinionsim.store._rows import AuditRow, InstrumentRow, LabelRow
 _Key = tuple[int, int | None]
 
 
-
 def save_instrument(connection: Connection, instrument: InstrumentRow) -> None:
     """Insert an instrument, or check that the one with its id has the same options and code.
 

@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.watching._beyond import (
+        beyond_turns as beyond_turns,
+        grid as grid,
+        lines as lines,
+        said as said,
+        section as section,
+    )
     from opinionsim.watching._coded_turns import run_turn as run_turn, run_turns as run_turns
-    from opinionsim.watching._deliberation import deliberation as deliberation
     from opinionsim.watching._experiments import (
         Seen as Seen,
         look_at as look_at,

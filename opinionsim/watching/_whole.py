@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from opinionsim.watching._beyond import beyond_turns
 from opinionsim.watching._coded_turns import calls_by_turn, run_turns
-from opinionsim.watching._deliberation import deliberation
 from opinionsim.watching._metrics import all_metrics
 from opinionsim.watching._record_columns import agent_of, run_record
 from opinionsim.watching._run_view import OneRun, coded_turns
@@ -29,8 +29,8 @@ def whole_run(reader: StoreReader, run_id: str, most: int, row: int | None = Non
     Returns
     -------
     dict of JSON values
-        Its record, agents, turns, calls, metrics and deliberation; `prompts` has each message of a prompt once, with
-        the one before it; `left_out` a sentence for each part that is not there.
+        Its record, agents, turns, calls, metrics, and what it is `beyond` its turns; `prompts` has each message of a
+        prompt once, with the one before it; `left_out` a sentence for each part that is not there.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def whole_run(reader: StoreReader, run_id: str, most: int, row: int | None = Non
             "currency": currency,
             "prompts": {row.prompt_id: [row.before, row.role, row.text] for row in moment.prompt_links(asked)},
             "metrics": _metrics(one),
-            "deliberation": deliberation(moment, run_id),
+            "beyond": beyond_turns(moment, run_id),
             "left_out": [],
         }
     for part in ("prompts", "calls"):

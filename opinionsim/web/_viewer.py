@@ -49,7 +49,7 @@ _ANSWERS: Mapping[str, Callable[..., Mapping[str, Any]]] = {
     "/runs/{run}/turns/{turn}": watching.run_turn,
     "/runs/{run}/agents/{agent}": watching.run_agent,
     "/runs/{run}/metrics": watching.run_metric,
-    "/runs/{run}/deliberation": watching.deliberation,
+    "/runs/{run}/beyond": watching.beyond_turns,
 }
 #: Parameters that an address spells otherwise.
 _SPELLED = {"start": "from", "text": "q"}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
+import opinionsim as osim
 from opinionsim.cli import app
-from opinionsim.deliberation import play
 from opinionsim.foundation.spreadsheets import escaped, read_csv, unescaped
 from opinionsim.llm import GivenReplies
 
@@ -37,9 +37,10 @@ def test_reading_back_undoes_it(text: str) -> None:
 
 def test_exported_and_printed_csv_holds_no_formula_and_is_read_back_whole() -> None:
     said = {"Ada": "=HYPERLINK(1)", "Ben": "-3", "Cleo": "'=1"}
-    model = GivenReplies(lambda prompt: said[prompt[0].content.removeprefix("Be ")])
-    cast = [{"name": name, "system": f"Be {name}"} for name in said]
-    results = play({"kind": "ensemble"}, tuple(said), "s.sqlite", chat_model=model, cast=cast)
+    model = GivenReplies(lambda prompt: next(said[name] for name in said if f"Be {name}" in prompt[0].content))
+    alone = {"name": "sheet", "task": "Say something.", "interaction": {"kind": "independent", "reports": 1}}
+    spec = {**alone, "cast": [{"name": name, "persona": f"Be {name}"} for name in said], "model": {"name": "own"}}
+    results = osim.run(osim.load_experiment(spec), "s.sqlite", chat_model=model)
     assert CliRunner().invoke(app, ["export", "s.sqlite", "out"]).exit_code == 0
     stored = Path("out/turns.csv").read_text(encoding="utf-8")
     assert ",'=HYPERLINK(1)," in stored

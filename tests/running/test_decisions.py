@@ -27,7 +27,7 @@ FIT = {
 }
 STANCE = {"variable": "stance", "classifier": "lexicon", "texts": ["opinion", "probe"]}
 PROBED = {"probe": {"before": 1, "after": 1}}
-ASKING = changed(SPEC, interaction__asks=True, measurement={**PROBED, "instruments": [STANCE, FIT]})
+ASKING = changed(SPEC, interaction__asks_for_fit=True, measurement={**PROBED, "instruments": [STANCE, FIT]})
 GIVEN = "I strongly believe that Theory XYZ is false."
 WRITTEN = changed(SPEC, cast=[*SPEC["cast"][:3], {"name": "Eve", "text": GIVEN}])
 SPECS = {"marks": SPEC, "pairs": ASKING, "texts": WRITTEN}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import opinionsim as osim
-from opinionsim.deliberation import play
 from opinionsim.llm import GivenReplies
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment
@@ -41,46 +40,10 @@ def test_a_reply_of_any_length_is_kept_and_a_resume_goes_on_after_the_field_is_r
     assert [each.difference for each in replay(rest)] == [""]
 
 
-def test_ten_replies_that_are_short_enough_make_a_prompt_that_is_not() -> None:
-    chain = {"kind": "chain", "order": "cast"}
-    results = play(chain, [f"Agent {n}" for n in range(10)], "s.sqlite", chat_model=_says(300_000))
-    error = results.runs["error"].item()
-    assert len(results.calls) == 4
-    assert "turn 4, agent 4 (respond): the prompt has 1,20" in error
-    assert "step" not in error
-    execution = {"max_prompt_characters": 4_000_000}
-    rest = play(chain, [f"Agent {n}" for n in range(10)], "s.sqlite", chat_model=_says(300_000), execution=execution)
-    assert (rest.runs["status"].item(), len(rest.calls)) == ("complete", 10)
-
-
 @pytest.mark.parametrize(
     "reply", ["{task}", "I hold {task} to be right.", "${task}", "{{ task }}", "{% if task %}", "{"]
 )
 def test_a_reply_that_holds_braces_is_an_answer_like_any_other(reply: str) -> None:
-    results = play({"kind": "chain"}, ("Ada", "Ben"), "s.sqlite", chat_model=GivenReplies(lambda prompt: reply))
-    assert results.turns[["condition", "message"]].to_numpy().tolist() == [["answered", reply]] * 2
-    assert len(results.calls) == 2
-
-
-def test_a_task_that_ends_in_a_full_stop_is_followed_by_no_other() -> None:
-    for task, said in (
-        ("Judge it.", "Do: Judge it. Now..."),
-        ("Judge it", "Do: Judge it. Now..."),
-        ("So?", "Do: So? Now..."),
-    ):
-        cast = [{"name": "Ada", "system": "Do: ${task}. Now..."}]
-        model = _says(20)
-        osim.run(
-            load_experiment(
-                {
-                    "name": "stop",
-                    "task": task,
-                    "model": {"name": "own"},
-                    "cast": cast,
-                    "interaction": {"kind": "ensemble"},
-                }
-            ),
-            f"{len(task)}{task[-1] == '.'}.sqlite",
-            chat_model=model,
-        )
-        assert model.prompts[0][0].content == said
+    results = osim.run(load_experiment(_SPEC), "s.sqlite", chat_model=GivenReplies(lambda prompt: reply))
+    assert results.turns[["condition", "message"]].to_numpy().tolist() == [["answered", reply]] * 4
+    assert len(results.calls) == 4

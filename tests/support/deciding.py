@@ -57,12 +57,12 @@ class Jury(Interaction):
 
     rounds: int = 2
     """Number of rounds."""
-    asks: bool = False
+    asks_for_fit: bool = False
     """Whether an instrument of pairs says which message wins, in the place of marks."""
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return ("fit",) if self.asks else ()
+        return ("fit",) if self.asks_for_fit else ()
 
     @property
     def decided(self) -> Mapping[str, tuple[tuple[int, ...], frozenset[str]]]:
@@ -93,7 +93,7 @@ class Jury(Interaction):
                 yield Turn(index, step, agent, "judge", (out, *(heard[place] for place in order.tolist())))
                 ballots.append(index)
                 index += 1
-            told = yield ("fit", [out, *heard]) if self.asks else ("marks", ballots)
+            told = yield ("fit", [out, *heard]) if self.asks_for_fit else ("marks", ballots)
             best = (max(heard, key=lambda turn: (told.get(turn, 0), turn)),)
         yield Closing({agent: (own, *best) for agent, own in spoken.items()})
 

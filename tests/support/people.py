@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opinionsim.llm import Question
-from opinionsim.running import run
+from opinionsim.running import replay, run
 from opinionsim.specification import load_experiment
+from tests.support.running import assert_same, finished, watched
 
 #: Seconds of an answer that never comes.
 NEVER_S = math.inf
@@ -82,3 +83,27 @@ def killed_while_asked(spec: dict[str, Any], store: str, turn: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     run(load_experiment(spec), store, people=Double(says))
+
+
+def check_person_takes_part(spec: dict[str, Any], *words: str) -> None:
+    """Sequential, out of order and replayed alike; nobody is asked in `words` of models, or told more than others say.
+
+    Parameters
+    ----------
+    spec : dict
+        A specification with seats.
+    *words : str
+        What prompts of models hold that no question to a person does.
+    """
+    person = Double()
+    expected = finished(spec, "one.sqlite", slots=1, people=Double())
+    model, _ = watched()
+    found = finished(spec, "many.sqlite", model, slots=64, people=person)
+    assert_same(found, expected)
+    assert [each.difference for each in replay(found)] == [""]
+    assert found.runs["evidence"].tolist() == ["scripted"]
+    own = {agent for agent, model_of in enumerate(found.agents["model"]) if not model_of}
+    assert sorted(person.turns) == found.turns[found.turns["agent"].isin(own)]["turn"].tolist()
+    assert not any(word in question.text for question in person.asked for word in words)
+    # What persons have said is on record: nobody is asked again.
+    assert_same(finished(spec, "many.sqlite", people=Nobody()), expected)

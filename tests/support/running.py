@@ -9,16 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
+import yaml
 from langchain_core.language_models import BaseChatModel
 from pydantic import PrivateAttr
 
 import opinionsim as osim
 from opinionsim.classifiers import Item, load_classifier
+from opinionsim.errors import SpecError
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.running import Summary, under_way
 from opinionsim.specification import Experiment, load_experiment
-from opinionsim.store import Results, load
+from opinionsim.store import Results, load, open_store
+from opinionsim.watching import beyond_turns
 
 _FRAMES = ("runs", "turns", "opinions", "calls", "agents", "edges", "metrics")
 
@@ -154,6 +158,21 @@ def loaded(store: str, name: str | None = None) -> Results:
         if frame != "metrics":
             getattr(results, frame)
     return results
+
+
+def refused(folder: Path, spec: dict[str, Any]) -> str:
+    """The error of a file with a specification, without the folder before its name; it leaves out what is ``...``."""
+    stated = {name: value for name, value in spec.items() if value is not ...}
+    (folder / "spec.yaml").write_text(yaml.safe_dump(stated, sort_keys=False))
+    with pytest.raises(SpecError) as raised:
+        osim.plan(load_experiment(folder / "spec.yaml"))
+    return str(raised.value).replace(f"{folder}/", "")
+
+
+def beyond(results: Results) -> dict[str, Any]:
+    """What the page of the first run shows beyond its turns."""
+    with open_store(results.url, write=False) as reader:
+        return beyond_turns(reader, results.runs["run_id"].iloc[0])
 
 
 def content(frame: pd.DataFrame) -> bytes:

@@ -28,7 +28,7 @@ ANSWERS = (
     "/data/experiments/small/colours?metric=bias", "/data/runs/{run}", "/data/runs/{run}?since=0.3",
     "/data/runs/{run}/turns?from=2&count=3", "/data/runs/{run}/turns?agent=1&order=change",
     "/data/runs/{run}/turns/0", "/data/runs/{run}/agents/0", "/data/runs/{run}/metrics?name=diversity",
-    "/data/runs/{run}/deliberation", "/data/search?experiment=small&q=claim",
+    "/data/runs/{run}/beyond", "/data/search?experiment=small&q=claim",
 )  # fmt: skip
 
 
@@ -238,7 +238,7 @@ def test_a_store_that_is_deleted_is_said_and_one_that_comes_back_is_shown(
             assert name == "lost"
             assert "deleted or moved" in told["problem"] or "there is no store" in told["problem"]
             assert next(events, None) is None
-        answer = found.ask(f"/data/runs/{run}/deliberation")
+        answer = found.ask(f"/data/runs/{run}/beyond")
         assert answer.status == 503
         assert "there is no store at" in answer.problem
         kept.rename(path)

@@ -24,6 +24,7 @@ from opinionsim.classic.points._ranges import moments_of, values_of
 from opinionsim.errors import OpinionSimError, SpecError, whole_number
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.networks import Network, NetworkKind
+from opinionsim.registry import is_path
 
 _MOST_RUNS = 10_000_000
 #: Axes beside the parameters and scheme options of a model; ``network.FIELD`` and ``initial.FIELD`` are others.
@@ -197,7 +198,7 @@ def points_of(
     count = math.prod(len(values) for values in axes.values())
     if count * replicates > _MOST_RUNS:
         raise SpecError(f"{count} points make {count * replicates} runs; at most {_MOST_RUNS} are possible")
-    named = MODELS.get(found.name) is found
+    named = is_path(found.name) or MODELS.get(found.name) is found
     common = {"model": found.name if named else found, "isolates": isolates, "steps": steps, "until": until}
     points: dict[int, Point] = {}
     # Points of one network are checked one after another, so that a single network is held at a time.

@@ -30,6 +30,7 @@ from opinionsim.classic.points import (
 from opinionsim.classic.sweeps._sweep_fields import Sweep
 from opinionsim.errors import StoreError, whole_number
 from opinionsim.foundation import background
+from opinionsim.registry import find, told_of
 from opinionsim.running import Cluster
 from opinionsim.specification import versions
 from opinionsim.store import DesignRow, PointRow, Store, load, open_store
@@ -215,6 +216,8 @@ class _Saver:
 
 def _design(sweep: Sweep) -> DesignRow:
     """The design on record: the specification, and the points with their values."""
+    metrics = [each.partition("@")[0] for each in sweep.measures]
+    named = [("classic_model", sweep.spec.model.classic), *(("metric", each) for each in metrics)]
     manifest = {
         "opinionsim_sweep": 1,
         "points": [[point.id, dict(point.values)] for point in sweep.points],
@@ -224,6 +227,7 @@ def _design(sweep: Sweep) -> DesignRow:
             "python": ".".join(map(str, sys.version_info[:3])),
             "packages": versions(),
             "streams": STREAMS,
+            "parts": told_of(find(kind, name) for kind, name in named),
         },
     }
     spec = sweep.spec.model_dump(mode="json")

@@ -98,27 +98,24 @@ function callCard({ call, attempt, verdict, reason, prompt, reply, reasoning, ar
 
 export async function dialogueView([id], given, signal) {
   const [nav, run, found, made] = await opened(id, () => "Dialogue", given, signal,
-    ["/turns", { from: given.from, count: PAGE, instrument: given.instrument, kind: given.kind }], ["/deliberation"]);
+    ["/turns", { from: given.from, count: PAGE, instrument: given.instrument, kind: given.kind }], ["/beyond"]);
   const lines = paged(found, found.turns.map((line) => card(run, line, heard(run, line, found.read))));
-  const title = el("h2", {}, made.structure ? `Dialogue: ${made.structure}` : "Dialogue");
+  const title = el("h2", {}, made.name ? `Dialogue: ${made.name}` : "Dialogue");
   return [nav, small([run.state, run.error].filter(Boolean).join(": ")),
-    made.rounds?.map((round) => consensus(run, made.rule, round)),
+    made.blocks?.map((each) => block(run, each)),
     el("div", { class: made.analyses?.length ? "columns" : "" }, el("section", {}, title, lines),
       made.analyses?.length > 0 && argument(id, made.analyses))];
 }
 
-function consensus(run, rule, { round, candidates, ballots, critiques }) {
-  const by = (each) => [strong(run.name(each.agent)), " ", turnLink(run.run_id, each.turn)];
-  const rated = ([turn, value]) => el("div", {}, `turn ${turn}: ${signed(value)}`);
-  const order = (one, other) => (one.place ?? candidates.length) - (other.place ?? candidates.length);
-  return el("section", {}, el("h2", {}, `Round ${round}, by the rule ${rule}`),
-    el("ol", { class: "lines" }, candidates.toSorted(order).map(({ turn, text: said, agreement, winner, place }) =>
-      item(winner ? "own" : "", [winner && chip("selected"), `place ${place ?? "–"} `, turnLink(run.run_id, turn),
-        agreement != null && ` agreement ${signed(agreement)}`], text(said)))),
-    ballots.length > 0 && table("Ballots", ["by", "order", "ratings"],
-      ballots.map((each) => [by(each), text(each.order), Object.entries(each.rating ?? {}).map(rated)])),
-    critiques.length > 0 && [el("h3", {}, "Critiques"), el("ol", { class: "lines" },
-      critiques.map((each) => item("", by(each), text(each.text))))]);
+// What a run is beyond its turns, as its way of interacting has it: sections, texts below each other, tables.
+function block(run, { title, blocks, lines, caption, columns, rows }, heading = "h2") {
+  const by = ({ agent, turn, note, marks }) => [marks.map((mark) => chip(mark)), agent != null && strong(run.name(agent)),
+    " ", turn != null && turnLink(run.run_id, turn), note && ` ${note}`];
+  const cell = (each) => (Array.isArray(each) ? each.map((one) => el("div", {}, cell(one)))
+    : each?.marks ? [by(each), text(each.text)] : text(each));
+  if (rows) return table(caption, columns, rows.map((row) => row.map(cell)));
+  if (lines) return el("ol", { class: "lines" }, lines.map((each) => item(each.own ? "own" : "", by(each), text(each.text))));
+  return el("section", {}, el(heading, {}, title), blocks.map((each) => block(run, each, "h3")));
 }
 
 // The argument of a room as it was seen at each moment, the last one open.

@@ -12,4 +12,4 @@ from opinionsim.store import Results
 def structure(found: Results) -> dict[str, Any]:
     """Its name."""
     ((declared),) = found.declared.values()
-    return {"kind": "structure", "structure": declared["fields"]["kind"]}
+    return {"name": declared["fields"]["kind"]}

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from opinionsim.consensus import _acts as acts
+from opinionsim.consensus import _session_acts as acts
 from opinionsim.consensus._session import POSITION, Heard, Session, examples_by_size
 from opinionsim.consensus.voting import RULES, Election, Rule, elect
 from opinionsim.errors import MeasurementError, ScheduleError, SpecError
