@@ -73,10 +73,11 @@ SMALL: dict[str, dict[str, Any]] = {
     "quickstart": {"interaction/steps": 6, "replicates": 2},
     "real_model": {"interaction/steps": 4, "model/name": "scripted", "measurement/classifier": "lexicon"},
     "selective_refusal": {
+        "replicates": 2,
         "interaction/steps": 6,
         "sweep": [
             {"model.options": [{"label": "refuse", "refusal_rate": 0.45, "refusal_side": "positive"}, {"label": "no"}]},
-            {"interaction": [{**DYADIC, "steps": 6, "skips": {"cell": "model.options=refuse"}, "label": "same turns"}]},
+            {"interaction": [{"kind": "yoked", "steps": 6, "source": {"cell": "model.options=refuse"}}]},
         ],
     },
 }

@@ -35,7 +35,6 @@ from opinionsim.schedules import (
     with_moderator,
     with_phases,
     with_probes,
-    without_turns,
 )
 from opinionsim.specification import (
     Cast,
@@ -287,7 +286,7 @@ def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] |
         task=spec.task,
         population=cast.population,
         network=network,
-        schedule=without_turns(eventful, taken) if taken and getattr(spec.interaction, "skips", None) else eventful,
+        schedule=eventful,
         pack=resources.pack(spec.pack),
         scale=scale,
         cognition=cognition_of(spec),

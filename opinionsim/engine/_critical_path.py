@@ -39,6 +39,7 @@ def critical_path(
     *,
     calls_per_event: int | Sequence[int] = 0,
     acts: Callable[[int], Mapping[str, ActSpec]] | None = None,
+    begins: int = 0,
 ) -> CriticalPath:
     """Critical path and width of a schedule.
 
@@ -50,6 +51,8 @@ def critical_path(
         Calls to remember a turn, for each member of the cast or for all: 0 for cumulative, 1 for reflective memory.
     acts : callable, optional
         The acts of a member of the cast, as it carries them out; default those of the schedule.
+    begins : int
+        First step whose turns make calls.
 
     Returns
     -------
@@ -61,6 +64,9 @@ def critical_path(
     starts: list[int] = []
     widths: list[int] = []
     for turn in schedule.turns():
+        if turn.step < begins:
+            published.append(0)
+            continue
         spec = (schedule.acts if acts is None else acts(turn.agent))[turn.act]
         start = max((published[ref] for ref in turn.reads if isinstance(ref, int)), default=0)
         if spec.memory != "none":

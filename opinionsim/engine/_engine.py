@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Collection, Coroutine, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -268,15 +267,11 @@ class Engine:
             if witness is not None and witness.full:
                 await witness.room()
             received = self.graph.received(turn)
-            unread = node.spec.unread if turn.reads and not received else "ask"
-            if unread == "skip":
+            if turn.reads and not received and node.spec.unread == "skip":
                 self._publish(node, Message("", "", turn.agent, "skipped", self._roles[turn.agent], turn.act))
             elif not node.spec.draws:
                 self._publish(node, relayed(turn, received, self._roles[turn.agent]))
             else:
-                if unread != "ask":
-                    node.turn = turn = replace(turn, act=unread)
-                    node.spec = self.schedule.acts[unread]
                 spec = node.spec
                 seated = turn.agent in self._seats
                 reading = None if seated else self._plain.get(spec.name)

@@ -17,12 +17,7 @@ if TYPE_CHECKING:
         SharedBudget as SharedBudget,
         Usage as Usage,
     )
-    from opinionsim.llm._call_name import (
-        REFLECT as REFLECT,
-        REPLY as REPLY,
-        SELECT as SELECT,
-        CallName as CallName,
-    )
+    from opinionsim.llm._call_name import REFLECT as REFLECT, REPLY as REPLY, SELECT as SELECT, CallName as CallName
     from opinionsim.llm._caller import (
         CallSite as CallSite,
         Endpoint as Endpoint,

@@ -62,16 +62,14 @@ class CallName(NamedTuple):
         return cls(role, draw, instrument_id[:_PREFIX], about, word)
 
     def __str__(self) -> str:
-        if self.role == "own":
-            return self.word
-        about = "" if self.about is None else str(self.about)
-        draw = "" if self.draw == 1 else str(self.draw)
-        return ".".join(filter(None, (self.role, self.instrument, about, draw, self.word)))
+        role, draw = self.role if self.role != "own" else "", self.draw if self.draw > 1 else ""
+        pieces = (role, self.instrument, self.about, draw, self.word)
+        return ".".join(str(each) for each in pieces if each not in ("", None))
 
     @property
     def judge(self) -> str:
         """The name of the model behind an instrument, ``judge.ID``; empty where the turn's own agent is asked."""
-        return str(CallName("judge", instrument=self.instrument)) if self.role == "judge" and self.instrument else ""
+        return f"judge.{self.instrument}" if self.role == "judge" and self.instrument else ""
 
     def priced_as(self, act: str) -> str:
         """The kind of a call in forecasts: the act of its turn for replies and judgements, else the name itself."""

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opinionsim.foundation.redaction import redacted
-from opinionsim.llm._refusals import read_answer
 from opinionsim.messages import Condition
 
 if TYPE_CHECKING:
@@ -123,6 +122,9 @@ def _condition(text: str, finish: str, refusal: bool) -> tuple[Condition, str]:
     """Condition and flag of a reply."""
     if refusal or withheld(finish):
         return "refused", ""
+    # Its patterns take a while to compile, and most commands read no reply.
+    from opinionsim.llm._refusals import read_answer
+
     condition, flag = read_answer(text)
     if condition == "answered" and finish.lower() in _CUT_SHORT:
         return "truncated", flag

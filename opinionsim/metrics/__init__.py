@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     )
     from opinionsim.metrics._communities import communities as communities, modularity as modularity
     from opinionsim.metrics._conditions import (
-        NOT_SET as NOT_SET,
         check_conditions as check_conditions,
         condition_axes as condition_axes,
         condition_metrics as condition_metrics,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from opinionsim.metrics._dip import dip as dip, dip_p_value as dip_p_value
     from opinionsim.metrics._evidence import (
         EVIDENCE as EVIDENCE,
+        NOT_SET as NOT_SET,
         NOT_VALIDATED as NOT_VALIDATED,
         SELF_REPORT as SELF_REPORT,
         TO_MEASURE as TO_MEASURE,

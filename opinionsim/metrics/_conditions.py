@@ -9,12 +9,9 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.metrics._evidence import validation_statement
+from opinionsim.metrics._evidence import NOT_SET, validation_statement
 from opinionsim.metrics._opinion_rows import require
 from opinionsim.metrics._wordings import pack_of
-
-#: Level of a condition that a run does not have, as a control may not.
-NOT_SET = "not set"
 
 #: Columns of the runs frame that describe a condition, in the order tables and figures use them.
 _CONDITIONS = (
@@ -158,7 +155,11 @@ def _that_have(runs: pd.DataFrame, column: str) -> pd.DataFrame:
 
 def _varies(runs: pd.DataFrame, column: str) -> bool:
     """Whether a column is there and has more than one level."""
-    return column in runs.columns and bool(named_levels(runs[column]).nunique() > 1)
+    if column not in runs.columns:
+        return False
+    found = runs[column].unique()
+    missing = pd.isna(found)
+    return len(found) > 1 and len({str(level) for level in found[~missing]}) + bool(missing.any()) > 1
 
 
 def _equals(runs: pd.DataFrame, path: str, column: str) -> bool:

@@ -7,6 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 from opinionsim.errors import MeasurementError
 
+#: Level of a condition that a cell does not have, such as a swept axis of another grid.
+NOT_SET = "not set"
+
 
 def kinds_in_order(kinds: Iterable[str], texts: Iterable[str]) -> list[str]:
     """Distinct kinds of text, the one that is shown where none is named first.

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics._conditions import NOT_SET, check_conditions, condition_axes, in_order
-from opinionsim.metrics._evidence import SELF_REPORT
+from opinionsim.metrics._conditions import check_conditions, condition_axes, in_order
+from opinionsim.metrics._evidence import NOT_SET, SELF_REPORT
 
 
 def axis_name(axis: str) -> str:

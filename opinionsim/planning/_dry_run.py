@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,6 @@ from opinionsim.schedules import (
     check_turn,
     dropped_turns,
     outline,
-    without_turns,
 )
 from opinionsim.specification import ModelSpec
 from opinionsim.topics import Claim
@@ -88,7 +86,7 @@ class CountedTurns:
         self.models: Mapping[str, ModelSpec] = dict(zip(parts.model_labels, parts.models, strict=True))
         self.needs: Collection[str] = parts.schedule.needs
         self._schedule, self._after, self._acts = parts.schedule, parts.calls_per_event, parts.acts
-        self._taken = list[int]()
+        self._begins = parts.begins
         self.dropped = dropped_turns(parts.schedule)
         self._turns, self._reads = Counter[str](), Counter[str]()
         labels, kept = parts.model_labels, _Kept(parts.schedule.acts)
@@ -100,7 +98,6 @@ class CountedTurns:
                 step = turn.step
             before, act = kept.before(turn), parts.acts(turn.agent)[turn.act]
             if turn.step < parts.begins:
-                self._taken.append(index)
                 continue
             found[labels[turn.agent], turn.act] += [before] * act.draws
             found[labels[turn.agent], SELECT] += [0] * (act.calls - act.draws)
@@ -121,8 +118,8 @@ class CountedTurns:
         """Length of the longest chain of dependent calls of agents; None for adaptive schedules."""
         if isinstance(self._schedule, AdaptiveSchedule):
             return None
-        left: Any = without_turns(self._schedule, self._taken)
-        return critical_path(left, calls_per_event=self._after, acts=self._acts).length
+        begins = self._begins
+        return critical_path(self._schedule, calls_per_event=self._after, acts=self._acts, begins=begins).length
 
     @property
     def awaited(self) -> set[str]:

@@ -12,14 +12,13 @@ from opinionsim.errors import DamagedError, JournalMismatch, SpecError
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.llm import CallName, Entry, EntryKey
 from opinionsim.measurement import STANCE, Text, imported_rating
-from opinionsim.messages import UNHEARD
 
 if TYPE_CHECKING:
     from opinionsim.specification import PlannedRun, Resources
-    from opinionsim.store import RunRecord, Store, TurnRow
+    from opinionsim.store import RunRecord, Store
 
-#: Key of the last entry that a run takes over from another: which turns it leaves out, what was read there, or a
-#: digest of the history that it goes on from.
+#: Key of the last entry that a run takes over from another: what was read there, or a digest of the history from which
+#: it goes on.
 SOURCE = EntryKey(0, str(CallName("source")), 0)
 
 
@@ -127,9 +126,8 @@ def _entries(planned: PlannedRun, source: PlannedRun, resources: Resources, stor
         # Judges may code the history later.
         said = [_content(entry) for entry in history if CallName.of(entry.key.call).role != "judge"]
         taken = [digest(canonical_json(said))]
-    elif (rows := store.turns(source.run_id)) and getattr(planned.spec.interaction, "skips", None) is not None:
-        taken = sorted(_skipped(rows))
     else:
+        rows = store.turns(source.run_id)
         known = store.entries(source.run_id) if source.spec.interaction.recorded else []
         reads = any(isinstance(ref, str) for row in rows for ref in row.reads)
         externals = parts_of(source, resources, known).schedule.externals if reads else {}
@@ -160,15 +158,3 @@ def _of_people(planned: PlannedRun, entries: Sequence[Entry], texts: Mapping[int
 
 def _content(entry: Entry) -> list[Any]:
     return [*entry.key, entry.text, entry.condition, entry.verdict]
-
-
-def _skipped(rows: Iterable[TurnRow]) -> set[int]:
-    """The turns that a run skipped, and the refused and empty ones they waited for."""
-    by_turn = {row.turn: row for row in rows}
-    skipped = {turn for turn, row in by_turn.items() if row.condition == "skipped"}
-    return skipped | {
-        ref
-        for turn in skipped
-        for ref in by_turn[turn].reads
-        if isinstance(ref, int) and by_turn[ref].condition in UNHEARD
-    }

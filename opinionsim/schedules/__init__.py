@@ -60,7 +60,7 @@ if TYPE_CHECKING:
         with_moderator as with_moderator,
     )
     from opinionsim.schedules._placebo import Placebo as Placebo
-    from opinionsim.schedules._posts import PostsInteraction as PostsInteraction, without_turns as without_turns
+    from opinionsim.schedules._posts import PostsInteraction as PostsInteraction
     from opinionsim.schedules._probes import stated_on as stated_on, with_probes as with_probes
     from opinionsim.schedules._recorded import RecordedPeople as RecordedPeople, Twins as Twins
     from opinionsim.schedules._recorded_states import Snapshots as Snapshots

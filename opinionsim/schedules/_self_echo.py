@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from opinionsim.registry import part
 from opinionsim.schedules._dyadic import Dyads
-from opinionsim.schedules._dyadic_acts import REPORT
 from opinionsim.schedules._interaction import Setting
 from opinionsim.schedules._turns import Turn
 
@@ -17,7 +16,7 @@ class SelfEcho(Dyads):
     """Control: random dyads in which the listener reads its own last post, shown as a stranger's.
 
     Pairs are those of `dyadic` in the same block. A listener that has not written yet has nothing to read: it is not
-    asked in that step, or reports its belief under `on_skip: report`.
+    asked in that step.
     """
 
     reads_earlier = True
@@ -34,8 +33,6 @@ class SelfEcho(Dyads):
                 turn = replace(turn, index=index)
             elif turn.agent in written:
                 turn = replace(turn, index=index, reads=(written[turn.agent],))
-            elif self.on_skip == "report":
-                turn = replace(turn, index=index, act=REPORT.name, reads=())
             else:
                 continue
             index += 1

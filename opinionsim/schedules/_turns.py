@@ -120,8 +120,7 @@ class ActSpec:
         accepts is an answer, although its words may read like a refusal.
     unread : str
         Treatment of a turn all of whose messages are refused, empty or skipped: ``skip`` publishes a skipped message
-        without a call; ``ask`` asks without the messages; the name of another act of the schedule, with the same
-        `memory` and `background`, has that act carried out in its place, under the same index and by the same agent.
+        without a call; ``ask`` asks without the messages.
     background : bool
         Whether a step counts as over while the act's turns are still under way.
     form : Form or callable
@@ -157,7 +156,7 @@ class ActSpec:
     attempts: int = 3
     after: Literal["stop", "none"] = "stop"
     formal: bool = False
-    unread: str = "ask"
+    unread: Literal["skip", "ask"] = "ask"
     background: bool = False
     form: Form | Callable[[tuple[Message, ...]], Form] = TEXT
     person: str = "It is your turn."
@@ -397,7 +396,8 @@ def check_schedule(schedule: object) -> AnySchedule:
     for name, act in schedule.acts.items():
         if not isinstance(act, ActSpec) or act.name != name:
             raise ScheduleError(f"{kind}.acts: {name!r} must lead to the ActSpec of that name; got {act!r:.80}")
-        _check_unread(kind, act, schedule.acts)
+        if act.unread not in ("skip", "ask"):
+            raise ScheduleError(f"{kind}.acts: act {name!r}: unread must be skip or ask; got {act.unread!r}")
     for name in ("others", "needs"):
         names = getattr(schedule, name)
         if (
@@ -412,21 +412,6 @@ def check_schedule(schedule: object) -> AnySchedule:
     if PARTICIPANT in schedule.others:
         raise ScheduleError(f"{kind}.others: participants are counted by n_agents; name another role")
     return schedule
-
-
-def _check_unread(kind: str, act: ActSpec, acts: Mapping[str, ActSpec]) -> None:
-    """Refuse an act in whose place another cannot be carried out."""
-    if act.unread in ("skip", "ask"):
-        return
-    instead = acts.get(act.unread)
-    if instead is None:
-        valid = ", ".join(["skip", "ask", *acts])
-        raise ScheduleError(f"{kind}.acts: act {act.name!r}: unread must be one of {valid}; got {act.unread!r}")
-    if (instead.memory, instead.background) != (act.memory, act.background):
-        raise ScheduleError(
-            f"{kind}.acts: act {instead.name!r} cannot be carried out in the place of {act.name!r}: both must have the "
-            "same memory and background"
-        )
 
 
 def check_turn(turn: Turn, schedule: AnySchedule, index: int, after: int) -> ActSpec:

@@ -55,15 +55,12 @@ def _with_source(cell: Cell, cells: Sequence[Cell]) -> Cell:
     elif further := _named(source):
         problem = f"the cell {given.cell!r} takes over from another itself ({', '.join(further)}); name one without"
     else:
-        problem = _CHECKS[place](cell, source)
+        problem = (_fork if place == "fork" else _yoked)(cell, source)
     if problem or source is None:
         raise SpecError(f"{place}.cell: {problem}")
     content = digest(canonical_json([source.spec.seed, source.fields]))
-    if place == "fork":
-        fields = {**cell.fields, "fork": {**cell.fields["fork"], "cell": content}}
-    else:
-        interaction = {**cell.fields["interaction"], place.partition(".")[2]: content}
-        fields = {**cell.fields, "interaction": interaction}
+    holder, name = ("fork", "cell") if place == "fork" else place.split(".")
+    fields = {**cell.fields, holder: {**cell.fields[holder], name: content}}
     return replace(cell, fields=fields, source=source)
 
 
@@ -72,26 +69,6 @@ def _differ(cell: Cell, source: Cell, fields: Callable[[Cell], Mapping[str, Any]
     here, there = fields(cell), fields(source)
     names = ", ".join(name for name in here if here[name] != there[name])
     return names and f"the cells {cell.label!r} and {source.label!r} differ in {names}"
-
-
-def _turns(cell: Cell) -> dict[str, Any]:
-    """The fields that decide which turns the runs of a cell have, by name."""
-    interaction = {k: value for k, value in cell.fields["interaction"].items() if k not in ("skips", "on_skip")}
-    measured = cell.fields.get("measurement", {})
-    return {
-        "seed": cell.spec.seed,
-        "interaction": interaction,
-        "events": cell.fields.get("events", []),
-        "population.size": cell.spec.size,
-        "measurement.probe": measured.get("probe", {}),
-        "measurement.self_report": measured.get("self_report", {}),
-        "the values of independent_over": cell.stream_key,
-    }
-
-
-def _skips(cell: Cell, source: Cell) -> str:
-    problem = _differ(cell, source, _turns)
-    return problem and f"{problem}, so that their turns are not the same"
 
 
 def _copied(source: Cell) -> str:
@@ -151,7 +128,11 @@ def _before(cell: Cell, step: int) -> dict[str, Any]:
         if event["step"] < step
     }
     return {
-        **{name: value for name, value in _turns(cell).items() if name not in ("interaction", "events")},
+        "seed": cell.spec.seed,
+        "population.size": cell.spec.size,
+        "measurement.probe": measured.get("probe", {}),
+        "measurement.self_report": measured.get("self_report", {}),
+        "the values of independent_over": cell.stream_key,
         "interaction": fields["interaction"],
         f"events before step {step}": begun,
         "population": fields.get("population", {}),
@@ -163,11 +144,3 @@ def _before(cell: Cell, step: int) -> dict[str, Any]:
         "the instruments that the interaction needs": measured.get("needs", {}),
         **{f"cognition.{name}": remembered.get(name) for name in ("memory", "draws", "selector")},
     }
-
-
-#: Why a cell cannot take over from another, by the field that names it; empty where it can.
-_CHECKS: Mapping[str, Callable[[Cell, Cell], str]] = {
-    "interaction.skips": _skips,
-    "interaction.source": _yoked,
-    "fork": _fork,
-}

@@ -9,9 +9,8 @@ from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from filelock import BaseFileLock, FileLock, Timeout
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import QueuePool
@@ -21,6 +20,9 @@ from opinionsim.errors import StoreError
 from opinionsim.store import _log
 from opinionsim.store._address import VALID
 from opinionsim.store._database import Database, as_store_error, create, holds_store, require_store
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 #: How long a connection waits for another one's transaction before it tries anew.
 _BUSY_TIMEOUT_S = 5.0
@@ -310,6 +312,9 @@ def _remove(path: Path) -> None:
 
 
 def _lock(path: Path, given: Path) -> BaseFileLock:
+    # Commands that read a store lock nothing and start sooner without it.
+    from filelock import FileLock, Timeout
+
     lock = FileLock(path.with_name(path.name + ".lock"), thread_local=False)
     try:
         # A process that tests whether the file is being written holds the lock for a moment.

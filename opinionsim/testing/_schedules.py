@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -146,11 +145,8 @@ class _OneByOne:
             ]
             received = [message for message in read if message.passed_on]
             spec = self._schedule.acts[turn.act]
-            unread = spec.unread if read and not received else "ask"
-            if unread not in ("skip", "ask"):
-                turn, spec = replace(turn, act=unread), self._schedule.acts[unread]
             self.turns.append(turn)
-            if unread == "skip":
+            if read and not received and spec.unread == "skip":
                 self.messages.append(Message("", agent=turn.agent, condition="skipped", act=turn.act))
                 continue
             if not spec.draws:

@@ -52,8 +52,7 @@ ACTS = named(
     ),
     ActSpec("fussy", "write", "post", parse=_fussy, attempts=60),
     ActSpec("pick", "pick", "response", parse=_picky, attempts=3, after="none", memory="none"),
-    ActSpec("answer", "review", "report", unread="tell"),
-    ActSpec("tell", "report", "report"),
+    ActSpec("answer", "review", "report"),
     ActSpec("probe", "probe", "probe", memory="fork", unread="skip"),
     ActSpec("once", "report", "report", memory="none"),
     ActSpec("analyse", "analyse", "response", memory="none", background=True),
@@ -223,11 +222,8 @@ async def _sequential(schedule: Listed, reflects: bool) -> list[tuple]:
             messages[ref] if isinstance(ref, int) else as_message(schedule.externals[ref.name]) for ref in turn.reads
         ]
         received = [message for message in read if message.condition in ("answered", "truncated")]
-        unread = spec.unread if read and not received else "ask"
-        if unread not in ("skip", "ask"):
-            turn, spec = replace(turn, act=unread), ACTS[unread]
         turns.append(turn)
-        if unread == "skip":
+        if read and not received and spec.unread == "skip":
             messages.append(Message("", condition="skipped"))
             continue
 

@@ -5,18 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
-import numpy as np
 import pytest
-from langchain_core.messages import AIMessage
 
 import opinionsim as osim
 from opinionsim.analysis import tables
 from opinionsim.assembly import assemble
 from opinionsim.errors import SpecError
-from opinionsim.llm import GivenReplies
-from opinionsim.messages import ChatMessage
 from opinionsim.planning import preview
 from opinionsim.prompts import load_pack
 from opinionsim.running import replay
@@ -243,45 +238,6 @@ def test_cells_of_a_block_share_their_pairs_with_and_without_events() -> None:
     assert len(bare) == 40
     assert 0 < len(most) < 40
     assert most.items() <= bare.items()
-
-
-def test_cells_leave_out_what_another_skipped_with_events() -> None:
-    def reply(prompt: list[ChatMessage]) -> str | AIMessage:
-        """Under weak bias, refuse about a third of the posts."""
-        whole = "\n".join(message.content for message in prompt)
-        refused = WRITES in prompt[-1].content and "more likely to believe" in whole and crc32(whole.encode()) % 3 == 0
-        return AIMessage("", additional_kwargs={"refusal": "No."}) if refused else "I believe Theory XYZ is true."
-
-    refusing = {"cognition.confirmation_bias": ["weak"]}
-    label = "cognition.confirmation_bias=weak"
-    axes = [{"cognition.confirmation_bias": ["none"], "interaction.skips": [{"cell": label}]}, refusing]
-    spec = {
-        **_spec(
-            NEWS,
-            {**ZEALOT, "agents": [0]},
-            {**LEAVE, "agents": [2], "step": 15},
-            population__initial_opinions="uniform",
-        ),
-        "replicates": 3,
-        "model": {"name": "given", "replies": {"refused": {"reask": 0}}},
-        "measurement": {"classifier": "lexicon"},
-        "sweep": axes,
-    }
-    results = finished(spec, model=GivenReplies(reply))
-    columns = ["replicate", "step", "agent", "act"]
-    turns = results.turns.merge(results.runs[["run_id", "replicate", "confirmation_bias"]], on="run_id")
-    turns = turns.sort_values(["replicate", "turn"])
-    refused, same = (turns[turns["confirmation_bias"] == bias] for bias in ("weak", "none"))
-    waited_for = {
-        (row.run_id, ref) for row in refused[refused["condition"] == "skipped"].itertuples() for ref in row.reads
-    }
-    assert len(waited_for) > 3
-    unheard = [(row.run_id, row.turn) in waited_for or row.condition == "skipped" for row in refused.itertuples()]
-    kept = refused[~np.array(unheard)]
-    assert same[columns].to_numpy().tolist() == kept[columns].to_numpy().tolist()
-    different = {**spec, "sweep": [{**axes[0], "events": [[]]}, refusing]}
-    with pytest.raises(SpecError, match="differ in events"):
-        load_experiment(different)
 
 
 @pytest.mark.parametrize("kind", ["broadcast", "remembered", "external"])

@@ -33,7 +33,7 @@ SIZES = {
     "quickstart": (3, 6, 6 * 80),
     "room_models": (1, 1, 32),
     "room_quickstart": (1, 1, 45),
-    "selective_refusal": (3, 90, 90 * 200),
+    "selective_refusal": (3, 90, 60 * 200 + 30 * 100),
     "real_model": (2, 6, 6 * 60),
     "structures": (4, 20, 20 * 40),
     "plurals/personas": (16, 16, 16 * 30),
@@ -124,7 +124,8 @@ def test_the_table_experiment_has_the_published_design() -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "chuang2024/tables"])
 def test_a_shipped_experiment_runs(name: str) -> None:
     # Nobody has a counterpart in a single replicate.
-    short = {**_cut(load_experiment(name).source.value), "replicates": 2 if name == "controls" else 1}
+    replicates = 2 if name in ("controls", "selective_refusal") else 1
+    short = {**_cut(load_experiment(name).source.value), "replicates": replicates}
     if short.pop("model", {"name": "scripted"})["name"] != "scripted":
         # A real model is stood in for by the scripted one, and an instrument with weights by the one without.
         short["measurement"]["classifier"] = "lexicon"

@@ -228,6 +228,17 @@ def test_a_source_that_says_something_else_now_is_said() -> None:
     assert (summary.errors, summary.complete) == ({}, 9)
 
 
+def test_the_other_cell_enters_the_identity_and_its_label_does_not() -> None:
+    def ids(dyads: dict[str, Any], **yoked: Any) -> set[str]:
+        cells = [{**SPEC["interaction"], **dyads}, {"kind": "yoked", "steps": 5, **yoked}]
+        found = load_experiment({**SPEC, "replicates": 2, "sweep": {"interaction": cells}}).runs
+        return {run.run_id for run in found if run.source is not None}
+
+    plain = ids({"label": "pairs"}, source={"cell": "interaction=pairs"})
+    assert ids({"label": "dyads"}, source={"cell": "interaction=dyads"}) == plain
+    assert not ids({"label": "pairs", "network": "ring"}, source={"cell": "interaction=pairs"}) & plain
+
+
 def test_a_source_that_is_not_complete_is_said() -> None:
     def fails(prompt: list[ChatMessage]) -> str:
         raise PermissionError("no such luck")

@@ -114,7 +114,6 @@ BUILDERS: dict[str, Callable[[], AnySchedule]] = {
     "placebo": lambda: _of(Placebo(steps=20), 6),
     "placebo with events": lambda: with_events(_of(Placebo(steps=20), 6), EVENTS),
     "self-echo": lambda: _of(SelfEcho(steps=20), 6),
-    "self-echo with reports": lambda: _of(SelfEcho(steps=20, on_skip="report"), 6),
     "self-echo with events": lambda: with_events(_of(SelfEcho(steps=20), 6), EVENTS),
     "yoked": lambda: _yoked(((1, 0, ("a",)), (1, 2, ("b", "c")), (4, 0, ("d",)))),
     "broadcast": lambda: _broadcast(5, 6),

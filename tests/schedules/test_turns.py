@@ -44,7 +44,6 @@ from opinionsim.schedules import (
     with_moderator,
     with_phases,
     with_probes,
-    without_turns,
 )
 
 ALL = named(WRITE, REVIEW, REPORT, REPORT_ONCE, PROBE, SELF_REPORT)
@@ -238,10 +237,9 @@ class _Declaring(Schedule):
         (lambda schedule: with_probes(schedule, 1, 1), {"acts"}),
         (lambda schedule: with_moderator(schedule), {"acts", "others"}),
         (lambda schedule: with_events(schedule, [Event("leave", 2, (0,))]), set()),
-        (lambda schedule: without_turns(schedule, [1]), set()),
         (lambda schedule: with_phases(schedule, [Phase(4, schedule, (TieChange(3, 0, 2, 1),))]), {"changes"}),
     ],
-    ids=["probes", "moderator", "events", "skips", "phases"],
+    ids=["probes", "moderator", "events", "phases"],
 )
 def test_schedules_around_another_declare_what_it_declares(wrapped: Any, changed: set[str]) -> None:
     declared = {"n_agents", "steps", "acts", "others", "externals", "needs", "changes", "moderated"}

@@ -156,8 +156,7 @@ sweep:
         load_experiment(path)
     found = sorted(str(caught.value).replace(str(path), "FILE").splitlines())
     assert found == [
-        "FILE:3: interaction.networks: unknown field (did you mean network?); valid: kind, steps, exposures, "
-        "network, on_skip, skips",
+        "FILE:3: interaction.networks: unknown field (did you mean network?); valid: kind, steps, exposures, network",
         "FILE:5: sweep population.size=0: population.size: must be at least 1; got 0",
         "FILE:8: sweep cognition.world=flat: cognition.world: unknown value 'flat'; valid: closed, open",
     ]

@@ -161,7 +161,7 @@ def loaded(store: str, name: str | None = None) -> Results:
 
 
 def refused(folder: Path, spec: dict[str, Any]) -> str:
-    """The error of a file with a specification, without the folder before its name; fields that are ... are left out."""
+    """The error of a file with a specification, without the folder before its name; it leaves out what is ``...``."""
     stated = {name: value for name, value in spec.items() if value is not ...}
     (folder / "spec.yaml").write_text(yaml.safe_dump(stated, sort_keys=False))
     with pytest.raises(SpecError) as raised:
