@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import opinionsim as osim
@@ -40,6 +42,38 @@ def test_a_catalogue_knows_names_and_loads_values() -> None:
     assert figures["ribbons"] is osim.plots.ribbons
     with pytest.raises(KeyError):
         figures["none of them"]
+
+
+def test_entry_points_of_other_distributions_name_their_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "elsewhere.py").write_text(
+        "import opinionsim\n@opinionsim.part('metric')\ndef width(opinions):\n    return opinions.max() - opinions.min()\n"
+    )
+    told = tmp_path / "elsewhere-1.0.dist-info"
+    told.mkdir()
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: elsewhere\nVersion: 1.0\n")
+    (told / "entry_points.txt").write_text("[opinionsim.parts]\nmetric.width = elsewhere:width\n")
+    assert find("metric", "width").name == "elsewhere:width"
+    with pytest.raises(SpecError, match="unknown table 'width'"):
+        find("table", "width")
+
+
+def test_names_of_the_package_are_found_without_a_look_at_other_distributions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(importlib.metadata.Distribution, "discover", lambda **_: 1 / 0)
+    assert find("figure", "density").target is osim.plots.density
+    with pytest.raises(ZeroDivisionError):
+        find("figure", "none of them")
+
+
+def test_a_metric_of_ones_own_is_computed_like_any_other() -> None:
+    @osim.part("metric", name="spanned", version=1)
+    def spanned(opinions: np.ndarray) -> np.ndarray:
+        return opinions.max(axis=-1) - opinions.min(axis=-1)
+
+    found = osim.metrics.compute_metrics([[1, 2, 4], [0, 0, 0]], ["bias", "spanned"])
+    assert found["spanned"].tolist() == [3, 0]
 
 
 def test_only_what_a_kind_declares_is_declared() -> None:
