@@ -13,7 +13,7 @@ import pytest
 import opinionsim as osim
 from opinionsim.errors import SpecError
 from opinionsim.prompts import load_pack
-from opinionsim.registry import KINDS, Catalogue, built_in, find, names, places
+from opinionsim.registry import KINDS, Catalogue, built_in, find, general, names, places
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -46,9 +46,8 @@ def test_a_catalogue_knows_names_and_loads_values() -> None:
 
 def test_entry_points_of_other_distributions_name_their_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "elsewhere.py").write_text(
-        "import opinionsim\n@opinionsim.part('metric')\ndef width(opinions):\n    return opinions.max() - opinions.min()\n"
-    )
+    lines = "import opinionsim", "@opinionsim.part('metric')", "def width(opinions):", "    return max(opinions)"
+    (tmp_path / "elsewhere.py").write_text("\n".join(lines), encoding="utf-8")
     told = tmp_path / "elsewhere-1.0.dist-info"
     told.mkdir()
     (told / "METADATA").write_text("Metadata-Version: 2.1\nName: elsewhere\nVersion: 1.0\n")
@@ -91,3 +90,15 @@ def test_every_command_of_the_tables_is_there() -> None:
     for place in places("command").values():
         module, _, attribute = place.module.partition(":")
         assert hasattr(import_module(module), attribute)
+
+
+def test_figures_of_the_gallery_are_those_of_the_tables(checkout: Path) -> None:
+    page = (checkout / "docs" / "gallery.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"\n\| Figure \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", page)
+    listed = [row.rsplit("`", 2)[1] for row in table.splitlines()]
+    assert sorted(listed) == sorted(general("figure"))
+
+
+def test_the_page_on_parts_names_every_kind(checkout: Path) -> None:
+    page = (checkout / "docs" / "parts.md").read_text(encoding="utf-8")
+    assert [kind for kind in KINDS if f"| `{kind}` |" not in page] == ["record"]
