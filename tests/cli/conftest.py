@@ -20,6 +20,7 @@ from opinionsim.llm import ScriptedChatModel
 from opinionsim.running import Invocation, under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
+from tests.support.command import invoked
 
 SMALL = """\
 name: small
@@ -39,13 +40,7 @@ Invoke = Callable[..., Result]
 @pytest.fixture
 def invoke() -> Invoke:
     """Run the command line in this process."""
-
-    def call(*arguments: object, text: str | bytes | None = None) -> Result:
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=text)
-        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-        return result
-
-    return call
+    return invoked
 
 
 @pytest.fixture

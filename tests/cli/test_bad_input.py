@@ -103,12 +103,6 @@ def test_a_missing_specification(invoke: Invoke, tmp_path: Path, command: str) -
     _is_one_clear_error(invoke(command, tmp_path), ["is a folder"])
 
 
-def test_an_experiment_that_looks_for_no_consensus(invoke: Invoke, spec: Path, tmp_path: Path) -> None:
-    store = tmp_path / "none.sqlite"
-    _is_one_clear_error(invoke("consensus", spec, "--store", store), ["looks for no consensus", "deliberate"])
-    assert not store.exists()
-
-
 def test_duplicate_personas(invoke: Invoke, spec: Path, tmp_path: Path) -> None:
     (tmp_path / "twins.yaml").write_text("name: twins\npersonas:\n- {name: A, opinion: 1}\n- {name: A, opinion: 1}\n")
     result = invoke("run", spec, "--set", "population.personas=twins.yaml")
