@@ -13,7 +13,7 @@ from opinionsim.errors import SpecError
 from opinionsim.foundation.documents import DocumentModel, KeyPath
 from opinionsim.foundation.redaction import kept
 from opinionsim.llm import ReplyPolicy, Treatment
-from opinionsim.messages import Condition
+from opinionsim.messages import ReplyStatus
 from opinionsim.personas import Persona, Population
 from opinionsim.registry import Options
 
@@ -59,14 +59,13 @@ class RepliesSpec(DocumentModel):
 
     def policy(self) -> ReplyPolicy:
         """The policy in the form of :class:`opinionsim.llm.Endpoint`."""
-        stated: dict[Condition, NoAnswerSpec | CutOffSpec] = {
+        stated: dict[ReplyStatus, NoAnswerSpec | CutOffSpec] = {
             "refused": self.refused,
             "empty": self.empty,
             "truncated": self.truncated,
         }
         return {
-            condition: Treatment(each.reask, "fail" if each.then == "fail" else "take")
-            for condition, each in stated.items()
+            status: Treatment(each.reask, "fail" if each.then == "fail" else "take") for status, each in stated.items()
         }
 
     def identity(self) -> dict[str, Any]:
