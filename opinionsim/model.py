@@ -35,7 +35,6 @@ from opinionsim.llm import (
     Journal,
     MemoryJournal,
     ModelClient,
-    RetryPolicy,
     RunCalls,
     ScriptedChatModel,
     Seat,
@@ -292,7 +291,7 @@ class OpinionModel(mesa.Model):
                 )
         self._queues = Queues(background.measuring_thread())
         self._journal = journal if journal is not None else MemoryJournal()
-        self._retry = RetryPolicy(timeout_s)
+        self._timeout_s = timeout_s
         self._lookahead = len(self.population) if lookahead is None else lookahead
         self._run_id = self._identity(seed)
         self._simulation: Simulation | None = None
@@ -431,7 +430,8 @@ class OpinionModel(mesa.Model):
         cast = self._cast()
         answering = [member.endpoint for member in cast]
         # A new pool: a step that is tried again may use a client that the old pool refused.
-        calls = RunCalls(self._run_id, self._journal, answering, SlotPool(self._max_concurrency), retry=self._retry)
+        pool = SlotPool(self._max_concurrency)
+        calls = RunCalls(self._run_id, self._journal, answering, pool, timeout_s=self._timeout_s)
         authors = [member.author for member in cast]
         measuring = Measuring(self._instruments, self._queues, calls, self.claim, authors)
         return Simulation(self.schedule, cast, calls, measuring=measuring, lookahead=self._lookahead)

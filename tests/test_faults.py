@@ -6,10 +6,7 @@ stores, pays and survives is checked against the other side of the wire.
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +20,7 @@ from opinionsim.foundation import background
 from opinionsim.running import under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
+from tests.support.processes import Command
 from tests.support.provider import StubProvider
 from tests.support.provider_faults import Faults, StubRequest, evenly
 from tests.support.provider_replies import scripted_reply
@@ -170,17 +168,15 @@ def test_a_sweep_stopped_half_way_under_faults_goes_on_to_the_same(stub: StubPro
     assert_same(results, carry_out(spec, "calm.sqlite")[1])
 
 
-def test_a_sweep_killed_half_way_under_faults_asks_for_nothing_it_has(stub: StubProvider, checkout: Path) -> None:
+def test_a_sweep_killed_half_way_under_faults_asks_for_nothing_it_has(stub: StubProvider) -> None:
     spec = changed(SPEC, replicates=6, execution={**SPEC["execution"], "max_concurrency": 4})
     Path("provided.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
     tries = evenly(0.3, QUICK)
     # A reply takes a moment here, so that some are on record by the time of the kill.
     stub.latency = 0.02
-    command = [sys.executable, "-m", "opinionsim", "run", "provided.yaml", "--store", "s.sqlite"]
-    environment = {**os.environ, "PYTHONPATH": str(checkout)}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    stub.faults = Faults(tries=tries, plan=counted_down(60, process.kill))
-    assert process.wait() == -signal.SIGKILL
+    with Command("run", "provided.yaml", "--store", "s.sqlite") as process:
+        stub.faults = Faults(tries=tries, plan=counted_down(60, lambda: process.send_signal(signal.SIGKILL)))
+        assert process.wait() == -signal.SIGKILL
     stub.latency = 0.0
     first = settled(stub, Faults(tries=tries))
     stored = loaded("s.sqlite").calls

@@ -74,8 +74,8 @@ def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, w
     metrics : DataFrame
         From :func:`opinionsim.metrics.run_metrics`.
     kind : str, optional
-        Kind of text the opinions are coded from; default the first present of report, response, post, probe,
-        self-report, opinion.
+        Kind of text the opinions are coded from; default the first that was measured, in the order of the column
+        `texts` of runs.
     wording : str, optional
         Hash, or start of the hash, of the wording of prompts whose runs enter; default the wording of the run begun
         last (:func:`opinionsim.metrics.one_wording`). A note counts the runs of other wordings.

@@ -19,7 +19,6 @@ from opinionsim.foundation.documents import KeyPath
 from opinionsim.foundation.streams import canonical_json
 from opinionsim.llm import (
     Endpoint,
-    Limits,
     Person,
     PriceTable,
     ReplayOnly,
@@ -101,8 +100,7 @@ class LoadedParts:
         self._judges: dict[str, llm.ModelClient] = {}
         execution = experiment.spec.execution
         self.prices: PriceTable = load_prices(experiment.resources.path(execution.prices))
-        budget = execution.budget
-        self.limits = Limits(budget.calls, budget.tokens, budget.money)
+        self.limits = execution.budget
         self.missing: list[str] = []
         self._unheeded = list(_unheeded(experiment.cells))
         if to_plan:
@@ -177,7 +175,7 @@ class LoadedParts:
         """The endpoint of a model; the scripted model is bound to the run's prompt pack and scale."""
         key = self._key(model, spec)
         if key not in self._endpoints:
-            terms = model_price(model, self.prices), model.max_tokens, model.replies.policy()
+            terms = model_price(model, self.prices), model.max_tokens, model.replies
             if self._to_plan and self._chat_model is None and _valid_script(model, spec):
                 self._endpoints[key] = Endpoint(ReplayOnly(), model.name, False, *terms)
             else:

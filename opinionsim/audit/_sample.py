@@ -103,7 +103,7 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
     results : Results
         The results.
     kind : str, optional
-        Kind of text; default the first present of report, response, post, ...
+        Kind of text; default the first that was measured, in the order of the column `texts` of runs.
 
     Raises
     ------

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
         Classifier as Classifier,
         Context as Context,
         Item as Item,
+        PairClassifier as PairClassifier,
         asks as asks,
         items_of as items_of,
     )
-    from opinionsim.classifiers._baseline import BaselineClassifier as BaselineClassifier
     from opinionsim.classifiers._calibration import (
         Calibration as Calibration,
         fit_calibration as fit_calibration,
@@ -31,6 +31,5 @@ if TYPE_CHECKING:
     from opinionsim.classifiers._decided import DECIDED as DECIDED, RECORDED as RECORDED
     from opinionsim.classifiers._flan_t5 import FlanT5Classifier as FlanT5Classifier
     from opinionsim.classifiers._lexicon import LexiconClassifier as LexiconClassifier
-    from opinionsim.classifiers._reward import RewardClassifier as RewardClassifier, RewardModel as RewardModel
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -1,4 +1,4 @@
-"""The commands deliberate, consensus and room: what is said in a group, carried out, printed, and joined by people."""
+"""The commands deliberate and room: what is said in a group, carried out, printed, and joined by people."""
 
 from __future__ import annotations
 

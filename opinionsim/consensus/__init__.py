@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.consensus._baselines import BaselineClassifier as BaselineClassifier
     from opinionsim.consensus._choices import (
         advantage_statement as advantage_statement,
         prediction as prediction,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
         win_rates as win_rates,
         write_ratings as write_ratings,
     )
-    from opinionsim.consensus._examples import examples as examples
     from opinionsim.consensus._figure import consensus as consensus, consensus_data as consensus_data
     from opinionsim.consensus._habermas import HabermasData as HabermasData, import_habermas as import_habermas
     from opinionsim.consensus._mediation import Mediation as Mediation, Session as Session
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         write_curation as write_curation,
     )
     from opinionsim.consensus._report import session_text as session_text
-    from opinionsim.consensus._reward_training import RewardTraining as RewardTraining, train_reward as train_reward
+    from opinionsim.consensus._reward_model import RewardClassifier as RewardClassifier, RewardModel as RewardModel
     from opinionsim.consensus._selections import (
         Recorded as Recorded,
         rows_of as rows_of,
@@ -63,14 +63,19 @@ if TYPE_CHECKING:
         statements as statements,
     )
     from opinionsim.consensus._splits import check_split as check_split, split_questions as split_questions
-    from opinionsim.consensus._statements import (
+    from opinionsim.consensus._table import election_table as election_table
+    from opinionsim.consensus.training._examples import examples as examples
+    from opinionsim.consensus.training._reward_training import (
+        RewardTraining as RewardTraining,
+        train_reward as train_reward,
+    )
+    from opinionsim.consensus.training._statements import (
         StatementTraining as StatementTraining,
         cleaned_statement as cleaned_statement,
         statement_prompt as statement_prompt,
         train_statements as train_statements,
     )
-    from opinionsim.consensus._table import election_table as election_table
-    from opinionsim.consensus._training_data import (
+    from opinionsim.consensus.training._training_data import (
         preference_pairs as preference_pairs,
         read_ratings as read_ratings,
         split_ratings as split_ratings,

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from opinionsim.llm._budget import (
         Budget as Budget,
         Call as Call,
-        Limits as Limits,
         SharedBudget as SharedBudget,
         Usage as Usage,
     )
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
         CallSite as CallSite,
         Endpoint as Endpoint,
         ReplayOnly as ReplayOnly,
-        RetryPolicy as RetryPolicy,
         RunCalls as RunCalls,
     )
     from opinionsim.llm._given import GivenReplies as GivenReplies
@@ -35,7 +33,13 @@ if TYPE_CHECKING:
     )
     from opinionsim.llm._models import ModelClient as ModelClient, load_chat_model as load_chat_model
     from opinionsim.llm._own import own_model as own_model
-    from opinionsim.llm._policy import ASKED_AGAIN as ASKED_AGAIN, ReplyPolicy as ReplyPolicy, Treatment as Treatment
+    from opinionsim.llm._policy import (
+        CutOff as CutOff,
+        Limits as Limits,
+        NoAnswer as NoAnswer,
+        ReplyPolicy as ReplyPolicy,
+        RetryPolicy as RetryPolicy,
+    )
     from opinionsim.llm._prices import Price as Price, PriceTable as PriceTable, load_prices as load_prices
     from opinionsim.llm._providers import planning as planning, warnings_for as warnings_for
     from opinionsim.llm._reply import ParsedReply as ParsedReply, read_reply as read_reply

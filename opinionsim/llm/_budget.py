@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
-from opinionsim.errors import BudgetExceeded, SpecError
+from opinionsim.errors import BudgetExceeded
 from opinionsim.messages import ChatMessage, Prompt
+
+if TYPE_CHECKING:
+    from opinionsim.llm._policy import Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,39 +38,6 @@ class Usage:
 
     def __sub__(self, other: Usage) -> Usage:
         return Usage(self.calls - other.calls, self.tokens - other.tokens, self.money - other.money)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Upper limits on usage; None sets no limit.
-
-    Attributes
-    ----------
-    calls, tokens : int or None
-        >= 0.
-    money : float or None
-        In the currency of the price table, >= 0.
-
-    Raises
-    ------
-    SpecError
-        If a limit is negative or not finite.
-    """
-
-    calls: int | None = None
-    tokens: int | None = None
-    money: float | None = None
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            limit = getattr(self, field.name)
-            if limit is not None and not 0 <= limit < math.inf:
-                raise SpecError(f"execution.budget.{field.name} must be a number of at least 0; got {limit}")
-
-    def exceeded_by(self, usage: Usage) -> list[str]:
-        """Names of the limits that a usage exceeds."""
-        limits = (("calls", self.calls), ("tokens", self.tokens), ("money", self.money))
-        return [name for name, limit in limits if limit is not None and getattr(usage, name) > limit]
 
 
 #: A call as everybody knows it: its run and its key in the journal.
@@ -101,8 +70,8 @@ class Budget:
 
     Parameters
     ----------
-    limits : Limits, optional
-        Limits over everything paid; none by default.
+    limits : Limits
+        Limits over everything paid.
     paid : Usage, optional
         What was paid before.
 
@@ -120,9 +89,9 @@ class Budget:
     waiting for ever.
     """
 
-    def __init__(self, limits: Limits | None = None, paid: Usage | None = None) -> None:
-        self.limits = limits or Limits()
-        self.limited = self.limits != Limits()
+    def __init__(self, limits: Limits, paid: Usage | None = None) -> None:
+        self.limits = limits
+        self.limited = any(limit is not None for _, limit in limits)
         self._paid = paid or Usage()
         self._reserved = Usage()
         self._in_flight = 0
@@ -135,9 +104,7 @@ class Budget:
 
     def remaining(self) -> Limits:
         """What is left of each limit; the cost of calls in flight is not subtracted."""
-        limited = ((each.name, getattr(self.limits, each.name)) for each in fields(Limits))
-        left = {name: max(limit - getattr(self._paid, name), 0) for name, limit in limited if limit is not None}
-        return Limits(**left)
+        return self.limits.less(self._paid)
 
     async def reserve(self, worst: Usage, call: Call) -> Reservation:
         """Reserve the most a call may cost, as soon as the limits leave room for it.

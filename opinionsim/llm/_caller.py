@@ -26,7 +26,7 @@ from opinionsim.foundation.streams import call_seed
 from opinionsim.llm._budget import Budget, Usage, bound_tokens
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._journal import Entry, EntryKey, Journal
-from opinionsim.llm._policy import ASKED_AGAIN, ReplyPolicy
+from opinionsim.llm._policy import CutOff, NoAnswer, ReplyPolicy, RetryPolicy
 from opinionsim.llm._prices import Price
 from opinionsim.llm._reply import ParsedReply, read_reply, withheld
 from opinionsim.llm._seat import People, Seat
@@ -116,7 +116,7 @@ class Endpoint:
     networked: bool = False
     price: Price | None = None
     max_tokens: int | None = None
-    replies: ReplyPolicy = field(default_factory=lambda: ASKED_AGAIN)
+    replies: ReplyPolicy = field(default_factory=ReplyPolicy)
 
     def longest(self, cut_off: int) -> int | None:
         """Longest reply after `cut_off` replies to the same question were cut off: double the length each time."""
@@ -126,27 +126,6 @@ class Endpoint:
         """The most a call can use, as far as that can be bounded beforehand; `longest` is by default `max_tokens`."""
         tokens, longest = bound_tokens(prompt), longest or self.max_tokens or 0
         return Usage(1, tokens + longest, 0.0 if self.price is None else self.price.cost(tokens, longest))
-
-
-@dataclass(frozen=True)
-class RetryPolicy:
-    """How long to wait for a call, and how often to repeat it after a failure of transport.
-
-    Attributes
-    ----------
-    timeout_s : float
-        Longest wait for one attempt, seconds.
-    transient, rate_limited : int
-        Repetitions allowed after transient failures, and after a provider's "too many requests".
-    first_wait_s, longest_wait_s : float
-        Back-off before the first repetition, which doubles from one to the next, and its limit, seconds.
-    """
-
-    timeout_s: float = 120.0
-    transient: int = 5
-    rate_limited: int = 20
-    first_wait_s: float = 0.5
-    longest_wait_s: float = 60.0
 
 
 class RunCalls:
@@ -162,8 +141,10 @@ class RunCalls:
         One client for the whole cast, or an endpoint or seat for each member.
     slots : SlotPool
         Shared with all other runs.
-    retry : RetryPolicy
-        Time-outs and repetitions.
+    retry : RetryPolicy, optional
+        Repetitions of attempts that failed in passing.
+    timeout_s : float
+        Longest wait for one attempt, seconds.
     budget : Budget, optional
         Shared with all other runs; default none.
 
@@ -187,13 +168,14 @@ class RunCalls:
         slots: SlotPool,
         *,
         retry: RetryPolicy | None = None,
+        timeout_s: float = 120.0,
         budget: Budget | None = None,
     ) -> None:
         self.run_id = run_id
         self.journal = journal
         self._answering = answering if isinstance(answering, Sequence) else Endpoint(answering)
         self._slots = slots
-        self._retry = retry or RetryPolicy()
+        self._retry, self._timeout_s = retry or RetryPolicy(), timeout_s
         self._budget = budget
         self.longest_prompt, self.names_steps = float("inf"), True
         self.seed_of: Callable[[int, str, int], int] = partial(call_seed, run_id)
@@ -417,7 +399,7 @@ class RunCalls:
             if self._stopped:
                 raise asyncio.CancelledError
             try:
-                async with asyncio.timeout(self._retry.timeout_s) as limit:
+                async with asyncio.timeout(self._timeout_s) as limit:
                     if question.cut_off:
                         longest = endpoint.longest(question.cut_off)
                         message = await endpoint.client.call(question.prompt, question.seed, max_tokens=longest)
@@ -429,7 +411,7 @@ class RunCalls:
                 raise
             except RAISED as error:
                 if isinstance(error, TimeoutError) and limit.expired():
-                    return Failure("transient", f"no reply within {self._retry.timeout_s:g} s")
+                    return Failure("transient", f"no reply within {self._timeout_s:g} s")
                 failure = classify_failure(error, networked=endpoint.networked)
             if failure.kind == "rate-limited":
                 verdict, retry_after_s = "rate-limited", failure.retry_after_s
@@ -590,10 +572,10 @@ def _judged(
         return _parsed(reading, call, reply.text)
     if isinstance(asked, Seat):
         return _Verdict("accepted")
-    policy = asked.replies[reply.status]
+    policy: NoAnswer | CutOff = getattr(asked.replies, reply.status)
     # Without a limit that could be doubled, the same question would be cut off again.
     cut_off = reply.status == "truncated"
     over = missing.get(cut_off, 0) >= policy.reask or (cut_off and asked.max_tokens is None)
-    if over and policy.then == "take":
+    if over and policy.then != "fail":
         return _Verdict("accepted")
     return _Verdict("rejected", f"the reply was {reply.status}", ends=over)

@@ -125,8 +125,8 @@ def trajectories_of(
         Frames of a store, of which complete runs and their participants count; or simulations of classic models. Each
         simulation is a condition, named by its model and the settings it differs in, or by its key in a mapping.
     kind : str, optional
-        Kind of text the opinions were coded from; default the first present of report, response, post, probe,
-        self-report, opinion. Only for a store, as are the next three.
+        Kind of text the opinions were coded from; default the first that was measured, in the order of the column
+        `texts` of runs. Only for a store, as are the next three.
     where : mapping, optional
         Column of ``runs`` to the value it must have.
     by : str or sequence of str, optional

@@ -123,8 +123,8 @@ def panels_data(
     replicate : int, optional
         Replicate to draw; default the first that has a complete run to draw.
     kind : str, optional
-        Kind of text the opinions were coded from; default the first present of report, response, post, probe,
-        self-report, opinion.
+        Kind of text the opinions were coded from; default the first that was measured, in the order of the column
+        `texts` of runs.
     ddof : int
         Correction of the standard deviation.
     wording : str, optional

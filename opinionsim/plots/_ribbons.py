@@ -91,8 +91,8 @@ def ribbon_data(
     metric : str
         Key of :data:`opinionsim.metrics.METRICS`, computed from the agents that have an opinion.
     kind : str, optional
-        Kind of text the opinions were coded from; default the first present of report, response, post, probe,
-        self-report, opinion. Only for a store, as are `where`, `by` and `wording`.
+        Kind of text the opinions were coded from; default the first that was measured, in the order of the column
+        `texts` of runs. Only for a store, as are `where`, `by` and `wording`.
     where : mapping, optional
         Column of ``runs`` to the value it must have.
     by : str or sequence of str, optional

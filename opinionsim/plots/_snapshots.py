@@ -90,8 +90,8 @@ def snapshot_data(
         Identity of a store's run or its position in ``runs``, default the first complete one of the lowest
         replicate; for a classic model the replicate, default 0.
     kind : str, optional
-        Kind of text the opinions were coded from; default the first present of report, response, post, probe,
-        self-report, opinion.
+        Kind of text the opinions were coded from; default the first that was measured, in the order of the column
+        `texts` of runs.
     seed : int
         Seed of the places of the agents.
     directed : bool, optional

@@ -141,8 +141,8 @@ def trajectory_data(
         Identity of a run, or its position in ``results.runs``; default the first complete run of the lowest
         replicate, named in the title.
     kind : str, optional
-        Kind of text the opinions were coded from; default the first present of report, response, post, probe,
-        self-report, opinion.
+        Kind of text the opinions were coded from; default the first that was measured, in the order of the column
+        `texts` of runs.
     scale : OpinionScale, optional
         Default read from the columns of the opinions.
 

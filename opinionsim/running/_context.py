@@ -18,7 +18,7 @@ from opinionsim.assembly import LoadedParts, instruments_by_run
 from opinionsim.engine import Simulation
 from opinionsim.errors import BudgetExceeded, DamagedError, OpinionSimError
 from opinionsim.foundation.streams import digest
-from opinionsim.llm import Endpoint, Entry, RetryPolicy, RunCalls, Seat, SlotPool
+from opinionsim.llm import Endpoint, Entry, RunCalls, Seat, SlotPool
 from opinionsim.measurement import Queues
 from opinionsim.running._spending import Spending
 from opinionsim.specification import Experiment, PlannedRun
@@ -232,9 +232,8 @@ class Context:
     def begin(self, planned: PlannedRun, record: RunRecord, answering: Sequence[Endpoint | Seat] = ()) -> RunCalls:
         """Open the calls of a run; they stop with the sweep, and :meth:`count` adds them up at the end."""
         execution = planned.spec.execution
-        retry = RetryPolicy(execution.timeout_s, **execution.retry.model_dump())
-        budget = self.spending.budget
-        calls = RunCalls(planned.run_id, record, answering, self.slots, retry=retry, budget=budget)
+        retry, timeout_s, budget = execution.retry, execution.timeout_s, self.spending.budget
+        calls = RunCalls(planned.run_id, record, answering, self.slots, retry=retry, timeout_s=timeout_s, budget=budget)
         calls.longest_prompt = execution.max_prompt_characters
         calls.names_steps = planned.spec.interaction.names_steps
         self._calls.add(calls)

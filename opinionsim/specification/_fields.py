@@ -10,7 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from opinionsim.classifiers import DECIDED
-from opinionsim.foundation.documents import DocumentModel, KeyPath
+from opinionsim.foundation.documents import MAX_INT, DocumentModel, KeyPath
+from opinionsim.llm import Limits, RetryPolicy
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart
 from opinionsim.schedules import (
@@ -46,8 +47,6 @@ from opinionsim.specification._survey_fields import SurveySpec, survey_conflicts
 
 #: Number of agents where neither a specification nor a persona file gives one.
 USUAL_SIZE = 10
-#: Largest integer every store keeps exactly.
-_MAX_INT = 2**63 - 1
 
 
 class CountsSpec(DocumentModel):
@@ -142,7 +141,7 @@ class CognitionSpec(DocumentModel):
     memory: NamedPart = Field(default_factory=lambda: NamedPart(name="cumulative"))
     """Memory: `cumulative`, `reflective`, `reflective-as-run`, `none`, or one of your own; a name, or a
     mapping with name and options."""
-    token_budget: int | None = Field(None, ge=1, le=_MAX_INT)
+    token_budget: int | None = Field(None, ge=1, le=MAX_INT)
     """Most tokens of memory in a prompt; the oldest events are left out first. Null sets no limit."""
     confirmation_bias: Literal["none", "weak", "strong"] = "none"
     """Instruction to favour messages that agree with the agent's belief."""
@@ -151,36 +150,12 @@ class CognitionSpec(DocumentModel):
     cast, which is told no more than it says."""
     belief_tense: Literal["present", "past"] = "present"
     """Wording of the initial belief: a phrase without a verb, or a sentence in the past tense."""
-    post_words: int | None = Field(60, ge=1, le=_MAX_INT)
+    post_words: int | None = Field(60, ge=1, le=MAX_INT)
     """Most words that agents are asked to write in a post, or in a response on a topic. Null says nothing of length."""
     draws: int = Field(1, ge=1, le=100)
     """Replies drawn for each answer; `selector` picks the one that counts. Off-record answers have one draw."""
     selector: NamedPart = Field(default_factory=lambda: NamedPart(name="first"))
     """Selector of one of several replies: `first`, `shortest`, `longest`, or one of your own."""
-
-
-class BudgetSpec(DocumentModel):
-    """Limits on the usage of an experiment, over all its calls on record. Null sets no limit."""
-
-    calls: int | None = Field(None, ge=0, le=_MAX_INT)
-    """Replies of models."""
-    tokens: int | None = Field(None, ge=0, le=_MAX_INT)
-    """Tokens in and out."""
-    money: float | None = Field(None, ge=0)
-    """Money in the currency of the price table."""
-
-
-class RetrySpec(DocumentModel):
-    """Repetition of calls that fail in passing."""
-
-    transient: int = Field(5, ge=0, le=1000)
-    """Further tries after time-outs, lost connections and server errors."""
-    rate_limited: int = Field(20, ge=0, le=1000)
-    """Further tries after a provider's "too many requests"."""
-    first_wait_s: float = Field(0.5, gt=0)
-    """Longest wait before the first further try, in seconds; it doubles with every further try."""
-    longest_wait_s: float = Field(60.0, gt=0)
-    """Longest wait before any further try, in seconds, unless the provider asks for more."""
 
 
 class ExecutionSpec(DocumentModel):
@@ -190,15 +165,15 @@ class ExecutionSpec(DocumentModel):
     """Model calls in flight at once, over all runs."""
     timeout_s: float = Field(120.0, gt=0)
     """Longest wait for one reply, in seconds."""
-    max_prompt_characters: int = Field(1_000_000, ge=1_000, le=_MAX_INT)
+    max_prompt_characters: int = Field(1_000_000, ge=1_000, le=MAX_INT)
     """Most characters of a prompt, all its messages together, and thus of a reply that prompts are to show."""
     lookahead: int | None = Field(None, ge=0, le=MAX_STEPS)
     """Steps that may be started beyond the first unfinished one; null sets no limit."""
-    budget: BudgetSpec = Field(default_factory=BudgetSpec)
+    budget: Limits = Field(default_factory=Limits)
     """Limits that stop the experiment before a call could exceed them."""
     prices: str | None = Field(None, min_length=1)
     """Path of a price table; null takes that of the package."""
-    retry: RetrySpec = Field(default_factory=RetrySpec)
+    retry: RetryPolicy = Field(default_factory=RetryPolicy)
     """Repetition of calls that fail in passing."""
 
 
@@ -229,7 +204,7 @@ class ExperimentSpec(DocumentModel):
     """Name of the experiment: letters, digits, dots, hyphens and underscores."""
     description: str = ""
     """Purpose of the experiment."""
-    seed: int = Field(0, ge=0, le=_MAX_INT)
+    seed: int = Field(0, ge=0, le=MAX_INT)
     """Root of all randomness."""
     replicates: int = Field(1, ge=1, le=MAX_SIZE)
     """Runs of each cell."""

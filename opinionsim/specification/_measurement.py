@@ -10,15 +10,12 @@ from pydantic import AfterValidator, Field, model_validator
 
 from opinionsim.classifiers import CONDUCT, NO_YES, RECORDED
 from opinionsim.errors import meant
-from opinionsim.foundation.documents import DocumentModel, KeyPath
+from opinionsim.foundation.documents import MAX_INT, DocumentModel, KeyPath
 from opinionsim.measurement import STANCE, instrument_id
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart, find
 from opinionsim.schedules import MAX_STEPS, MODERATE, PROBE, SELF_REPORT, Interaction
 from opinionsim.specification._analysis_fields import distinct
-
-#: Largest integer every store keeps exactly.
-_MAX_INT = 2**63 - 1
 
 
 class ClassifierSpec(NamedPart):
@@ -49,7 +46,7 @@ class ProbeSpec(DocumentModel):
 class ScaleSpec(DocumentModel):
     """The opinion scale."""
 
-    points: tuple[Annotated[int, Field(ge=-_MAX_INT, le=_MAX_INT)], ...] = Field((-2, -1, 0, 1, 2), min_length=2)
+    points: tuple[Annotated[int, Field(ge=-MAX_INT, le=MAX_INT)], ...] = Field((-2, -1, 0, 1, 2), min_length=2)
     """Opinion values, strictly increasing."""
     labels: Annotated[tuple[str, ...], AfterValidator(distinct)] = ()
     """One verbal anchor for each point, lowest first; the package has defaults for 2, 3, 4, 5 and 7 points."""

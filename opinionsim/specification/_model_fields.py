@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import AfterValidator, ConfigDict, Discriminator, Field, RootModel, Tag
 
 from opinionsim.errors import SpecError
-from opinionsim.foundation.documents import DocumentModel, KeyPath
+from opinionsim.foundation.documents import MAX_INT, DocumentModel, KeyPath
 from opinionsim.foundation.redaction import kept
-from opinionsim.llm import ReplyPolicy, Treatment
-from opinionsim.messages import ReplyStatus
+from opinionsim.llm import ReplyPolicy
 from opinionsim.personas import Persona, Population
 from opinionsim.registry import Options
-
-_MAX_INT = 2**63 - 1
 
 
 def _no_fields(options: dict[str, Any]) -> dict[str, Any]:
@@ -26,52 +23,6 @@ def _no_fields(options: dict[str, Any]) -> dict[str, Any]:
         if name in options:
             raise ValueError(f"{name!r} is a field of model, beside options: write model.{name}")
     return options
-
-
-class NoAnswerSpec(DocumentModel):
-    """Treatment of refused, or of empty replies."""
-
-    reask: int = Field(2, ge=0, le=100)
-    """Most times to ask again, each with another seed."""
-    then: Literal["skip", "fail"] = "skip"
-    """`skip` leaves the last one out of what others receive and counts it as missing; `fail` ends its run."""
-
-
-class CutOffSpec(DocumentModel):
-    """Treatment of replies cut off at max_tokens."""
-
-    reask: int = Field(1, ge=0, le=10)
-    """Most times to ask again, each time with double the length; never where max_tokens is null."""
-    then: Literal["missing", "measure", "fail"] = "missing"
-    """The last one is passed on as it stands, and coded. In tables and figures it is `missing`, or counts (`measure`);
-    this changes no run. `fail` ends its run."""
-
-
-class RepliesSpec(DocumentModel):
-    """Treatment of replies that are no answers."""
-
-    refused: NoAnswerSpec = Field(default_factory=NoAnswerSpec)
-    """The model declined, left its role without an answer, or a filter of its provider withheld the text."""
-    empty: NoAnswerSpec = Field(default_factory=NoAnswerSpec)
-    """No text arrived."""
-    truncated: CutOffSpec = Field(default_factory=CutOffSpec)
-    """The reply was cut off at max_tokens."""
-
-    def policy(self) -> ReplyPolicy:
-        """The policy in the form of :class:`opinionsim.llm.Endpoint`."""
-        stated: dict[ReplyStatus, NoAnswerSpec | CutOffSpec] = {
-            "refused": self.refused,
-            "empty": self.empty,
-            "truncated": self.truncated,
-        }
-        return {
-            status: Treatment(each.reask, "fail" if each.then == "fail" else "take") for status, each in stated.items()
-        }
-
-    def identity(self) -> dict[str, Any]:
-        """What enters the identity of a run: how often questions are asked again."""
-        stated = self.model_dump(mode="json", exclude_defaults=True)
-        return {name: {"reask": each["reask"]} for name, each in stated.items() if "reask" in each}
 
 
 class _Agents:
@@ -128,11 +79,11 @@ class ModelSpec(DocumentModel, _Agents):
     """`scripted`, provider and model as in `openai:gpt-4o-mini`, or `hf:` and the path or name of local weights."""
     temperature: float | None = Field(0.7, ge=0, le=2)
     """Sampling temperature; null sends none, which some models require."""
-    max_tokens: int | None = Field(1000, ge=1, le=_MAX_INT)
+    max_tokens: int | None = Field(1000, ge=1, le=MAX_INT)
     """Longest reply; null leaves it to the provider."""
     options: Annotated[Options, AfterValidator(_no_fields)] = Field(default_factory=dict)
     """Further arguments of the model, such as base_url or reasoning_effort."""
-    replies: RepliesSpec = Field(default_factory=RepliesSpec)
+    replies: ReplyPolicy = Field(default_factory=ReplyPolicy)
     """Treatment of refused, empty and truncated replies."""
 
     @property

@@ -30,6 +30,7 @@ from opinionsim.store import DesignRow, ExperimentRun, RunState, Store, open_sto
 from opinionsim.watching import Replies, Seen, _experiments, count_states, look_at, reasons
 from tests.cli.conftest import SMALL, GatedModel, Invoke, backup
 from tests.support.postgres import Server
+from tests.support.processes import Command
 from tests.support.running import changed, watched
 
 pytestmark = pytest.mark.long
@@ -357,31 +358,24 @@ def test_a_killed_run_is_said_to_be_cut_off_and_the_store_is_left_alone(
     invoke: Invoke, checkout: Path, tmp_path: Path
 ) -> None:
     store = tmp_path / "s.sqlite"
-    with _slow_run(checkout, store, 0.3) as process:
-        environment = {**os.environ, "PYTHONPATH": str(checkout)}
-        command = [sys.executable, "-m", "opinionsim", "status", str(store), "--follow"]
-        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as follower:
-            assert follower.stdout is not None
-            assert ": 4 runs: 4 under way; " in follower.stdout.readline()
-            process.kill()
-            process.wait()
-            said = follower.stdout.read()
-    assert follower.returncode == 1
+    with _slow_run(checkout, store, 0.3) as process, Command("status", store, "--follow") as follower:
+        assert ": 4 runs: 4 under way; " in follower.stdout.readline()
+        process.kill()
+        process.wait()
+        code, said, _ = follower.communicate()
+    assert code == 1
     assert len(re.findall(r" small: run \d \(.*\) cut off, \d+ of 12 calls\n", said)) == 4
     # Whoever follows holds no lock.
     osim.run(load_experiment(SPEC), store)
     assert invoke("status", store, "--follow").exit_code == 0
 
 
-def test_an_interrupt_ends_it_and_nothing_else(checkout: Path, half: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(checkout)}
-    command = [sys.executable, "-m", "opinionsim", "status", str(half), "--follow"]
-    with subprocess.Popen(command, env=environment, stdout=-1, stderr=-1, text=True) as follower:
-        assert follower.stdout is not None
+def test_an_interrupt_ends_it_and_nothing_else(half: Path) -> None:
+    with Command("status", half, "--follow") as follower:
         assert ": 4 runs: 2 complete, 2 under way; 29 of 48 calls" in follower.stdout.readline()
         follower.send_signal(signal.SIGINT)
         said = follower.communicate()
-    assert (follower.returncode, *said) == (130, "", "no longer followed; the experiment goes on\n")
+    assert said == (130, "", "no longer followed; the experiment goes on\n")
 
 
 def test_the_experiment_run_last_is_told_where_nothing_is_under_way(invoke: Invoke) -> None:

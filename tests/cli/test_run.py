@@ -4,8 +4,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -16,6 +14,7 @@ from opinionsim.cli._run import report
 from opinionsim.running import Summary
 from opinionsim.store import Paid, open_store
 from tests.cli.conftest import Invoke
+from tests.support.processes import Command
 
 pytestmark = pytest.mark.long
 
@@ -130,29 +129,19 @@ def test_a_fault_of_a_pack_that_no_cell_meets_stops_nothing(invoke: Invoke, spec
     assert (result.exit_code, "_situation.j2:2" in result.stderr) == (2, True)
 
 
-def _start(checkout: Path, folder: Path, *arguments: str) -> subprocess.Popen[str]:
+def _start(folder: Path, *arguments: str) -> Command:
     """A run in a process of its own; returns when its work has begun."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "opinionsim", "run", "small.yaml", *MANY, *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(checkout)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
+    process = Command("run", "small.yaml", *MANY, *arguments, folder=folder)
     assert f"{N_RUNS} runs into" in process.stderr.readline()
     return process
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_goes_on_to_the_same_results(
-    invoke: Invoke, checkout: Path, spec: Path, number: signal.Signals
-) -> None:
-    process = _start(checkout, spec.parent, "--store", "cut.sqlite")
+def test_an_interrupted_run_goes_on_to_the_same_results(invoke: Invoke, spec: Path, number: signal.Signals) -> None:
+    process = _start(spec.parent, "--store", "cut.sqlite")
     process.send_signal(number)
-    output, errors = process.communicate()
-    assert (process.returncode, output) == (130, "")
+    code, output, errors = process.communicate()
+    assert (code, output) == (130, "")
     assert "stopping: waiting for the calls in flight" in errors
     assert "Run the same command again to go on" in errors
     assert "Traceback" not in errors
@@ -168,24 +157,24 @@ def test_an_interrupted_run_goes_on_to_the_same_results(
     assert invoke("table", "cut.sqlite").stdout == invoke("table", "whole.sqlite").stdout
 
 
-def test_a_second_interrupt_ends_at_once_and_loses_nothing_durable(invoke: Invoke, checkout: Path, spec: Path) -> None:
-    process = _start(checkout, spec.parent, "--store", "cut.sqlite")
+def test_a_second_interrupt_ends_at_once_and_loses_nothing_durable(invoke: Invoke, spec: Path) -> None:
+    process = _start(spec.parent, "--store", "cut.sqlite")
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGTERM)
-    _, errors = process.communicate()
-    assert process.returncode == 130
+    code, _, errors = process.communicate()
+    assert code == 130
     assert "Traceback" not in errors
     assert invoke("run", spec, *MANY, "--store", "cut.sqlite").exit_code == 0
     assert invoke("replay", "cut.sqlite").stdout.startswith("60 of 60 complete runs are equal")
 
 
-def test_two_processes_on_one_store_pay_nothing_twice(invoke: Invoke, checkout: Path, spec: Path) -> None:
-    first = _start(checkout, spec.parent, "--store", "shared.sqlite")
+def test_two_processes_on_one_store_pay_nothing_twice(invoke: Invoke, spec: Path) -> None:
+    first = _start(spec.parent, "--store", "shared.sqlite")
     first.send_signal(signal.SIGSTOP)
     second = invoke("run", spec, *MANY, "--store", "shared.sqlite")
     first.send_signal(signal.SIGCONT)
-    _, errors = first.communicate()
-    assert first.returncode == 0
+    code, _, errors = first.communicate()
+    assert code == 0
     assert second.exit_code == 2
     assert f"in use by another run (process {first.pid})" in second.stderr
     assert f"{N_CALLS} calls made, 0 answered by the store" in errors

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from pydantic import ValidationError
 
-from opinionsim.errors import BudgetExceeded, SpecError
+from opinionsim.errors import BudgetExceeded
 from opinionsim.llm import Budget, Call, Limits, SharedBudget, Usage
 from opinionsim.llm._budget import Reservation, bound_tokens
 from opinionsim.messages import ChatMessage
@@ -43,13 +44,13 @@ def reserve(budget: Budget, worst: Usage) -> Coroutine[Any, Any, Reservation]:
 
 @play
 async def test_what_is_settled_is_paid_and_what_is_cancelled_is_not() -> None:
-    budget = Budget(Limits(10, 1000, 10.0), Usage(1, 5, 0.5))
+    budget = Budget(Limits(calls=10, tokens=1000, money=10.0), Usage(1, 5, 0.5))
     first, second = await reserve(budget, ONE), await reserve(budget, ONE)
     assert budget.paid == Usage(1, 5, 0.5)
     first.settle(Usage(1, 40, 0.25))
     second.cancel()
     assert budget.paid == Usage(2, 45, 0.75)
-    assert budget.remaining() == Limits(8, 955, 9.25)
+    assert budget.remaining() == Limits(calls=8, tokens=955, money=9.25)
     second.cancel()
     first.cancel()
     assert budget.paid == Usage(2, 45, 0.75)
@@ -59,7 +60,7 @@ async def test_what_is_settled_is_paid_and_what_is_cancelled_is_not() -> None:
 
 @play
 async def test_without_limits_everything_is_let_through_and_counted() -> None:
-    budget = Budget()
+    budget = Budget(Limits())
     assert not budget.limited
     reservations = [await reserve(budget, Usage(10**9, 10**12, 1e9)) for _ in range(3)]
     for reservation in reservations:
@@ -90,7 +91,7 @@ async def _reserve(budget: Budget, worst: Usage = ONE) -> None:
 
 def test_all_limits_in_the_way_are_named() -> None:
     with pytest.raises(BudgetExceeded) as caught:
-        run_virtual(_reserve(Budget(Limits(1, 1, 1.0)), Usage(2, 2, 0.5)))
+        run_virtual(_reserve(Budget(Limits(calls=1, tokens=1, money=1.0)), Usage(2, 2, 0.5)))
     named = re.findall(r"execution\.budget\.(\w+)", str(caught.value))
     assert named == ["calls", "tokens"]
 
@@ -184,7 +185,7 @@ async def test_a_call_that_costs_more_than_reserved_counts_in_full() -> None:
 # Amounts that have no exact binary form, so that sums are rounded.
 amounts = st.builds(lambda calls, tokens, cents: Usage(calls, tokens, cents / 100), *[st.integers(0, 40)] * 3)
 limits_of = st.builds(
-    lambda calls, tokens, cents: Limits(calls, tokens, None if cents is None else cents / 100),
+    lambda calls, tokens, cents: Limits(calls=calls, tokens=tokens, money=None if cents is None else cents / 100),
     *[st.none() | st.integers(0, 200)] * 3,
 )
 shares = st.sampled_from([0.0, 0.3, 1.0])
@@ -250,7 +251,7 @@ def test_no_limit_is_exceeded_and_nobody_waits_for_ever(limits: Limits, paid: Us
 @pytest.mark.parametrize("name", ["calls", "tokens", "money"])
 @pytest.mark.parametrize("value", [-1, math.nan, math.inf])
 def test_limits_are_numbers_from_zero(name: str, value: float) -> None:
-    with pytest.raises(SpecError, match=rf"execution\.budget\.{name} must be a number of at least 0"):
+    with pytest.raises(ValidationError, match=name):
         Limits(**{name: value})  # type: ignore[arg-type]
 
 

@@ -16,8 +16,8 @@ from opinionsim import messages
 from opinionsim.errors import BudgetExceeded, JournalMismatch, ModelCallError, StoreError
 from opinionsim.foundation.streams import call_seed
 from opinionsim.llm import (
-    ASKED_AGAIN,
     Budget,
+    CutOff,
     Endpoint,
     Entry,
     EntryKey,
@@ -25,15 +25,15 @@ from opinionsim.llm import (
     MemoryJournal,
     Price,
     ReplayOnly,
+    ReplyPolicy,
     RetryPolicy,
     RunCalls,
     SlotPool,
-    Treatment,
     Usage,
 )
 from opinionsim.messages import ChatMessage, Prompt, Reply, prompt_hash
 from opinionsim.testing import run_virtual
-from tests.support.desk import MISSING, PICKY, PROMPT, TURN, Client, Desk, fails
+from tests.support.desk import MISSING, PICKY, PROMPT, TURN, Client, Desk, asking_again, fails
 
 
 def test_a_reply_is_journalled_with_all_that_is_known_of_it() -> None:
@@ -182,7 +182,7 @@ def test_a_failed_call_is_asked_again_under_the_same_key_and_seed() -> None:
 
 
 def test_a_call_without_an_answer_in_time_is_given_up() -> None:
-    desk = Desk(Client("Yes.", latency=9.0), retry=RetryPolicy(2.5, transient=0))
+    desk = Desk(Client("Yes.", latency=9.0), timeout_s=2.5, retry=RetryPolicy(transient=0))
 
     async def story() -> None:
         with pytest.raises(ModelCallError, match=r"step 3, turn 7, agent 2 \(write\): no reply within 2\.5 s"):
@@ -195,7 +195,7 @@ def test_a_call_without_an_answer_in_time_is_given_up() -> None:
 
 
 def test_waiting_for_a_slot_is_no_waiting_for_a_reply() -> None:
-    desk = Desk(Client("Yes.", "No.", latency=2.0), retry=RetryPolicy(2.5, transient=0))
+    desk = Desk(Client("Yes.", "No.", latency=2.0), timeout_s=2.5, retry=RetryPolicy(transient=0))
 
     async def story() -> list[Reply]:
         return await asyncio.gather(desk.ask(), desk.ask(call="reply.2"))
@@ -420,7 +420,7 @@ def test_a_time_out_is_repeated() -> None:
             self.latency = 9.0 if not self.seeds else 1.0
             return await super().call(messages, seed)
 
-    desk = Desk(Slow("", "Yes."), retry=RetryPolicy(2.5))
+    desk = Desk(Slow("", "Yes."), timeout_s=2.5)
     assert run_virtual(desk.ask()) == Reply("Yes.")
     # The time given is that of the attempt that succeeded.
     assert desk.journal.records[0].latency_s == 1.0
@@ -494,7 +494,7 @@ def test_a_reply_that_is_no_answer_is_asked_for_again_and_then_taken_as_what_it_
 
 def test_a_reply_that_was_cut_off_is_asked_for_again_with_double_the_length() -> None:
     client = Client(MISSING["empty"], MISSING["truncated"], MISSING["truncated"], "Yes.")
-    policy = {**ASKED_AGAIN, "truncated": Treatment(2)}
+    policy = ReplyPolicy(truncated=CutOff(reask=2))
     endpoint = Endpoint(client, max_tokens=40, replies=policy)
     budget = Budget(Limits(tokens=10**6))
     assert run_virtual(Desk([endpoint] * 3, budget=budget).ask()) == Reply("Yes.")
@@ -519,7 +519,7 @@ def test_a_reply_without_a_limit_of_ours_is_not_asked_for_again_when_it_was_cut_
 
 @pytest.mark.parametrize("status", MISSING)
 def test_a_reply_that_is_no_answer_may_stop_the_run(status: str) -> None:
-    policy = {**dict.fromkeys(MISSING, Treatment()), status: Treatment(0, "fail")}
+    policy = ReplyPolicy.model_validate({status: {"reask": 0, "then": "fail"}})
     client = Client(MISSING[status], MISSING[status], "Yes.")
     endpoints = [Endpoint(client, replies=policy)] * 3
     desk = Desk(endpoints)
@@ -532,7 +532,7 @@ def test_a_reply_that_is_no_answer_may_stop_the_run(status: str) -> None:
 
 
 def test_asking_again_is_bounded_and_takes_what_comes_last() -> None:
-    policy = dict.fromkeys(MISSING, Treatment(2))
+    policy = asking_again(2)
     twice = Client(MISSING["empty"], MISSING["refused"], "Yes.", "No.")
     desk = Desk([Endpoint(twice, replies=policy)] * 3)
     assert run_virtual(desk.ask()) == Reply("Yes.")
@@ -549,7 +549,7 @@ def test_asking_again_is_bounded_and_takes_what_comes_last() -> None:
 
 def test_attempts_for_no_answers_and_for_bad_answers_are_counted_apart() -> None:
     replies = Client(MISSING["empty"], "far too long", MISSING["empty"], "far too long", "Yes.")
-    desk = Desk([Endpoint(replies, replies=dict.fromkeys(MISSING, Treatment(2)))] * 3)
+    desk = Desk([Endpoint(replies, replies=asking_again(2))] * 3)
     assert run_virtual(desk.ask(PICKY)) == Reply("Yes.", decision="YES.")
     assert [record.key.attempt for record in desk.journal.records] == [0, 1, 2, 3, 4]
 
@@ -616,9 +616,7 @@ def test_each_agent_has_its_own_model() -> None:
 
 def test_what_a_filter_refuses_counts_as_a_call() -> None:
     budget = Budget(Limits(calls=2))
-    desk = Desk(
-        [Endpoint(Client(*[_Filtered("flagged")] * 9), replies=dict.fromkeys(MISSING, Treatment(5)))] * 3, budget=budget
-    )
+    desk = Desk([Endpoint(Client(*[_Filtered("flagged")] * 9), replies=asking_again(5))] * 3, budget=budget)
     with pytest.raises(BudgetExceeded):
         run_virtual(desk.ask())
     assert (budget.paid.calls, len(desk.journal.records), desk.slots.in_flight) == (2, 2, 0)

@@ -10,10 +10,10 @@ from langchain_core.messages import AIMessage
 
 from opinionsim.errors import JournalMismatch, ModelCallError, Rejected, ScheduleError
 from opinionsim.foundation.streams import call_seed
-from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly, RetryPolicy, Treatment
+from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly, RetryPolicy
 from opinionsim.messages import Message, Reading, Reply, take_as_is
 from opinionsim.testing import run_virtual
-from tests.support.desk import AT_ONCE, MISSING, PICKY, PROMPT, Client, Desk, fails, short
+from tests.support.desk import AT_ONCE, MISSING, PICKY, PROMPT, Client, Desk, asking_again, fails, short
 from tests.support.examples import examples
 
 LONG = "far too long"
@@ -168,7 +168,7 @@ def test_the_last_reply_is_taken_without_a_decision_and_again_when_the_run_is_re
 def test_refusals_that_are_asked_for_again_do_not_count_as_rejected_replies() -> None:
     """The act rejects twice, the policy asks again twice; whichever comes first ends it."""
     reading = LAST._replace(attempts=2)
-    policy = dict.fromkeys(MISSING, Treatment(2))
+    policy = asking_again(2)
     bad = Desk([Endpoint(Client(LONG, MISSING["refused"], MISSING["empty"], "long as well"), replies=policy)] * 3)
     assert run_virtual(bad.ask(reading)) == Reply("long as well", decision=None)
     none = Desk([Endpoint(Client(MISSING["empty"], LONG, MISSING["empty"], MISSING["refused"]), replies=policy)] * 3)
@@ -201,7 +201,7 @@ def test_what_is_taken_and_what_it_costs_is_the_same_wherever_the_run_was_broken
     reading = Reading(short, attempts=attempts, after=after)
 
     def desk(client: object, journal: MemoryJournal) -> Desk:
-        return Desk([Endpoint(client, replies=dict.fromkeys(MISSING, Treatment(again)))] * 3, journal)
+        return Desk([Endpoint(client, replies=asking_again(again))] * 3, journal)
 
     bad = missing = 0
     expected, n_calls = None, 0

@@ -22,11 +22,10 @@ from opinionsim.llm import (
     ReplayOnly,
     RetryPolicy,
     Seat,
-    Treatment,
 )
 from opinionsim.messages import Message, Prompt, Reading, Reply, prompt_hash
 from opinionsim.testing import run_virtual
-from tests.support.desk import PICKY, PROMPT, TURN, Client, Desk, fails
+from tests.support.desk import PICKY, PROMPT, TURN, Client, Desk, asking_again, fails
 from tests.support.people import NEVER_S, Double
 
 DAY_S = 86_400.0
@@ -55,12 +54,15 @@ class Table(Desk):
         timeout_s: float | None = None,
         journal: MemoryJournal | None = None,
         client: Client | None = None,
+        call_timeout_s: float = 120.0,
         **options: Any,
     ) -> None:
         self.person = Person(*answers)
         self.model = client or Client()
         endpoint = Endpoint(self.model)
-        super().__init__([endpoint, endpoint, Seat(self.person, timeout_s)], journal, **options)
+        super().__init__(
+            [endpoint, endpoint, Seat(self.person, timeout_s)], journal, timeout_s=call_timeout_s, **options
+        )
 
 
 def again(table: Table, **options: Any) -> Table:
@@ -232,7 +234,7 @@ def test_a_question_whose_time_is_over_is_never_asked_again() -> None:
         assert run_virtual(resumed.ask(PICKY)) == Reply("", "empty")
         assert resumed.person.asked == []
     # Nor by a chat model that takes the seat, although it asks again for what is empty.
-    policy = dict.fromkeys(("refused", "empty", "truncated"), Treatment(3))
+    policy = asking_again(3)
     model = Client()
     assert run_virtual(Desk([Endpoint(model, replies=policy)] * 3, table.journal).ask(PICKY)) == Reply("", "empty")
     assert model.seeds == []
@@ -247,7 +249,7 @@ def test_every_attempt_has_the_whole_time() -> None:
 
 
 def test_the_time_out_of_calls_is_not_that_of_a_seat() -> None:
-    table = Table((30 * DAY_S, "Yes."), retry=RetryPolicy(timeout_s=2.5, transient=0))
+    table = Table((30 * DAY_S, "Yes."), call_timeout_s=2.5, retry=RetryPolicy(transient=0))
     assert run_virtual(table.ask()) == Reply("Yes.")
 
 

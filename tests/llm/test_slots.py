@@ -496,8 +496,8 @@ def test_no_slot_is_lost_whoever_is_cancelled_fails_is_stopped_or_refused(
     async def story() -> None:
         pool, client, journal = SlotPool(limit), _Slow(), MemoryJournal()
         endpoint = Endpoint(client, "account", networked)
-        patience = RetryPolicy(timeout_s=1.25, transient=0)
-        calls = RunCalls("run", journal, [endpoint], pool, retry=patience)
+        patience = RetryPolicy(transient=0)
+        calls = RunCalls("run", journal, [endpoint], pool, retry=patience, timeout_s=1.25)
 
         async def worker(index: int, start: float, lasts: float, priority: int, fails: bool) -> None:
             await asyncio.sleep(start)

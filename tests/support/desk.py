@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from opinionsim.errors import Rejected
-from opinionsim.llm import MemoryJournal, RunCalls, SlotPool, Treatment
+from opinionsim.llm import CutOff, MemoryJournal, NoAnswer, ReplyPolicy, RunCalls, SlotPool
 from opinionsim.messages import AS_IS, ChatMessage, Message, Reading, Reply
 from opinionsim.schedules import Turn
 from opinionsim.testing import run_virtual
@@ -36,8 +36,15 @@ def short(call: str, text: str, received: tuple[Message, ...]) -> str:
 PICKY = Reading(short)
 
 
+def asking_again(times: int) -> ReplyPolicy:
+    """The policy that asks so many times again, whatever a reply is instead of an answer."""
+    return ReplyPolicy(
+        refused=NoAnswer(reask=times), empty=NoAnswer(reask=times), truncated=CutOff(reask=min(times, 10))
+    )
+
+
 #: Every reply is taken as what it is; none is asked for again.
-AT_ONCE = dict.fromkeys(MISSING, Treatment())
+AT_ONCE = asking_again(0)
 
 
 class Client:

@@ -139,7 +139,8 @@ class Run:
         self.slots = slots if isinstance(slots, SlotPool) else SlotPool(slots)
         members = range(n_members(schedule))
         answering = [(seats or {}).get(agent, Endpoint(self.client, replies=AT_ONCE)) for agent in members]
-        self.calls = RunCalls("run", self.journal, answering, self.slots, retry=RetryPolicy(timeout_s, 0, 0))
+        never = RetryPolicy(transient=0, rate_limited=0)
+        self.calls = RunCalls("run", self.journal, answering, self.slots, timeout_s=timeout_s, retry=never)
         actors = actors or [Clerk(calls_per_event) for _ in members]
         self.engine = Engine(schedule, actors, self.calls, **{"seats": tuple(seats or ()), **options})
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.support.processes import Command
 
 #: Where Debian's package puts the browser.
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
@@ -62,24 +61,20 @@ class RoomServer:
     """
 
     def __init__(self, spec: str | Path, folder: Path, *options: str, command: str = "room") -> None:
-        called = [sys.executable, "-m", "opinionsim", command, str(spec), "--no-browser", *options]
-        self.process = subprocess.Popen(
-            called, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"},
-        )  # fmt: skip
+        self.process = Command(command, spec, "--no-browser", *options, folder=folder)
         self.said: list[str] = []
         self._linked = threading.Event()
         self.link = ""
         self._reader = threading.Thread(target=self._listen, daemon=True)
         self._reader.start()
         if not self._linked.wait(60) or not self.link:
+            said = "".join([*self.said, *self.process.stderr])
             self.kill()
-            raise RuntimeError(f"the room did not open: {''.join(self.said)}")
+            raise RuntimeError(f"the room did not open: {said}")
         self.address = self.link.partition("/enter/")[0]
         self.port = int(self.address.rpartition(":")[2])
 
     def _listen(self) -> None:
-        assert self.process.stdout is not None
         for line in self.process.stdout:
             self.said.append(line)
             if found := _LINK.search(line):
@@ -89,21 +84,19 @@ class RoomServer:
 
     def kill(self) -> None:
         """End the process at once."""
-        self.process.kill()
-        self.process.wait()
+        self.process.send_signal(signal.SIGKILL)
         self._ended()
 
     def stop(self) -> int:
         """End the process as Ctrl-C does; returns its exit code."""
         self.process.send_signal(signal.SIGINT)
-        code = self.process.wait(60)
-        self._ended()
-        return code
+        return self._ended()
 
-    def _ended(self) -> None:
+    def _ended(self) -> int:
+        code = self.process.wait()
         self._reader.join(10)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        self.process.kill()
+        return code
 
 
 @contextmanager

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
@@ -20,6 +16,7 @@ import opinionsim as osim
 from opinionsim.metrics import evidence_statement, kinds_in_order
 from opinionsim.store import SeatRow, open_store
 from tests.support.pages import HOSTILE, accessible
+from tests.support.processes import Command
 from tests.support.provider import StubProvider
 from tests.support.running import SMALL, changed, finished
 from tests.support.viewers import HOSTILE_SPEC, KINDS, CutOffModel, HostileModel, Viewed, drawn, offline, viewing
@@ -363,14 +360,13 @@ def test_any_step_in_the_address_is_one_of_the_run(browser: Any, viewed: Viewed,
 
 
 def test_a_run_is_watched_while_another_process_carries_it_out_is_killed_and_goes_on(
-    browser: Any, tmp_path: Path
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec, path = tmp_path / "live.yaml", tmp_path / "live.sqlite"
-    environment = {**os.environ, "OPENAI_API_KEY": "none", "NO_COLOR": "1"}
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
 
-    def begin() -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "opinionsim", "run", str(spec), "--store", str(path), "--max-concurrency", "1"]
-        return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    def begin() -> Command:
+        return Command("run", spec, "--store", path, "--max-concurrency", "1")
 
     with StubProvider(latency=0.05) as stub:
         document = changed(
@@ -393,8 +389,7 @@ def test_a_run_is_watched_while_another_process_carries_it_out_is_killed_and_goe
                 page.get_by_label("Step", exact=True).fill("2")
                 page.wait_for_function(end, arg=9)
                 assert page.get_by_label("Step", exact=True).input_value() == "2"
-                process.send_signal(signal.SIGKILL)
-                process.wait()
+                process.kill()
                 page.wait_for_selector(".state:text('cut off')")
                 process = begin()
                 page.keyboard.press("End")
@@ -403,7 +398,6 @@ def test_a_run_is_watched_while_another_process_carries_it_out_is_killed_and_goe
                 accessible(page)
         finally:
             process.kill()
-            process.wait()
 
 
 def test_a_run_begun_anew_is_drawn_anew_and_followed_to_its_end(browser: Any, tmp_path: Path) -> None:

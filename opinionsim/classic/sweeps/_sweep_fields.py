@@ -14,13 +14,12 @@ from opinionsim.classic._registry import find_model
 from opinionsim.classic.kernels._process import check_names
 from opinionsim.classic.points import Point, moments_of, points_of, read_until, values_of
 from opinionsim.errors import OpinionSimError
-from opinionsim.foundation.documents import Document, DocumentModel, KeyPath, read_document, validate
+from opinionsim.foundation.documents import MAX_INT, Document, DocumentModel, KeyPath, read_document, validate
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.metrics import find_metric
 from opinionsim.schedules import MAX_SIZE
 from opinionsim.specification import ClassicModelSpec, Overrides, apply_overrides
 
-_MAX_INT = 2**63 - 1
 #: Fields that may vary, by the short name that frames and the command line use.
 _FIELDS = {
     "n": "population.size",
@@ -51,7 +50,7 @@ class SweepInteractionSpec(DocumentModel):
     network: str | dict[str, Any] = "complete"
     """Name of a network, or a mapping with its kind and parameters; one with chance in it is drawn for each
     replicate."""
-    steps: int = Field(100, ge=0, le=_MAX_INT)
+    steps: int = Field(100, ge=0, le=MAX_INT)
     """Steps of a run, at most, each of one elementary update an agent."""
     until: str | dict[str, Any] | None = None
     """What ends a run before: `frozen`, `consensus` or `{change: 1e-4}`; null runs all steps."""
@@ -75,7 +74,7 @@ class SweepSpec(DocumentModel):
     """Name of the sweep: letters, digits, dots, hyphens and underscores."""
     description: str = ""
     """Purpose of the sweep."""
-    seed: int = Field(0, ge=0, le=_MAX_INT)
+    seed: int = Field(0, ge=0, le=MAX_INT)
     """Root of all randomness."""
     replicates: int = Field(1, ge=1, le=MAX_SIZE)
     """Runs of each point."""

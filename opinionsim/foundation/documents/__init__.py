@@ -14,6 +14,7 @@ from opinionsim.foundation.documents._document import (
 )
 from opinionsim.foundation.documents._parsing import KeyPath as KeyPath, parse_value as parse_value
 from opinionsim.foundation.documents._validation import (
+    MAX_INT as MAX_INT,
     DocumentModel as DocumentModel,
     fields_at as fields_at,
     validate as validate,

@@ -23,6 +23,9 @@ from opinionsim.errors import SpecError, meant
 from opinionsim.foundation.documents._document import Document, show_value
 from opinionsim.foundation.documents._parsing import KeyPath, key_text
 
+#: Largest integer that every store keeps exactly.
+MAX_INT = 2**63 - 1
+
 _Model = TypeVar("_Model", bound=BaseModel)
 
 

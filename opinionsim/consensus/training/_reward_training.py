@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import Field
 
-from opinionsim.classifiers import RewardModel
-from opinionsim.consensus._fine_tuning import Training, begin, finish, load_base
-from opinionsim.consensus._training_data import preference_pairs, read_ratings, split_ratings
+from opinionsim.consensus._reward_model import RewardModel
+from opinionsim.consensus.training._fine_tuning import Training, begin, finish, load_base
+from opinionsim.consensus.training._training_data import preference_pairs, read_ratings, split_ratings
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.foundation.documents import validate
 
@@ -96,7 +96,7 @@ def train_reward(
     if finished:
         return card
 
-    from opinionsim.consensus import _trainers
+    from opinionsim.consensus.training import _trainers
 
     trainer = _trainers.PairTrainer(
         model=found.model,

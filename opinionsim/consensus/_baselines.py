@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from opinionsim.classifiers._base import Item, PairClassifier
+from opinionsim.classifiers import Item, PairClassifier
 from opinionsim.errors import SpecError, meant, packages, whole_number
 from opinionsim.foundation.streams import digest, stream
 from opinionsim.opinions import OpinionScale

@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from opinionsim.consensus._consensus import ConsensusInteraction
-from opinionsim.consensus._fine_tuning import Base, Training, begin, finish, load_base
-from opinionsim.consensus._training_data import StatementExample, read_ratings, split_ratings, statement_examples
+from opinionsim.consensus.training._fine_tuning import Base, Training, begin, finish, load_base
+from opinionsim.consensus.training._training_data import (
+    StatementExample,
+    read_ratings,
+    split_ratings,
+    statement_examples,
+)
 from opinionsim.engine import conditions_of_others
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.foundation.documents import validate
@@ -185,7 +190,7 @@ def train_statements(
     import peft
     from transformers import EarlyStoppingCallback, Trainer
 
-    from opinionsim.consensus import _trainers
+    from opinionsim.consensus.training import _trainers
 
     adapters = peft.LoraConfig(
         r=chosen.rank, lora_alpha=2 * chosen.rank, target_modules="all-linear", task_type="CAUSAL_LM"

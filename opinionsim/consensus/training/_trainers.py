@@ -16,7 +16,7 @@ from transformers import Trainer, TrainingArguments
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from opinionsim.consensus._fine_tuning import CHECKPOINTS, Training
+from opinionsim.consensus.training._fine_tuning import CHECKPOINTS, Training
 
 #: State of a training; the last file of a checkpoint that is written.
 _STATE = "trainer_state.json"

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from opinionsim.classifiers._base import Item, PairClassifier
+from opinionsim.classifiers import Item, PairClassifier
 from opinionsim.errors import MeasurementError, SpecError, in_short, packages
 from opinionsim.foundation.provenance import CARD, device_named, digest_of_weights
 from opinionsim.messages import printable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opinionsim.consensus._training_data import read_ratings, statement_examples
+from opinionsim.consensus.training._training_data import read_ratings, statement_examples
 from opinionsim.consensus.voting import power_mean
 from opinionsim.errors import MeasurementError
 
