@@ -295,7 +295,7 @@ class AgentPrompts:
         status = "empty" if reply.status == "silent" else reply.status
         return self._user(
             self._wording.frame("event"),
-            {**scene, "case": _case(act, received), "status": status, "text": self._wording.defang(text)},
+            {**scene, "case": _case(act, received), "condition": status, "text": self._wording.defang(text)},
         )
 
     def reflection(self, experience: Sequence[ChatMessage], past: ChatMessage | None) -> ChatMessage:

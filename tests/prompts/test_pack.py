@@ -149,7 +149,7 @@ def test_other_files_of_a_folder_are_left_alone(folder: Path) -> None:
         ("system.j2", "{% if role_play %}", "{{ initial_belief }}{% if role_play %}", "outside"),
         ("system.j2", "{{ value }}", "", "an attribute"),
         ("event.j2", 'condition in ("refused", "empty")', 'condition == "refused"', "status 'empty' must say"),
-        ("event.j2", 'condition in ("refused", "empty")', "false", "condition 'refused' must say that there was none"),
+        ("event.j2", 'condition in ("refused", "empty")', "false", "status 'refused' must say that there was none"),
         ("_situation.j2", '"closed"', '"shut"', "world"),
         ("event.j2", "<memory>", "", "in pairs"),
         ("event.j2", "<memory>", "Long ago: <memory>", "wrapped"),
