@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from opinionsim.cli import app
 from opinionsim.foundation import background
-from opinionsim.running import under_way
+from opinionsim.running import Invocation, under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
 from tests.support.processes import Command
@@ -148,7 +148,7 @@ def counted_down(n: int, then: Callable[[], object]) -> Callable[[StubRequest], 
 def test_a_sweep_stopped_half_way_under_faults_goes_on_to_the_same(stub: StubProvider) -> None:
     spec = changed(SPEC, replicates=8)
     tries, requests = evenly(0.3, QUICK), evenly(0.1, Faults.CONTENT)
-    with under_way(load_experiment(spec), "s.sqlite") as (runner, future):
+    with under_way(Invocation(load_experiment(spec), "s.sqlite")) as (runner, future):
         stop = counted_down(50, lambda: background.call_soon(runner.stop))
         stub.faults = Faults(tries=tries, requests=requests, plan=stop)
         stopped = future.result()

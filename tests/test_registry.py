@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import opinionsim as osim
 from opinionsim.errors import SpecError
 from opinionsim.prompts import load_pack
-from opinionsim.registry import KINDS, Catalogue, built_in, find, names, places
+from opinionsim.registry import KINDS, Catalogue, built_in, find, general, names, places
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -42,6 +44,37 @@ def test_a_catalogue_knows_names_and_loads_values() -> None:
         figures["none of them"]
 
 
+def test_entry_points_of_other_distributions_name_their_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    lines = "import opinionsim", "@opinionsim.part('metric')", "def width(opinions):", "    return max(opinions)"
+    (tmp_path / "elsewhere.py").write_text("\n".join(lines), encoding="utf-8")
+    told = tmp_path / "elsewhere-1.0.dist-info"
+    told.mkdir()
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: elsewhere\nVersion: 1.0\n")
+    (told / "entry_points.txt").write_text("[opinionsim.parts]\nmetric.width = elsewhere:width\n")
+    assert find("metric", "width").name == "elsewhere:width"
+    with pytest.raises(SpecError, match="unknown table 'width'"):
+        find("table", "width")
+
+
+def test_names_of_the_package_are_found_without_a_look_at_other_distributions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(importlib.metadata.Distribution, "discover", lambda **_: 1 / 0)
+    assert find("figure", "density").target is osim.plots.density
+    with pytest.raises(ZeroDivisionError):
+        find("figure", "none of them")
+
+
+def test_a_metric_of_ones_own_is_computed_like_any_other() -> None:
+    @osim.part("metric", name="spanned", version=1)
+    def spanned(opinions: np.ndarray) -> np.ndarray:
+        return opinions.max(axis=-1) - opinions.min(axis=-1)
+
+    found = osim.metrics.compute_metrics([[1, 2, 4], [0, 0, 0]], ["bias", "spanned"])
+    assert found["spanned"].tolist() == [3, 0]
+
+
 def test_only_what_a_kind_declares_is_declared() -> None:
     with pytest.raises(SpecError, match="a figure declares no 'number'; valid: numbers, shown, points"):
         osim.part("figure", number=len)
@@ -57,3 +90,15 @@ def test_every_command_of_the_tables_is_there() -> None:
     for place in places("command").values():
         module, _, attribute = place.module.partition(":")
         assert hasattr(import_module(module), attribute)
+
+
+def test_figures_of_the_gallery_are_those_of_the_tables(checkout: Path) -> None:
+    page = (checkout / "docs" / "gallery.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"\n\| Figure \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", page)
+    listed = [row.rsplit("`", 2)[1] for row in table.splitlines()]
+    assert sorted(listed) == sorted(general("figure"))
+
+
+def test_the_page_on_parts_names_every_kind(checkout: Path) -> None:
+    page = (checkout / "docs" / "parts.md").read_text(encoding="utf-8")
+    assert [kind for kind in KINDS if f"| `{kind}` |" not in page] == ["record"]

@@ -17,7 +17,8 @@ MODELS: Mapping[str, ClassicModel] = Catalogue("classic_model")
 @cache
 def _own(path: str) -> ClassicModel:
     """A model of the user's own, which is called by the path from which others can import it."""
-    return replace(find("classic_model", path).target, name=path)
+    found: ClassicModel = find("classic_model", path).target
+    return replace(found, name=path)
 
 
 def find_model(model: str | ClassicModel) -> ClassicModel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
@@ -23,6 +24,8 @@ _waiting: list[tuple[Callable[..., Any], bool]] = []
 #: Held while functions are registered with the compiler, since several threads may compile at once.
 _compiling = Lock()
 _log = logging.getLogger(__name__)
+#: The first and last versions of numba whose inner parts are known here, and replaced to compile and load in less time.
+_KNOWN = ((0, 60), (0, 68))
 
 
 def inlined(function: _Function, *, allocates: bool = False) -> _Function:
@@ -113,26 +116,43 @@ def compiled(kernel: Callable[..., Any], name: str = "") -> Callable[..., Any]:
 
 
 @cache
+def _is_known() -> bool:
+    """Whether the inner parts of the installed numba are known here; where they are not, that is said once."""
+    from numba import version_info
+
+    if _KNOWN[0] <= version_info.short <= _KNOWN[1]:
+        return True
+    first, last = (".".join(map(str, version)) for version in _KNOWN)
+    warnings.warn(
+        f"numba {version_info.string} is none of the versions {first} to {last} whose inner parts opinionsim replaces; "
+        f"models give the same results, but are compiled and loaded more slowly. To avoid this, install numba {last}",
+        stacklevel=2,
+    )
+    return False
+
+
+@cache
 def _compiled(kernel: Callable[..., Any], name: str) -> Callable[..., Any]:
     from numba import njit
     from numba.extending import register_jitable
 
     _teach_at()
+    known = _is_known()
     # Nothing but kernels calls them, so that they need none of the wrappers by which Python and C call functions.
-    register = partial(
-        register_jitable, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True, pipeline_class=_part
-    )
+    inner = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _part} if known else {}
     while _waiting:
         function, allocates = _waiting.pop()
-        register(_nrt=allocates)(function)
+        register_jitable(forceinline=True, **inner, **({"_nrt": allocates} if known else {}))(function)
     # Machine code on disk is found by this name and by the time of the kernel's own file. The functions it calls are in
     # other files: with a digest of all sources in the name, outdated code is never used.
     kernel.__qualname__ += f"-{_sources(_room(kernel))}-{_content(kernel)}"
-    made: Any = njit(nogil=True, no_cfunc_wrapper=True)(kernel)  # type: ignore[call-overload]
+    made: Any = njit(nogil=True, **({"no_cfunc_wrapper": True} if known else {}))(kernel)  # type: ignore[call-overload]
     with suppress(RuntimeError):  # no folder can be written to
         made.enable_caching()
-        _keep_well(made._cache)
-    made._compiler.compile = _told(name, made._compiler.compile)
+        if known:
+            _keep_well(made._cache)
+    if known:
+        made._compiler.compile = _told(name, made._compiler.compile)
     found: Callable[..., Any] = made
     return found
 

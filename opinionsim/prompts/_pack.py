@@ -491,8 +491,8 @@ def pack_files(name_or_path: str | Path) -> dict[str, str]:
     -------
     dict of str to str
         File name to text, in order of names. Names that start with a dot or end in ``~``, Markdown files, licences and
-        subfolders are no part of a pack. Templates that other folders of the package bring for a built-in pack are.
-        Files of a wording, in ``wordings/NAME``, stand for those of the same name.
+        subfolders are no part of a pack. Templates that other folders of the package bring for a built-in pack are,
+        and stand for those of the same name, as files of a wording, in ``wordings/NAME``, do.
 
     Raises
     ------

@@ -466,7 +466,7 @@ def _imported(kind: str, reference: str) -> Part:
         raise SpecError(
             f"{reference} is marked as a part of kind {found.kind!r}; one of kind {kind!r} is expected here"
         )
-    if found.name.partition(":")[0] == module and found.name != reference:
+    if not hasattr(target, "__qualname__") and found.name != reference:
         raise SpecError(f"{reference} calls itself {found.name}; a declaration has the name that its module gives it")
     _BY_NAME[kind].setdefault(reference, found)
     return found

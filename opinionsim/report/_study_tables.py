@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from opinionsim import analysis
+from opinionsim.analysis import Estimand, Table
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics import cut, named_metrics, run_metrics, scale_of, several_answered, variable_means
 from opinionsim.registry import KINDS, Part, find, general
@@ -40,9 +40,9 @@ class Asked:
     kind: str | None = None
     wording: str | None = None
     ddof: int = 0
-    estimand: analysis.Estimand | None = None
+    estimand: Estimand | None = None
     as_published: bool = False
-    made: list[analysis.Table] = field(default_factory=list)
+    made: list[Table] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.estimand = self.estimand or self.analysis.estimand
@@ -89,12 +89,12 @@ class Asked:
         fits = table.declared.get("fits", lambda asked: True)
         return bool(table.declared.get("points", False)) == self.results.swept and bool(fits(self))
 
-    def make(self, table: Part) -> Iterator[analysis.Table]:
+    def make(self, table: Part) -> Iterator[Table]:
         """The tables that a function makes."""
         table.check_options({})
         given = {name: getattr(self, name) for name in table.arguments() if name in KINDS["table"].given}
         found: Any = table.build(options={}, **given)
-        yield from [found] if isinstance(found, analysis.Table) else found or ()
+        yield from [found] if isinstance(found, Table) else found or ()
 
 
 def tables_of(
@@ -102,11 +102,11 @@ def tables_of(
     kind: str | None = None,
     wording: str | None = None,
     ddof: int = 0,
-    estimand: analysis.Estimand | None = None,
+    estimand: Estimand | None = None,
     *,
     as_published: bool = False,
     what: str | None = None,
-) -> list[analysis.Table]:
+) -> list[Table]:
     """All tables that fit an experiment: opinions, contrasts, robustness, what is missing, further metrics.
 
     Parameters
@@ -144,7 +144,7 @@ def tables_of(
     return [replace(each, notes=(*each.notes, *answered)) for each in asked.made]
 
 
-def resting_on_own(results: Results, made: Sequence[analysis.Table]) -> list[bool]:
+def resting_on_own(results: Results, made: Sequence[Table]) -> list[bool]:
     """Which of the tables that were made of results are others, or not there, without parts of the user's own."""
     if not (results.own_parts and results.own):
         return [False] * len(made)

@@ -7,16 +7,19 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import astuple
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, exists, extract, func, literal, select, tuple_
 from sqlalchemy.exc import SQLAlchemyError
 
 from opinionsim.errors import StoreError
-from opinionsim.llm import Call, Entry, Limits, Usage
+from opinionsim.llm import Call, Entry, Usage
 from opinionsim.store import _schema
 from opinionsim.store._counts import FILTERED
 from opinionsim.store._database import Database
+
+if TYPE_CHECKING:
+    from opinionsim.llm import Limits
 
 #: Seconds between two signs of life.
 HEARTBEAT_S = 5.0

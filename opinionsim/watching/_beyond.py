@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from opinionsim.dialogue import Analysis, analyses
-from opinionsim.registry import find
+from opinionsim.registry import find, places
 from opinionsim.store import Results
 from opinionsim.watching._run_view import OneRun
 
@@ -42,7 +42,8 @@ def beyond_turns(reader: StoreReader, run: str) -> dict[str, Any]:
     with reader.moment() as moment:
         one = OneRun.of(moment, run)
         interaction = one.registered.interaction
-        if record := one.cell.declared.get("record"):
+        # Pages run no code of the user's own.
+        if (record := one.cell.declared.get("record", "")) in places("record"):
             # Read together, as what is under way is.
             found = Results(reader.url, replace(one.design, runs=(one.cell,)), under_way=1)
             told: dict[str, Any] = find("record", record).target(found)

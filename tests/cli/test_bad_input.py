@@ -25,7 +25,7 @@ CHANGES = [
     ("topic.name=flat-mars", ["topic.name", "'flat-mars'", "flat-earth"]),
     ("topic.framing=lie", ["topic.framing", "falsehood, truth"]),
     ("topic=3", ["topic", "must be a mapping"]),
-    ("measurement.texts=[essay]", ["measurement.texts", "'essay'", "post, report, response, speech"]),
+    ("measurement.texts=[essay]", ["measurement.texts", "'essay'", "valid: post, report, probe"]),
     ("cognition.memory=perfect", ["cognition.memory", "cumulative, none, reflective, reflective-as-run"]),
     ("cognition.world=flat", ["cognition.world", "closed, open"]),
     ("sweep.cognition.confirmation_bias=[huge]", ["cognition.confirmation_bias", "none, weak, strong"]),
@@ -101,12 +101,6 @@ def test_several_mistakes_are_told_at_once(invoke: Invoke, spec: Path) -> None:
 def test_a_missing_specification(invoke: Invoke, tmp_path: Path, command: str) -> None:
     _is_one_clear_error(invoke(command, "gone.yaml"), ["gone.yaml", "no such file", "quickstart"])
     _is_one_clear_error(invoke(command, tmp_path), ["is a folder"])
-
-
-def test_an_experiment_that_looks_for_no_consensus(invoke: Invoke, spec: Path, tmp_path: Path) -> None:
-    store = tmp_path / "none.sqlite"
-    _is_one_clear_error(invoke("consensus", spec, "--store", store), ["looks for no consensus", "deliberate"])
-    assert not store.exists()
 
 
 def test_duplicate_personas(invoke: Invoke, spec: Path, tmp_path: Path) -> None:

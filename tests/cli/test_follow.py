@@ -24,7 +24,7 @@ import opinionsim as osim
 from opinionsim.cli import _follow
 from opinionsim.errors import StoreError
 from opinionsim.llm import Entry, EntryKey
-from opinionsim.running import under_way
+from opinionsim.running import Invocation, under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import DesignRow, ExperimentRun, RunState, Store, open_store
 from opinionsim.watching import Replies, Seen, _experiments, count_states, look_at, reasons
@@ -261,7 +261,7 @@ def test_a_database_is_looked_at_until_its_server_goes_away(invoke: Invoke, post
     osim.run(experiment, url, only=experiment.pilot)
     model = GatedModel()
     model._free = 5
-    with under_way(experiment, url, chat_model=model) as (_, future):
+    with under_way(Invocation(experiment, url, chat_model=model)) as (_, future):
         look = partial(_look, url)
         try:
             until = time.monotonic() + 30

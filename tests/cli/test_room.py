@@ -7,22 +7,17 @@ from pathlib import Path
 import pytest
 
 import opinionsim as osim
-from opinionsim.store import open_store
 from tests.cli.conftest import Invoke
 
 SPEC = """\
 name: seats
 replicates: 2
 seed: 1
-task: Should the centre be closed to cars?
 cast: [{}, {name: Ben, seat: {words: 5, timeout_s: 600, invitation: "Ben, it is your turn."}}, {}]
-roles: {mediator: {}}
-interaction: {kind: consensus, candidates: 2, rounds: 0, ratings: {passes: 1}}
+interaction: {kind: independent, reports: 1}
 measurement: {self_report: {after: 1}}
 topic: {name: t-rex}
 """
-#: A text that is too long, one that is not; ratings, the first off the scale; rankings, one unfinished; a number.
-LINES = "one two three four five six\n\nLeave it\nas it is.\n\n9\n3\n4\n3\n5\n6\nB\nB > A\n2\n"
 
 
 @pytest.fixture
@@ -32,50 +27,23 @@ def room(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_session_at_the_terminal(invoke: Invoke, room: Path) -> None:
-    result = invoke("room", room, "--terminal", text=LINES)
+def test_a_text_and_a_choice_at_the_terminal(invoke: Invoke, room: Path) -> None:
+    lines = "one two three four five six\n\nLeave it\nas it is.\n\n9\n2\n"
+    result = invoke("room", room, "--terminal", "--store", "s.sqlite", text=lines)
     assert (result.exit_code, result.stdout) == (0, "")
-    said = result.stderr
     for words in (
         "Ben, it is your turn.",
         "There are 600 seconds for it.",
         "Your text, in 5 words at most; a blank line ends it:",
         "That could not be used: the text has 6 words; at most 5 are possible",
-        "Agreement, from 1 to 7 (not at all to completely):",
-        "That could not be used: Agreement: choose a number from 1 to 7",
-        "That could not be used: give each of A, B a place, 1 for the best",
         "1: strongly negative",
         "1 of 1 run complete",
     ):
-        assert words in said
-    results = osim.load("results/seats-room.sqlite")
-    own = results.turns[results.turns["agent"] == 1].set_index("act")["message"]
-    assert own["state"] == "Leave it\nas it is."
-    assert own["self-report"] == "slightly negative"
+        assert words in result.stderr
+    results = osim.load("s.sqlite")
+    own = results.turns[results.turns["agent"] == 1]["message"]
+    assert own.tolist() == ["Leave it\nas it is.", "slightly negative"]
     assert sorted(results.runs["status"]) == ["pending", "trial"]
-    assert set(results.runs["evidence"]) == {"mixed"}
-
-
-def test_the_same_command_goes_on_where_the_input_ended(invoke: Invoke, room: Path) -> None:
-    """Each session once, and no answer on record is asked for again."""
-    lines = LINES.splitlines(keepends=True)
-    cut = invoke("room", room, "--terminal", "--store", "s.sqlite", text="".join(lines[:5]))
-    assert cut.exit_code == 1
-    assert "there is no more input; the same command goes on from here" in cut.stderr
-    with open_store("s.sqlite", write=False) as store:
-        assert [wait.question["act"] for wait in store.waits()] == ["rate"]
-    assert "1 run waiting for the answer of a person" in invoke("status", "s.sqlite").stdout
-    assert invoke("room", room, "--terminal", "--store", "s.sqlite", text="".join(lines[5:])).exit_code == 0
-    assert invoke("room", room, "--terminal", "--store", "s.sqlite", text=LINES).exit_code == 0
-    assert set(osim.load("s.sqlite").runs["status"]) == {"trial"}
-    assert "all sessions are over" in invoke("room", room, "--terminal", "--store", "s.sqlite").stderr
-    assert "waiting" not in invoke("status", "s.sqlite").stdout
-
-
-def test_what_others_say_moves_no_cursor(invoke: Invoke, room: Path) -> None:
-    change = 'cast=[{"text": "\\u001b[2Jgone"}, {"seat": {}}, {}]'
-    said = invoke("room", room, "--terminal", "--set", change, "--set", "measurement={}", text="Me.\n\n").stderr
-    assert "\x1b[2J" not in said
 
 
 def test_without_a_seat_there_is_no_room(invoke: Invoke, spec: Path) -> None:

@@ -128,6 +128,13 @@ def test_agents_that_shall_remember_need_a_memory(tmp_path: Path) -> None:
     assert "interaction.remember: needs a memory; cognition.memory is none" in found
 
 
+def test_a_moderator_decides_which_runs_there_are() -> None:
+    asked = ({}, {"roles": {}}, {"roles": {"moderator": {}}}, {"roles": {"moderator": {"task": "Sum."}}})
+    found = [load_experiment({**CHAIN, **roles}).runs[0].run_id for roles in asked]
+    assert found[0] == found[1]
+    assert len(set(found)) == 3
+
+
 # -- forecasts --------------------------------------------------------------------------------------------------
 
 JUDGED = {"draws": 3, "selector": "judge"}

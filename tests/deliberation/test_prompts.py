@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import yaml
+
 import opinionsim as osim
 from opinionsim.deliberation import play
 from opinionsim.llm import GivenReplies
+from opinionsim.planning import preview
 from opinionsim.specification import load_experiment
 
 
@@ -46,3 +51,15 @@ def test_a_task_that_ends_in_a_full_stop_is_followed_by_no_other() -> None:
             chat_model=model,
         )
         assert model.prompts[0][0].content == said
+
+
+def test_an_open_question_is_neither_right_nor_wrong(tmp_path: Path) -> None:
+    topic = {"name": "oak", "claims": {"for": "oak is tall"}, "masked": False}
+    (tmp_path / "trees.yaml").write_text(yaml.safe_dump({"topics": [topic]}))
+    asked = {"population": {"size": 2}, "measurement": {"self_report": {"after": 1}}}
+    oak = {"name": "oak", "file": str(tmp_path / "trees.yaml")}
+    spec = {"name": "open", "interaction": {"kind": "chain"}, "topic": oak, **asked}
+    prompts = preview(load_experiment(spec)).prompts.values()
+    told = "\n".join(message.content for prompt in prompts for message in prompt)
+    assert "(against it)" in told
+    assert "(it is wrong)" not in told

@@ -8,6 +8,7 @@ import pytest
 
 from opinionsim.errors import SpecError
 from opinionsim.llm import Seat
+from opinionsim.planning import plan
 from opinionsim.running import run
 from opinionsim.specification import load_experiment
 from tests.support.people import Double, check_person_takes_part
@@ -43,3 +44,18 @@ def test_run_refuses_seats_that_nobody_takes_before_anything_is_written(given: d
         run(load_experiment(spec), tmp_path / "s.sqlite", **given)
     assert list(tmp_path.iterdir()) == []
     run(load_experiment(spec), tmp_path / "s.sqlite", seats={1: Seat(Double())}, people=Double())
+
+
+def test_a_seat_of_a_moderator_identifies_a_run_and_needs_no_model() -> None:
+    seats = [{"seat": {}}, {"seat": {}}]
+    runs = [load_experiment(changed(CHAIN, cast=seats, roles={"moderator": role})) for role in ({}, {"seat": {}})]
+    assert runs[0].runs[0].run_id != runs[1].runs[0].run_id
+    assert runs[1].spec.chat_models == ()
+    assert sorted(map(str, runs[1].spec.seats)) == ["0", "1", "moderator"]
+    assert plan(runs[1]).calls == 0
+
+
+def test_a_seat_is_on_no_path_of_a_forecast() -> None:
+    for cast, calls in (([{}, {}, {}], 6), ([{}, {"seat": {}}, {}], 4)):
+        forecast = plan(load_experiment(changed(CHAIN, cast=cast)))
+        assert (forecast.calls, forecast.longest_path) == (calls, calls)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,26 +16,10 @@ import opinionsim as osim
 from opinionsim import plots
 from opinionsim.errors import SpecError
 from opinionsim.metrics import EVIDENCE
-from opinionsim.schedules import ActSpec, SteppedInteraction, Turn, named
 from opinionsim.store import Results
 from tests.support.frames import make, one_run, opinion_rows, run_row
 
 NAN = math.nan
-
-
-@osim.part("interaction")
-class Talk(SteppedInteraction):
-    """In each step every agent speaks once, in an order drawn for the run, having read nobody, the last or all."""
-
-    acts = named(ActSpec("respond", template="review", kind="response"))
-    reading: Literal["nobody", "last", "all", "first"] = "last"
-
-    def turns(self, setting: Any) -> Any:
-        order = setting.rng.permutation(setting.size).tolist()
-        for turn in range(self.steps_for(setting.size) * setting.size):
-            earlier = tuple(range(turn))
-            reads = {"nobody": (), "last": earlier[-1:], "all": earlier, "first": earlier[:1]}[self.reading]
-            yield Turn(turn, turn // setting.size + 1, order[turn % setting.size], "respond", reads)
 
 
 def structures(replicates: int = 2, size: int = 4) -> dict[str, Any]:
@@ -46,7 +30,7 @@ def structures(replicates: int = 2, size: int = 4) -> dict[str, Any]:
         "replicates": replicates,
         "population": {"size": size},
         "topic": {"name": "flat-earth"},
-        "interaction": {"kind": "tests.plots.test_before_after:Talk", "steps": 1},
+        "interaction": {"kind": "tests.support.talking:Talk", "steps": 1},
         "model": {"name": "scripted"},
         "measurement": {
             "classifier": "lexicon",

@@ -117,7 +117,7 @@ def test_descriptions_of_files_hold_lines_that_were_broken_as_one(tmp_path: Path
 def test_many_positions_are_taken_together(tmp_path: Path) -> None:
     spec = {
         "name": "many", "replicates": 2, "population": {"size": 50}, "topic": {"name": "flat-earth"},
-        "interaction": {"kind": "chain", "last_n": 1},
+        "interaction": {"kind": "tests.support.talking:Talk", "steps": 1},
         "measurement": {"classifier": "lexicon", "texts": ["response", "probe"], "probe": {"before": 1, "after": 1}},
     }  # fmt: skip
     data = plots.before_after_data(osim.run(load_experiment(spec), store=f"sqlite:///{tmp_path}/many.sqlite"))

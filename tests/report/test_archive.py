@@ -7,9 +7,7 @@ import json
 import shutil
 import socket
 import subprocess
-import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +18,11 @@ import yaml
 import opinionsim as osim
 from opinionsim.classic.sweeps import load_sweep, run_sweep
 from opinionsim.errors import SpecError
-from opinionsim.foundation.data import data_folder
 from opinionsim.foundation.spreadsheets import read_csv
 from opinionsim.report import tables_of, verify, write_archive
 from opinionsim.store import Results
-from tests.support.archives import STUDY, all_bytes, carried_out
+from tests.support.archives import STUDY, all_bytes, carried_out, check_archived, rebuild
 from tests.support.sweeps import DIAGRAM
-
-
-def rebuild(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the script of an archive where this package cannot be imported."""
-    shut = folder.parent / f"{folder.name}-shut"
-    (shut / "opinionsim").mkdir(parents=True, exist_ok=True)
-    (shut / "opinionsim" / "__init__.py").write_text("raise ImportError('not here')")
-    command = [sys.executable, "-W", "error", str(folder / "rebuild.py")]
-    environment = {"PYTHONPATH": str(shut), "PATH": ""}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=folder.parent)
 
 
 def test_every_part_that_is_promised_is_there(small: Results, small_archive: Path) -> None:
@@ -147,18 +134,9 @@ def _sweep(tmp_path: Path) -> Results:
     return osim.load(url)
 
 
-def _consensus(tmp_path: Path) -> Results:
-    return carried_out(yaml.safe_load((data_folder("experiments") / "consensus_quickstart.yaml").read_text()), tmp_path)
-
-
 @pytest.mark.usefixtures("without_figures")
-@pytest.mark.parametrize("made", [_sweep, _consensus])
-def test_other_kinds_of_experiments(made: Callable[[Path], Results], tmp_path: Path) -> None:
-    write_archive(made(tmp_path), tmp_path / "archive")
-    found = verify(tmp_path / "archive")
-    assert found.problems == ()
-    assert len(found.rebuilt) == len(list((tmp_path / "archive" / "tables").glob("*.csv")))
-    assert rebuild(tmp_path / "archive").returncode == 0
+def test_the_archive_of_a_classic_sweep_is_verified_and_made_again(tmp_path: Path) -> None:
+    check_archived(_sweep(tmp_path), tmp_path / "archive")
 
 
 @pytest.mark.usefixtures("without_figures")

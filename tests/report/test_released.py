@@ -28,7 +28,7 @@ ASKED = {
     "replicates": 2,
     "task": "Should the library open on Sundays?",
     "cast": [{"persona": "a teacher"}, {"name": "Guest", "seat": {}}, {"persona": "a nurse"}],
-    "interaction": {"kind": "chain"},
+    "interaction": {"kind": "tests.support.talking:Talk", "steps": 1, "order": "cast", "reading": "all"},
 }
 SAID = "Zanzibar marmalade is what I think of Sundays."
 

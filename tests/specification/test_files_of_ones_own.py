@@ -95,7 +95,7 @@ def test_who_takes_part_is_told_in_one_line(tmp_path: Path) -> None:
         "Taking part: 5 of the 8 personas of mine, drawn by chance; initial opinions: as the file says | "
         "9 agents who play the 8 personas of mine, some more than once; initial opinions: as the file says"
     )
-    cast = _experiment(tmp_path, population={}, cast=[{"name": "A"}, {"name": "B"}], interaction={"kind": "debate"})
+    cast = _experiment(tmp_path, population={}, cast=[{"name": "A"}, {"name": "B"}])
     assert taking_part(cast) == "Taking part: a cast of 2"
 
 
@@ -109,9 +109,6 @@ def test_an_open_question_is_neither_masked_nor_right_or_wrong(tmp_path: Path) -
     assert "Theory XYZ" not in told
     assert '"strongly negative" (against it) to "strongly positive" (for it)' in told
     assert "(it is wrong)" not in told
-    chain = _prompts(_experiment(tmp_path, measurement=asked, interaction={"kind": "chain"}))
-    assert "(against it)" in chain
-    assert "(it is wrong)" not in chain
 
 
 def test_a_declared_truth_and_a_mask_are_told_and_make_other_runs(tmp_path: Path) -> None:

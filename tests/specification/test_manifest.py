@@ -168,14 +168,14 @@ def test_a_grid_that_leaves_a_field_alone_keeps_the_stated_value_and_not_that_of
             "topic": {"name": "flat-earth"},
             "task": "Say something.",
             "population": {"size": 2},
-            "measurement": {"instruments": [{"variable": "stance", "classifier": "lexicon", "texts": ["response"]}]},
+            "measurement": {"instruments": [{"variable": "stance", "classifier": "lexicon", "texts": ["report"]}]},
         },
     ],
 )
 def test_what_a_specification_does_not_state_its_manifest_does_not_state_either(fields: dict[str, Any]) -> None:
     """A cast beside a population, a world that was closed to it, opinions on no topic: defaults that would be news."""
-    moderated = {"roles": {"moderator": {"automatic": True}}, "interaction": {"kind": "chain", "cycles": 2}}
-    summary, expected = carry_out({"name": "small", **moderated, **fields}, "first.sqlite")
+    spec = {"name": "small", "interaction": {"kind": "broadcast", "steps": 2}, **fields}
+    summary, expected = carry_out(spec, "first.sqlite")
     assert summary.errors == {}
     found = carry_out(load_experiment(expected.manifest), "second.sqlite")[1]
     assert_same(found, expected)

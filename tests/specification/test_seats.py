@@ -16,7 +16,7 @@ SPEC: dict[str, Any] = {
     "name": "seats",
     "task": "Should the centre be closed to cars?",
     "cast": [{"name": "Ada"}, {"name": "Ben", "seat": {}}],
-    "interaction": {"kind": "chain"},
+    "interaction": {"kind": "independent", "reports": 1},
     "measurement": {},
 }
 
@@ -32,11 +32,6 @@ def test_a_seat_its_invitation_and_its_words_identify_a_run_and_its_time_does_no
     assert len({run_id(seat) for seat in others}) == len(others)
     assert run_id({"timeout_s": 60}) == run_id({"timeout_s": 90.5}) == run_id({})
     assert run_id({"timeout_s": 60, "words": 5}) == run_id({"words": 5})
-
-
-def test_a_seat_of_a_role_identifies_too() -> None:
-    found = [load_experiment(changed(SPEC, roles={"moderator": role})).runs[0].run_id for role in ({}, {"seat": {}})]
-    assert len({*found, run_id({})}) == 3
 
 
 @pytest.mark.parametrize(
@@ -82,17 +77,17 @@ def test_a_seat_that_is_not_valid_names_its_field(seat: dict[str, Any], field: s
 
 
 def test_a_cast_of_seats_needs_no_model_and_makes_no_call() -> None:
-    experiment = load_experiment(changed(SPEC, cast=[{"seat": {}}, {"seat": {}}], roles={"moderator": {"seat": {}}}))
+    experiment = load_experiment(changed(SPEC, cast=[{"seat": {}}, {"seat": {}}]))
     assert experiment.spec.chat_models == ()
-    assert sorted(map(str, experiment.spec.seats)) == ["0", "1", "moderator"]
+    assert sorted(map(str, experiment.spec.seats)) == ["0", "1"]
     assert plan(experiment).calls == 0
 
 
 def test_a_seat_takes_no_call_of_a_forecast() -> None:
-    models = load_experiment(changed(SPEC, cast=[{}, {}, {}], interaction={"kind": "chain", "cycles": 2}))
-    seated = load_experiment(changed(SPEC, cast=[{}, {"seat": {}}, {}], interaction={"kind": "chain", "cycles": 2}))
-    assert (plan(models).calls, plan(models).longest_path) == (6, 6)
-    assert (plan(seated).calls, plan(seated).longest_path) == (4, 4)
+    twice = {"interaction": {"kind": "independent", "reports": 2}}
+    models = load_experiment(changed(SPEC, cast=[{}, {}, {}], **twice))
+    seated = load_experiment(changed(SPEC, cast=[{}, {"seat": {}}, {}], **twice))
+    assert (plan(models).calls, plan(seated).calls) == (6, 4)
     assert plan(seated).texts == plan(models).texts
 
 
@@ -124,11 +119,11 @@ def test_a_manifest_gives_the_same_runs() -> None:
 
 
 def test_a_pack_of_ones_own_may_word_what_people_are_asked(tmp_path: Any) -> None:
-    for name, text in {**pack_files("deliberation"), "person-respond.j2": "Speak on: {{ task }}"}.items():
+    for name, text in {**pack_files("default"), "person-report.j2": "Speak on: {{ task }}"}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     prompts = preview(load_experiment(changed(SPEC, prompts=str(tmp_path)))).prompts
     asked = next(found for name, found in prompts.items() if "of Ben" in name)
     assert [message.content for message in asked] == ["Speak on: Should the centre be closed to cars?"]
-    (tmp_path / "person-respond.j2").write_text("{{ persona }}", encoding="utf-8")
-    with pytest.raises(SpecError, match=r"person-respond\.j2.*undefined variable 'persona'"):
+    (tmp_path / "person-report.j2").write_text("{{ persona }}", encoding="utf-8")
+    with pytest.raises(SpecError, match=r"person-report\.j2.*undefined variable 'persona'"):
         load_experiment(changed(SPEC, prompts=str(tmp_path)))

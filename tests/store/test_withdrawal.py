@@ -21,7 +21,7 @@ SPEC = {
         {"persona": "a nurse"},
         {"name": "Other", "seat": {}},
     ],
-    "interaction": {"kind": "chain"},
+    "interaction": {"kind": "tests.support.talking:Talk", "steps": 1, "order": "cast", "reading": "all"},
 }
 OWN, OTHER = "Zanzibar marmalade, I say.", "Quince jelly is what I prefer."
 

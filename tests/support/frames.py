@@ -45,6 +45,7 @@ def run_row(run_id: str, **values: Any) -> dict[str, Any]:
         },
         **{"model": "scripted", "interaction": "dyadic", "network": "complete", "n_agents": 10, "steps": 100},
         **{"instrument_id": "m0", "classifier": "lexicon", "validation": "", "error": None},
+        "texts": "report,response,speech,post,probe,self-report,opinion",
     }
     row |= values
     return row if "block" in values else row | {"block": f"b{row['replicate']}"}

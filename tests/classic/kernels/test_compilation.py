@@ -93,3 +93,36 @@ def test_a_process_that_reads_bytecode_finds_what_one_that_read_sources_kept(tmp
         for _ in range(2)
     ]  # fmt: skip
     assert ["compiling voter" in each for each in told] == [True, False]
+
+
+#: Prints warnings, whether machine code gives what Python gives, and how many functions were compiled.
+_OTHER = """
+import json, warnings
+import numba
+from numba.core import event
+numba.version_info = numba.version_info._replace(short=(0, 99), string="0.99.0")
+from opinionsim.classic import simulate
+models = {"deffuant": "ring", "algorithmic-bias": None, "holme-newman": "ring"}
+with warnings.catch_warnings(record=True) as said, event.install_recorder("numba:compile") as recorder:
+    warnings.simplefilter("always")
+    runs = [[simulate(name, network, n=30, steps=3, seed=1, machine=machine).opinions.tobytes()
+             for machine in (False, True)] for name, network in models.items()]
+print(json.dumps([[str(each.message) for each in said], [one == other for one, other in runs], len(recorder.buffer)]))
+"""
+
+
+def test_another_version_of_numba_runs_models_and_is_named_once(tmp_path: Path) -> None:
+    found = [
+        json.loads(
+            subprocess.run(
+                [sys.executable, "-c", _OTHER], capture_output=True, text=True, check=True, timeout=280,
+                env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+            ).stdout
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    for said, equal, _ in found:
+        assert len(said) == 1
+        assert said[0].startswith("numba 0.99.0 is none of the versions 0.60 to 0.68 whose inner parts")
+        assert equal == [True] * 3
+    assert found[0][2] > 0 == found[1][2]

@@ -51,7 +51,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({"roles": {"mediator": {"automatic": True}}}, 13, "roles.mediator.automatic: is for a moderator; give system"),
     ({"roles": {"mediator": {"draws": 2}}}, 13, "roles.mediator.draws: unknown field"),
     ({"cast": [{"name": "Mediator"}, {}]}, 4, "cast: 'Mediator' is the name of two agents"),
-    ({"interaction": {"kind": "chain"}}, 10, "roles.mediator: is no role of 'chain'; valid: moderator"),
+    ({"interaction": {"kind": "similarity", "steps": 2}}, 11, "roles.mediator: is no role of 'similarity'; valid"),
     ({"interaction": {"kind": "similarity", "steps": 2}, "cast": ...}, 8, "roles.mediator: is no role of 'similarity'"),
     ({"moderator": {}}, 13, "moderator: unknown field; valid: name, description"),
     ({"mediator": {}}, 13, "mediator: unknown field; valid: name, description"),
@@ -62,9 +62,9 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({"cast": [{"text": "No.", "model": {"name": "scripted"}}, {}]}, 6, "cast[0].model: has no effect beside text"),
     ({"cast": [{"text": "No.", "template": "default"}, {}]}, 6, "cast[0].template: has no effect without a persona"),
     (
-        {"cast": [{}, {"text": "No."}], "interaction": {"kind": "chain"}, "roles": ...},
+        {"cast": [{}, {"text": "No."}], "interaction": {"kind": "broadcast", "steps": 1}, "roles": ...},
         6,
-        "cast[1].text: stands for nobody in 'chain', which asks everybody",
+        "cast[1].text: stands for nobody in 'broadcast', which asks everybody",
     ),
     (
         {"sweep": {"moderator.values": ["a", "b"]}},
@@ -105,10 +105,6 @@ def test_a_role_decides_who_runs_are(tmp_path: Path) -> None:
     def identity(**fields: Any) -> str:
         return load_experiment(_written(tmp_path, **fields)).runs[0].run_id
 
-    chain = {"interaction": {"kind": "chain"}, "cast": [{}, {}]}
-    found = [identity(**chain, roles=roles) for roles in (..., {}, {"moderator": {}}, {"moderator": {"task": "Sum."}})]
-    assert found[0] == found[1]
-    assert len(set(found)) == 3
     texts = [identity(cast=[{}, {"text": text}]) for text in ("Yes.", "No.")]
     assert len({*texts, identity()}) == 3
 

@@ -10,8 +10,8 @@ from functools import wraps
 from pathlib import Path
 
 from opinionsim.llm import phrases
-from opinionsim.llm._scripted_scene import Scene
-from opinionsim.llm._scripted_words import Draws
+from opinionsim.llm.scripted._scene import Scene
+from opinionsim.llm.scripted._words import Draws
 from opinionsim.registry import part
 
 _SAID: Mapping[str, list[str]] = tomllib.loads(Path(__file__).with_name("room.toml").read_text(encoding="utf-8"))
@@ -90,15 +90,14 @@ def analyze(scene: Scene, level: int, draws: Draws) -> str:
     turns = [(int(head[1]), head[2], text) for label, text in scene.messages if (head := _TURN.fullmatch(label))]
     for turn, author, text in turns:
         sentences = [each.strip() for each in _SENTENCE.findall(text)]
-        levels = [phrases.stated(each) for each in sentences]
-        for sentence, level in zip(sentences, levels, strict=True):
+        for sentence in sentences:
             authors.setdefault(sentence, set()).add(author)
             questions += [sentence] if sentence.endswith("?") and sentence not in questions else []
-            if level is not None and sentence not in [each[3] for each in stances]:
-                stances.append((turn, level, sentences[-1], sentence))
+            if (side := phrases.stated(sentence)) is not None and sentence not in [each[3] for each in stances]:
+                stances.append((turn, side, sentences[-1], sentence))
     argument_map = []
-    for turn, level, premise, sentence in stances[:most]:
-        against = [other for _, place, _, other in stances if place * level < 0][:1]
+    for turn, side, premise, sentence in stances[:most]:
+        against = [other for _, place, _, other in stances if place * side < 0][:1]
         counter = [{"counterargument": each} for each in against]
         argument_map.append({"claim": sentence, "turns": [turn], "premises": [premise], "counterarguments": counter})
     who = list(dict.fromkeys(author for _, author, _ in turns if author != "Moderator"))
