@@ -19,7 +19,7 @@ from opinionsim.running._replay import check_prompts
 from opinionsim.running._sorting import Pending, uncoded
 from opinionsim.running._taken_over import missing_entries, parts_of
 from opinionsim.specification import PlannedRun, own_part_error, with_advice
-from opinionsim.store import HeldElsewhereError, RunRecord, Status
+from opinionsim.store import HeldElsewhereError, RunRecord, RunStatus
 
 #: Finished runs measured side by side: enough that judges fill the slots.
 _MEASURED_AT_ONCE = 8
@@ -188,7 +188,7 @@ async def conclude(context: Context, played: Played) -> None:
     """
     run_id, record, error = played.calls.run_id, played.opened.record, played.error
     # A run is complete even if its texts could not be coded.
-    status: Status = "complete" if error is None else "incomplete"
+    status: RunStatus = "complete" if error is None else "incomplete"
     try:
         coding = played.recording.coding
         failure = None if coding is None else await coding.end()

@@ -217,7 +217,7 @@ class RunRecord:
             if content.source == "model":
                 counts.add_call(content, self.payer, self._models.get(content.agent, ""))
         elif isinstance(content, TurnRow):
-            if content.condition not in WORDLESS:
+            if content.status not in WORDLESS:
                 read = {each for each in content.reads if not isinstance(each, str)}
                 rows["texts", content.kind] += 1
                 rows["pairs", content.kind] += sum(self._told(turn)[1] in SPOKEN for turn in read)
@@ -226,11 +226,11 @@ class RunRecord:
             rows[done, content.instrument_id, self._told(content.turn)[0]] += 1
 
     def _told(self, turn: int) -> tuple[str, str]:
-        """Kind and condition of a turn that was added."""
+        """Kind and status of a turn that was added."""
         row = self._turns.get(turn)
         if row is None:
             return "", "answered"
-        return (row.kind, row.condition) if isinstance(row, TurnRow) else (row[3], row[-1])
+        return (row.kind, row.status) if isinstance(row, TurnRow) else (row[3], row[-1])
 
     def kept(self, content: Any) -> None:
         """Take note that a row is durable; called by the writer's thread."""
@@ -284,7 +284,7 @@ def found(connection: Connection, run_id: str) -> Found:
     opinions = _schema.sealed(connection, opinion, select(opinion).where(opinion.c.run_id == run_id))
     return Found(
         stored_entries(connection, run_id),
-        {row.turn: (row.step, row.agent, row.act, row.kind, row.reads, row.text_id, row.condition) for row in turns},
+        {row.turn: (row.step, row.agent, row.act, row.kind, row.reads, row.text_id, row.status) for row in turns},
         [_queries.tie_of(row) for row in ties],
         {(row.instrument_id, row.turn, _schema.from_index(row.about)) for row in opinions},
         _counts.stored(connection, [run_id])[run_id],
@@ -295,4 +295,4 @@ def _content(row: TurnRow | _Content) -> _Content:
     if isinstance(row, tuple):
         return row
     reads = _schema.to_json(row.reads, "a turn's reads")
-    return (row.step, row.agent, row.act, row.kind, reads, text_id(row.text), row.condition)
+    return (row.step, row.agent, row.act, row.kind, reads, text_id(row.text), row.status)

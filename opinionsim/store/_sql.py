@@ -17,7 +17,7 @@ from opinionsim.store._address import parse
 from opinionsim.store._claims import Claims, require_epoch, set_run
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._reader import StoreReader
-from opinionsim.store._rows import AuditRow, DesignRow, InstrumentRow, LabelRow, PointRow, RunRow, SeatRow, Status
+from opinionsim.store._rows import AuditRow, DesignRow, InstrumentRow, LabelRow, PointRow, RunRow, RunStatus, SeatRow
 from opinionsim.store._run_record import RunRecord
 from opinionsim.store._workers import Heartbeat
 from opinionsim.store._writer import Writer
@@ -246,7 +246,7 @@ class Store(StoreReader):
         """
         self._give_back(run_id, epoch)
 
-    def finish(self, run_id: str, epoch: int, status: Status, error: str = "") -> None:
+    def finish(self, run_id: str, epoch: int, status: RunStatus, error: str = "") -> None:
         """Give a run back with a new status and error, after its record is durable.
 
         Raises

@@ -341,7 +341,7 @@ def _calls(store: Path) -> int:
 
 def test_a_run_in_another_process_is_followed(invoke: Invoke, checkout: Path, tmp_path: Path) -> None:
     store = tmp_path / "s.sqlite"
-    with _slow_run(checkout, store, 0.3) as process:
+    with _slow_run(checkout, store, 0.5) as process:
         result = invoke("status", store, "--follow", "--json")
         assert process.wait() == 0
     assert (result.exit_code, result.stderr) == (0, "")
@@ -358,7 +358,7 @@ def test_a_killed_run_is_said_to_be_cut_off_and_the_store_is_left_alone(
     invoke: Invoke, checkout: Path, tmp_path: Path
 ) -> None:
     store = tmp_path / "s.sqlite"
-    with _slow_run(checkout, store, 0.3) as process, Command("status", store, "--follow") as follower:
+    with _slow_run(checkout, store, 2.0) as process, Command("status", store, "--follow") as follower:
         assert ": 4 runs: 4 under way; " in follower.stdout.readline()
         process.kill()
         process.wait()

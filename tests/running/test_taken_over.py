@@ -39,12 +39,12 @@ def said(results: Results, cell: str) -> pd.DataFrame:
     runs = results.runs[results.runs["cell"].str.startswith(cell)]
     with open_store(results.url, write=False) as store:
         rows = [[each.replicate, *vars_of(row)] for each in runs.itertuples() for row in store.turns(each.run_id)]
-    names = ["replicate", "turn", "step", "agent", "act", "kind", "reads", "text", "condition"]
+    names = ["replicate", "turn", "step", "agent", "act", "kind", "reads", "text", "status"]
     return pd.DataFrame(rows, columns=names)
 
 
 def vars_of(row: Any) -> list[Any]:
-    return [row.turn, row.step, row.agent, row.act, row.kind, row.reads, row.text, row.condition]
+    return [row.turn, row.step, row.agent, row.act, row.kind, row.reads, row.text, row.status]
 
 
 def asked(results: Results, cell: str) -> pd.DataFrame:

@@ -22,7 +22,7 @@ _Row = TurnRow | TieRow | OpinionRow
 def _turn(index: int) -> TurnRow:
     """The turn of that index, which nobody else is: some are skipped, and rest on no entry."""
     row = turn_row(index, range(index))
-    return replace(row, text="", condition="skipped") if index % 4 == 3 else row
+    return replace(row, text="", status="skipped") if index % 4 == 3 else row
 
 
 def _tie(change: int) -> TieRow:
@@ -51,7 +51,7 @@ class _Run:
 
     def turn(self, number: int) -> None:
         row = _turn(number)
-        if row.condition != "skipped":
+        if row.status != "skipped":
             self.record.append(reply(row))
             self._log_entry(reply(row))
         self.record.add_turn(row)

@@ -241,7 +241,7 @@ def _truncated(path: Path) -> None:
     [
         (_garbage, "not a database"),
         (_foreign, "database of another program"),
-        (_newer, "schema version 11, this version of opinionsim knows version 10"),
+        (_newer, "schema version 12, this version of opinionsim knows version 11"),
         (_truncated, "malformed"),
         (Path.mkdir, "is a folder|there is no store at"),
     ],

@@ -17,7 +17,7 @@ from opinionsim.store import (
     OpinionRow,
     RunRecord,
     RunRow,
-    Status,
+    RunStatus,
     Store,
     StoreReader,
     TieRow,
@@ -153,7 +153,7 @@ def add(record: RunRecord, row: TurnRow | TieRow | OpinionRow) -> None:
     elif isinstance(row, OpinionRow):
         record.add_opinions([row])
     else:
-        if row.condition != "skipped":
+        if row.status != "skipped":
             record.append(reply(row))
         record.add_turn(row)
 
@@ -198,7 +198,13 @@ def begun(store: Store, run_id: str = "r1", owner: str = "host 1", payer: str = 
 
 
 def completed(
-    store: Store, run_id: str = "r1", owner: str = "host 1", *, status: Status = "complete", error: str = "", **led: Any
+    store: Store,
+    run_id: str = "r1",
+    owner: str = "host 1",
+    *,
+    status: RunStatus = "complete",
+    error: str = "",
+    **led: Any,
 ) -> int:
     """Epoch under which a run was registered, claimed and finished; other keyword arguments are those of `lead`."""
     record = begun(store, run_id, owner)

@@ -52,11 +52,11 @@ _ROWS: tuple[TurnRow | TieRow | OpinionRow, ...] = (
     TieRow(1, 0, 1, 1, 0),
     opinion_row(0),
     turn_row(2, (0, "news")),
-    turn_row(1, text="", condition="skipped"),
+    turn_row(1, text="", status="skipped"),
     opinion_row(0, "m2"),
     opinion_row(2, about=0),
     TieRow(2, 1, 0, 0, 1),
-    turn_row(3, (2,), text="", condition="refused"),
+    turn_row(3, (2,), text="", status="refused"),
     opinion_row(3, value=math.nan, off_scale=1.0, probabilities=(math.nan,) * 5),
 )
 
@@ -234,7 +234,7 @@ class RecordContract(StoreCase):
             {"act": "review"},
             {"kind": "report"},
             {"reads": ("news",)},
-            {"condition": "truncated"},
+            {"status": "truncated"},
         ]
         completed(store, status="incomplete", turns=[turn_row(0), turn_row(1)])
         before = tables(store)

@@ -106,7 +106,7 @@ class StoreContract(
             output_tokens=5,
             latency_s=0.25,
             arrived_at=1.7e9,
-            condition="truncated",
+            status="truncated",
             reasoning="Let me think.",
             cached_tokens=4,
             reasoning_tokens=2,
@@ -286,7 +286,7 @@ class StoreContract(
             record.append(call(2))
             for turn, source in enumerate(("person", "instrument", "import"), start=3):
                 record.append(call(turn, source=source, **spent))
-            record.append(call(6, condition="refused", finish_reason="content_filter"))
+            record.append(call(6, status="refused", finish_reason="content_filter"))
         assert store.usage(["r1"]) == Paid(4, 17, 3, 0.75, 2)
         assert store.usage(["r1", "r3", "absent"]) == Paid(8, 34, 6, 1.5, 4)
         assert store.models(["r1", "r3", "absent"]) == {"": {("of r1", "f"), ("of r3", "f")}}
