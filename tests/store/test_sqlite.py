@@ -228,7 +228,7 @@ def _foreign(path: Path) -> None:
 def _newer(path: Path) -> None:
     open_store(str(path)).close()
     with closing(sqlite3.connect(path)) as other, other:
-        other.execute("INSERT INTO schema_version VALUES (11, 0.0)")
+        other.execute("INSERT INTO schema_version VALUES (12, 0.0)")
 
 
 def _truncated(path: Path) -> None:
