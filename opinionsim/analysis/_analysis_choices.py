@@ -61,7 +61,7 @@ def choice_effects(
         own, values = runs, results.opinions
         if cut_off is not None:
             counts = values["coded"] if cut_off == "measure" else float("nan")
-            values = values.assign(value=values["value"].where(values["condition"] != "truncated", counts))
+            values = values.assign(value=values["value"].where(values["status"] != "truncated", counts))
         if classifier is not None:
             is_stance = (values["variable"] == STANCE) & values["about"].isna()
             values = values[is_stance & (values["classifier"] == classifier)]

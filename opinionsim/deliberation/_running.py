@@ -223,8 +223,8 @@ class Deliberation:
             }
             if len(replies[row["turn"]]) > 1:
                 entry["all_responses"] = replies[row["turn"]]
-            if row["condition"] != "answered":
-                entry["condition"] = row["condition"]
+            if row["status"] != "answered":
+                entry["status"] = row["status"]
             speakers[row["agent"]].remember((results.url, run_id, row["turn"]), entry)
 
 

@@ -190,7 +190,7 @@ def test_turns_without_a_whole_answer_have_a_mark() -> None:
     refused = frames.opinions.index == frames.opinions.index[-1]
     lost = frames.opinions.assign(condition=np.where(refused, "refused", "answered"))
     row = frames.opinions.iloc[0][["run_id", "step", "agent", "kind"]]
-    skipped = pd.DataFrame([{**row, "condition": "skipped"}, {**row, "kind": "post", "condition": "skipped"}])
+    skipped = pd.DataFrame([{**row, "status": "skipped"}, {**row, "kind": "post", "status": "skipped"}])
     ax = plots.trajectories(plots.Frames(frames.runs, frames.agents, lost, turns=skipped))
     assert [line.get_marker() for line in ax.lines if line.get_marker() in ("x", "|", "+", ">")] == ["x", "|"]
     legend = ax.get_legend()
