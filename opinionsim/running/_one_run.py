@@ -1,4 +1,4 @@
-"""One run from opening to end: claimed, checked, carried out, measured, concluded; and measuring finished runs."""
+"""One run from opening to end: leased, checked, carried out, measured, concluded; and measuring finished runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MEASURED_AT_ONCE = 8
 
 @dataclass(frozen=True)
 class Opened:
-    """A run under a claim, with its record, before its first turn."""
+    """A run under a lease, with its record, before its first turn."""
 
     pending: Pending
     parts: RunParts
@@ -68,7 +68,7 @@ async def open_run(context: Context, pending: Pending) -> Opened | None:
             context.exceeded = context.exceeded or reason
             return None
         return await open_anew(context, pending)
-    epoch = await context.in_opening(store.claim, run_id, context.owner)
+    epoch = await context.in_opening(store.lease, run_id, context.owner)
     if epoch is None:
         raise HeldElsewhereError(f"run {run_id} is held by somebody else")
     error: OpinionSimError | str
@@ -228,7 +228,7 @@ async def _measure_again(context: Context, planned: PlannedRun) -> None:
         return context.settle(run_id)
     if context.stopped:
         return context.settle(run_id, STOPPED)
-    epoch = await context.in_store(store.claim_complete, run_id, context.owner)
+    epoch = await context.in_store(store.lease_complete, run_id, context.owner)
     if epoch is None:
         raise HeldElsewhereError(f"run {run_id} is held by somebody else")
     try:

@@ -182,13 +182,13 @@ class RunState(NamedTuple):
     status: RunStatus
     """``pending``, ``running``, ``complete``, ``incomplete`` or ``withdrawn``."""
     epoch: int
-    """How often the run has been claimed."""
+    """How often the run has been leased."""
     owner: str
-    """Owner of the last claim, to carry it out or to add opinions; empty before the first claim."""
+    """Owner of the last lease, to carry it out or to add opinions; empty before the first lease."""
     error: str
     """Why it is incomplete; empty otherwise."""
     held: bool = False
-    """Whether the last claim has not been given back; its owner may have died."""
+    """Whether the last lease has not been given back; its owner may have died."""
     generation: int = 0
     """How often it was begun anew."""
     inputs: str = ""

@@ -163,7 +163,7 @@ def _table(name: str, key: str, columns: str = "", *, sealed: bool = True, rowed
 experiments = _table("experiments", "experiment_id", "name created_at:float designs:int", rowed=True)
 #: `design` counts the designs of an experiment from 1.
 designs = _table("designs", "experiment_id design:int", "design_id saved_at:float spec:json manifest:json runs:json")
-#: `held` is 1 while the last claim of a run has not been given back, 0 otherwise; `generation` says how often the run
+#: `held` is 1 while the last lease of a run has not been given back, 0 otherwise; `generation` says how often the run
 #: was begun anew; `expected` is the expected number of calls.
 runs = _table(
     "runs",

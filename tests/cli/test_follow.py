@@ -194,7 +194,7 @@ class _Rewritten:
     def begin(self) -> None:
         """Claim the run."""
         self.store.forget([self.cell.run_id])
-        self.epoch = self.store.claim(self.cell.run_id, "host 1") or 0
+        self.epoch = self.store.lease(self.cell.run_id, "host 1") or 0
         self.record = self.store.record(self.cell.run_id, self.epoch, self.experiment_id)
         self.record.begin(self.agents, [])
 
@@ -241,7 +241,7 @@ def test_experiments_under_way_are_looked_at_and_then_those_that_were(rewritten:
     osim.run(load_experiment(changed(SPEC, name="other", seed=9)), "s.sqlite")
     assert _look("s.sqlite").design.name == "other"
     with open_store("s.sqlite") as store:
-        assert store.claim_complete(rewritten.cell.run_id, "host 1")
+        assert store.lease_complete(rewritten.cell.run_id, "host 1")
         seen = look_at("s.sqlite")
         assert [each.design.name for each in seen.values()] == ["small"]
     assert look_at("s.sqlite", seen).keys() == seen.keys()

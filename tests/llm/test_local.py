@@ -454,12 +454,6 @@ def test_an_adapter_without_peft_is_named(monkeypatch: pytest.MonkeyPatch, folde
         load_local(str(folder), adapter="adapter")
 
 
-def test_naming_a_local_model_loads_no_torch() -> None:
-    code = "import sys; import opinionsim.llm._local; assert not {'torch', 'transformers'} & set(sys.modules)"
-    root = Path(__file__).resolve().parents[2]
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=root, timeout=60)
-
-
 # The queue
 
 
@@ -572,6 +566,7 @@ def test_the_thread_ends_with_its_last_user() -> None:
     assert not thread.is_alive()
 
 
+@pytest.mark.whole
 def test_a_process_ends_in_the_middle_of_a_reply() -> None:
     code = (
         "import threading; from opinionsim.llm._local_batching import Batcher; begun = threading.Event()\n"

@@ -732,7 +732,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     "number", [pytest.param(1, marks=pytest.mark.long), 20, pytest.param(70, marks=pytest.mark.long)]
 )
 def test_a_run_that_is_taken_over_stops_no_other_and_is_finished_in_the_end(number: int) -> None:
-    """A file is claimed by one process alone, so that another claim stands for what a shared database lets happen."""
+    """A run is leased by one process alone, so that another lease stands for what a shared database lets happen."""
     experiment = load_experiment(changed(SMALL, replicates=6))
     box: list[Any] = []
 
@@ -740,7 +740,7 @@ def test_a_run_that_is_taken_over_stops_no_other_and_is_finished_in_the_end(numb
         if asked == number:
             (context,) = box
             box.append(held := next(iter(context.playing)))
-            assert context.store.claim(held, "somebody else")
+            assert context.store.lease(held, "somebody else")
 
     model, _ = watched(noticed=deprive, latency=lambda seed: 0.005)
     with under_way(Invocation(experiment, "taken.sqlite", chat_model=model, max_concurrency=4)) as (runner, future):
@@ -759,17 +759,17 @@ def test_a_run_that_is_taken_over_while_it_is_started_anew_is_not_lost(monkeypat
     model, _ = watched(fails=lambda n: n == 7)
     ended(SMALL, "taken.sqlite", model, slots=1)
     rewrite("taken.sqlite", "UPDATE journal SET prompt_hash = 'another question'")
-    claim = Store.claim
-    claims = []
+    lease = Store.lease
+    leases = []
 
-    def claimed(self: Store, run_id: str, owner: str, **options: Any) -> int | None:
-        claims.append(run_id)
-        return None if len(claims) == 2 else claim(self, run_id, owner, **options)
+    def leased(self: Store, run_id: str, owner: str, **options: Any) -> int | None:
+        leases.append(run_id)
+        return None if len(leases) == 2 else lease(self, run_id, owner, **options)
 
-    monkeypatch.setattr(Store, "claim", claimed)
+    monkeypatch.setattr(Store, "lease", leased)
     again, watch = watched()
     summary, results = carry_out(SMALL, "taken.sqlite", again, fresh=True)
-    assert (summary.complete, summary.errors, len(claims), len(watch.asked)) == (1, {}, 3, 12)
+    assert (summary.complete, summary.errors, len(leases), len(watch.asked)) == (1, {}, 3, 12)
     assert_same(results, carry_out(SMALL, "whole.sqlite")[1])
 
 

@@ -190,7 +190,7 @@ def test_a_fork_that_was_interrupted_while_it_took_over_takes_over_the_rest() ->
     with open_store("sqlite:///whole.sqlite", write=False) as store:
         taken = [each for each in store.entries(fork.run_id) if each.source == "import" and each.key.call != "source"]
     with open_store(STORE) as store:
-        epoch = store.claim(fork.run_id, "somebody")
+        epoch = store.lease(fork.run_id, "somebody")
         assert epoch is not None
         record = store.record(fork.run_id, epoch, "x")
         for entry in taken[:5]:

@@ -112,7 +112,7 @@ def _load(path: Path) -> None:
 
 def _resume(path: Path) -> None:
     with open_store(str(path)) as store:
-        epoch = store.claim_complete("r1", "host 2")
+        epoch = store.lease_complete("r1", "host 2")
         assert epoch is not None
         store.record("r1", epoch)
 
@@ -152,11 +152,11 @@ def test_a_value_that_was_changed_is_named(path: Path, table: Table) -> None:
         list(_read(store))
 
 
-def test_a_damaged_run_is_neither_claimed_nor_begun_anew_unseen(path: Path) -> None:
+def test_a_damaged_run_is_neither_leased_nor_begun_anew_unseen(path: Path) -> None:
     _do(path, "UPDATE runs SET steps = 3")
     with open_store(str(path)) as store:
         for change in (
-            lambda: store.claim_complete("r1", "host 2"),
+            lambda: store.lease_complete("r1", "host 2"),
             lambda: store.forget(["r1"]),
             lambda: store.save_error("r1", "none"),
         ):

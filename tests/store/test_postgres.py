@@ -318,7 +318,7 @@ def test_a_password_opens_the_store_and_is_never_shown(locked: str) -> None:
         again = store.url
         seen = [str(again), repr(again), f"{again}", repr(store), again + "", pickle.dumps(again)]
         with pytest.raises(StoreError, match="not registered") as missing:
-            store.claim("absent", "one")
+            store.lease("absent", "one")
         seen.append(str(missing.value))
     results = load(again)
     seen += [repr(results), results.url, shown(locked), pickle.dumps(results.url)]
