@@ -69,11 +69,11 @@ def _text(row: TurnRow, by_turn: Mapping[int, TurnRow], externals: Mapping[str, 
     for ref in row.reads:
         if isinstance(ref, str):
             received += [as_message(externals[ref]).text] if ref in externals else []
-        elif Message(by_turn[ref].text, condition=by_turn[ref].condition).passed_on:
+        elif Message(by_turn[ref].text, status=by_turn[ref].status).passed_on:
             reads.append(ref)
             received.append(by_turn[ref].text)
     site = Turn(row.turn, row.step, row.agent, row.act)
-    return Text(site, row.kind, row.text, row.condition, tuple(reads), tuple(received))
+    return Text(site, row.kind, row.text, row.status, tuple(reads), tuple(received))
 
 
 def opinion_rows(instrument: Instrument, coded: Iterable[tuple[int, int | None, Estimate]]) -> list[OpinionRow]:

@@ -154,12 +154,12 @@ class ChatClassifier:
             reply = await ask(str(CallName("judge", attempt + 1)), prompt, parse=take_as_is)
             if (point := self._read(reply)) is not None:
                 return point
-            if reply.condition == "answered" and is_abstention(reply.text):
+            if reply.status == "answered" and is_abstention(reply.text):
                 break
         return None
 
     def _read(self, reply: Reply) -> int | None:
-        return parse_closed(reply.text, self.scale) if reply.condition == "answered" else None
+        return parse_closed(reply.text, self.scale) if reply.status == "answered" else None
 
 
 def _loaded(name: str, temperature: float | None, max_tokens: int, options: dict[str, Any]) -> BaseChatModel:

@@ -95,7 +95,7 @@ def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFr
     by = own[["run_id", "agent"]].assign(reader=own["turn"], by=own["agent"], reading=own.index).drop(columns="agent")
     pairs = readings(own).merge(at, on=["run_id", "turn"]).merge(by, on=["run_id", "reader"])
     # Probes leave no memory, and what an agent wrote itself is no message of another.
-    pairs = pairs[(pairs["agent"] != pairs["by"]) & ~pairs["condition"].isin(UNHEARD)]
+    pairs = pairs[(pairs["agent"] != pairs["by"]) & ~pairs["status"].isin(UNHEARD)]
     pairs = pairs.sort_values("reading", kind="stable")
     reading, reads = _numbers(pairs["reading"]), _numbers(pairs["at"])
     counts = np.bincount(reading, minlength=len(own))

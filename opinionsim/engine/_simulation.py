@@ -171,7 +171,7 @@ class Simulation:
         ]
         kind = self.schedule.acts[turn.act].kind
         shown = tuple(each.text for each in received)
-        return Text(turn, kind, message.text, message.condition, tuple(passed_on), shown)
+        return Text(turn, kind, message.text, message.status, tuple(passed_on), shown)
 
     def _result(self, turn: Turn, message: Message) -> TurnResult:
         estimate = None if self.measuring is None else self.measuring.stance(turn.index)

@@ -260,7 +260,7 @@ class RunCalls:
                 reply = _as_read(reply, reading, call)
                 verdict = _Verdict("rejected", unfit) if unfit else _judged(reply, asked, missing, reading, call)
                 if verdict.nothing:
-                    reply = reply._replace(condition="empty")
+                    reply = reply._replace(status="empty")
                     verdict = _judged(reply, asked, missing, reading, call)
                 entry = Entry(
                     key,
@@ -295,18 +295,18 @@ class RunCalls:
                 ) from verdict.failure
             if verdict.verdict == "accepted":
                 self._require_short(turn, len(entry.text), "the reply, which is kept,")
-                return Reply(entry.text, entry.condition, verdict.decision).as_said()
+                return Reply(entry.text, entry.status, verdict.decision).as_said()
             if entry.source == "person":
                 # A person may try again, whatever the act allows a model.
                 rejected, told = rejected + 1, verdict.reason
                 continue
-            if entry.condition != "answered":
-                missing[entry.condition == "truncated"] += 1
+            if entry.status != "answered":
+                missing[entry.status == "truncated"] += 1
                 failure = entry.reason if verdict.ends else ""
             else:
                 rejected += 1
                 if reading.after == "none" and rejected == reading.attempts:
-                    return Reply(entry.text, entry.condition)
+                    return Reply(entry.text, entry.status)
                 none = f"none of {reading.attempts} replies was acceptable; the last one: {verdict.reason}"
                 failure = none if rejected % reading.attempts == 0 else ""
             # A stored failure does not stop the run again: a resumed run asks anew.
@@ -316,7 +316,7 @@ class RunCalls:
 
     def _read_again(self, entry: Entry, turn: CallSite, reading: Reading) -> _Verdict:
         """Verdict on a stored entry; an answer is parsed again unless it was rejected."""
-        if entry.verdict == "rejected" or entry.condition != "answered":
+        if entry.verdict == "rejected" or entry.status != "answered":
             return _Verdict(entry.verdict, entry.reason)
         verdict = _parsed(reading, entry.key.call, entry.text)
         if entry.verdict == "accepted" and verdict.verdict == "rejected":
@@ -382,7 +382,7 @@ class RunCalls:
             if not isinstance(got, Failure):
                 return _read(got, question.prompt), clock() - began
             if got.kind == "content-filter":
-                return ParsedReply("", condition="refused", finish_reason=FILTERED), clock() - began
+                return ParsedReply("", status="refused", finish_reason=FILTERED), clock() - began
             if got.kind == "any-request":
                 pool.refuse(client, got.reason)
                 pool.check(client)
@@ -562,10 +562,10 @@ def _parsed(reading: Reading, call: str, text: str) -> _Verdict:
 
 def _as_read(reply: ParsedReply, reading: Reading, call: str) -> ParsedReply:
     """A reply in a form that no refusal has is an answer, although its words may read like a refusal."""
-    if not reading.formal or reply.condition != "refused" or withheld(reply.finish_reason):
+    if not reading.formal or reply.status != "refused" or withheld(reply.finish_reason):
         return reply
     accepted = _parsed(reading, call, reply.text).verdict == "accepted"
-    return reply._replace(condition="answered") if accepted else reply
+    return reply._replace(status="answered") if accepted else reply
 
 
 def _judged(
@@ -575,14 +575,14 @@ def _judged(
 
     `missing` counts the earlier replies to this call that were no answers, those that were cut off under True.
     """
-    if reply.condition == "answered":
+    if reply.status == "answered":
         return _parsed(reading, call, reply.text)
     if isinstance(asked, Seat):
         return _Verdict("accepted")
-    policy: NoAnswer | CutOff = getattr(asked.replies, reply.condition)
+    policy: NoAnswer | CutOff = getattr(asked.replies, reply.status)
     # Without a limit that could be doubled, the same question would be cut off again.
-    cut_off = reply.condition == "truncated"
+    cut_off = reply.status == "truncated"
     over = missing.get(cut_off, 0) >= policy.reask or (cut_off and asked.max_tokens is None)
     if over and policy.then != "fail":
         return _Verdict("accepted")
-    return _Verdict("rejected", f"the reply was {reply.condition}", ends=over)
+    return _Verdict("rejected", f"the reply was {reply.status}", ends=over)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from opinionsim.messages import Condition
+from opinionsim.messages import ReplyStatus
 
 #: What is odd about a text that stands all the same: a note to whoever runs the model, or words that may be a refusal.
 Flag = Literal["", "note", "suspected"]
@@ -20,14 +20,14 @@ class Answer(NamedTuple):
 
     Attributes
     ----------
-    condition : str
+    status : str
         ``answered`` or ``refused``.
     flag : str
         ``note``: beside the answer, the model speaks to whoever runs it; ``suspected``: it may be a refusal, or a
         person who declines; empty otherwise.
     """
 
-    condition: Condition
+    status: ReplyStatus
     flag: Flag = ""
 
 

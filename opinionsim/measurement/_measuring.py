@@ -315,10 +315,10 @@ def _told(instrument: Instrument, text: Text, about: int | None) -> Estimate | N
     A text that was cut off is read as it stands; tables decide whether it counts.
     """
     scale = instrument.scale
-    if text.condition in ("answered", "truncated") and instrument.classifier.name == DECIDED:
+    if text.status in ("answered", "truncated") and instrument.classifier.name == DECIDED:
         said = numbers_in(text.text).get(-1 if about is None else about, {}).get(instrument.variable, math.nan)
         return _estimate(scale, said)
-    if text.condition not in ("answered", "truncated"):
+    if text.status not in ("answered", "truncated"):
         return Estimate(math.nan, (math.nan,) * len(scale), math.nan)
     if text.kind != SELF_REPORT:
         return None

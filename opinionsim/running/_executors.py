@@ -104,7 +104,7 @@ class LocalExecutor:
         return min(max(least, math.ceil(rounds * self._context.slots.limit / width)), len(pending))
 
     async def _open_ahead(self, pending: list[Pending], opened: asyncio.Queue[Opened | None], n_open: int) -> None:
-        """Claim runs and read their journals in advance, so that no slot waits for the store."""
+        """Lease runs and read their journals in advance, so that no slot waits for the store."""
         while pending:
             held = []
             for each in pending:

@@ -1,4 +1,4 @@
-"""One run from opening to end: claimed, checked, carried out, measured, concluded; and measuring finished runs."""
+"""One run from opening to end: leased, checked, carried out, measured, concluded; and measuring finished runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from opinionsim.running._replay import check_prompts
 from opinionsim.running._sorting import Pending, uncoded
 from opinionsim.running._taken_over import missing_entries, parts_of
 from opinionsim.specification import PlannedRun, own_part_error, with_advice
-from opinionsim.store import HeldElsewhereError, RunRecord, Status
+from opinionsim.store import HeldElsewhereError, RunRecord, RunStatus
 
 #: Finished runs measured side by side: enough that judges fill the slots.
 _MEASURED_AT_ONCE = 8
@@ -27,7 +27,7 @@ _MEASURED_AT_ONCE = 8
 
 @dataclass(frozen=True)
 class Opened:
-    """A run under a claim, with its record, before its first turn."""
+    """A run under a lease, with its record, before its first turn."""
 
     pending: Pending
     parts: RunParts
@@ -71,7 +71,7 @@ async def open_run(context: Context, pending: Pending) -> Opened | None:
             context.exceeded = context.exceeded or reason
             return None
         return await open_anew(context, pending)
-    epoch = await context.in_opening(store.claim, run_id, context.owner)
+    epoch = await context.in_opening(store.lease, run_id, context.owner)
     if epoch is None:
         raise HeldElsewhereError(f"run {run_id} is held by somebody else")
     error: OpinionSimError
@@ -195,7 +195,7 @@ async def conclude(context: Context, played: Played) -> None:
     """
     run_id, record, error = played.calls.run_id, played.opened.record, played.error
     # A run is complete even if its texts could not be coded.
-    status: Status = "complete" if error is None else "incomplete"
+    status: RunStatus = "complete" if error is None else "incomplete"
     try:
         coding = played.recording.coding
         failure = None if coding is None else await coding.end()
@@ -234,7 +234,7 @@ async def _measure_again(context: Context, planned: PlannedRun) -> None:
         return context.settle(run_id)
     if context.stopped:
         return context.settle(run_id, Stopped())
-    epoch = await context.in_store(store.claim_complete, run_id, context.owner)
+    epoch = await context.in_store(store.lease_complete, run_id, context.owner)
     if epoch is None:
         raise HeldElsewhereError(f"run {run_id} is held by somebody else")
     try:

@@ -1,4 +1,4 @@
-"""The record of experiments in SQL: journal, claims, results, and the frames read from them.
+"""The record of experiments in SQL: journal, leases, results, and the frames read from them.
 
 All but the rows is loaded on first use: forecasts need no database, and writing and following a store need no pandas.
 """
@@ -27,8 +27,8 @@ from opinionsim.store._rows import (
     Progress as Progress,
     RunRow as RunRow,
     RunState as RunState,
+    RunStatus as RunStatus,
     SeatRow as SeatRow,
-    Status as Status,
     TieRow as TieRow,
     TurnRow as TurnRow,
     WaitRow as WaitRow,
@@ -37,7 +37,6 @@ from opinionsim.store._rows import (
 
 if TYPE_CHECKING:
     from opinionsim.store._address import shown as shown
-    from opinionsim.store._claims import HeldElsewhereError as HeldElsewhereError
     from opinionsim.store._following import Event as Event, Follower as Follower, follow as follow
     from opinionsim.store._frames import (
         COLUMNS as COLUMNS,
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
         documented_columns as documented_columns,
         plain_names as plain_names,
     )
+    from opinionsim.store._leases import HeldElsewhereError as HeldElsewhereError
     from opinionsim.store._reader import StoreReader as StoreReader
     from opinionsim.store._results import Results as Results, find_design as find_design, load as load
     from opinionsim.store._run_record import RunRecord as RunRecord

@@ -148,11 +148,11 @@ def acts(rows: _Rows) -> pd.DataFrame:
     found = rows.of(_schema.turns)
     for row, reads in zip(found, _read_column(_schema.turns, found, "reads"), strict=True):
         own = told.get((row.run_id, row.turn), {})
-        first = own.get("first_condition", "skipped" if row.condition == "skipped" else "answered")
+        first = own.get("first_status", "skipped" if row.status == "skipped" else "answered")
         records.append(
             (
                 *(row.run_id, row.turn, row.step, row.agent, row.act, row.kind, tuple(reads), row.text_id),
-                *(row.condition, first, own.get("flag", ""), own.get("failed_reflections", 0)),
+                *(row.status, first, own.get("flag", ""), own.get("failed_reflections", 0)),
                 authors[row.run_id, row.agent].evidence,
             )
         )
@@ -163,17 +163,17 @@ def _replies(rows: _Rows) -> dict[tuple[str, int], dict[str, Any]]:
     """What the journal says of turns whose first reply was no answer, or was flagged, or whose reflection failed."""
     table, entry = _schema.journal, _schema.journal.c
     # Everything else is asked of rows that were found intact.
-    wanted = or_(entry.condition != "answered", entry.flag != "")
+    wanted = or_(entry.status != "answered", entry.flag != "")
     found: dict[tuple[str, int], dict[str, Any]] = {}
     for row in rows.among(table, select(table).where(wanted)):
         own = found.setdefault((row.run_id, row.turn), {})
         accepted = row.verdict == "accepted"
-        if row.call == REFLECT and accepted and row.condition in ("refused", "empty"):
+        if row.call == REFLECT and accepted and row.status in ("refused", "empty"):
             own["failed_reflections"] = own.get("failed_reflections", 0) + 1
         elif CallName.of(row.call).role == "reply" and accepted and row.flag:
             own["flag"] = own.get("flag") or row.flag
-        if row.call == REPLY and row.attempt == 0 and row.condition != "answered":
-            own["first_condition"] = row.condition
+        if row.call == REPLY and row.attempt == 0 and row.status != "answered":
+            own["first_status"] = row.status
     return found
 
 
@@ -260,7 +260,7 @@ def _opinion_columns(
     own = [turns[row.run_id, row.turn] for row in rows]
     by = [authors[turn.run_id, turn.agent] for turn in own]
     same = (cell.run_id, cell.cell, cell.block, instrument.instrument_id, instrument.classifier, instrument.variable)
-    counted = [cell.counts_cut_off or turn.condition != "truncated" for turn in own]
+    counted = [cell.counts_cut_off or turn.status != "truncated" for turn in own]
     return [
         *([each] * len(rows) for each in (*same, scale)),
         [turn.kind for turn in own],
@@ -269,7 +269,7 @@ def _opinion_columns(
         [turn.step for turn in own],
         [turn.agent for turn in own],
         [author.assigned_opinion for author in by],
-        [turn.condition for turn in own],
+        [turn.status for turn in own],
         [row.value if counts else None for row, counts in zip(rows, counted, strict=True)],
         [row.value for row in rows],
         expectation.tolist(),

@@ -13,8 +13,8 @@ from sqlalchemy import Connection, Table
 from opinionsim.errors import StoreError
 from opinionsim.messages import text_id
 from opinionsim.store import _schema, _stored, _workers
-from opinionsim.store._claims import current_epochs
 from opinionsim.store._database import Database, reason
+from opinionsim.store._leases import current_epochs
 
 if TYPE_CHECKING:
     from opinionsim.llm import Entry, EntryKey

@@ -59,8 +59,8 @@ class _Talker:
         heard = [message.text for message in received]
         known = [] if keeps == "none" else self._memory
         reply = await ask(REPLY, [ChatMessage("user", text) for text in (*known, *heard, turn.act)])
-        text, condition, decision = reply
-        publish(Message(text, "", turn.agent, condition, act=turn.act, decision=decision, turn=turn.index))
+        text, status, decision = reply
+        publish(Message(text, "", turn.agent, status, act=turn.act, decision=decision, turn=turn.index))
         if keeps == "keep":
             self._memory = (*self._memory, *heard, reply.text)
 
@@ -147,7 +147,7 @@ class _OneByOne:
             spec = self._schedule.acts[turn.act]
             self.turns.append(turn)
             if read and not received and spec.unread == "skip":
-                self.messages.append(Message("", agent=turn.agent, condition="skipped", act=turn.act))
+                self.messages.append(Message("", agent=turn.agent, status="skipped", act=turn.act))
                 continue
             if not spec.draws:
                 self.messages.append(relayed(turn, received, "")._replace(turn=turn.index))

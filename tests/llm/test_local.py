@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from pathlib import Path
@@ -20,7 +19,6 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from scipy.stats import chisquare
 from transformers import GenerationConfig, LlamaForCausalLM, T5Config, T5ForConditionalGeneration
 
 from opinionsim import load_chat_model
@@ -35,7 +33,6 @@ from opinionsim.llm._local_decoder import (
     PromptError,
     Question,
     Sampling,
-    SeededSampling,
     load_decoder,
 )
 from opinionsim.messages import ChatMessage
@@ -142,54 +139,6 @@ def test_without_temperature_the_likeliest_token_is_taken(folder: Path, sampling
             expected.append(int(model(torch.tensor([expected])).logits[0, -1].argmax()))
         text = decoder._tokenizer.decode(expected[len(ids) :], skip_special_tokens=True)
         assert answer.text == text
-
-
-def assert_drawn_from(probability: torch.Tensor, drawn: Sequence[int]) -> None:
-    """Token counts are those of draws from a distribution, by a chi-square test that pools rare tokens."""
-    counts = Counter(drawn)
-    expected = {token: weight * len(drawn) for token, weight in enumerate(probability.double().tolist())}
-    assert {token for token in counts if not expected[token]} == set(), "a token that was to be left out was drawn"
-    common = [token for token, count in expected.items() if count >= 5]
-    assert len(common) > 2, "the distribution is too narrow to test"
-    observed, predicted = [counts[token] for token in common], [expected[token] for token in common]
-    rest = len(drawn) - sum(predicted)
-    if rest >= 5:
-        observed, predicted = [*observed, len(drawn) - sum(observed)], [*predicted, rest]
-    scale = sum(observed) / sum(predicted)
-    assert chisquare(observed, [count * scale for count in predicted]).pvalue > 1e-3
-
-
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 1.7])
-@pytest.mark.parametrize(("top_k", "top_p"), [(None, None), (6, None), (None, 0.8)])
-def test_noisy_scores_are_greatest_as_often_as_tokens_are_probable(
-    temperature: float, top_k: int | None, top_p: float | None
-) -> None:
-    scores = torch.tensor([2.0, -1.0, 0.5, 1.9, -3.0, 0.0, 1.0, 0.9, -0.5, 1.5, 0.4, -8.0])
-    rows = scores.expand(3000, -1)
-    sampler = SeededSampling(Sampling(temperature, top_p, top_k), range(len(rows)), scores.device)
-    probability = (scores / temperature).softmax(0)
-    ranked = probability.argsort(descending=True)
-    kept = top_k or (1 + int((probability[ranked].cumsum(0) < top_p).sum()) if top_p else len(scores))
-    probability[ranked[kept:]] = 0
-    probability /= probability.sum()
-    first, second = (sampler(torch.zeros(1), rows).argmax(-1) for _ in range(2))
-    # The second token of a reply is drawn as the first is, and independently of it.
-    assert_drawn_from(torch.outer(probability, probability).flatten(), (first * len(scores) + second).tolist())
-
-
-def test_sampled_tokens_are_as_frequent_as_their_probability(folder: Path) -> None:
-    decoder = decoder_at(folder, Sampling(0.8, max_tokens=1))
-    prompt = QUESTIONS[6].messages
-    answers = decoder.answer([Question(prompt, seed) for seed in range(1500)], all_wanted)
-    ids = decoder._tokenizer(decoder.rendered(prompt), add_special_tokens=False)["input_ids"]
-    probability = (decoder._model(torch.tensor([ids])).logits[0, -1].double() / 0.8).softmax(0)
-    # Control tokens leave no text, so they count as one.
-    texts = [decoder._tokenizer.decode([token], skip_special_tokens=True) for token in range(len(probability))]
-    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    merged = torch.zeros(len(places), dtype=torch.double)
-    for text, weight in zip(texts, probability, strict=True):
-        merged[places[text]] += weight
-    assert_drawn_from(merged, [places[answer.text] for answer in answers])
 
 
 def test_a_reply_nobody_waits_for_is_broken_off(folder: Path, alone: list[Answer | Exception]) -> None:
@@ -505,12 +454,6 @@ def test_an_adapter_without_peft_is_named(monkeypatch: pytest.MonkeyPatch, folde
         load_local(str(folder), adapter="adapter")
 
 
-def test_naming_a_local_model_loads_no_torch() -> None:
-    code = "import sys; import opinionsim.llm._local; assert not {'torch', 'transformers'} & set(sys.modules)"
-    root = Path(__file__).resolve().parents[2]
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=root, timeout=60)
-
-
 # The queue
 
 
@@ -623,6 +566,7 @@ def test_the_thread_ends_with_its_last_user() -> None:
     assert not thread.is_alive()
 
 
+@pytest.mark.whole
 def test_a_process_ends_in_the_middle_of_a_reply() -> None:
     code = (
         "import threading; from opinionsim.llm._local_batching import Batcher; begun = threading.Event()\n"

@@ -248,7 +248,7 @@ def _unparsed(text: str = "seven") -> Desk:
 def test_a_parse_that_breaks_loses_no_reply() -> None:
     desk = _unparsed()
     (record,) = desk.journal.records
-    assert (record.text, record.verdict, record.condition) == ("seven", "unparsed", "answered")
+    assert (record.text, record.verdict, record.status) == ("seven", "unparsed", "answered")
     assert record.reason.startswith("parse failed with ValueError: invalid literal")
     assert desk.calls.made == 1
 
@@ -327,9 +327,9 @@ def test_a_rejected_reply_stays_rejected() -> None:
 # -- replies that are no answers -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("condition", MISSING)
-def test_a_reply_that_is_no_answer_is_not_parsed(condition: str) -> None:
-    desk = Desk([Endpoint(Client(MISSING[condition]), replies=AT_ONCE)] * 3)
+@pytest.mark.parametrize("status", MISSING)
+def test_a_reply_that_is_no_answer_is_not_parsed(status: str) -> None:
+    desk = Desk([Endpoint(Client(MISSING[status]), replies=AT_ONCE)] * 3)
     reply = run_virtual(desk.ask(Reading(never)))
-    assert (reply.condition, reply.decision) == (condition, None)
+    assert (reply.status, reply.decision) == (status, None)
     assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(Reading(never))) == reply

@@ -116,7 +116,7 @@ def test_a_person_who_writes_nothing_has_written_nothing_and_is_not_asked_again(
     table = Table((5.0, text), (5.0, "Yes."))
     assert run_virtual(table.ask(PICKY)) == Reply(text, "empty")
     (record,) = table.journal.records
-    assert (record.condition, record.verdict, record.finish_reason) == ("empty", "accepted", "")
+    assert (record.status, record.verdict, record.finish_reason) == ("empty", "accepted", "")
     assert len(table.person.asked) == 1
 
 
@@ -219,7 +219,7 @@ def test_an_answer_that_comes_late_is_not_taken_and_the_message_stays_empty() ->
 
     assert run_virtual(story()) == (Reply("", "empty"), 60.0)
     (record,) = table.journal.records
-    assert (record.text, record.condition, record.finish_reason) == ("", "empty", "timeout")
+    assert (record.text, record.status, record.finish_reason) == ("", "empty", "timeout")
     assert (record.verdict, record.source, record.latency_s) == ("accepted", "person", 60.0)
     assert table.person.left == 1
 

@@ -27,9 +27,9 @@ from tests.support.rows import (
     add,
     add_all,
     begun,
-    claimed,
     completed,
     lead,
+    leased,
     numbered,
     opinion_row,
     run_row,
@@ -105,7 +105,7 @@ class FollowingContract(StoreCase):
         for follower, events in zip(followers, seen, strict=True):
             assert events + follower.poll() == _events(rows)
 
-    def test_a_follower_goes_on_under_the_next_claim(self, store: Store, reader: Store) -> None:
+    def test_a_follower_goes_on_under_the_next_lease(self, store: Store, reader: Store) -> None:
         rows = _rows(6)
         record = _begun(begun(store))
         follower = reader.follow("r1")
@@ -119,7 +119,7 @@ class FollowingContract(StoreCase):
         store.finish("r1", record.epoch, "complete")
         assert seen + follower.poll() == _events(rows)
         # Opinions that are added to a complete run come too, and meanwhile it is not over.
-        epoch = store.claim_complete("r1", "host 3")
+        epoch = store.lease_complete("r1", "host 3")
         assert epoch is not None
         assert follower.poll() == []
         assert not follower.over
@@ -206,7 +206,7 @@ class FollowingContract(StoreCase):
         assert list(islice(waiting, 4)) == _events(rows[:4])
         with ThreadPoolExecutor(1) as pool:
             rest = pool.submit(list, waiting)
-            record = store.record("r1", claimed(store, owner="host 2"))
+            record = store.record("r1", leased(store, owner="host 2"))
             add_all(record, rows)
             store.finish("r1", record.epoch, "complete")
             assert rest.result() == _events(rows)[4:]
