@@ -70,7 +70,8 @@ def _rating(simulation: Simulation, turn: int) -> Any:
 
 def _told(results: list[TurnResult]) -> list[tuple[Any, ...]]:
     return [
-        (each.turn, each.message, each.act.kind, None if each.estimate is None else repr(each.estimate)) for each in results
+        (each.turn, each.message, each.act.kind, None if each.estimate is None else repr(each.estimate))
+        for each in results
     ]
 
 
