@@ -20,10 +20,10 @@ from opinionsim.store._rows import (
     InstrumentRow as InstrumentRow,
     LabelRow as LabelRow,
     Mark as Mark,
+    OnRecord as OnRecord,
     OpinionRow as OpinionRow,
     Paid as Paid,
     PointRow as PointRow,
-    Progress as Progress,
     RunRow as RunRow,
     RunState as RunState,
     RunStatus as RunStatus,
@@ -36,7 +36,7 @@ from opinionsim.store._rows import (
 
 if TYPE_CHECKING:
     from opinionsim.store._address import shown as shown
-    from opinionsim.store._following import Event as Event, Follower as Follower, follow as follow
+    from opinionsim.store._following import Follower as Follower, NewRow as NewRow, follow as follow
     from opinionsim.store._frames import (
         COLUMNS as COLUMNS,
         FRAMES as FRAMES,

@@ -274,7 +274,7 @@ class TurnRow:
     status: ReplyStatus = "answered"
 
 
-class Progress(NamedTuple):
+class OnRecord(NamedTuple):
     """How far a run is on record.
 
     Attributes
