@@ -274,7 +274,7 @@ class TurnRow:
     status: ReplyStatus = "answered"
 
 
-class OnRecord(NamedTuple):
+class Extent(NamedTuple):
     """How far a run is on record.
 
     Attributes
