@@ -15,7 +15,7 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.errors import SpecError, StoreError
-from opinionsim.running import replay, under_way
+from opinionsim.running import Invocation, replay, under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
 from tests.support.editing import edit
@@ -180,7 +180,7 @@ EDITS: dict[str, tuple[str, ...]] = {
     ),
     "turns": (
         "update turns set text_id = (select text_id from turns where turn = 7) where turn = 8",
-        "update turns set condition = 'refused' where turn = 7",
+        "update turns set status = 'refused' where turn = 7",
         "update turns set reads = '[' where turn = 7",
         "update turns set seq = seq + 1 where turn = 7",
         "delete from turns where turn = 7",
@@ -251,7 +251,7 @@ def test_an_edit_by_hand_is_without_effect_or_named(
         "update journal set text_id = (select text_id from journal where turn = 6) where turn = 7",
         "delete from journal where turn = 7",
         "delete from journal where turn in (select turn from turns)",
-        "update turns set condition = 'refused' where turn = 7",
+        "update turns set status = 'refused' where turn = 7",
         "delete from turns where turn = 7",
         "update opinions set value = 2 where turn = (select min(turn) from opinions)",
         "delete from opinions where seq = (select min(seq) from opinions)",
@@ -265,7 +265,7 @@ def test_a_damaged_run_is_not_gone_on_with(statement: str, tmp_path: Path) -> No
     ended(spec, path, model, slots=1)
     assert edit(path, statement)
     again, watch = watched()
-    with under_way(load_experiment(spec), path, chat_model=again) as (_, future):
+    with under_way(Invocation(load_experiment(spec), path, chat_model=again)) as (_, future):
         summary = future.result()
     (error,) = summary.errors.values()
     assert "the store is damaged" in error
@@ -294,7 +294,7 @@ def test_a_damaged_complete_run_stops_alone_and_is_begun_anew(statement: str, tm
     assert edit(path, statement, damaged)
     more = load_experiment(changed(spec, replicates=3))
     model, watch = watched()
-    with under_way(more, path, chat_model=model) as (_, future):
+    with under_way(Invocation(more, path, chat_model=model)) as (_, future):
         summary = future.result()
     # Other runs are carried out; what is not counted out is found when it is read.
     assert len(watch.asked) == 12

@@ -255,7 +255,7 @@ def test_a_refusal_leaves_the_opinion_as_it_was_last_measured() -> None:
         model.step()
         review = model.history[-1]
         # A review is refused, or skipped since the post was; a skipped one is measured by nobody.
-        assert (review.estimate is None) == (review.message.condition == "skipped")
+        assert (review.estimate is None) == (review.message.status == "skipped")
         if review.estimate is None or np.isnan(review.estimate.value):
             refused += 1
         else:

@@ -20,7 +20,7 @@ from opinionsim.errors import OpinionSimError, SpecError
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.registry import built_in, find
 from opinionsim.report import verify
-from opinionsim.running import under_way
+from opinionsim.running import Invocation, under_way
 from opinionsim.schedules import REVIEW, WRITE, SteppedInteraction, Turn, named
 from opinionsim.specification import manifest
 from opinionsim.store import open_store
@@ -497,7 +497,9 @@ class TestObjects:
             manifest(experiment)
         with (
             pytest.raises(SpecError, match="last-one is a part that only the process that made it has"),
-            under_way(experiment, "postgresql+psycopg://nobody@localhost/none", cluster="tcp://127.0.0.1:1"),
+            under_way(
+                Invocation(experiment, "postgresql+psycopg://nobody@localhost/none", cluster="tcp://127.0.0.1:1")
+            ),
         ):
             pass
 

@@ -53,10 +53,12 @@ def deliberate(
 
 def print_runs(experiment: Any, store: Any, run: Any, max_concurrency: Any, told: Any) -> None:
     """Carry out an experiment and print its runs by a function of results and row."""
+    from opinionsim.running import Invocation
+
     url = store_of(experiment, store)
     run_ids = list(dict.fromkeys(planned.run_id for planned in experiment.runs))
     chosen = range(min(len(run_ids), _MOST_PRINTED)) if run is None else [row_of(experiment.spec.name, run_ids, run)]
-    summary = carry_out(experiment, url, max_concurrency=max_concurrency)
+    summary = carry_out(Invocation(experiment, url, max_concurrency=max_concurrency))
     report(url, summary)
     results = read_results(url, experiment.spec.name, None)
     rows = {run_id: row for row, run_id in enumerate(results.runs["run_id"])}
@@ -103,7 +105,7 @@ def room(
 def _at_terminal(experiment: Experiment, url: str) -> None:
     """Carry out the first replicate that is not over, as a trial of the person at the terminal, in all its seats."""
     from opinionsim.foundation import background
-    from opinionsim.running import under_way
+    from opinionsim.running import Invocation, under_way
     from opinionsim.specification import require_protocol, seat_numbers
     from opinionsim.store import SeatRow, open_store
 
@@ -115,7 +117,7 @@ def _at_terminal(experiment: Experiment, url: str) -> None:
             return note(f"all sessions are over; see: opinionsim show {url}")
         for agent in seat_numbers(left[0].spec):
             opened.save_seat(SeatRow(left[0].run_id, agent, trial=True))
-    context = under_way(experiment, url, only=[left[0].run_id], people=_Terminal())
+    context = under_way(Invocation(experiment, url, only=[left[0].run_id], people=_Terminal()))
     with stop_requests("stopping; the same command goes on from here") as stopping, context as (runner, future):
         summary = attended(future, lambda: background.call_soon(runner.stop) if stopping() else None)
     report(url, summary)

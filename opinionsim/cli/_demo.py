@@ -31,13 +31,14 @@ def demo(
     """
     from opinionsim.errors import Interrupt
     from opinionsim.report import write_page
+    from opinionsim.running import Invocation
     from opinionsim.specification import load_experiment
     from opinionsim.store import load
 
     experiment = load_experiment(_EXPERIMENT)
     url = f"sqlite:///{out / 'demo.sqlite'}"
     # Results of an earlier version of the package are replaced.
-    summary = carry_out(experiment, url, fresh=True)
+    summary = carry_out(Invocation(experiment, url, fresh=True))
     if summary.stopped:
         raise Interrupt
     note(f"{summary.made:,} calls made, {summary.answered:,} answered by the store, {summary.seconds:.1f} s\n")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,9 +29,8 @@ from opinionsim.foundation.progress import attended, shown, stop_requests
 from opinionsim.watching import reasons, spelled
 
 if TYPE_CHECKING:
-    from opinionsim.assembly import LoadedParts
     from opinionsim.planning import Forecast
-    from opinionsim.running import Progress, Summary
+    from opinionsim.running import Advance, Invocation, Summary
     from opinionsim.specification import Experiment
 
 #: Runs to carry out by variant; None for all.
@@ -79,33 +78,29 @@ def run(
     cluster : ADDRESS
         Dask scheduler whose workers carry the runs out, as tcp://HOST:8786; needs a PostgreSQL store.
     """
-    from opinionsim.assembly import LoadedParts
     from opinionsim.planning import counts_by_run, plan
+    from opinionsim.running import Invocation
 
     experiment = read_spec(spec, changes, prompts)
     if robustness and not experiment.variants:
         raise SpecError("--robustness: the specification lists no variant under robustness")
-    url = store_of(experiment, store)
-    only = experiment.pilot if pilot else None
-    loaded = LoadedParts(experiment)
-    forecast = plan(experiment, max_concurrency=max_concurrency, only=only, loaded=loaded)
-    sweep = partial(carry_out, max_concurrency=max_concurrency, fresh=fresh, cluster=cluster)
-    summary = sweep(experiment, url, only=only, loaded=loaded, calls=forecast.calls)
+    url, only = store_of(experiment, store), experiment.pilot if pilot else None
+    whole = Invocation(experiment, url, max_concurrency=max_concurrency, fresh=fresh, cluster=cluster, only=only)
+    forecast = plan(experiment, max_concurrency=max_concurrency, only=only, loaded=whole.parts)
+    summary = carry_out(whole, forecast.calls)
     report(url, summary)
     if summary.complete == summary.total and summary.made:
-        every = counts_by_run(experiment, loaded) if pilot else {}
+        every = counts_by_run(experiment, whole.parts) if pilot else {}
         rest = sum(each.calls for each in every.values()) - forecast.calls if pilot else 0
         _compare(forecast, summary, rest)
     if robustness:
         pilots = {label: each.pilot if pilot else None for label, each in experiment.variants.items()}
-        summary = _carry_out_variants(experiment, url, summary, sweep, pilots)
+        summary = _carry_out_variants(whole, summary, pilots)
     _say_next(url, summary)
     end(summary)
 
 
-def _carry_out_variants(
-    experiment: Experiment, url: str, summary: Summary, sweep: Callable[..., Summary], only: _Runs
-) -> Summary:
+def _carry_out_variants(whole: Invocation, summary: Summary, only: _Runs, calls: int | None = None) -> Summary:
     """Carry out variants of an experiment one after another, until one is stopped; of some, only the runs named.
 
     Returns
@@ -113,18 +108,18 @@ def _carry_out_variants(
     Summary
         The one that stopped, else the first that is not complete, else the last.
     """
-    from opinionsim.running import under_way
+    from opinionsim.running import Invocation, under_way
 
     worst = summary
     for label, runs in only.items():
         if summary.stopped:
             break
         note(f"variant {label}:")
-        summary = sweep(experiment.variants[label], url, only=runs)
-        report(url, summary)
+        summary = carry_out(replace(whole, experiment=whole.experiment.variants[label], only=runs), calls)
+        report(whole.url, summary)
         worst = summary if worst.complete == worst.total else worst
     # On record last, so that tables show the experiment itself and not a variant.
-    with under_way(experiment, url, only=()):
+    with under_way(Invocation(whole.experiment, whole.url, only=())):
         pass
     return summary if summary.stopped else worst
 
@@ -155,6 +150,7 @@ def measure(
     settings : NAME=VALUE
         An option of the classifier.
     """
+    from opinionsim.running import Invocation
     from opinionsim.specification import load_experiment
     from opinionsim.store import open_store
 
@@ -174,13 +170,13 @@ def measure(
     if not finished:
         raise SpecError("no run is complete, so there is nothing to measure: `opinionsim run` goes on")
     only = None if finished == set(results.run_ids) else finished
-    sweep = partial(carry_out, max_concurrency=max_concurrency, calls=0)
-    summary = sweep(again, results.url, only=only)
+    whole = Invocation(again, results.url, max_concurrency=max_concurrency, only=only)
+    summary = carry_out(whole, 0)
     report(results.url, summary)
     # Its variants are compared with it as the same instruments read them.
     variants = {label: complete & {run.run_id for run in each.runs} for label, each in again.variants.items()}
     if done := {label: runs for label, runs in variants.items() if runs}:
-        summary = _carry_out_variants(again, results.url, summary, sweep, done)
+        summary = _carry_out_variants(whole, summary, done, 0)
     end(summary)
 
 
@@ -206,37 +202,15 @@ def end(summary: Summary) -> None:
         raise typer.Exit(_INCOMPLETE)
 
 
-def carry_out(
-    experiment: Experiment,
-    url: str,
-    *,
-    max_concurrency: int | None = None,
-    fresh: bool = False,
-    only: Collection[str] | None = None,
-    cluster: str | None = None,
-    loaded: LoadedParts | None = None,
-    calls: int | None = None,
-) -> Summary:
+def carry_out(invocation: Invocation, calls: int | None = None) -> Summary:
     """Carry out an experiment with progress on standard error.
 
     The first SIGINT or SIGTERM stops dispatch and waits for calls in flight, the second ends at once.
 
     Parameters
     ----------
-    experiment : Experiment
-        The experiment.
-    url : str
-        The store.
-    max_concurrency : int, optional
-        Calls in flight at most; default that of the specification.
-    fresh : bool
-        Whether runs that no longer agree with their stored calls start anew.
-    only : collection of str, optional
-        Ids of the runs to carry out; default all.
-    cluster : str, optional
-        Address of the Dask scheduler whose workers carry the runs out; default this process does.
-    loaded : LoadedParts, optional
-        Models and classifiers of the experiment, if they are loaded already.
+    invocation : Invocation
+        The experiment, and how it is carried out.
     calls : int, optional
         Expected calls of the runs, for the progress; default they are counted.
 
@@ -252,27 +226,23 @@ def carry_out(
     KeyboardInterrupt
         After a second interrupt.
     """
-    from opinionsim.assembly import LoadedParts
     from opinionsim.foundation import background
     from opinionsim.planning import counts_by_run
     from opinionsim.running import under_way
     from opinionsim.specification import manifest, taking_part
 
-    loaded = loaded or LoadedParts(experiment)
+    experiment, only, loaded = invocation.experiment, invocation.only, invocation.parts
     if calls is None:
         calls = sum(each.calls for each in counts_by_run(experiment, loaded, only).values())
     # Objects loaded by now stay: walking them, a collection would delay dispatch and journal by tenths of a second.
     gc.freeze()
     with (
         stop_requests("stopping: waiting for the calls in flight; interrupt again to end at once") as stopping,
-        under_way(
-            experiment, url, max_concurrency=max_concurrency, fresh=fresh, only=only, cluster=cluster, loaded=loaded
-        ) as (runner, future),
+        under_way(invocation) as (runner, future),
     ):
         n_runs = len({run.run_id for run in experiment.runs} if only is None else only)
-        note(
-            f"{experiment.spec.name}: {counted(n_runs, 'run')}{' of those planned' if only else ''} into {spelled(url)}"
-        )
+        planned, where = " of those planned" if only else "", spelled(invocation.url)
+        note(f"{experiment.spec.name}: {counted(n_runs, 'run')}{planned} into {where}")
         note(taking_part(experiment))
         if experiment.frozen is not None and (changed := manifest(experiment)["frozen"]["changed"]):
             note(f"Changed since it was frozen, which goes on record: {', '.join(changed)}")
@@ -299,7 +269,7 @@ class _Shown:
         self._complete_before = 0
         self._began = time.monotonic()
 
-    def __call__(self, progress: Progress, errors: Sequence[str]) -> tuple[int, int | None, str]:
+    def __call__(self, progress: Advance, errors: Sequence[str]) -> tuple[int, int | None, str]:
         """The progress, with each cause of errors once; calls of runs that were complete at the start are left out."""
         from opinionsim.planning import spell_money
 

@@ -64,6 +64,7 @@ def surveys(
         Last day that the model's training data cover; items asked until then may be in them.
     """
     from opinionsim.comparison import read_validation, validation_experiment
+    from opinionsim.running import Invocation
     from opinionsim.store import load
 
     own_modules()
@@ -73,7 +74,7 @@ def surveys(
         survey, mapping, items=named, size=size, model=model, seed=seed, overrides=overrides
     )
     url = store_of(experiment, store)
-    summary = carry_out(experiment, url, max_concurrency=max_concurrency)
+    summary = carry_out(Invocation(experiment, url, max_concurrency=max_concurrency))
     report(url, summary)
     if summary.complete:
         day = None if cutoff is None else cutoff.date()

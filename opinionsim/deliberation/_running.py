@@ -22,7 +22,7 @@ from opinionsim.foundation import background
 from opinionsim.foundation.progress import attended, shown
 from opinionsim.llm import CallName
 from opinionsim.planning import Forecast, counts_by_run, plan
-from opinionsim.running import Runner, Summary, default_store, under_way
+from opinionsim.running import Invocation, Runner, Summary, default_store, under_way
 from opinionsim.specification import Experiment, load_experiment
 from opinionsim.store import Results, load, open_store
 
@@ -223,8 +223,8 @@ class Deliberation:
             }
             if len(replies[row["turn"]]) > 1:
                 entry["all_responses"] = replies[row["turn"]]
-            if row["condition"] != "answered":
-                entry["condition"] = row["condition"]
+            if row["status"] != "answered":
+                entry["status"] = row["status"]
             speakers[row["agent"]].remember((results.url, run_id, row["turn"]), entry)
 
 
@@ -252,7 +252,7 @@ def _place(experiment: Experiment, store: str | None, kept: bool) -> Iterator[tu
 
 def _executed(experiment: Experiment, url: str, loaded: LoadedParts, verbose: bool) -> Summary:
     """Carry out an experiment; an interrupt lets calls in flight end and go on record."""
-    with under_way(experiment, url, loaded=loaded) as (runner, future):
+    with under_way(Invocation(experiment, url, loaded=loaded)) as (runner, future):
         try:
             if verbose:
                 _show(runner, future, sum(each.calls for each in counts_by_run(experiment, loaded).values()))

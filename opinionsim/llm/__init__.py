@@ -43,16 +43,16 @@ if TYPE_CHECKING:
     from opinionsim.llm._prices import Price as Price, PriceTable as PriceTable, load_prices as load_prices
     from opinionsim.llm._providers import planning as planning, warnings_for as warnings_for
     from opinionsim.llm._reply import ParsedReply as ParsedReply, read_reply as read_reply
-    from opinionsim.llm._scripted import ScriptedChatModel as ScriptedChatModel, latent as latent
-    from opinionsim.llm._scripted_answers import any_sentences as any_sentences
-    from opinionsim.llm._scripted_scene import Scene as Scene
-    from opinionsim.llm._scripted_words import (
+    from opinionsim.llm._seat import Person as Person, Question as Question, Seat as Seat
+    from opinionsim.llm._slots import Lane as Lane, SlotPool as SlotPool
+    from opinionsim.llm.scripted._answers import any_sentences as any_sentences
+    from opinionsim.llm.scripted._model import ScriptedChatModel as ScriptedChatModel, latent as latent
+    from opinionsim.llm.scripted._scene import Scene as Scene
+    from opinionsim.llm.scripted._words import (
         PRESETS as PRESETS,
         Draws as Draws,
         ScriptedParameters as ScriptedParameters,
         settle as settle,
     )
-    from opinionsim.llm._seat import Person as Person, Question as Question, Seat as Seat
-    from opinionsim.llm._slots import Lane as Lane, SlotPool as SlotPool
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -35,7 +35,7 @@ from opinionsim.llm._providers import (
     provider_of,
     seeding,
 )
-from opinionsim.llm._scripted import ScriptedChatModel
+from opinionsim.llm.scripted._model import ScriptedChatModel
 from opinionsim.messages import ChatMessage, Prompt
 from opinionsim.registry import raised
 

@@ -2,70 +2,46 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from functools import wraps
+from typing import ParamSpec
 
-from langchain_core.language_models import BaseChatModel
-
-from opinionsim.assembly import LoadedParts
-from opinionsim.errors import SpecError, whole_number
 from opinionsim.foundation import background
-from opinionsim.llm import Entry, Person, Seat
 from opinionsim.running._cluster import Cluster, ClusterExecutor, check_cluster
-from opinionsim.running._context import Context, Summary
+from opinionsim.running._context import Shared, Summary
 from opinionsim.running._executors import LocalExecutor
+from opinionsim.running._invocation import Invocation
 from opinionsim.running._runner import Runner
-from opinionsim.specification import Experiment
 from opinionsim.store import Results, load, open_store
+
+_P = ParamSpec("_P")
 
 #: Longest wait for a cancelled sweep to end, seconds: a blocked database must not hold it for ever.
 _ABORT_S = 10.0
 
 
-def default_store(experiment: Experiment) -> str:
-    """Address of the default store of an experiment: ``sqlite:///results/NAME.sqlite``."""
-    return f"sqlite:///results/{experiment.spec.name}.sqlite"
-
-
 @contextmanager
-def under_way(
-    experiment: Experiment,
-    store: str | Path | None = None,
-    *,
-    max_concurrency: int | None = None,
-    fresh: bool = False,
-    chat_model: BaseChatModel | None = None,
-    only: Collection[str] | None = None,
-    cluster: str | None = None,
-    loaded: LoadedParts | None = None,
-    people: Person | None = None,
-    ready: Callable[[str], Awaitable[None]] | None = None,
-    records: Mapping[str, Sequence[Entry]] | None = None,
-) -> Iterator[tuple[Runner, Future[Summary]]]:
-    """Carry out an experiment while the block lasts; parameters and errors are those of :func:`run`.
-
-    `loaded` gives models, seats and classifiers that are loaded already, instead of `chat_model` and `people`; a run
-    with seats stays pending until ``await ready(run_id)`` returns. `records` has the entries of records of people,
-    :data:`SOURCE` last, by run id.
+def under_way(invocation: Invocation) -> Iterator[tuple[Runner, Future[Summary]]]:
+    """Carry out the runs of an experiment while the block lasts.
 
     Yields
     ------
     (Runner, concurrent.futures.Future)
         The runner, to watch or to stop by ``background.call_soon(runner.stop)``, and the future of its summary. If
         the block raises, the sweep is cancelled; otherwise the block's end waits for the sweep.
+
+    Raises
+    ------
+    SpecError, StoreError
+        As :func:`run` does.
     """
-    if not isinstance(experiment, Experiment):
-        raise SpecError(f"an experiment from load_experiment is expected; got {type(experiment).__name__}")
-    if max_concurrency is not None:
-        whole_number("max_concurrency", max_concurrency, 1)
-    url = str(store or default_store(experiment))
-    if cluster is not None:
-        check_cluster(experiment, url)
-    loaded = loaded or LoadedParts(experiment, chat_model, people=people)
-    loaded.require_people(experiment)
+    if invocation.cluster is not None:
+        check_cluster(invocation.experiment, invocation.url)
+    invocation.parts.require_people(invocation.experiment)
     ended = threading.Event()
 
     async def execute(runner: Runner) -> Summary:
@@ -75,18 +51,8 @@ def under_way(
             ended.set()
 
     with ExitStack() as closing:
-        workers = None if cluster is None else closing.enter_context(Cluster(cluster))
-        opened = closing.enter_context(open_store(url))
-        context = Context(
-            experiment,
-            opened,
-            loaded,
-            max_concurrency=max_concurrency,
-            fresh=fresh,
-            only=only,
-            ready=ready,
-            records=records,
-        )
+        workers = None if invocation.cluster is None else closing.enter_context(Cluster(invocation.cluster))
+        context = Shared(invocation, closing.enter_context(open_store(invocation.url)))
         runner = Runner(context, LocalExecutor(context) if workers is None else ClusterExecutor(context, workers))
         future = background.submit(execute(runner))
         try:
@@ -98,19 +64,24 @@ def under_way(
             raise
 
 
-def run(
-    experiment: Experiment,
-    store: str | Path | None = None,
-    *,
-    max_concurrency: int | None = None,
-    fresh: bool = False,
-    chat_model: BaseChatModel | None = None,
-    seats: Mapping[int | str, Seat] | None = None,
-    people: Person | None = None,
-    only: Collection[str] | None = None,
-    cluster: str | None = None,
-    records: Mapping[str, Sequence[Entry]] | None = None,
-) -> Results:
+def _with_fields(
+    invocation: Callable[_P, Invocation],
+) -> Callable[[Callable[[Invocation], Results]], Callable[_P, Results]]:
+    """Have a function of an invocation called with the fields of one."""
+
+    def decorate(function: Callable[[Invocation], Results]) -> Callable[_P, Results]:
+        @wraps(function)
+        def call(*fields: _P.args, **named: _P.kwargs) -> Results:
+            return function(invocation(*fields, **named))
+
+        vars(call)["__signature__"] = inspect.signature(invocation).replace(return_annotation="Results")
+        return call
+
+    return decorate
+
+
+@_with_fields(Invocation)
+def run(invocation: Invocation) -> Results:
     """Carry out an experiment and read its results; running again finishes what is missing.
 
     Parameters
@@ -137,6 +108,8 @@ def run(
         PostgreSQL and the extra ``cluster``. Default this process.
     records : mapping of str to sequence of Entry, optional
         Entries of records of people by run id, as :func:`opinionsim.import_panel` gives them.
+    loaded, ready : optional
+        As of :class:`opinionsim.running.Invocation`, for programs that load models or seat persons themselves.
 
     Returns
     -------
@@ -154,23 +127,11 @@ def run(
     KeyboardInterrupt
         After an interrupt, once calls in flight have ended and all is on record.
     """
-    if cluster is not None and (chat_model is not None or seats or people is not None):
-        given = "seats are objects" if seats or people is not None else "chat_model is an object"
-        raise SpecError(f"cluster: {given} of this process; name the model in the specification instead")
-    with under_way(
-        experiment,
-        store,
-        max_concurrency=max_concurrency,
-        fresh=fresh,
-        only=only,
-        cluster=cluster,
-        loaded=LoadedParts(experiment, chat_model, seats=seats, people=people),
-        records=records,
-    ) as (runner, future):
+    with under_way(invocation) as (runner, future):
         try:
             future.result()
         except KeyboardInterrupt:
             background.call_soon(runner.stop)
             future.result()
             raise
-    return load(str(store or default_store(experiment)), experiment.spec.name)
+    return load(invocation.url, invocation.experiment.spec.name)

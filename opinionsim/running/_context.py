@@ -7,21 +7,22 @@ import math
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from opinionsim.assembly import LoadedParts, instruments_by_run
+from opinionsim.assembly import instruments_by_run
 from opinionsim.engine import Simulation
 from opinionsim.errors import BudgetExceeded, DamagedError, OpinionSimError
 from opinionsim.foundation.streams import digest
-from opinionsim.llm import Endpoint, Entry, RunCalls, Seat, SlotPool
+from opinionsim.llm import Endpoint, RunCalls, Seat, SlotPool
 from opinionsim.measurement import Queues
+from opinionsim.running._invocation import Invocation
 from opinionsim.running._spending import Spending
-from opinionsim.specification import Experiment, PlannedRun
+from opinionsim.specification import PlannedRun
 from opinionsim.store import Paid, RunRecord, Store
 
 _T = TypeVar("_T")
@@ -34,7 +35,7 @@ _ASK_AGAIN_S = 0.2
 
 
 @dataclass(frozen=True)
-class Progress:
+class Advance:
     """Progress of a sweep at one moment.
 
     Attributes
@@ -61,8 +62,8 @@ class Progress:
     repeated: int = 0
     cost: float = 0.0
 
-    def __add__(self, other: Progress) -> Progress:
-        return Progress(*(here + there for here, there in zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: Advance) -> Advance:
+        return Advance(*(here + there for here, there in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -113,30 +114,17 @@ class Stopped(OpinionSimError):
         super().__init__(message)
 
 
-class Context:
+class Shared:
     """The shared state of a runner's components: experiment, store, results so far, and whether to stop.
 
     Parameters
     ----------
-    experiment : Experiment
-        The experiment.
+    invocation : Invocation
+        The experiment, and how it is carried out.
     store : Store
         Open for writing.
-    loaded : LoadedParts
-        Models and classifiers of the experiment.
-    max_concurrency : int, optional
-        Calls in flight at most; default that of the specification.
-    fresh : bool
-        Whether to start a run anew when its stored replies answer other prompts than today's.
-    only : collection of str, optional
-        Ids of the runs to carry out; the others stay as they are. Default all.
-    ready : callable, optional
-        ``await ready(run_id)`` returns when the persons of a run with seats are there; until then the run stays
-        pending. Default at once.
     registers : bool
         Whether the runner puts the experiment on record; otherwise another one has, and this one only carries runs out.
-    records : mapping of str to sequence of Entry, optional
-        What records of people begin with, by run id; default nothing.
 
     Attributes
     ----------
@@ -164,27 +152,16 @@ class Context:
         Set when nothing more is to be begun.
     """
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        store: Store,
-        loaded: LoadedParts,
-        *,
-        max_concurrency: int | None = None,
-        fresh: bool = False,
-        only: Collection[str] | None = None,
-        ready: Callable[[str], Awaitable[None]] | None = None,
-        registers: bool = True,
-        records: Mapping[str, Sequence[Entry]] | None = None,
-    ) -> None:
-        self.experiment, self.store, self.loaded, self.fresh = experiment, store, loaded, fresh
+    def __init__(self, invocation: Invocation, store: Store, *, registers: bool = True) -> None:
+        experiment, loaded, only = invocation.experiment, invocation.parts, invocation.only
+        self.experiment, self.store, self.loaded, self.fresh = experiment, store, loaded, invocation.fresh
         self.experiment_id = digest(f"experiment:{experiment.spec.name}")
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self.distinct = list({run.run_id: run for run in experiment.runs}.values())
         self.planned = [run for run in self.distinct if only is None or run.run_id in only]
         self.instruments = instruments_by_run(experiment.runs, loaded)
-        self.slots = SlotPool(max_concurrency or experiment.spec.execution.max_concurrency)
-        self.registers, self._ready, self.records = registers, ready, records or {}
+        self.slots = SlotPool(invocation.max_concurrency or experiment.spec.execution.max_concurrency)
+        self.registers, self._ready, self.records = registers, invocation.ready, invocation.records or {}
         self.spending = Spending(store, self.experiment_id, loaded.limits, self.owner, self._pause_call)
         self.complete: set[str] = set()
         self.errors: dict[str, str] = {}
@@ -202,10 +179,10 @@ class Context:
 
     # -- what is going on ----------------------------------------------------------------------------------
 
-    def progress(self) -> Progress:
+    def progress(self) -> Advance:
         """Progress of the runs of this process; may be called from any thread."""
         calls = list(self._calls)
-        return Progress(
+        return Advance(
             total=len(self.planned),
             complete=len(self.complete),
             incomplete=len(self.errors),

@@ -157,4 +157,4 @@ def _of_people(planned: PlannedRun, entries: Sequence[Entry], texts: Mapping[int
 
 
 def _content(entry: Entry) -> list[Any]:
-    return [*entry.key, entry.text, entry.condition, entry.verdict]
+    return [*entry.key, entry.text, entry.status, entry.verdict]

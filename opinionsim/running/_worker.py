@@ -14,8 +14,9 @@ import opinionsim
 from opinionsim.assembly import LoadedParts
 from opinionsim.errors import OpinionSimError, SpecError
 from opinionsim.foundation import background
-from opinionsim.running._context import Context, Summary
+from opinionsim.running._context import Shared, Summary
 from opinionsim.running._executors import LocalExecutor
+from opinionsim.running._invocation import Invocation
 from opinionsim.running._runner import Runner
 from opinionsim.specification import Experiment, load_experiment, require_same_code
 from opinionsim.store import open_store
@@ -102,10 +103,9 @@ def carry_out_chunk(chunk: Chunk) -> Summary:
         if not set(chunk.run_ids) <= {planned.run_id for planned in experiment.runs}:
             raise SpecError("it reads the experiment differently; install the same opinionsim on every machine")
         with open_store(chunk.store) as store:
-            only, slots = frozenset(chunk.run_ids), chunk.slots
-            context = Context(
-                experiment, store, loaded, max_concurrency=slots, fresh=chunk.fresh, only=only, registers=False
-            )
+            slots, fresh, only = chunk.slots, chunk.fresh, frozenset(chunk.run_ids)
+            invocation = Invocation(experiment, max_concurrency=slots, fresh=fresh, only=only, loaded=loaded)
+            context = Shared(invocation, store, registers=False)
             runner = Runner(context, LocalExecutor(context))
             future = background.submit(_executed(chunk.sweep, runner))
             while not wait([future], timeout=_TELL_EVERY_S).done:

@@ -108,7 +108,7 @@ def _uncoded_texts(
     statement = (
         select(turn.run_id, turn.turn)
         .select_from(_schema.turns.outerjoin(_schema.opinions, coded))
-        .where(turn.run_id.in_(run_ids), turn.kind.in_(sorted(kinds)), turn.condition.notin_(WORDLESS))
+        .where(turn.run_id.in_(run_ids), turn.kind.in_(sorted(kinds)), turn.status.notin_(WORDLESS))
         .where(opinion.turn.is_(None))
         .order_by(turn.run_id, turn.turn)
     )
@@ -127,10 +127,10 @@ def _uncoded_pairs(
         .where(opinion.run_id.in_(run_ids), opinion.instrument_id == instrument_id)
         .where(opinion.about != _schema.to_index(None))
     )
-    of_unshown = select(turn.run_id, turn.turn).where(of_run, turn.condition.not_in(sorted(SPOKEN)))
+    of_unshown = select(turn.run_id, turn.turn).where(of_run, turn.status.not_in(sorted(SPOKEN)))
     of_readers = (
         select(turn.run_id, turn.turn, turn.reads)
-        .where(of_run, turn.kind.in_(sorted(kinds)), turn.condition.notin_(WORDLESS))
+        .where(of_run, turn.kind.in_(sorted(kinds)), turn.status.notin_(WORDLESS))
         .order_by(turn.run_id, turn.turn)
     )
     coded: dict[str, set[tuple[int, int]]] = {}

@@ -7,16 +7,19 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import astuple
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, exists, extract, func, literal, select, tuple_
 from sqlalchemy.exc import SQLAlchemyError
 
 from opinionsim.errors import StoreError
-from opinionsim.llm import Call, Entry, Limits, Usage
+from opinionsim.llm import Call, Entry, Usage
 from opinionsim.store import _schema
 from opinionsim.store._counts import FILTERED
 from opinionsim.store._database import Database
+
+if TYPE_CHECKING:
+    from opinionsim.llm import Limits
 
 #: Seconds between two signs of life.
 HEARTBEAT_S = 5.0
@@ -29,7 +32,7 @@ _PATIENCE_S = 1.0
 
 
 class Heartbeat:
-    """Signs of life of the owners that hold claims through one open store, given by a thread.
+    """Signs of life of the owners that hold leases through one open store, given by a thread.
 
     Each carries a line on what the owner is doing.
 
@@ -47,7 +50,7 @@ class Heartbeat:
         self._thread: threading.Thread | None = None
 
     def add(self, connection: Connection, owner: str) -> None:
-        """Give a sign of life within the transaction of a claim: under an expired one, others could take it at once."""
+        """Give a sign of life within the transaction of a lease: under an expired one, others could take it at once."""
         _beat(connection, [owner], self._doing())
 
     def tell(self, doing: Callable[[], str]) -> None:
@@ -55,7 +58,7 @@ class Heartbeat:
         self._doing = doing
 
     def keep(self, owner: str) -> None:
-        """Go on giving signs of life of an owner whose claim is committed."""
+        """Go on giving signs of life of an owner whose lease is committed."""
         self._owners.add(owner)
         if self._thread is None:
             self._thread = threading.Thread(target=self._loop, name="opinionsim-heartbeat", daemon=True)
@@ -66,19 +69,19 @@ class Heartbeat:
         return owner in self._owners
 
     def stop(self) -> None:
-        """Give no more signs of life, and take the last ones back: the owners' runs can be claimed at once."""
+        """Give no more signs of life, and take the last ones back: the owners' runs can be leased at once."""
         self._stopped.set()
         if self._thread is None:
             return
         if threading.current_thread() is not self._thread:
             self._thread.join()
-        # Where the database is gone, the owners' runs can be claimed when their signs of life have expired.
+        # Where the database is gone, the owners' runs can be leased when their signs of life have expired.
         with suppress(SQLAlchemyError, StoreError):
             self._database.write(self._forget, patience_s=_PATIENCE_S)
 
     def _loop(self) -> None:
         while not self._stopped.wait(HEARTBEAT_S):
-            # The next sign makes up for a missed one. If the runs are taken over, claims still allow one writer only.
+            # The next sign makes up for a missed one. If the runs are taken over, leases still allow one writer only.
             with suppress(SQLAlchemyError, StoreError):
                 self._database.write(self._beat_all, patience_s=_PATIENCE_S)
 

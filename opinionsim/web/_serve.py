@@ -134,7 +134,7 @@ def serve(
     """
     packages("opinionsim room", "web", *_PACKAGES, kind=SpecError)
     from opinionsim.foundation import background
-    from opinionsim.running import under_way
+    from opinionsim.running import Invocation, under_way
     from opinionsim.specification import require_protocol
     from opinionsim.store import open_store
     from opinionsim.web._open_room import Room
@@ -147,7 +147,8 @@ def serve(
     with ExitStack() as closing:
         served = closing.enter_context(contextlib.closing(_Served(host, port, scheme)))
         desk = Desk()
-        runner, future = closing.enter_context(under_way(experiment, store, people=desk, ready=desk.ready))
+        invocation = Invocation(experiment, store, people=desk, ready=desk.ready)
+        runner, future = closing.enter_context(under_way(invocation))
         reader = closing.enter_context(open_store(store, write=False))
         room = Room(experiment, runner.store, reader, desk, runner.withdraw)
 

@@ -21,7 +21,7 @@ from opinionsim.analysis import (
     verdicts,
 )
 from opinionsim.errors import SpecError
-from opinionsim.running import under_way
+from opinionsim.running import Invocation, under_way
 from opinionsim.specification import ContrastSpec, load_experiment
 from opinionsim.store import Results
 from tests.support.running import ended
@@ -119,7 +119,7 @@ def test_a_variant_has_runs_of_the_same_experiment_and_tables_show_the_specifica
 
 
 def test_a_variant_that_was_not_carried_out_is_left_out(study: Results, tmp_path: Any) -> None:
-    with under_way(load_experiment(SPEC), f"sqlite:///{tmp_path}/s.sqlite"):
+    with under_way(Invocation(load_experiment(SPEC), f"sqlite:///{tmp_path}/s.sqlite")):
         pass
     frame = robustness_frame(osim.load(f"sqlite:///{tmp_path}/s.sqlite"))
     assert set(frame["of"]) == {"analysis"}

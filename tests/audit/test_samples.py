@@ -32,7 +32,7 @@ from opinionsim.audit import (
 from opinionsim.classifiers import ChatClassifier, Item, LexiconClassifier
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.opinions import OpinionEstimates
-from opinionsim.running import under_way
+from opinionsim.running import Invocation, under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results, open_store
 from tests.audit.conftest import SPEC, Rule, fill, rows_of, save
@@ -129,7 +129,7 @@ def test_conditions_are_by_default_those_of_the_primary_contrast(results: Result
 
 
 def test_where_no_run_is_complete_there_is_no_text(tmp_path: Path) -> None:
-    with under_way(load_experiment(SPEC), str(tmp_path / "none.sqlite"), only=()):
+    with under_way(Invocation(load_experiment(SPEC), str(tmp_path / "none.sqlite"), only=())):
         pass
     with pytest.raises(SpecError, match=r"^no run is complete, so there is no text to label"):
         draw(osim.load(str(tmp_path / "none.sqlite")), 5)

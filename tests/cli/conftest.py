@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 import opinionsim as osim
 from opinionsim.cli import app
 from opinionsim.llm import ScriptedChatModel
-from opinionsim.running import under_way
+from opinionsim.running import Invocation, under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
 from tests.support.command import invoked
@@ -90,7 +90,7 @@ def half(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     osim.run(experiment, path, only=experiment.pilot)
     model = GatedModel()
     model._free = 5
-    with under_way(experiment, path, chat_model=model) as (_, future):
+    with under_way(Invocation(experiment, path, chat_model=model)) as (_, future):
         try:
             with open_store(str(path), write=False) as store:
                 until = time.monotonic() + 30

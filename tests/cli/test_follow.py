@@ -24,7 +24,7 @@ import opinionsim as osim
 from opinionsim.cli import _follow
 from opinionsim.errors import StoreError
 from opinionsim.llm import Entry, EntryKey
-from opinionsim.running import under_way
+from opinionsim.running import Invocation, under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import DesignRow, ExperimentRun, RunState, Store, open_store
 from opinionsim.watching import Replies, Seen, _experiments, count_states, look_at, reasons
@@ -194,7 +194,7 @@ class _Rewritten:
     def begin(self) -> None:
         """Claim the run."""
         self.store.forget([self.cell.run_id])
-        self.epoch = self.store.claim(self.cell.run_id, "host 1") or 0
+        self.epoch = self.store.lease(self.cell.run_id, "host 1") or 0
         self.record = self.store.record(self.cell.run_id, self.epoch, self.experiment_id)
         self.record.begin(self.agents, [])
 
@@ -241,7 +241,7 @@ def test_experiments_under_way_are_looked_at_and_then_those_that_were(rewritten:
     osim.run(load_experiment(changed(SPEC, name="other", seed=9)), "s.sqlite")
     assert _look("s.sqlite").design.name == "other"
     with open_store("s.sqlite") as store:
-        assert store.claim_complete(rewritten.cell.run_id, "host 1")
+        assert store.lease_complete(rewritten.cell.run_id, "host 1")
         seen = look_at("s.sqlite")
         assert [each.design.name for each in seen.values()] == ["small"]
     assert look_at("s.sqlite", seen).keys() == seen.keys()
@@ -261,7 +261,7 @@ def test_a_database_is_looked_at_until_its_server_goes_away(invoke: Invoke, post
     osim.run(experiment, url, only=experiment.pilot)
     model = GatedModel()
     model._free = 5
-    with under_way(experiment, url, chat_model=model) as (_, future):
+    with under_way(Invocation(experiment, url, chat_model=model)) as (_, future):
         look = partial(_look, url)
         try:
             until = time.monotonic() + 30
@@ -341,7 +341,7 @@ def _calls(store: Path) -> int:
 
 def test_a_run_in_another_process_is_followed(invoke: Invoke, checkout: Path, tmp_path: Path) -> None:
     store = tmp_path / "s.sqlite"
-    with _slow_run(checkout, store, 0.3) as process:
+    with _slow_run(checkout, store, 0.5) as process:
         result = invoke("status", store, "--follow", "--json")
         assert process.wait() == 0
     assert (result.exit_code, result.stderr) == (0, "")
@@ -358,7 +358,7 @@ def test_a_killed_run_is_said_to_be_cut_off_and_the_store_is_left_alone(
     invoke: Invoke, checkout: Path, tmp_path: Path
 ) -> None:
     store = tmp_path / "s.sqlite"
-    with _slow_run(checkout, store, 0.3) as process, Command("status", store, "--follow") as follower:
+    with _slow_run(checkout, store, 2.0) as process, Command("status", store, "--follow") as follower:
         assert ": 4 runs: 4 under way; " in follower.stdout.readline()
         process.kill()
         process.wait()

@@ -79,8 +79,8 @@ def test_on_request_answers_that_are_none_are_left_out(reply: str) -> None:
     chain = Chain([Agent(model=osim.GivenReplies(["Yes."])), silent, last], TASK, no_answer="skip")
     chain.process()
     assert chain.responses == ["Yes.", "after 1"]
-    assert list(chain.to_dataframe()["condition"]) == ["answered", "refused" if reply else "empty", "answered"]
-    assert silent.history[0]["condition"] == ("refused" if reply else "empty")
+    assert list(chain.to_dataframe()["status"]) == ["answered", "refused" if reply else "empty", "answered"]
+    assert silent.history[0]["status"] == ("refused" if reply else "empty")
 
 
 def test_a_budget_ends_a_run_before_the_call(tmp_path: Path) -> None:

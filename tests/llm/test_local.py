@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from pathlib import Path
@@ -20,7 +19,6 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from scipy.stats import chisquare
 from transformers import GenerationConfig, LlamaForCausalLM, T5Config, T5ForConditionalGeneration
 
 from opinionsim import load_chat_model
@@ -30,12 +28,11 @@ from opinionsim.llm._failures import classify_failure
 from opinionsim.llm._local import LocalChatModel, LocalOptions, load_local
 from opinionsim.llm._local_batching import Batcher, Call, alike
 from opinionsim.llm._local_decoder import (
-    Answer,
+    Decoded,
     Decoder,
     PromptError,
-    Question,
     Sampling,
-    SeededSampling,
+    ToDecode,
     load_decoder,
 )
 from opinionsim.messages import ChatMessage
@@ -45,7 +42,7 @@ from tests.support.tiny import END, TEMPLATE, save_tiny
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 QUESTIONS = [
-    Question(({"role": "user", "content": text},), seed)
+    ToDecode(({"role": "user", "content": text},), seed)
     for text, seed in (
         ("Is the earth flat?", 1),
         ("Is the earth flat?", 2),
@@ -84,7 +81,7 @@ def decoder(folder: Path) -> Decoder:
 
 
 @pytest.fixture(scope="module")
-def alone(decoder: Decoder) -> list[Answer | Exception]:
+def alone(decoder: Decoder) -> list[Decoded | Exception]:
     """The answers to all questions, each asked by itself."""
     return [decoder.answer([question], all_wanted)[0] for question in QUESTIONS]
 
@@ -116,13 +113,13 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @settings(max_examples=15)
 @given(st.lists(st.integers(0, len(QUESTIONS) - 1), min_size=1, max_size=10))
 def test_an_answer_depends_on_messages_and_seed_alone(
-    decoder: Decoder, alone: list[Answer | Exception], chosen: list[int]
+    decoder: Decoder, alone: list[Decoded | Exception], chosen: list[int]
 ) -> None:
     assert decoder.answer([QUESTIONS[i] for i in chosen], all_wanted) == [alone[i] for i in chosen]
 
 
-def test_answers_differ_by_seed_and_end_in_both_ways(alone: list[Answer | Exception]) -> None:
-    answers = [answer for answer in alone if isinstance(answer, Answer)]
+def test_answers_differ_by_seed_and_end_in_both_ways(alone: list[Decoded | Exception]) -> None:
+    answers = [answer for answer in alone if isinstance(answer, Decoded)]
     assert len(answers) == len(QUESTIONS)
     assert answers[0].text != answers[1].text
     assert len({answer.text for answer in answers}) == len(answers)
@@ -144,55 +141,7 @@ def test_without_temperature_the_likeliest_token_is_taken(folder: Path, sampling
         assert answer.text == text
 
 
-def assert_drawn_from(probability: torch.Tensor, drawn: Sequence[int]) -> None:
-    """Token counts are those of draws from a distribution, by a chi-square test that pools rare tokens."""
-    counts = Counter(drawn)
-    expected = {token: weight * len(drawn) for token, weight in enumerate(probability.double().tolist())}
-    assert {token for token in counts if not expected[token]} == set(), "a token that was to be left out was drawn"
-    common = [token for token, count in expected.items() if count >= 5]
-    assert len(common) > 2, "the distribution is too narrow to test"
-    observed, predicted = [counts[token] for token in common], [expected[token] for token in common]
-    rest = len(drawn) - sum(predicted)
-    if rest >= 5:
-        observed, predicted = [*observed, len(drawn) - sum(observed)], [*predicted, rest]
-    scale = sum(observed) / sum(predicted)
-    assert chisquare(observed, [count * scale for count in predicted]).pvalue > 1e-3
-
-
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 1.7])
-@pytest.mark.parametrize(("top_k", "top_p"), [(None, None), (6, None), (None, 0.8)])
-def test_noisy_scores_are_greatest_as_often_as_tokens_are_probable(
-    temperature: float, top_k: int | None, top_p: float | None
-) -> None:
-    scores = torch.tensor([2.0, -1.0, 0.5, 1.9, -3.0, 0.0, 1.0, 0.9, -0.5, 1.5, 0.4, -8.0])
-    rows = scores.expand(3000, -1)
-    sampler = SeededSampling(Sampling(temperature, top_p, top_k), range(len(rows)), scores.device)
-    probability = (scores / temperature).softmax(0)
-    ranked = probability.argsort(descending=True)
-    kept = top_k or (1 + int((probability[ranked].cumsum(0) < top_p).sum()) if top_p else len(scores))
-    probability[ranked[kept:]] = 0
-    probability /= probability.sum()
-    first, second = (sampler(torch.zeros(1), rows).argmax(-1) for _ in range(2))
-    # The second token of a reply is drawn as the first is, and independently of it.
-    assert_drawn_from(torch.outer(probability, probability).flatten(), (first * len(scores) + second).tolist())
-
-
-def test_sampled_tokens_are_as_frequent_as_their_probability(folder: Path) -> None:
-    decoder = decoder_at(folder, Sampling(0.8, max_tokens=1))
-    prompt = QUESTIONS[6].messages
-    answers = decoder.answer([Question(prompt, seed) for seed in range(1500)], all_wanted)
-    ids = decoder._tokenizer(decoder.rendered(prompt), add_special_tokens=False)["input_ids"]
-    probability = (decoder._model(torch.tensor([ids])).logits[0, -1].double() / 0.8).softmax(0)
-    # Control tokens leave no text, so they count as one.
-    texts = [decoder._tokenizer.decode([token], skip_special_tokens=True) for token in range(len(probability))]
-    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    merged = torch.zeros(len(places), dtype=torch.double)
-    for text, weight in zip(texts, probability, strict=True):
-        merged[places[text]] += weight
-    assert_drawn_from(merged, [places[answer.text] for answer in answers])
-
-
-def test_a_reply_nobody_waits_for_is_broken_off(folder: Path, alone: list[Answer | Exception]) -> None:
+def test_a_reply_nobody_waits_for_is_broken_off(folder: Path, alone: list[Decoded | Exception]) -> None:
     decoder = decoder_at(folder, Sampling(1.0, max_tokens=12))
     asked: list[int] = []
 
@@ -208,7 +157,7 @@ def test_a_reply_nobody_waits_for_is_broken_off(folder: Path, alone: list[Answer
 
 
 def test_settings_of_the_checkpoint_do_not_enter_unseen(
-    folder: Path, tmp_path: Path, alone: list[Answer | Exception]
+    folder: Path, tmp_path: Path, alone: list[Decoded | Exception]
 ) -> None:
     copy = shutil.copytree(folder, tmp_path / "copy")
     end = json.loads((copy / "generation_config.json").read_text())["eos_token_id"]
@@ -219,7 +168,7 @@ def test_settings_of_the_checkpoint_do_not_enter_unseen(
     assert decoder.answer(QUESTIONS, all_wanted) == alone
 
 
-def test_tokens_are_counted_exactly(decoder: Decoder, folder: Path, alone: list[Answer | Exception]) -> None:
+def test_tokens_are_counted_exactly(decoder: Decoder, folder: Path, alone: list[Decoded | Exception]) -> None:
     for question, answer in zip(QUESTIONS, alone, strict=True):
         # One token a byte; the template frames a message with two control tokens and asks with one.
         assert answer.input_tokens == len(question.messages[0]["content"].encode()) + 3
@@ -238,8 +187,8 @@ def test_a_prompt_without_room_fails_alone(tmp_path: Path) -> None:
     folder = save_tiny(tmp_path / "short", context=context)
     decoder = decoder_at(folder, Sampling(1.0, max_tokens=12))
 
-    def of_length(tokens: int) -> Question:
-        return Question(({"role": "user", "content": "x" * (tokens - 3)},), tokens)
+    def of_length(tokens: int) -> ToDecode:
+        return ToDecode(({"role": "user", "content": "x" * (tokens - 3)},), tokens)
 
     lengths = (10, context, 20, context - 1, context - 4, 10, context + 30)
     found = decoder.answer([of_length(n) for n in lengths], all_wanted)
@@ -505,12 +454,6 @@ def test_an_adapter_without_peft_is_named(monkeypatch: pytest.MonkeyPatch, folde
         load_local(str(folder), adapter="adapter")
 
 
-def test_naming_a_local_model_loads_no_torch() -> None:
-    code = "import sys; import opinionsim.llm._local; assert not {'torch', 'transformers'} & set(sys.modules)"
-    root = Path(__file__).resolve().parents[2]
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=root, timeout=60)
-
-
 # The queue
 
 
@@ -623,6 +566,7 @@ def test_the_thread_ends_with_its_last_user() -> None:
     assert not thread.is_alive()
 
 
+@pytest.mark.whole
 def test_a_process_ends_in_the_middle_of_a_reply() -> None:
     code = (
         "import threading; from opinionsim.llm._local_batching import Batcher; begun = threading.Event()\n"

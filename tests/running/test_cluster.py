@@ -20,7 +20,7 @@ from opinionsim.cli import app
 from opinionsim.errors import SpecError
 from opinionsim.foundation import background
 from opinionsim.messages import ChatMessage
-from opinionsim.running import Summary, _cluster, run, under_way
+from opinionsim.running import Invocation, Summary, _cluster, run, under_way
 from opinionsim.running._cluster import Cluster, LostError
 from opinionsim.running._worker import Chunk
 from opinionsim.specification import load_experiment
@@ -150,7 +150,7 @@ def test_a_killed_workers_runs_finish_elsewhere_and_nothing_stored_is_asked_agai
     stub: StubProvider, gate: Gate, url: str, processes: str, ask: Ask
 ) -> None:
     spec = _asking(stub)
-    with under_way(load_experiment(spec), url, cluster=processes) as (runner, future):
+    with under_way(Invocation(load_experiment(spec), url, cluster=processes)) as (runner, future):
         assert gate.reached.wait(PATIENCE_S)
         stored = _kill_a_worker(ask)
         gate.open.set()
@@ -186,7 +186,7 @@ def test_a_chunk_that_is_given_up_leaves_its_runs_incomplete(
     spec = _asking(stub)
     scheduler: Any = threads.scheduler
     scheduler.allowed_failures = 0
-    with under_way(load_experiment(spec), url, cluster=scheduler.address) as (_, future):
+    with under_way(Invocation(load_experiment(spec), url, cluster=scheduler.address)) as (_, future):
         assert gate.reached.wait(PATIENCE_S)
         lost = next(iter(scheduler.workers))
         scheduler.loop.add_callback(scheduler.remove_worker, lost, stimulus_id="test", expected=False)
@@ -202,7 +202,7 @@ def test_a_stop_that_no_worker_hears_ends_the_sweep(
     stub: StubProvider, gate: Gate, url: str, threads: LocalCluster
 ) -> None:
     scheduler: Any = threads.scheduler
-    with under_way(load_experiment(_asking(stub)), url, cluster=scheduler.address) as (runner, future):
+    with under_way(Invocation(load_experiment(_asking(stub)), url, cluster=scheduler.address)) as (runner, future):
         assert gate.reached.wait(PATIENCE_S)
         for lost in list(scheduler.workers):
             scheduler.loop.add_callback(scheduler.remove_worker, lost, stimulus_id="test", expected=False)
@@ -220,7 +220,7 @@ def test_an_interrupt_ends_the_chunks_and_a_second_run_goes_on(
     stub: StubProvider, gate: Gate, url: str, address: str, ask: Ask
 ) -> None:
     spec = _asking(stub)
-    with under_way(load_experiment(spec), url, cluster=address) as (runner, future):
+    with under_way(Invocation(load_experiment(spec), url, cluster=address)) as (runner, future):
         assert gate.reached.wait(PATIENCE_S)
         # What workers tell meanwhile is seen.
         _until(lambda: runner.progress().in_flight and runner.progress().made >= 26)
@@ -240,8 +240,8 @@ def test_two_clients_share_one_sweep(url: str, address: str) -> None:
     with StubProvider(scripted_reply()) as stub:
         experiment = load_experiment(_asking(stub))
         with (
-            under_way(experiment, url, cluster=address) as (_, one),
-            under_way(experiment, url, cluster=address) as (
+            under_way(Invocation(experiment, url, cluster=address)) as (_, one),
+            under_way(Invocation(experiment, url, cluster=address)) as (
                 _,
                 other,
             ),
@@ -321,7 +321,7 @@ def test_a_scheduler_that_goes_away_is_an_error_and_no_wait(
     stub: StubProvider, gate: Gate, url: str, threads: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_cluster, "_PATIENCE_S", 1.0)
-    with under_way(load_experiment(_asking(stub)), url, cluster=threads.scheduler_address) as (_, future):
+    with under_way(Invocation(load_experiment(_asking(stub)), url, cluster=threads.scheduler_address)) as (_, future):
         assert gate.reached.wait(PATIENCE_S)
         gate.open.set()
         threads.close()

@@ -24,7 +24,7 @@ from opinionsim.errors import MeasurementError, SpecError, StoreError
 from opinionsim.foundation import background
 from opinionsim.llm import Entry
 from opinionsim.measurement import LiveCoding
-from opinionsim.running import Context, LocalExecutor, Runner, Summary, default_store, replay, under_way
+from opinionsim.running import Invocation, LocalExecutor, Runner, Shared, Summary, default_store, replay, under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results, RunState, Store, open_store
 from tests.support.editing import edit, reword, rewrite
@@ -109,7 +109,7 @@ def test_a_sweep_stopped_in_the_middle_is_finished_by_the_next_run(sequential: R
     experiment = load_experiment(MIXED)
     reached = threading.Event()
     model, watch = watched(noticed=lambda number: reached.set() if number == calls else None)
-    with under_way(experiment, "stopped.sqlite", max_concurrency=5, chat_model=model) as (runner, future):
+    with under_way(Invocation(experiment, "stopped.sqlite", max_concurrency=5, chat_model=model)) as (runner, future):
         assert reached.wait(30)
         background.call_soon(runner.stop)
         summary = future.result()
@@ -137,7 +137,7 @@ def test_replay_gives_every_turn_without_a_model(sequential: Results, monkeypatc
     def unavailable(*args: Any) -> Any:
         raise AssertionError("replay asked a model")
 
-    monkeypatch.setattr("opinionsim.llm._scripted.ScriptedChatModel._reply", unavailable)
+    monkeypatch.setattr("opinionsim.llm.scripted._model.ScriptedChatModel._reply", unavailable)
     replayed = replay(sequential)
     assert {each.run_id for each in replayed} == set(sequential.runs["run_id"])
     assert sum(each.turns for each in replayed) == len(sequential.turns)
@@ -310,7 +310,7 @@ def test_the_default_store_is_named_after_the_experiment(tmp_path: Path) -> None
 def test_progress_counts_runs_and_calls() -> None:
     experiment = load_experiment(changed(SMALL, replicates=3))
     model, _ = watched(latency=lambda seed: 0.05)
-    with under_way(experiment, "counted.sqlite", chat_model=model, max_concurrency=3) as (runner, future):
+    with under_way(Invocation(experiment, "counted.sqlite", chat_model=model, max_concurrency=3)) as (runner, future):
         until = time.monotonic() + 20
         while not re.fullmatch(r"3 calls in flight of 3, in \d runs", runner._context.doing()):
             assert time.monotonic() < until
@@ -412,7 +412,7 @@ def test_another_instrument_under_the_same_name_is_refused(monkeypatch: pytest.M
     # As does a worker of a cluster whose own files are others.
     experiment = load_experiment(spec)
     with open_store("one.sqlite") as store:
-        context = Context(experiment, store, LoadedParts(experiment), registers=False)
+        context = Shared(Invocation(experiment), store, registers=False)
         runner = Runner(context, LocalExecutor(context))
         with pytest.raises(SpecError, match=r"weights was None and is 'other'"):
             background.run(runner.execute())
@@ -682,7 +682,10 @@ class _Local(BaseChatModel):
 def test_replies_of_exchanged_weights_are_not_mixed_within_a_run() -> None:
     def carried_out(fingerprint: str, left: int = 1000, **options: Any) -> Summary:
         model = _Local(model=f"hf:tiny@{fingerprint}", left=left, cache=False)
-        with under_way(experiment, "hf.sqlite", chat_model=model, max_concurrency=1, **options) as (_, future):
+        with under_way(Invocation(experiment, "hf.sqlite", chat_model=model, max_concurrency=1, **options)) as (
+            _,
+            future,
+        ):
             return future.result()
 
     named = {"model": {"name": "mine:tiny"}, "measurement": {"classifier": "lexicon"}}
@@ -706,7 +709,10 @@ def test_a_fresh_start_takes_the_weights_that_are_loaded() -> None:
     named = {"model": {"name": "mine:tiny"}, "measurement": {"classifier": "lexicon"}}
     experiment = load_experiment(changed(SMALL, **named))
     for model, fresh in ((_Local(model="hf:t@a", left=5, cache=False), False), (_Local(model="hf:t@b"), True)):
-        with under_way(experiment, "hf.sqlite", chat_model=model, max_concurrency=1, fresh=fresh) as (_, future):
+        with under_way(Invocation(experiment, "hf.sqlite", chat_model=model, max_concurrency=1, fresh=fresh)) as (
+            _,
+            future,
+        ):
             summary = future.result()
     assert (summary.made, summary.complete) == (12, 1)
     assert set(loaded("hf.sqlite").calls["model"]) == {"hf:t@b"}
@@ -726,7 +732,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     "number", [pytest.param(1, marks=pytest.mark.long), 20, pytest.param(70, marks=pytest.mark.long)]
 )
 def test_a_run_that_is_taken_over_stops_no_other_and_is_finished_in_the_end(number: int) -> None:
-    """A file is claimed by one process alone, so that another claim stands for what a shared database lets happen."""
+    """A run is leased by one process alone, so that another lease stands for what a shared database lets happen."""
     experiment = load_experiment(changed(SMALL, replicates=6))
     box: list[Any] = []
 
@@ -734,10 +740,10 @@ def test_a_run_that_is_taken_over_stops_no_other_and_is_finished_in_the_end(numb
         if asked == number:
             (context,) = box
             box.append(held := next(iter(context.playing)))
-            assert context.store.claim(held, "somebody else")
+            assert context.store.lease(held, "somebody else")
 
     model, _ = watched(noticed=deprive, latency=lambda seed: 0.005)
-    with under_way(experiment, "taken.sqlite", chat_model=model, max_concurrency=4) as (runner, future):
+    with under_way(Invocation(experiment, "taken.sqlite", chat_model=model, max_concurrency=4)) as (runner, future):
         box.append(runner._context)
         summary = future.result()
     assert (summary.complete, summary.errors, summary.stopped) == (6, {}, False)
@@ -753,17 +759,17 @@ def test_a_run_that_is_taken_over_while_it_is_started_anew_is_not_lost(monkeypat
     model, _ = watched(fails=lambda n: n == 7)
     ended(SMALL, "taken.sqlite", model, slots=1)
     rewrite("taken.sqlite", "UPDATE journal SET prompt_hash = 'another question'")
-    claim = Store.claim
-    claims = []
+    lease = Store.lease
+    leases = []
 
-    def claimed(self: Store, run_id: str, owner: str, **options: Any) -> int | None:
-        claims.append(run_id)
-        return None if len(claims) == 2 else claim(self, run_id, owner, **options)
+    def leased(self: Store, run_id: str, owner: str, **options: Any) -> int | None:
+        leases.append(run_id)
+        return None if len(leases) == 2 else lease(self, run_id, owner, **options)
 
-    monkeypatch.setattr(Store, "claim", claimed)
+    monkeypatch.setattr(Store, "lease", leased)
     again, watch = watched()
     summary, results = carry_out(SMALL, "taken.sqlite", again, fresh=True)
-    assert (summary.complete, summary.errors, len(claims), len(watch.asked)) == (1, {}, 3, 12)
+    assert (summary.complete, summary.errors, len(leases), len(watch.asked)) == (1, {}, 3, 12)
     assert_same(results, carry_out(SMALL, "whole.sqlite")[1])
 
 

@@ -12,7 +12,7 @@ import opinionsim as osim
 from opinionsim.errors import SpecError
 from opinionsim.foundation import background
 from opinionsim.llm import Question, Seat
-from opinionsim.running import replay, run, under_way
+from opinionsim.running import Invocation, replay, run, under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
 from tests.support.people import NEVER_S, Double, Nobody, check_person_takes_part, killed_while_asked
@@ -76,7 +76,7 @@ class _Asked(Double):
 def test_a_run_that_is_stopped_while_it_waits_goes_on_with_the_same_question() -> None:
     expected = finished(SPEC, "whole.sqlite", people=Double())
     first = _Asked(late=lambda question: NEVER_S if question.turn > 1 else 0.0)
-    with under_way(load_experiment(SPEC), "cut.sqlite", people=first) as (runner, future):
+    with under_way(Invocation(load_experiment(SPEC), "cut.sqlite", people=first)) as (runner, future):
         background.run(first.waits.wait())
         with open_store("cut.sqlite", write=False) as reader:
             (wait,) = reader.waits()
@@ -109,7 +109,7 @@ def test_runs_that_wait_for_persons_hold_up_no_other_run() -> None:
     spec = changed(SPEC, replicates=20, sweep={"cast.1.seat": [{}, None]})
     experiment = load_experiment(spec)
     person = Double(late=lambda question: NEVER_S)
-    with under_way(experiment, "many.sqlite", people=person, max_concurrency=1) as (runner, future):
+    with under_way(Invocation(experiment, "many.sqlite", people=person, max_concurrency=1)) as (runner, future):
 
         async def others() -> None:
             while runner.progress().complete < 20 or len(person.asked) < 20:
@@ -133,7 +133,7 @@ def test_a_session_stays_pending_until_its_seats_are_taken() -> None:
             await there.wait()
 
     person = Double()
-    with under_way(experiment, "ready.sqlite", people=person, ready=ready) as (runner, future):
+    with under_way(Invocation(experiment, "ready.sqlite", people=person, ready=ready)) as (runner, future):
 
         async def one() -> None:
             while runner.progress().complete < 1:
@@ -158,7 +158,7 @@ def test_a_sweep_that_is_stopped_while_seats_are_empty_leaves_its_sessions_pendi
         waiting.set()
         await asyncio.Event().wait()
 
-    with under_way(experiment, "none.sqlite", people=Nobody(), ready=ready) as (runner, future):
+    with under_way(Invocation(experiment, "none.sqlite", people=Nobody(), ready=ready)) as (runner, future):
         background.run(waiting.wait())
         background.call_soon(runner.stop)
         assert future.result().stopped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opinionsim.running import Summary, under_way
+from opinionsim.running import Invocation, Summary, under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import Paid, open_store
 from tests.support.postgres import Server
@@ -23,7 +23,7 @@ SWEEP = changed(
 def side_by_side(spec: dict[str, object], url: str) -> tuple[Summary, Summary]:
     """How two workers end that carry out an experiment at the same time."""
     experiment = load_experiment(spec)
-    with under_way(experiment, url) as (_, one), under_way(experiment, url) as (_, other):
+    with under_way(Invocation(experiment, url)) as (_, one), under_way(Invocation(experiment, url)) as (_, other):
         return one.result(), other.result()
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, event
 
 from opinionsim.errors import StoreError
 from opinionsim.store import RunRecord, Store, follow, open_store
-from tests.support.rows import CAST, EDGES, add, begun, call, claimed, lead, numbered, run_row, seqs, turn_row
+from tests.support.rows import CAST, EDGES, add, begun, call, lead, leased, numbered, run_row, seqs, turn_row
 from tests.support.waiting import wait_until
 
 
@@ -270,5 +270,5 @@ def test_a_file_that_was_cut_short_is_named(tmp_path: Path) -> None:
 
 def _read(path: Path) -> None:
     with open_store(str(path)) as store:
-        store.record("r1", claimed(store, owner="host 2"))
+        store.record("r1", leased(store, owner="host 2"))
         store.follow("r1").poll()

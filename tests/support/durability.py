@@ -33,7 +33,7 @@ import pytest
 from pydantic import PrivateAttr
 
 from opinionsim.llm import ScriptedChatModel
-from opinionsim.running import under_way
+from opinionsim.running import Invocation, under_way
 from opinionsim.specification import Experiment, load_experiment
 from opinionsim.store import EXPIRY_S, Results
 from tests.support.reader import check_reading, reading
@@ -248,7 +248,7 @@ def _carry_out(experiment: Experiment, store: str, log: str, slots: int) -> None
     # The holder of a run is dead within moments here.
     pytest.MonkeyPatch().setattr("opinionsim.running._context._LOOK_AGAIN_S", 0.05)
     url = store if _is_file(store) else f"{store}&application_name={_name(os.getpid())}"
-    with under_way(experiment, url, max_concurrency=slots, chat_model=model) as (_, future):
+    with under_way(Invocation(experiment, url, max_concurrency=slots, chat_model=model)) as (_, future):
         summary = future.result()
     if summary.complete < summary.total:
         raise AssertionError(f"{summary.complete} of {summary.total} runs complete: {summary.errors}")

@@ -19,7 +19,7 @@ from opinionsim.classifiers import Item, load_classifier
 from opinionsim.errors import SpecError
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.opinions import OpinionEstimates, OpinionScale
-from opinionsim.running import Summary, under_way
+from opinionsim.running import Invocation, Summary, under_way
 from opinionsim.specification import Experiment, load_experiment
 from opinionsim.store import Results, load, open_store
 from opinionsim.watching import beyond_turns
@@ -125,7 +125,7 @@ def ended(
 ) -> Summary:
     """Run an experiment; how it ended."""
     experiment = spec if isinstance(spec, Experiment) else load_experiment(spec)
-    with under_way(experiment, store, max_concurrency=slots, chat_model=model, **options) as (_, future):
+    with under_way(Invocation(experiment, store, max_concurrency=slots, chat_model=model, **options)) as (_, future):
         return future.result()
 
 

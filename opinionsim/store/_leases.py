@@ -1,4 +1,4 @@
-"""Claims on runs: taking a run to carry it out or to add opinions, and excluding other workers from it."""
+"""Leases on runs: taking a run to carry it out or to add opinions, and excluding other workers from it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class HeldElsewhereError(StoreError):
     """An owner tried to change a run that it does not hold, or no longer holds; nothing was changed."""
 
 
-class Claims:
-    """The claims on a store's runs; each method works inside the caller's write transaction.
+class Leases:
+    """The leases on a store's runs; each method works inside the caller's write transaction.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Claims:
         self._heartbeat = heartbeat
 
     def take(self, connection: Connection, run_id: str, owner: str, *, complete: bool) -> int | None:
-        """Claim a run; returns the new epoch, or None where the run cannot be claimed.
+        """Lease a run; returns the new epoch, or None where the run cannot be leased.
 
         Parameters
         ----------
@@ -48,7 +48,7 @@ class Claims:
         run_id : str
             A registered run.
         owner : str
-            Name of the worker that claims it.
+            Name of the worker that leases it.
         complete : bool
             True takes complete runs only, to add to them; False takes all others, to carry them out.
 
@@ -145,7 +145,7 @@ def drop_unused(connection: Connection) -> None:
 
 
 def require_epoch(connection: Connection, run_id: str, epoch: int) -> None:
-    """Refuse to go on under a claim that has ended.
+    """Refuse to go on under a lease that has ended.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def require_epoch(connection: Connection, run_id: str, epoch: int) -> None:
     if current != epoch:
         raise HeldElsewhereError(
             f"run {run_id} is not held under epoch {epoch} (the store says {current}): "
-            f"it was claimed by somebody else or never claimed"
+            f"it was leased by somebody else or never leased"
         )
 
 

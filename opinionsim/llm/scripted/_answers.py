@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from opinionsim.llm import phrases
-from opinionsim.llm._scripted_scene import Scene
-from opinionsim.llm._scripted_words import Draws
+from opinionsim.llm.scripted._scene import Scene
+from opinionsim.llm.scripted._words import Draws
 from opinionsim.registry import part
 
 _MARKER = re.compile(r"begin with the words \"([^\"\n]{1,80})\"", re.IGNORECASE)

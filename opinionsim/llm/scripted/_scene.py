@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from opinionsim.llm._scripted_words import Draws, say
+from opinionsim.llm.scripted._words import Draws, say
 from opinionsim.opinions import OpinionScale
 
 

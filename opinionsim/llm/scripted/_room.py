@@ -10,8 +10,8 @@ from functools import wraps
 from pathlib import Path
 
 from opinionsim.llm import phrases
-from opinionsim.llm._scripted_scene import Scene
-from opinionsim.llm._scripted_words import Draws
+from opinionsim.llm.scripted._scene import Scene
+from opinionsim.llm.scripted._words import Draws
 from opinionsim.registry import part
 
 _SAID: Mapping[str, list[str]] = tomllib.loads(Path(__file__).with_name("room.toml").read_text(encoding="utf-8"))

@@ -22,8 +22,8 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from opinionsim.errors import SpecError
 from opinionsim.foundation.streams import digest
 from opinionsim.llm import phrases
-from opinionsim.llm._scripted_scene import Scene, level_of
-from opinionsim.llm._scripted_words import Draws, ScriptedParameters, check_pull, choice, say, settle
+from opinionsim.llm.scripted._scene import Scene, level_of
+from opinionsim.llm.scripted._words import Draws, ScriptedParameters, check_pull, choice, say, settle
 from opinionsim.messages import ChatMessage, text_id
 from opinionsim.opinions import OpinionScale
 from opinionsim.prompts import BLOCKS, Marks, load_pack

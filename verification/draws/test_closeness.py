@@ -16,8 +16,6 @@ from opinionsim.classic.kernels._closeness import make_candidates, meetings_by_c
 from opinionsim.foundation.compilation import compiled
 from opinionsim.networks import Network
 
-pytestmark = pytest.mark.long
-
 _DRAWS = 20_000
 
 
