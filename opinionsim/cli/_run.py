@@ -30,7 +30,7 @@ from opinionsim.watching import reasons, spelled
 
 if TYPE_CHECKING:
     from opinionsim.planning import Forecast
-    from opinionsim.running import Invocation, Progress, Summary
+    from opinionsim.running import Advance, Invocation, Summary
     from opinionsim.specification import Experiment
 
 #: Runs to carry out by variant; None for all.
@@ -265,7 +265,7 @@ class _Shown:
         self._complete_before = 0
         self._began = time.monotonic()
 
-    def __call__(self, progress: Progress, errors: Sequence[OpinionSimError]) -> tuple[int, int | None, str]:
+    def __call__(self, progress: Advance, errors: Sequence[OpinionSimError]) -> tuple[int, int | None, str]:
         """The progress, with each cause of errors once; calls of runs that were complete at the start are left out."""
         from opinionsim.planning import spell_money
 

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from opinionsim.consensus import _session_acts as acts
-from opinionsim.consensus._session import POSITION, Heard, Session, examples_by_size
+from opinionsim.consensus._session import POSITION, Heard, OpenSession, examples_by_size
 from opinionsim.consensus.voting import RULES, Election, Rule, elect
 from opinionsim.errors import MeasurementError, ScheduleError, SpecError
 from opinionsim.foundation.documents import DocumentModel
@@ -358,7 +358,7 @@ class ConsensusInteraction(Interaction):
 
     async def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn | Closing]:
         """Turns of a session, each stage at once when the stage before has been heard."""
-        flow, answer = Session(self, setting).flow(), None
+        flow, answer = OpenSession(self, setting).flow(), None
         while not isinstance(each := flow.send(answer), Closing):
             answer = None
             if isinstance(each, Turn):
@@ -369,7 +369,7 @@ class ConsensusInteraction(Interaction):
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
         """The turns of a session in which every reply can be used."""
-        flow, answer = Session(self, setting).flow(), None
+        flow, answer = OpenSession(self, setting).flow(), None
         while not isinstance(each := flow.send(answer), Closing):
             answer = None
             if isinstance(each, Turn):

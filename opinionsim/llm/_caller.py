@@ -31,7 +31,7 @@ from opinionsim.llm._prices import Price
 from opinionsim.llm._reply import ParsedReply, read_reply, withheld
 from opinionsim.llm._seat import People, Seat
 from opinionsim.llm._slots import Lane, SlotPool, Verdict
-from opinionsim.messages import AS_IS, ChatMessage, Prompt, Reading, Reply
+from opinionsim.messages import AS_IS, ChatMessage, Parsing, Prompt, Reply
 from opinionsim.registry import RAISED, raised
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Client(Protocol):
         ...
 
 
-class _Question(NamedTuple):
+class _NewCall(NamedTuple):
     """A call that the journal does not hold."""
 
     key: EntryKey
@@ -201,7 +201,7 @@ class RunCalls:
         call: str,
         messages: Iterable[ChatMessage],
         *,
-        reading: Reading = AS_IS,
+        reading: Parsing = AS_IS,
         priority: float = 0.0,
         dropped: int = 0,
         endpoint: Endpoint | None = None,
@@ -216,7 +216,7 @@ class RunCalls:
             Name of the call inside its turn.
         messages : iterable of ChatMessage
             The prompt, oldest first. Of a :class:`opinionsim.messages.Prompt`, only messages not seen before take work.
-        reading : Reading
+        reading : Parsing
             How answers are read; default as they stand.
         priority : float
             Larger is served first.
@@ -251,7 +251,7 @@ class RunCalls:
                 verdict = self._read_again(entry, turn, reading)
             else:
                 self._require_short(turn, prompt.characters, "the prompt")
-                question = _Question(key, prompt, self.seed_of(*key), priority, asked, missing[True])
+                question = _NewCall(key, prompt, self.seed_of(*key), priority, asked, missing[True])
                 person = isinstance(asked, Seat)
                 if isinstance(asked, Seat):
                     reply, latency_s, unfit = await self._answer(turn, question, asked, reading, rejected, told)
@@ -314,7 +314,7 @@ class RunCalls:
                 raise ModelCallError(failure, **self._at(turn))
         raise AssertionError("attempts never run out")  # for the type checker: count() has no end
 
-    def _read_again(self, entry: Entry, turn: CallSite, reading: Reading) -> _Verdict:
+    def _read_again(self, entry: Entry, turn: CallSite, reading: Parsing) -> _Verdict:
         """Verdict on a stored entry; an answer is parsed again unless it was rejected."""
         if entry.verdict == "rejected" or entry.status != "answered":
             return _Verdict(entry.verdict, entry.reason)
@@ -328,7 +328,7 @@ class RunCalls:
             )
         return verdict
 
-    async def _reply(self, turn: CallSite, question: _Question, asked: Endpoint) -> tuple[ParsedReply, float]:
+    async def _reply(self, turn: CallSite, question: _NewCall, asked: Endpoint) -> tuple[ParsedReply, float]:
         """What a model answers, and the seconds it took."""
         try:
             if self._budget is None:
@@ -345,7 +345,7 @@ class RunCalls:
             raise error.at(**self._at(turn)) from error.__cause__
 
     async def _answer(
-        self, turn: CallSite, question: _Question, seat: Seat, reading: Reading, rejected: int, told: str
+        self, turn: CallSite, question: _NewCall, seat: Seat, reading: Parsing, rejected: int, told: str
     ) -> tuple[ParsedReply, float, str]:
         """A person's answer, the seconds it took, and why it does not fit its form; takes no slot and no budget."""
         if self._stopped:
@@ -363,7 +363,7 @@ class RunCalls:
         except RAISED as error:  # a person's interface may raise anything
             raise ModelCallError(f"the seat failed with {raised(error)}", **self._at(turn)) from error
 
-    async def _call(self, question: _Question, endpoint: Endpoint) -> tuple[ParsedReply, float]:
+    async def _call(self, question: _NewCall, endpoint: Endpoint) -> tuple[ParsedReply, float]:
         """A model's reply, and the seconds it took; attempts that failed are repeated with the same seed."""
         allowed = {"transient": self._retry.transient, "rate-limited": self._retry.rate_limited}
         failed = dict.fromkeys(allowed, 0)
@@ -393,7 +393,7 @@ class RunCalls:
             self.repeated += 1
             await self._pause(sum(failed.values()), got, question.seed, client)
 
-    async def _attempt(self, lane: Lane, question: _Question, endpoint: Endpoint) -> AIMessage | Failure:
+    async def _attempt(self, lane: Lane, question: _NewCall, endpoint: Endpoint) -> AIMessage | Failure:
         """The model's message, or its failure; uses a slot that is already taken, and frees it."""
         verdict: Verdict = "failed"
         retry_after_s = None
@@ -548,7 +548,7 @@ class _Verdict(NamedTuple):
     """Error of a `parse` that failed; raised after the journal has the reply, which was paid for."""
 
 
-def _parsed(reading: Reading, call: str, text: str) -> _Verdict:
+def _parsed(reading: Parsing, call: str, text: str) -> _Verdict:
     """Verdict of the act's `parse` on an answer."""
     if reading.parse is None:
         return _Verdict("accepted")
@@ -560,7 +560,7 @@ def _parsed(reading: Reading, call: str, text: str) -> _Verdict:
         return _Verdict("unparsed", f"parse failed with {raised(error)}", failure=error)
 
 
-def _as_read(reply: ParsedReply, reading: Reading, call: str) -> ParsedReply:
+def _as_read(reply: ParsedReply, reading: Parsing, call: str) -> ParsedReply:
     """A reply in a form that no refusal has is an answer, although its words may read like a refusal."""
     if not reading.formal or reply.status != "refused" or withheld(reply.finish_reason):
         return reply
@@ -569,7 +569,7 @@ def _as_read(reply: ParsedReply, reading: Reading, call: str) -> ParsedReply:
 
 
 def _judged(
-    reply: ParsedReply, asked: Endpoint | Seat, missing: Mapping[bool, int], reading: Reading, call: str
+    reply: ParsedReply, asked: Endpoint | Seat, missing: Mapping[bool, int], reading: Parsing, call: str
 ) -> _Verdict:
     """Verdict on a reply: of the act's `parse` on an answer, of the policy on any other reply.
 

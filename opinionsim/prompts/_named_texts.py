@@ -83,7 +83,7 @@ class Excluded(DocumentModel):
     """Work, and place in it."""
 
 
-class Interview(DocumentModel):
+class InterviewTexts(DocumentModel):
     """The questions of an interview and the voice they are answered in (B6)."""
 
     questions: Annotated[tuple[_Text, ...], Field(min_length=1)]
@@ -111,7 +111,7 @@ class _File(DocumentModel):
     discussion: _Text
     ideals: dict[_Name, tuple[Ideal, ...]] = Field(default_factory=dict)
     excluded: tuple[Excluded, ...] = ()
-    interviews: dict[_Name, Interview] = Field(default_factory=dict)
+    interviews: dict[_Name, InterviewTexts] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class Texts:
         Wave to its ideals, in order.
     excluded : tuple of Excluded
         Ideals that no template has.
-    interviews : mapping of str to Interview
+    interviews : mapping of str to InterviewTexts
         By name.
     automatic : str
         Request for the instructions of a moderator; holds ``${task}`` and `marker`.
@@ -178,7 +178,7 @@ class Texts:
     templates: Mapping[str, Mapping[str, str]]
     ideals: Mapping[str, tuple[Ideal, ...]]
     excluded: tuple[Excluded, ...]
-    interviews: Mapping[str, Interview]
+    interviews: Mapping[str, InterviewTexts]
     automatic: str
     marker: str
     values: str
@@ -266,7 +266,7 @@ class Texts:
         """Names of the ideals that a template of a wave holds; none of other templates and texts."""
         return tuple(ideal.name for ideal in self.ideals.get(_wave(given, self.ideals), ()))
 
-    def interview(self, name: str) -> Interview:
+    def interview(self, name: str) -> InterviewTexts:
         """The interview of a name.
 
         Raises

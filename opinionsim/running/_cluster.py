@@ -13,7 +13,7 @@ from typing import Any, Self
 import opinionsim
 from opinionsim.errors import OpinionSimError, SpecError, packages
 from opinionsim.foundation import background
-from opinionsim.running._context import Context, Progress, Stopped, Summary, together
+from opinionsim.running._context import Advance, Shared, Stopped, Summary, together
 from opinionsim.running._sorting import Pending
 from opinionsim.running._worker import Chunk, carry_out_chunk, stop_sweep
 from opinionsim.specification import Experiment, manifest, own_parts_manifest, require_importable
@@ -170,7 +170,7 @@ class ClusterExecutor:
 
     Parameters
     ----------
-    context : Context
+    context : Shared
         Shared with the runner; its store is a shared one.
     cluster : Cluster
         The workers.
@@ -181,7 +181,7 @@ class ClusterExecutor:
     out evenly over them. Workers that join later raise no limit. All workers spend one budget.
     """
 
-    def __init__(self, context: Context, cluster: Cluster) -> None:
+    def __init__(self, context: Shared, cluster: Cluster) -> None:
         slots = context.slots.limit
         self._cluster = cluster
         self._context = context
@@ -189,13 +189,13 @@ class ClusterExecutor:
         self._slots_each = slots // self._n_at_once
         self._name = f"opinionsim-{secrets.token_hex(8)}"
         self._numbers = count()
-        self._live: dict[int, Progress] = {}
+        self._live: dict[int, Advance] = {}
         self._content: tuple[str, str | None] = ("", None)
         self.warnings = [
             f"{self._n_at_once} chunks of runs at a time on the cluster, each with {self._slots_each} calls in flight"
         ]
 
-    def progress(self) -> Progress:
+    def progress(self) -> Advance:
         """Progress of the sweep, as far as workers have reported it."""
         return sum(list(self._live.values()), start=self._context.progress())
 
@@ -211,7 +211,7 @@ class ClusterExecutor:
         self._cluster.listen(self._name, self._hear)
         chunks = self._chunks(left)
         queue, undone = iter(chunks), set(left)
-        self._live.update((chunk.number, Progress()) for chunk in chunks)
+        self._live.update((chunk.number, Advance()) for chunk in chunks)
         try:
             works = (self._work(queue, undone) for _ in range(self._n_at_once))
             await together(*works, meanwhile=self._stop_workers())
@@ -251,7 +251,7 @@ class ClusterExecutor:
         """Note the progress of a chunk, unless it is over."""
         told = event[1]
         if told["chunk"] in self._live:
-            self._live[told["chunk"]] = Progress(**told["progress"])
+            self._live[told["chunk"]] = Advance(**told["progress"])
 
     async def _stop_workers(self) -> None:
         """Once the sweep is to stop, tell all workers repeatedly: some may take over a dead worker's chunk later.

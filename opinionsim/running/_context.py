@@ -33,7 +33,7 @@ _ASK_AGAIN_S = 0.2
 
 
 @dataclass(frozen=True)
-class Progress:
+class Advance:
     """Progress of a sweep at one moment.
 
     Attributes
@@ -60,8 +60,8 @@ class Progress:
     repeated: int = 0
     cost: float = 0.0
 
-    def __add__(self, other: Progress) -> Progress:
-        return Progress(*(here + there for here, there in zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: Advance) -> Advance:
+        return Advance(*(here + there for here, there in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Stopped(OpinionSimError):
         super().__init__(problem)
 
 
-class Context:
+class Shared:
     """The shared state of a runner's components: experiment, store, results so far, and whether to stop.
 
     Parameters
@@ -176,10 +176,10 @@ class Context:
 
     # -- what is going on ----------------------------------------------------------------------------------
 
-    def progress(self) -> Progress:
+    def progress(self) -> Advance:
         """Progress of the runs of this process; may be called from any thread."""
         calls = list(self._calls)
-        return Progress(
+        return Advance(
             total=len(self.planned),
             complete=len(self.complete),
             incomplete=len(self.errors),

@@ -11,7 +11,7 @@ from opinionsim.assembly import assemble
 from opinionsim.engine import critical_path
 from opinionsim.errors import SpecError
 from opinionsim.foundation.streams import canonical_json
-from opinionsim.running._context import Context, Progress, Stopped, together, withdrawn
+from opinionsim.running._context import Advance, Shared, Stopped, together, withdrawn
 from opinionsim.running._one_run import Opened, Played, conclude, measure_finished, open_anew, open_run, play
 from opinionsim.running._sorting import Pending
 from opinionsim.schedules import AdaptiveSchedule
@@ -19,7 +19,7 @@ from opinionsim.store import HeldElsewhereError
 
 
 class Executor(Protocol):
-    """Carries out the runs of a sweep, and settles them in a :class:`Context`.
+    """Carries out the runs of a sweep, and settles them in a :class:`Shared`.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Executor(Protocol):
         """Carry out runs to their end, or until the sweep is stopped."""
         ...
 
-    def progress(self) -> Progress:
+    def progress(self) -> Advance:
         """Progress of the sweep; may be called from any thread."""
         ...
 
@@ -43,17 +43,17 @@ class LocalExecutor:
 
     Parameters
     ----------
-    context : Context
+    context : Shared
         Shared with the runner.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Shared) -> None:
         self.warnings: list[str] = []
         self._context = context
         #: Runs that other workers took over while they were under way here.
         self._taken_over: list[Pending] = []
 
-    def progress(self) -> Progress:
+    def progress(self) -> Advance:
         """Progress of the sweep."""
         return self._context.progress()
 

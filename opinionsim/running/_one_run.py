@@ -14,7 +14,7 @@ from opinionsim.llm import CallName, RunCalls
 from opinionsim.measurement import Author, Measuring, Text
 from opinionsim.messages import Message
 from opinionsim.registry import RAISED, raised
-from opinionsim.running._context import Context, Stopped, damage, together
+from opinionsim.running._context import Shared, Stopped, damage, together
 from opinionsim.running._replay import check_prompts
 from opinionsim.running._sorting import Pending, uncoded
 from opinionsim.running._taken_over import missing_entries, parts_of
@@ -49,7 +49,7 @@ class Played:
 # -- opening -----------------------------------------------------------------------------------------------
 
 
-async def open_run(context: Context, pending: Pending) -> Opened | None:
+async def open_run(context: Shared, pending: Pending) -> Opened | None:
     """Open a run; return None if it cannot go on, and settle it with the reason.
 
     Raises
@@ -90,14 +90,14 @@ async def open_run(context: Context, pending: Pending) -> Opened | None:
     return None
 
 
-async def open_anew(context: Context, pending: Pending) -> Opened | None:
+async def open_anew(context: Shared, pending: Pending) -> Opened | None:
     """Delete the results of a run, and open it again; result and errors are those of :func:`open_run`."""
     await context.in_opening(context.store.forget, [pending.run_id])
     pending.anew = False
     return await open_run(context, pending)
 
 
-async def _checked(context: Context, pending: Pending, record: RunRecord) -> RunParts:
+async def _checked(context: Shared, pending: Pending, record: RunRecord) -> RunParts:
     """The parts of a run, once its record is checked: models and prompts must be those it was made with."""
     planned, resources = pending.planned, context.experiment.resources
     inputs = pending.source_inputs
@@ -118,7 +118,7 @@ async def _checked(context: Context, pending: Pending, record: RunRecord) -> Run
     return parts
 
 
-def _require_weights(context: Context, pending: Pending, parts: RunParts, record: RunRecord) -> None:
+def _require_weights(context: Shared, pending: Pending, parts: RunParts, record: RunRecord) -> None:
     """Make sure that local models are those that a run began with: a name can later mean other weights.
 
     Raises
@@ -147,7 +147,7 @@ def _require_weights(context: Context, pending: Pending, parts: RunParts, record
 # -- carrying out ------------------------------------------------------------------------------------------
 
 
-async def play(context: Context, opened: Opened) -> Played:
+async def play(context: Shared, opened: Opened) -> Played:
     """Carry out a run to its last turn, or until an error or a request stops it."""
     planned, parts, record, loaded = opened.pending.planned, opened.parts, opened.record, context.loaded
     run_id, spec = planned.run_id, planned.spec
@@ -185,7 +185,7 @@ async def play(context: Context, opened: Opened) -> Played:
 # -- concluding --------------------------------------------------------------------------------------------
 
 
-async def conclude(context: Context, played: Played) -> None:
+async def conclude(context: Shared, played: Played) -> None:
     """Code the remaining texts of a run, and put its end on record.
 
     Raises
@@ -208,7 +208,7 @@ async def conclude(context: Context, played: Played) -> None:
     context.settle(run_id, error)
 
 
-async def measure_finished(context: Context, runs: list[PlannedRun]) -> None:
+async def measure_finished(context: Shared, runs: list[PlannedRun]) -> None:
     """Code the uncoded texts of finished runs, several runs at a time."""
     left = runs
     while left:
@@ -227,7 +227,7 @@ async def measure_finished(context: Context, runs: list[PlannedRun]) -> None:
         left = held
 
 
-async def _measure_again(context: Context, planned: PlannedRun) -> None:
+async def _measure_again(context: Shared, planned: PlannedRun) -> None:
     """Code the uncoded texts of one finished run; a failure does not stop other runs."""
     run_id, store = planned.run_id, context.store
     if not await context.in_store(uncoded, context, [run_id]):
@@ -254,7 +254,7 @@ async def _measure_again(context: Context, planned: PlannedRun) -> None:
     context.settle(run_id, failure)
 
 
-async def _on_record(context: Context, planned: PlannedRun, calls: RunCalls) -> tuple[dict[int, Text], Measuring]:
+async def _on_record(context: Shared, planned: PlannedRun, calls: RunCalls) -> tuple[dict[int, Text], Measuring]:
     """The texts of a finished run, and its instruments, ready to code."""
     spec, instruments, resources = planned.spec, context.instruments[planned.run_id], context.experiment.resources
     externals: Mapping[str, Message | str] = {}
@@ -269,7 +269,7 @@ async def _on_record(context: Context, planned: PlannedRun, calls: RunCalls) -> 
 
 
 async def _measure(
-    context: Context, record: RunRecord, measuring: Measuring, text_of: Callable[[int], Text]
+    context: Shared, record: RunRecord, measuring: Measuring, text_of: Callable[[int], Text]
 ) -> OpinionSimError | None:
     """Code all texts of a run that are not coded yet; return the error that stopped coding, if any.
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from opinionsim.errors import DamagedError, JournalMismatch, OpinionSimError
-from opinionsim.running._context import Context, Stopped, damage, withdrawn
+from opinionsim.running._context import Shared, Stopped, damage, withdrawn
 from opinionsim.running._registration import Inputs, Registration
 from opinionsim.running._replay import difference, replay_run
 from opinionsim.running._taken_over import changed_source, other_source
@@ -48,7 +48,7 @@ class Pending:
 
 
 async def sort_out(
-    context: Context, registration: Registration, runs: Sequence[PlannedRun]
+    context: Shared, registration: Registration, runs: Sequence[PlannedRun]
 ) -> tuple[list[Pending], list[PlannedRun]]:
     """Check those of some runs that are finished, and settle those that need no work.
 
@@ -100,14 +100,14 @@ async def sort_out(
     return pending, unmeasured
 
 
-def _outdated(context: Context, planned: PlannedRun) -> JournalMismatch | None:
+def _outdated(context: Shared, planned: PlannedRun) -> JournalMismatch | None:
     """The error of a finished run that took over something else than its source holds; None if it did not."""
     store = context.store
     other = other_source(planned, context.experiment.resources, store, store.entries(planned.run_id))
     return None if other is None else changed_source(planned, other, ", since it was carried out anew")
 
 
-def uncoded(context: Context, run_ids: Collection[str]) -> set[str]:
+def uncoded(context: Shared, run_ids: Collection[str]) -> set[str]:
     """Ids of runs with texts that an instrument has not coded."""
     groups: dict[tuple[str, frozenset[str], str], list[str]] = {}
     for run_id in run_ids:
@@ -120,7 +120,7 @@ def uncoded(context: Context, run_ids: Collection[str]) -> set[str]:
     }
 
 
-def _damaged(context: Context, run_ids: Collection[str]) -> dict[str, DamagedError]:
+def _damaged(context: Shared, run_ids: Collection[str]) -> dict[str, DamagedError]:
     """Damage to the records of finished runs, by run id; with `fresh` the whole record is checked."""
     missing = context.store.missing(run_ids)
     found = {run_id: damage(run_id, DamagedError(lost)) for run_id, lost in missing.items()}
@@ -133,7 +133,7 @@ def _damaged(context: Context, run_ids: Collection[str]) -> dict[str, DamagedErr
 
 
 async def _disagreement(
-    context: Context, planned: PlannedRun, state: RunState, inputs: Inputs
+    context: Shared, planned: PlannedRun, state: RunState, inputs: Inputs
 ) -> OpinionSimError | None:
     """Why replaying a finished run's stored calls gives another run; None, with its inputs saved, if it does not."""
     run_id, store = planned.run_id, context.store

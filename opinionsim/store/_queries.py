@@ -21,10 +21,10 @@ from opinionsim.store._rows import (
     DesignRow,
     EdgeRow,
     ExperimentRun,
+    Extent,
     InstrumentRow,
     OpinionRow,
     Paid,
-    Progress,
     RunState,
     SeatRow,
     TieRow,
@@ -237,13 +237,13 @@ def models(connection: Connection, run_ids: Iterable[str]) -> dict[str, set[tupl
     return found
 
 
-def progress(connection: Connection, run_ids: Iterable[str]) -> dict[str, Progress]:
+def progress(connection: Connection, run_ids: Iterable[str]) -> dict[str, Extent]:
     """How far each of some runs is on record, by run id."""
     wanted = list(run_ids)
     known, nothing = _counts.stored(connection, wanted), _counts.Counts()
     found = {run_id: known.get(run_id, nothing) for run_id in wanted}
     return {
-        run_id: Progress(counts.of(*_schema.NUMBERED), sum(counts.paid.values(), Paid()))
+        run_id: Extent(counts.of(*_schema.NUMBERED), sum(counts.paid.values(), Paid()))
         for run_id, counts in found.items()
     }
 

@@ -291,7 +291,7 @@ class Doing(NamedTuple):
     """Whether nothing more is begun."""
 
 
-class Progress(NamedTuple):
+class Extent(NamedTuple):
     """How far a run is on record.
 
     Attributes

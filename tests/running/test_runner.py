@@ -23,7 +23,7 @@ from opinionsim.errors import MeasurementError, SpecError, StoreError
 from opinionsim.foundation import background
 from opinionsim.llm import Entry
 from opinionsim.measurement import LiveCoding
-from opinionsim.running import Context, Invocation, LocalExecutor, Runner, Summary, default_store, replay, under_way
+from opinionsim.running import Invocation, LocalExecutor, Runner, Shared, Summary, default_store, replay, under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import Doing, Results, RunState, Store, open_store
 from tests.support.editing import edit, reword, rewrite
@@ -411,7 +411,7 @@ def test_another_instrument_under_the_same_name_is_refused(monkeypatch: pytest.M
     # As does a worker of a cluster whose own files are others.
     experiment = load_experiment(spec)
     with open_store("one.sqlite") as store:
-        context = Context(Invocation(experiment), store, registers=False)
+        context = Shared(Invocation(experiment), store, registers=False)
         runner = Runner(context, LocalExecutor(context))
         with pytest.raises(SpecError, match=r"weights was None and is 'other'"):
             background.run(runner.execute())
