@@ -40,10 +40,10 @@ class OpinionSimError(Exception):
     ----------
     problem : str
         What is wrong.
-    advice : str
-        Remedy, as a sentence of its own without its full stop.
     place : str or tuple of str
         Where, from the outermost place inwards; the sentence begins with it.
+    advice : str
+        Remedy, as a sentence of its own without its full stop.
     code : str
         Code of the cause where it tells all about it; by default that of the class, beside the sentence.
     **fields
@@ -68,13 +68,7 @@ class OpinionSimError(Exception):
         cls.code = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__.strip("_").removesuffix("Error")).lower()
 
     def __init__(
-        self,
-        problem: str = "",
-        advice: str = "",
-        *,
-        place: str | tuple[str, ...] = (),
-        code: str = "",
-        **fields: Any,
+        self, problem: str = "", place: str | tuple[str, ...] = (), advice: str = "", code: str = "", **fields: Any
     ) -> None:
         super().__init__(problem)
         self.problem, self.advice, self.fields = problem, advice, fields

@@ -81,7 +81,7 @@ def test_problems_of_a_specification_are_errors_of_their_own() -> None:
 
 
 def test_a_text_with_lines_is_one_problem() -> None:
-    error = SpecError.joined([SpecError("one\nand its second line", place="a"), SpecError("two", place=("b", "c"))])
+    error = SpecError.joined([SpecError("one\nand its second line", "a"), SpecError("two", ("b", "c"))])
     assert [str(each) for each in error.problems] == ["a: one\nand its second line", "b: c: two"]
     assert [str(each) for each in error.at("here").problems] == ["here: a: one\nand its second line", "here: b: c: two"]
     assert SpecError.joined(error.problems[:1]) is error.problems[0]
@@ -95,8 +95,8 @@ class _Odd(SpecError):
 @pytest.mark.parametrize(
     "error",
     [
-        BudgetExceeded("used up", "Raise it", place="run a", code="budget-money", paid=1.5),
-        DamagedError("a row is gone", place=("run a", "turn 1")),
+        BudgetExceeded("used up", "run a", "Raise it", code="budget-money", paid=1.5),
+        DamagedError("a row is gone", ("run a", "turn 1")),
         SpecError.joined([SpecError("one"), SpecError("two")]),
     ],
     ids=["budget", "damage", "several"],
@@ -108,7 +108,7 @@ def test_errors_reach_other_processes_whole(error: OpinionSimError) -> None:
 
 
 def test_the_parts_of_a_sentence() -> None:
-    error = DamagedError("a row is gone", "Take a copy", place=("run a", "", "turn 1"), run="a")
+    error = DamagedError("a row is gone", ("run a", "", "turn 1"), "Take a copy", run="a")
     assert str(error) == "run a: turn 1: the store is damaged: a row is gone. Take a copy"
     assert error.unplaced == "the store is damaged: a row is gone. Take a copy"
     assert error.cause == ("damaged", error.unplaced, {"run": "a"})

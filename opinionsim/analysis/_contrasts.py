@@ -137,9 +137,7 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
             own &= known.isin({str(level) for level in levels}).to_numpy()
             if not own.any():
                 told = ", ".join(known.unique())
-                raise SpecError(
-                    f"no complete run has {path} = {' or '.join(map(str, levels))}; there are {told}", place=name
-                )
+                raise SpecError(f"no complete run has {path} = {' or '.join(map(str, levels))}; there are {told}", name)
         part = units[own]
         wide = part.groupby([part["topic"], part["block"], cell[own]], dropna=False)[value].mean().unstack()
         sides.append(weight * wide.mean(axis=1, skipna=False))
@@ -147,14 +145,14 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
         chosen |= own
     if any(each != compared[0] for each in compared):
         raise SpecError(
-            f"the conditions that are compared differ in {', '.join(others)} too; give both the same levels", place=name
+            f"the conditions that are compared differ in {', '.join(others)} too; give both the same levels", name
         )
     total = pd.concat(sides, axis=1).sum(axis=1, skipna=False)
     if total.isna().all():
         raise SpecError(
             "its conditions share no block with a run of each, so that nothing can be paired; blocks are "
             "shared by cells that differ in nothing listed in independent_over, and need complete runs",
-            place=name,
+            name,
         )
     kinds = units.loc[chosen, "evidence"].unique()
     evidence = next((each for each in WITHOUT_FINDING if each in kinds), str(kinds[0]))
@@ -176,7 +174,7 @@ def condition_column(columns: Iterable[str], path: str, name: str) -> str:
     for column in (f"sweep.{path}", path, path.rpartition(".")[2]):
         if column in valid:
             return column
-    raise SpecError(f"{path!r} is no condition of these runs; valid: {', '.join(valid) or 'none'}", place=name)
+    raise SpecError(f"{path!r} is no condition of these runs; valid: {', '.join(valid) or 'none'}", name)
 
 
 def effect(

@@ -161,7 +161,7 @@ class LoadedParts:
             raise SpecError(
                 f"the experiment names {name!r} but chat_model is a {type(given).__name__}; "
                 "give the model a name of its own in the specification, and 'scripted' to the scripted one only",
-                place="model.name",
+                "model.name",
             )
 
     def _check_price(self, endpoint: Endpoint, name: str) -> None:

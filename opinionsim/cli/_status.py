@@ -98,7 +98,7 @@ def _standing(
     last = max(designs, key=lambda design: design.saved_at)
     errors = {run_id: (each.error, each.cause) for run_id in run_ids if (each := states.get(run_id)) and each.error}
     for run_id in filter(missing.__contains__, run_ids):
-        damaged = DamagedError(missing[run_id], place=f"run {run_id}")
+        damaged = DamagedError(missing[run_id], f"run {run_id}")
         errors[run_id] = str(damaged), damaged.cause
     for row in opened.failed_points(points_of(designs)):
         errors[f"{row.point_id}/{row.replicate}"] = row.error, Cause("point", row.error)

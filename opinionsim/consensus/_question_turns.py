@@ -104,7 +104,7 @@ class QuestionsInteraction(Interaction):
         """Refuse fewer examples than are shown in a turn."""
         if (given := len(setting.messages(self.messages))) < self.shown:
             raise SpecError(
-                f"{given} examples; shown = {self.shown} in each turn needs as many", place="interaction.messages"
+                f"{given} examples; shown = {self.shown} in each turn needs as many", "interaction.messages"
             )
 
     def identity(self, setting: Setting) -> dict[str, Any]:

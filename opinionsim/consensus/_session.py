@@ -97,7 +97,7 @@ def examples_by_size(setting: Setting, number: int, way: DrafterSpec) -> list[li
     ]
     if not any(found):
         raise SpecError(
-            f"examples of {way.name!r}: none of another question has 3 to 5 opinions", place="interaction.drafters"
+            f"examples of {way.name!r}: none of another question has 3 to 5 opinions", "interaction.drafters"
         )
     return [names for names in found if names]
 

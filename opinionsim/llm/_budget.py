@@ -194,7 +194,7 @@ class Budget:
             "next_call": asdict(worst),
         }
         told = f"the budget is used up: {'; '.join(parts)}"
-        return BudgetExceeded(told, "What was paid for is kept", code=f"budget-{names[0]}", **values)
+        return BudgetExceeded(told, advice="What was paid for is kept", code=f"budget-{names[0]}", **values)
 
 
 class SharedBudget(Budget):

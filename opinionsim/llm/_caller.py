@@ -290,7 +290,7 @@ class RunCalls:
             if verdict.failure is not None:
                 raise ScheduleError(
                     verdict.reason,
-                    "The reply is kept; raise opinionsim.errors.Rejected for one that cannot be used",
+                    advice="The reply is kept; raise opinionsim.errors.Rejected for one that cannot be used",
                     **self._at(turn, f", call {call!r}"),
                 ) from verdict.failure
             if verdict.verdict == "accepted":
@@ -322,8 +322,8 @@ class RunCalls:
         if entry.verdict == "accepted" and verdict.verdict == "rejected":
             raise JournalMismatch(
                 f"a stored reply that was accepted is now rejected: {verdict.reason}",
-                f"How act {turn.act!r} reads its replies was changed since; undo the change, or start these runs anew "
-                "with --fresh",
+                advice=f"How act {turn.act!r} reads its replies was changed since; undo the change, or start these "
+                "runs anew with --fresh",
                 **self._at(turn),
             )
         return verdict
@@ -489,7 +489,8 @@ def _verify(record: Entry, turn: CallSite, prompt: Prompt, seed: int, at: Callab
             f"the store holds a reply to another question under this call: "
             f"stored act {stored[0]!r}, agent {stored[1]}, prompt {stored[2][:12]}; "
             f"now asked act {asked[0]!r}, agent {asked[1]}, prompt {asked[2][:12]}",
-            "The wording of the prompts was changed since; undo the change, or start these runs anew with --fresh",
+            advice="The wording of the prompts was changed since; undo the change, or start these runs anew with "
+            "--fresh",
             code="journal-prompt",
             **at(turn),
         )

@@ -112,7 +112,7 @@ def _specified(spec: str | Mapping[str, Any], where: str) -> NetworkKind:
         return validate(_Given, plain).network
     except SpecError as error:
         found = [(each, "".join(each.places).removeprefix("network")) for each in error.problems]
-        raise SpecError.joined(SpecError(each.problem, place=f"{where}{inside}") for each, inside in found) from None
+        raise SpecError.joined(SpecError(each.problem, f"{where}{inside}") for each, inside in found) from None
 
 
 def _plain(value: Any) -> Any:

@@ -34,7 +34,7 @@ def named(what: str) -> Iterator[None]:
     try:
         yield
     except Unfit as problem:
-        raise SpecError(problem.problem, place=what) from None
+        raise SpecError(problem.problem, what) from None
 
 
 def check_size(n: Any, least: int = 1) -> int:

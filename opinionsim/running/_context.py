@@ -293,7 +293,7 @@ def damage(run_id: str, error: DamagedError) -> DamagedError:
 
 def withdrawn(run_id: str, state: RunState) -> OpinionSimError:
     """The error of a run that was withdrawn."""
-    return OpinionSimError(state.error, place=f"run {run_id}", code="withdrawn", run=run_id)
+    return OpinionSimError(state.error, f"run {run_id}", code="withdrawn", run=run_id)
 
 
 async def together(*work: Coroutine[Any, Any, None], meanwhile: Coroutine[Any, Any, None] | None = None) -> None:

@@ -136,9 +136,9 @@ def _require_weights(context: Shared, pending: Pending, parts: RunParts, record:
             raise JournalMismatch(
                 f"its stored replies are those of {entry.model}, and the model loaded now is {loaded}, which has other "
                 "contents",
+                f"run {pending.run_id}, agent {entry.agent}",
                 "Give it the former weights again, or start these runs anew with --fresh",
-                place=f"run {pending.run_id}, agent {entry.agent}",
-                code="journal-weights",
+                "journal-weights",
                 run=pending.run_id,
                 agent=entry.agent,
             )

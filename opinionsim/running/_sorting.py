@@ -141,8 +141,7 @@ async def _disagreement(
         entries = await context.in_store(store.entries, run_id)
         again = await replay_run(planned, context.experiment.resources, entries)
         if other := difference(await context.in_store(store.turns, run_id), again):
-            place = f"run {run_id}"
-            raise JournalMismatch(f"{other} when it is replayed from its stored calls", place=place, run=run_id)
+            raise JournalMismatch(f"{other} when it is replayed from its stored calls", f"run {run_id}", run=run_id)
     except OpinionSimError as error:
         reason = with_advice(advice_on_changed_code(state.parts, inputs.parts), error)
         if not context.fresh:

@@ -115,8 +115,7 @@ def changed_source(planned: PlannedRun, source: PlannedRun, since: str = "") -> 
     """The error of a run that took over something else than its source holds."""
     problem = f"what it took over from run {source.run_id} is not what that run holds now{since}"
     place, ids = f"run {planned.run_id}", {"run": planned.run_id, "source": source.run_id}
-    advice = "Start these runs anew with --fresh"
-    return JournalMismatch(problem, advice, place=place, code="journal-source", **ids)
+    return JournalMismatch(problem, place, "Start these runs anew with --fresh", "journal-source", **ids)
 
 
 def _entries(planned: PlannedRun, source: PlannedRun, resources: Resources, store: Store) -> Iterator[Entry]:

@@ -343,7 +343,7 @@ def _build(document: Document, resources: Resources) -> Experiment:
                 twice += [(seen[key], "; each must differ in its conditions")]
             for other, told in twice:
                 place, alike = (document.locate(grid[0].place[:-1]), "sweep"), f"cells {other!r} and {cell.label!r}"
-                clash = SpecError(f"{alike} stand for the same runs{told}", place=place)
+                clash = SpecError(f"{alike} stand for the same runs{told}", place)
                 problems[str(clash)] = clash
             seen[key] = cell.label
             cells.setdefault(key, cell)

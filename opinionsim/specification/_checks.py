@@ -141,9 +141,7 @@ class Checks:
                 scale=spec.scale.scale(), world="open", claim=claim, task=task, brief=direction.brief, role=role
             )
             if role == MODERATOR and automatic and claim is None and not task.strip():
-                raise SpecError(
-                    "is needed and missing: a moderator writes its own instructions for a task", place="task"
-                )
+                raise SpecError("is needed and missing: a moderator writes its own instructions for a task", "task")
 
         population = Population.bare(len(spec.cast) or 1)
         cast = cast_of(spec, population, tuple)

@@ -138,40 +138,40 @@ def check_equation(spec: ExperimentSpec) -> None:
         raise SpecError(
             f"{model.name} knows two opinions, and the scale has {len(spec.scale.points)} points; give "
             "scale: {points: [-1, 1]}",
-            place="model.classic",
+            "model.classic",
         )
     if model.states == "two" and spec.population.continuous:
         raise SpecError(
             f"{model.name} knows two opinions, and "
             f"{spec.population.initial_opinions!r} draws any between; give another distribution, such as uniform",
-            place="population.initial_opinions",
+            "population.initial_opinions",
         )
     if model.update is None and spec.interaction.adaptive:
         raise SpecError(
             f"{kind!r} needs agents that meet in pairs; those of {model.name} do not; valid: native, dyadic, broadcast",
-            place="interaction.kind",
+            "interaction.kind",
         )
 
 
 def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
     named = spec.model.equation
     if named is None:
-        raise SpecError("is no classic model", place="model")
+        raise SpecError("is no classic model", "model")
     try:
         model = find_model(named.classic)
     except SpecError as error:
-        raise SpecError(str(error), place="model.classic") from None
+        raise SpecError(str(error), "model.classic") from None
     if model.states == "traits":
         raise SpecError(
             f"agents of {model.name} hold several traits, which are no opinion on a scale; "
             f"simulate it with opinionsim abm {model.name}, or opinionsim.classic.simulate",
-            place="model.classic",
+            "model.classic",
         )
     if model.ties is not None:
         raise SpecError(
             f"{model.name} moves ties, which runs of a specification do not record for classic models; "
             "simulate it with opinionsim abm or osim.classic.simulate",
-            place="model.classic",
+            "model.classic",
         )
     settings = named.parameters
     if model.update is not None and not spec.interaction.native:
@@ -180,7 +180,7 @@ def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
             raise SpecError(
                 f"interaction kind {spec.interaction.kind!r} says who meets whom and "
                 "when; leave it out, or use kind: native",
-                place=f"model.parameters.{given[0]}",
+                f"model.parameters.{given[0]}",
             )
     scale = spec.scale.scale()
     try:
@@ -188,4 +188,4 @@ def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
             model, network, span=(scale.lowest, scale.highest), settings=settings, isolates=spec.interaction.when_alone
         )
     except SpecError as error:
-        raise SpecError(str(error), place="model.parameters") from None
+        raise SpecError(str(error), "model.parameters") from None

@@ -130,7 +130,7 @@ class SharedModelsSpec(RootModel[Annotated[tuple[SharedModelSpec, ...], Field(mi
         for each, number in zip(self.root, numbers, strict=True):
             if not number:
                 raise SpecError(
-                    f"a share of {each.share:g} gives {each.name!r} none of {len(personas)} agents", place="model"
+                    f"a share of {each.share:g} gives {each.name!r} none of {len(personas)} agents", "model"
                 )
         dealt = np.repeat(np.arange(len(self.root)), numbers)
         return tuple(self.root[int(which)] for which in rng.permutation(dealt))
@@ -175,7 +175,7 @@ class ByAttributeSpec(DocumentModel, _Agents):
             raise SpecError(
                 f"persona {persona.name!r} {has}; give it a model, or one under otherwise; "
                 f"valid: {', '.join(map(repr, self.models))}",
-                place="model",
+                "model",
             )
         return found
 

@@ -304,7 +304,7 @@ class Resources:
         if name not in topics:
             more = ", or one in a file that topic.file names" if reference == _PACKAGE else ""
             valid = f"valid: {', '.join(topics)}{more}"
-            raise SpecError(f"unknown topic {name!r}{meant(name, topics)}; {valid}", place="topic.name")
+            raise SpecError(f"unknown topic {name!r}{meant(name, topics)}; {valid}", "topic.name")
         return topics[name]
 
     def _find_topics(self, reference: str) -> dict[str, Topic]:

@@ -147,7 +147,7 @@ def load_mapping(name_or_path: str | Path) -> SurveyMapping:
     try:
         return checked_mapping(read_document(path))
     except SpecError as error:
-        problems = (SurveyError(each.problem, each.advice, place=each.places) for each in error.problems)
+        problems = (SurveyError(each.problem, each.places, each.advice) for each in error.problems)
         raise SurveyError.joined(problems) from None
 
 

@@ -70,7 +70,7 @@ class Document:
         place, spelled = self.locate(keys), spell_path(keys)
         # A place such as "--set prompts" names the field already.
         named = bool(spelled) and f" {place}".endswith(f" {spelled}")
-        return SpecError(problem, place=(place, "" if named else spelled), code=code)
+        return SpecError(problem, (place, "" if named else spelled), code=code)
 
     def with_value(self, value: dict[str, Any], *origins: tuple[KeyPath, str]) -> Document:
         """A copy with other content; `origins` names the origin of changed values."""
