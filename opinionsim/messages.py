@@ -228,7 +228,7 @@ def take_as_is(call: str, text: str, received: tuple[Message, ...]) -> None:
     """The `parse` that accepts every reply and decides nothing."""
 
 
-class Reading(NamedTuple):
+class Parsing(NamedTuple):
     """How the replies to one call of a turn are read."""
 
     parse: Parse | None = None
@@ -246,7 +246,7 @@ class Reading(NamedTuple):
 
 
 #: Every reply is accepted and nothing decided.
-AS_IS = Reading()
+AS_IS = Parsing()
 
 
 class Ask(Protocol):

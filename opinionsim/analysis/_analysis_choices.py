@@ -13,8 +13,7 @@ from opinionsim.analysis._contrasts import Effect, declared_effects
 from opinionsim.analysis._means import Estimand, no_estimate
 from opinionsim.analysis._units import METRIC_KEYS, counted
 from opinionsim.errors import SpecError
-from opinionsim.measurement import STANCE
-from opinionsim.metrics import named_metrics, one_wording, run_metrics, scale_of, step_metrics
+from opinionsim.metrics import STANCE, named_metrics, one_wording, run_metrics, scale_of, step_metrics
 from opinionsim.specification import AnalysisSpec, ChoicesSpec
 
 if TYPE_CHECKING:

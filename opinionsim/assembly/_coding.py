@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from opinionsim.assembly._loaded import LoadedParts
 from opinionsim.foundation.redaction import kept
-from opinionsim.measurement import Estimate, Instrument, Text
+from opinionsim.measurement import Instrument, Reading, Text
 from opinionsim.messages import Message, as_message
 from opinionsim.schedules import Turn
 from opinionsim.specification import PlannedRun
@@ -76,7 +76,7 @@ def _text(row: TurnRow, by_turn: Mapping[int, TurnRow], externals: Mapping[str, 
     return Text(site, row.kind, row.text, row.status, tuple(reads), tuple(received))
 
 
-def opinion_rows(instrument: Instrument, coded: Iterable[tuple[int, int | None, Estimate]]) -> list[OpinionRow]:
+def opinion_rows(instrument: Instrument, coded: Iterable[tuple[int, int | None, Reading]]) -> list[OpinionRow]:
     """The store rows of an instrument's estimates."""
     return [
         OpinionRow(instrument.instrument_id, turn, each.value, each.off_scale, each.probabilities, about)

@@ -24,7 +24,7 @@ from opinionsim.llm import (
     SlotPool,
     load_chat_model,
 )
-from opinionsim.messages import Ask, ChatMessage, Parse, Reading, Reply, take_as_is
+from opinionsim.messages import Ask, ChatMessage, Parse, Parsing, Reply, take_as_is
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.registry import part
 
@@ -138,7 +138,7 @@ class ChatClassifier:
             def ask(
                 call: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
             ) -> Awaitable[Reply]:
-                return calls.ask(_Site(turn), call, messages, reading=Reading(parse), dropped=dropped)
+                return calls.ask(_Site(turn), call, messages, reading=Parsing(parse), dropped=dropped)
 
             return await self._point(ask, items[turn])
 

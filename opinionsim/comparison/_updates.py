@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opinionsim.comparison._update_arrays import Study
+from opinionsim.comparison._update_arrays import Updates
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.messages import UNHEARD
 from opinionsim.metrics import one_wording, readings, scale_of, stance_rows
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _EXACT = "exact"
 
 
-def studies(results: Results, wording: str | None = None, cells: Collection[str] | None = None) -> dict[str, Study]:
+def studies(results: Results, wording: str | None = None, cells: Collection[str] | None = None) -> dict[str, Updates]:
     """The updates of each condition.
 
     Parameters
@@ -77,7 +77,7 @@ def _numbers(column: pd.Series[int]) -> np.ndarray:
     return column.to_numpy(np.int64, copy=True)
 
 
-def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFrame) -> Study | None:
+def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFrame) -> Updates | None:
     """The updates of one condition; None where nobody that was measured has read a measured message."""
     evidence = sorted(set(runs["evidence"]))
     if len(evidence) > 1 or evidence == ["mixed"]:
@@ -102,7 +102,7 @@ def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFr
     value = own["value"].to_numpy(float)
     if not (~np.isnan(value[reads]) & ~np.isnan(value[reading])).any():
         return None
-    return Study(
+    return Updates(
         cell=cell,
         evidence=evidence[0],
         points=np.asarray(scale_of(stance).points, dtype=float),
@@ -148,7 +148,7 @@ def events(results: Results, wording: str | None = None) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def updates_of(study: Study) -> pd.DataFrame:
+def updates_of(study: Updates) -> pd.DataFrame:
     """The updates of a study as rows of :func:`events`."""
     import pandas as pd
 

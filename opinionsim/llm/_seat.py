@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from opinionsim.errors import SpecError
 from opinionsim.foundation.forms import TEXT, Form
 from opinionsim.llm._reply import ParsedReply
-from opinionsim.messages import Message, Prompt, Reading
+from opinionsim.messages import Message, Parsing, Prompt
 
 if TYPE_CHECKING:
     from opinionsim.llm._journal import Journal
@@ -160,7 +160,7 @@ class Seat:
         return getattr(self.person, "evidence", None)
 
     def question(
-        self, run_id: str, turn: Any, call: str, attempt: int, prompt: Prompt, reading: Reading, reason: str = ""
+        self, run_id: str, turn: Any, call: str, attempt: int, prompt: Prompt, reading: Parsing, reason: str = ""
     ) -> Question:
         """What the person is asked now."""
         form, words = reading.form, self.words

@@ -19,7 +19,7 @@ from opinionsim.topics import Claim
 STANCE = "stance"
 
 
-class Estimate(NamedTuple):
+class Reading(NamedTuple):
     """What an instrument says about one text."""
 
     value: float

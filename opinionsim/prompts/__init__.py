@@ -14,7 +14,7 @@ from opinionsim.prompts._marks import BLOCKS as BLOCKS, Block as Block, Marks as
 from opinionsim.prompts._named_texts import (
     Excluded as Excluded,
     Ideal as Ideal,
-    Interview as Interview,
+    InterviewTexts as InterviewTexts,
     Texts as Texts,
     fill as fill,
     pieces as pieces,

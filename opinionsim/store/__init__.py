@@ -15,15 +15,16 @@ from opinionsim.store._rows import (
     AuditRow as AuditRow,
     Columns as Columns,
     DesignRow as DesignRow,
+    Doing as Doing,
     EdgeRow as EdgeRow,
     ExperimentRun as ExperimentRun,
+    Extent as Extent,
     InstrumentRow as InstrumentRow,
     LabelRow as LabelRow,
     Mark as Mark,
     OpinionRow as OpinionRow,
     Paid as Paid,
     PointRow as PointRow,
-    Progress as Progress,
     RunRow as RunRow,
     RunState as RunState,
     RunStatus as RunStatus,
@@ -36,7 +37,7 @@ from opinionsim.store._rows import (
 
 if TYPE_CHECKING:
     from opinionsim.store._address import shown as shown
-    from opinionsim.store._following import Event as Event, Follower as Follower, follow as follow
+    from opinionsim.store._following import Follower as Follower, NewRow as NewRow, follow as follow
     from opinionsim.store._frames import (
         COLUMNS as COLUMNS,
         FRAMES as FRAMES,

@@ -46,7 +46,7 @@ class _Item(NamedTuple):
     content: Any
 
 
-class Texts:
+class NewTexts:
     """Texts and prompts that rows of one transaction refer to, as far as they are not known to be stored.
 
     Parameters
@@ -238,11 +238,11 @@ class Writer:
     def _note_failure(self) -> None:
         self._stalled = True
 
-    def _insert(self, batch: list[_Item], connection: Connection) -> Texts:
+    def _insert(self, batch: list[_Item], connection: Connection) -> NewTexts:
         """Write items and the texts that are not known to be stored; returns these texts."""
         epochs = current_epochs(connection, {item.record.run_id for item in batch})
         rows: dict[Table, list[tuple[Any, ...]]] = {}
-        texts = Texts(self._known)
+        texts = NewTexts(self._known)
         paid: list[tuple[str, str, Entry]] = []
         answered: dict[str, list[EntryKey]] = {}
         for item in batch:

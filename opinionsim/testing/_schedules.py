@@ -12,7 +12,7 @@ from typing import Any
 from opinionsim.engine import Engine, Publish, relayed
 from opinionsim.errors import Rejected
 from opinionsim.llm import REPLY
-from opinionsim.messages import Ask, ChatMessage, Message, Parse, Reading, Reply, as_message
+from opinionsim.messages import Ask, ChatMessage, Message, Parse, Parsing, Reply, as_message
 from opinionsim.schedules import (
     ActSpec,
     AdaptiveSchedule,
@@ -82,7 +82,7 @@ class _Answers:
         call: str,
         messages: Iterable[ChatMessage],
         *,
-        reading: Reading,
+        reading: Parsing,
         priority: float = 0.0,
         dropped: int = 0,
     ) -> Reply:
@@ -152,7 +152,7 @@ class _OneByOne:
             if not spec.draws:
                 self.messages.append(relayed(turn, received, "")._replace(turn=turn.index))
                 continue
-            reading = Reading(spec.parse, tuple(received), spec.attempts, spec.after, spec.formal)
+            reading = Parsing(spec.parse, tuple(received), spec.attempts, spec.after, spec.formal)
 
             async def ask(
                 call: str,
@@ -161,7 +161,7 @@ class _OneByOne:
                 parse: Parse | None = None,
                 dropped: int = 0,
                 turn: Turn = turn,
-                reading: Reading = reading,
+                reading: Parsing = reading,
             ) -> Reply:
                 return await self._answers.ask(turn, call, messages, reading=reading)
 

@@ -20,7 +20,7 @@ from langchain_core.messages import AIMessage
 from opinionsim.engine import Engine
 from opinionsim.errors import ModelCallError, Rejected, StoreError
 from opinionsim.llm import Entry, MemoryJournal, ReplayOnly, RunCalls, SlotPool
-from opinionsim.messages import ChatMessage, Message, Reading, as_message
+from opinionsim.messages import ChatMessage, Message, Parsing, as_message
 from opinionsim.schedules import ActSpec, Event, External, Schedule, Turn, n_members, named, with_events
 from opinionsim.testing import run_virtual
 from tests.support.examples import examples
@@ -228,7 +228,7 @@ async def _sequential(schedule: Listed, reflects: bool) -> list[tuple]:
             continue
 
         async def ask(call, prompt, *, parse=None, dropped=0, turn=turn, spec=spec, received=received):
-            reading = Reading(parse or spec.parse, tuple(received), spec.attempts, spec.after)
+            reading = Parsing(parse or spec.parse, tuple(received), spec.attempts, spec.after)
             return await calls.ask(turn, call, prompt, reading=reading)
 
         await actors[turn.agent].act(turn, received, ask, messages.append)

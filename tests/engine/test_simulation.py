@@ -18,7 +18,7 @@ from opinionsim.classifiers import ChatClassifier, items_of, load_classifier
 from opinionsim.engine import Cognition, Simulation, TurnResult, persona_actors
 from opinionsim.errors import JournalMismatch, ModelCallError, ScheduleError, SpecError, StoreError
 from opinionsim.llm import Endpoint, Entry, EntryKey, MemoryJournal, ModelClient, ReplayOnly, RunCalls, SlotPool
-from opinionsim.measurement import Estimate, Instrument, Measuring, Queues, Text
+from opinionsim.measurement import Instrument, Measuring, Queues, Reading, Text
 from opinionsim.messages import ChatMessage, ReplyStatus, text_id
 from opinionsim.personas import Population
 from opinionsim.schedules import GivenDyads, Turn
@@ -375,7 +375,7 @@ def test_only_texts_that_are_to_be_coded_are() -> None:
     assert {row[3] for row in run_virtual(_whole(unmeasured))} == {None}
 
 
-def _coded(*texts: Text, classifier: Any = LEXICON) -> list[Estimate]:
+def _coded(*texts: Text, classifier: Any = LEXICON) -> list[Reading]:
     """What an instrument of stance says of texts of a run, by itself."""
     calls = RunCalls("run", MemoryJournal(), ReplayOnly(), SlotPool(1))
     instrument = Instrument.of(classifier, ["report"])
@@ -466,7 +466,7 @@ def test_a_queue_is_bounded_and_ends_empty() -> None:
         queues = Queues()
         texts = [_text(turn, f"Theory XYZ is false, I say {turn}.") for turn in range(700)]
 
-        async def run(name: str) -> dict[Any, Estimate]:
+        async def run(name: str) -> dict[Any, Reading]:
             calls = RunCalls(name, MemoryJournal(), ReplayOnly(), SlotPool(1))
             measuring = Measuring([Instrument.of(counting, ["report"])], queues, calls, _claim())
             await measuring.code_all(texts, texts.__getitem__)
