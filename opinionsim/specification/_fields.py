@@ -239,8 +239,8 @@ class ExperimentSpec(DocumentModel):
     measurement: MeasurementSpec = Field(default_factory=MeasurementSpec)
     """How opinions are coded from texts."""
     prompts: Annotated[str, Field(min_length=1)] | PromptsSpec | None = None
-    """Prompt pack: a name (see `opinionsim list templates`), or the path of a folder, or a mapping with pack and variant.
-    Null takes that of the way of interacting."""
+    """Prompt pack: a name, as `opinionsim list templates` shows, the path of a folder, or a mapping with pack and
+    variant. Null takes that of the way of interacting."""
     scale: ScaleSpec = Field(default_factory=ScaleSpec)
     """The opinion scale."""
     ethics: EthicsSpec = Field(default_factory=EthicsSpec)
@@ -268,7 +268,7 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def moderator(self) -> RoleSpec | None:
-        """The moderator behind a way of interacting; None without one, and where it has its place in the interaction."""
+        """The moderator after all turns; None without one, and where it has its place in the interaction."""
         return None if MODERATOR in self.interaction.others else self.roles.get(MODERATOR)
 
     @property
