@@ -380,7 +380,7 @@ def test_a_budget_of_tokens_is_kept_under_faults(stub: StubProvider) -> None:
     budget = {**SPEC["execution"], "budget": {"tokens": 20_000}}
     stub.faults = Faults(tries=evenly(0.4, QUICK))
     summary, results = carry_out(changed(SPEC, replicates=6, execution=budget), "s.sqlite")
-    assert "execution.budget.tokens" in summary.exceeded
+    assert "execution.budget.tokens" in str(summary.exceeded)
     assert (summary.stopped, summary.complete < 6) == (True, True)
     used = results.calls["input_tokens"].sum() + results.calls["output_tokens"].sum()
     assert used == summary.paid.input_tokens + summary.paid.output_tokens

@@ -51,9 +51,9 @@ def _texts(setting: Setting, field: str, given: str | tuple[str, ...]) -> tuple[
     try:
         found = setting.messages(given) if given else ()
     except SpecError as error:
-        raise SpecError(f"interaction.{field}: {error}") from error
+        raise SpecError(str(error), place=f"interaction.{field}") from error
     if not all(text.strip() for text in found):
-        raise SpecError(f"interaction.{field}: holds a text that is blank")
+        raise SpecError("holds a text that is blank", place=f"interaction.{field}")
     return found
 
 
@@ -318,11 +318,15 @@ class ConsensusInteraction(Interaction):
                 examples_by_size(setting, number, way)
         wanted = self.ratings.position or "position" in self.standing
         if wanted and not (self.position or setting.position):
-            raise SpecError("interaction.position: is needed and missing; give a sentence, or a topic with a claim")
+            raise SpecError(
+                "is needed and missing; give a sentence, or a topic with a claim", place="interaction.position"
+            )
         if len(setting.given) == setting.size and self.elects == "stated":
-            raise SpecError("interaction.ballots: citizens that are texts cannot vote; give ballots: [predicted]")
+            raise SpecError(
+                "citizens that are texts cannot vote; give ballots: [predicted]", place="interaction.ballots"
+            )
         if len(setting.given) == setting.size and self.rounds:
-            raise SpecError("interaction.rounds: citizens that are texts cannot criticise; give rounds: 0")
+            raise SpecError("citizens that are texts cannot criticise; give rounds: 0", place="interaction.rounds")
 
     def identity(self, setting: Setting) -> dict[str, Any]:
         """Identity in which files enter by content, and how a winner is chosen only where a turn depends on it."""

@@ -96,7 +96,9 @@ def examples_by_size(setting: Setting, number: int, way: DrafterSpec) -> list[li
         for n in _EXAMPLES
     ]
     if not any(found):
-        raise SpecError(f"interaction.drafters: examples of {way.name!r}: none of another question has 3 to 5 opinions")
+        raise SpecError(
+            f"examples of {way.name!r}: none of another question has 3 to 5 opinions", place="interaction.drafters"
+        )
     return [names for names in found if names]
 
 

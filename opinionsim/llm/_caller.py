@@ -246,7 +246,7 @@ class RunCalls:
             entry = self.journal.lookup(key)
             stored = entry is not None
             if entry is not None:
-                _verify(entry, turn, prompt, self.seed_of(*key), self._place)
+                _verify(entry, turn, prompt, self.seed_of(*key), self._at)
                 self.answered += 1
                 verdict = self._read_again(entry, turn, reading)
             else:
@@ -289,8 +289,9 @@ class RunCalls:
                 self._people.note(turn.agent, entry.finish_reason, reading.form)
             if verdict.failure is not None:
                 raise ScheduleError(
-                    f"{self._place(turn)}, call {call!r}: {verdict.reason}. "
-                    "The reply is kept; raise opinionsim.errors.Rejected for one that cannot be used"
+                    verdict.reason,
+                    "The reply is kept; raise opinionsim.errors.Rejected for one that cannot be used",
+                    **self._at(turn, f", call {call!r}"),
                 ) from verdict.failure
             if verdict.verdict == "accepted":
                 self._require_short(turn, len(entry.text), "the reply, which is kept,")
@@ -310,7 +311,7 @@ class RunCalls:
                 failure = none if rejected % reading.attempts == 0 else ""
             # A stored failure does not stop the run again: a resumed run asks anew.
             if failure and not stored:
-                raise ModelCallError(f"{self._place(turn)}: {failure}")
+                raise ModelCallError(failure, **self._at(turn))
         raise AssertionError("attempts never run out")  # for the type checker: count() has no end
 
     def _read_again(self, entry: Entry, turn: CallSite, reading: Parsing) -> _Verdict:
@@ -320,9 +321,10 @@ class RunCalls:
         verdict = _parsed(reading, entry.key.call, entry.text)
         if entry.verdict == "accepted" and verdict.verdict == "rejected":
             raise JournalMismatch(
-                f"{self._place(turn)}: a stored reply that was accepted is now rejected: {verdict.reason}",
+                f"a stored reply that was accepted is now rejected: {verdict.reason}",
                 f"How act {turn.act!r} reads its replies was changed since; undo the change, or start these runs anew "
                 "with --fresh",
+                **self._at(turn),
             )
         return verdict
 
@@ -340,7 +342,7 @@ class RunCalls:
             finally:
                 reservation.cancel()
         except ModelCallError as error:
-            raise ModelCallError(f"{self._place(turn)}: {error}") from error.__cause__
+            raise error.at(**self._at(turn)) from error.__cause__
 
     async def _answer(
         self, turn: CallSite, question: _NewCall, seat: Seat, reading: Parsing, rejected: int, told: str
@@ -355,11 +357,11 @@ class RunCalls:
             task = asyncio.current_task()
             if self._stopped or (task is not None and task.cancelling()):
                 raise
-            raise ModelCallError(f"{self._place(turn)}: the seat was given up before there was an answer") from None
+            raise ModelCallError("the seat was given up before there was an answer", **self._at(turn)) from None
         except OpinionSimError:
             raise
         except RAISED as error:  # a person's interface may raise anything
-            raise ModelCallError(f"{self._place(turn)}: the seat failed with {raised(error)}") from error
+            raise ModelCallError(f"the seat failed with {raised(error)}", **self._at(turn)) from error
 
     async def _call(self, question: _NewCall, endpoint: Endpoint) -> tuple[ParsedReply, float]:
         """A model's reply, and the seconds it took; attempts that failed are repeated with the same seed."""
@@ -467,27 +469,32 @@ class RunCalls:
         """Refuse to go on with more characters than a prompt may have."""
         if characters > self.longest_prompt:
             allowed = f"execution.max_prompt_characters is {self.longest_prompt:,}; raise it to go on"
-            raise ModelCallError(f"{self._place(turn)}: {what} has {characters:,} characters, and {allowed}")
+            raise ModelCallError(f"{what} has {characters:,} characters, and {allowed}", **self._at(turn))
 
-    def _place(self, turn: CallSite) -> str:
+    def _at(self, turn: CallSite, call: str = "") -> dict[str, Any]:
+        """The place of an error of a turn, and the values that name it."""
         step = f"step {turn.step}, " if self.names_steps else ""
-        return f"run {self.run_id}, {step}turn {turn.index}, agent {turn.agent} ({turn.act})"
+        place = f"run {self.run_id}, {step}turn {turn.index}, agent {turn.agent} ({turn.act}){call}"
+        values = {"step": turn.step, "turn": turn.index, "agent": turn.agent, "act": turn.act}
+        return {"place": place, "run": self.run_id, **values}
 
 
-def _verify(record: Entry, turn: CallSite, prompt: Prompt, seed: int, place: Callable[[CallSite], str]) -> None:
+def _verify(record: Entry, turn: CallSite, prompt: Prompt, seed: int, at: Callable[[CallSite], dict[str, Any]]) -> None:
     """Refuse a journal entry that answers another question or belongs to another run."""
     # What is taken over from another run may have been asked in other words there.
     asked = (turn.act, turn.agent, record.prompt_hash if record.source == "import" else prompt.identity)
     stored = (record.act, record.agent, record.prompt_hash)
     if asked != stored:
         raise JournalMismatch(
-            f"{place(turn)}: the store holds a reply to another question under this call: "
+            f"the store holds a reply to another question under this call: "
             f"stored act {stored[0]!r}, agent {stored[1]}, prompt {stored[2][:12]}; "
             f"now asked act {asked[0]!r}, agent {asked[1]}, prompt {asked[2][:12]}",
             "The wording of the prompts was changed since; undo the change, or start these runs anew with --fresh",
+            code="journal-prompt",
+            **at(turn),
         )
     if record.seed is not None and record.seed != seed:
-        raise JournalMismatch(f"{place(turn)}: the journal is that of another run; give each its own")
+        raise JournalMismatch("the journal is that of another run; give each its own", **at(turn))
 
 
 def _finish(waiter: asyncio.Future[None]) -> None:

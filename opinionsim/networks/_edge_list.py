@@ -36,10 +36,10 @@ def read_edge_list(file: Path) -> tuple[list[str], list[float] | None]:
         commas = commas if rows else "," in text
         words = _columns(place, text, commas=commas)
         if rows and len(words) != len(rows[0].words):
-            refuse(f"{place}: has {len(words)} columns, and {rows[0].place} has {len(rows[0].words)}")
+            refuse(f"{place}: has {len(words)} columns, and {rows[0].place} has {len(rows[0].words)}", place)
         rows.append(_Edge(place, words, _weight_in_braces(line)))
     if not rows:
-        refuse(f"{file} has no edge")
+        refuse(f"{file} has no edge", file)
     if _has_header(rows):
         del rows[0]
     weights = [_weight(row) for row in rows]
@@ -55,6 +55,7 @@ def _columns(place: str, text: str, *, commas: bool) -> list[str]:
         refuse(
             f"{place}: must hold two agents and perhaps a weight, separated by spaces or tabs, or in all lines by "
             f"commas; got {text!r:.80}",
+            place,
         )
     return words
 
@@ -72,6 +73,7 @@ def _has_header(rows: list[_Edge]) -> bool:
         refuse(
             f"{first.place}: {' '.join(first.words)!r:.80} may be a header, which is skipped only where all other "
             "lines hold numbers; put # before it",
+            first.place,
         )
     return False
 
@@ -86,10 +88,10 @@ def _weight(row: _Edge) -> float:
     """The weight of an edge, 1 if none is stated."""
     stated = [*row.words[2:], *([] if row.weight is None else [row.weight])]
     if len(stated) > 1:
-        refuse(f"{row.place}: states a weight twice, as a column and in braces")
+        refuse(f"{row.place}: states a weight twice, as a column and in braces", row.place)
     weight = number_in(stated[0]) if stated else 1.0
     if weight is None or not math.isfinite(weight):
-        refuse(f"{row.place}: the weight must be a finite number; got {stated[0]!r:.60}")
+        refuse(f"{row.place}: the weight must be a finite number; got {stated[0]!r:.60}", row.place)
     return weight
 
 

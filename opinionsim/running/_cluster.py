@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import opinionsim
-from opinionsim.errors import BudgetExceeded, OpinionSimError, SpecError, packages
+from opinionsim.errors import OpinionSimError, SpecError, packages
 from opinionsim.foundation import background
-from opinionsim.running._context import STOPPED, Advance, Shared, Summary, together
+from opinionsim.running._context import Advance, Shared, Stopped, Summary, together
 from opinionsim.running._sorting import Pending
 from opinionsim.running._worker import Chunk, carry_out_chunk, stop_sweep
 from opinionsim.specification import Experiment, manifest, own_parts_manifest, require_importable
@@ -205,7 +205,7 @@ class ClusterExecutor:
         # Ids are hashes: in their order, every chunk has runs of all conditions.
         left = sorted(each.run_id for each in pending)
         if not left or context.stopped:
-            context.errors.update(dict.fromkeys(left, STOPPED))
+            context.errors.update(dict.fromkeys(left, Stopped()))
             return
         self._content = await context.in_store(self._described)
         self._cluster.listen(self._name, self._hear)
@@ -222,7 +222,7 @@ class ClusterExecutor:
             await self._cluster.stop(self._name)
             raise
         else:
-            context.errors.update(dict.fromkeys(undone, context.exceeded or STOPPED))
+            context.errors.update(dict.fromkeys(undone, context.exceeded or Stopped()))
         finally:
             self._live.clear()
 
@@ -242,11 +242,10 @@ class ClusterExecutor:
             summary = await self._cluster.carry_out(chunk)
             del self._live[chunk.number]
             context.count(summary)
-            context.complete |= set(chunk.run_ids) - set(summary.errors)
-            context.errors |= summary.errors
+            context.complete |= set(chunk.run_ids) - set(summary.causes)
+            context.errors |= summary.causes
             undone -= set(chunk.run_ids)
-            if summary.exceeded:
-                context.heed(BudgetExceeded(summary.exceeded))
+            context.heed(summary.exceeded)
 
     def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
         """Note the progress of a chunk, unless it is over."""
@@ -274,7 +273,7 @@ class ClusterExecutor:
         context.complete |= {run_id for run_id in run_ids if states[run_id].status == "complete"}
         for run_id in run_ids:
             if run_id not in context.complete:
-                context.errors.setdefault(run_id, str(error))
+                context.errors.setdefault(run_id, error)
 
     def _chunks(self, run_ids: list[str]) -> list[Chunk]:
         """Runs in chunks, a few for each worker."""

@@ -9,9 +9,9 @@ from typing import Protocol
 
 from opinionsim.assembly import assemble
 from opinionsim.engine import critical_path
-from opinionsim.errors import DamagedError, JournalMismatch, SpecError
+from opinionsim.errors import SpecError
 from opinionsim.foundation.streams import canonical_json
-from opinionsim.running._context import STOPPED, Advance, Shared, together
+from opinionsim.running._context import Advance, Shared, Stopped, together, withdrawn
 from opinionsim.running._one_run import Opened, Played, conclude, measure_finished, open_anew, open_run, play
 from opinionsim.running._sorting import Pending
 from opinionsim.schedules import AdaptiveSchedule
@@ -68,9 +68,9 @@ class LocalExecutor:
     async def _alone(self, pending: Pending) -> None:
         context, run_id = self._context, pending.run_id
         if not await context.taken(run_id):
-            context.settle(run_id, STOPPED)
+            context.settle(run_id, Stopped())
         elif (state := (await context.in_opening(context.store.states, [run_id]))[run_id]).status == "withdrawn":
-            context.settle(run_id, f"run {run_id}: {state.error}")
+            context.settle(run_id, withdrawn(run_id, state))
         else:
             await self._side_by_side([pending])
 
@@ -109,7 +109,7 @@ class LocalExecutor:
             held = []
             for each in pending:
                 if self._context.stopped:
-                    self._context.settle(each.run_id, STOPPED)
+                    self._context.settle(each.run_id, Stopped())
                     continue
                 try:
                     if (ready := await open_run(self._context, each)) is not None:
@@ -125,7 +125,7 @@ class LocalExecutor:
         context = self._context
         if not held or context.stopped:
             for each in held:
-                context.settle(each.run_id, STOPPED)
+                context.settle(each.run_id, Stopped())
             return []
         await context.pause()
         states = await context.in_opening(context.store.states, [each.run_id for each in held])
@@ -147,7 +147,7 @@ class LocalExecutor:
     async def _played(self, opened: Opened) -> Played | None:
         """Carry out a run to its last turn, with `fresh` anew if its record does not fit; None if that fails."""
         played = await play(self._context, opened)
-        if not (isinstance(played.error, JournalMismatch | DamagedError) and self._context.fresh):
+        if played.error is None or not (played.error.anew and self._context.fresh):
             return played
         self._context.count(played.calls)
         try:

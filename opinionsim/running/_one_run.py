@@ -9,12 +9,12 @@ from functools import partial
 
 from opinionsim.assembly import Recording, RunParts, opinion_rows, stored_texts
 from opinionsim.engine import Simulation
-from opinionsim.errors import DamagedError, JournalMismatch, OpinionSimError, SpecError
+from opinionsim.errors import BudgetExceeded, DamagedError, JournalMismatch, OpinionSimError, SpecError
 from opinionsim.llm import CallName, RunCalls
 from opinionsim.measurement import Author, Measuring, Text
 from opinionsim.messages import Message
 from opinionsim.registry import RAISED, raised
-from opinionsim.running._context import STOPPED, Shared, Stopped, damage, together
+from opinionsim.running._context import Shared, Stopped, damage, together
 from opinionsim.running._replay import check_prompts
 from opinionsim.running._sorting import Pending, uncoded
 from opinionsim.running._taken_over import missing_entries, parts_of
@@ -60,9 +60,12 @@ async def open_run(context: Shared, pending: Pending) -> Opened | None:
     run_id, store = pending.run_id, context.store
     if pending.anew:
         if short := context.spending.promise(pending.calls):
-            reason = (
+            reason = BudgetExceeded(
                 f"run {run_id} is complete and stays as it is: execution.budget.{short} does not suffice to "
-                f"carry it out anew, which takes {pending.calls:,} calls; raise it to go on"
+                f"carry it out anew, which takes {pending.calls:,} calls; raise it to go on",
+                code=f"budget-{short}",
+                run=run_id,
+                calls=pending.calls,
             )
             context.settle(run_id, reason)
             context.exceeded = context.exceeded or reason
@@ -71,7 +74,7 @@ async def open_run(context: Shared, pending: Pending) -> Opened | None:
     epoch = await context.in_opening(store.lease, run_id, context.owner)
     if epoch is None:
         raise HeldElsewhereError(f"run {run_id} is held by somebody else")
-    error: OpinionSimError | str
+    error: OpinionSimError
     try:
         record = await context.in_opening(store.record, run_id, epoch, context.experiment_id)
         return Opened(pending, await _checked(context, pending, record), record)
@@ -81,8 +84,8 @@ async def open_run(context: Shared, pending: Pending) -> Opened | None:
         error = damage(run_id, changed) if isinstance(changed, DamagedError) else changed
     except SpecError as unusable:
         # A draw that cannot be used, such as a network without an edge, stops its own run only.
-        error = f"run {run_id}: {unusable}"
-    await context.in_store(store.finish, run_id, epoch, "incomplete", str(error))
+        error = unusable.at(f"run {run_id}", run=run_id)
+    await context.in_store(store.finish, run_id, epoch, "incomplete", error)
     context.settle(run_id, error)
     return None
 
@@ -131,9 +134,13 @@ def _require_weights(context: Shared, pending: Pending, parts: RunParts, record:
         loaded = models[entry.agent]
         if loaded and loaded.rpartition("@")[2] != entry.model.rpartition("@")[2]:
             raise JournalMismatch(
-                f"run {pending.run_id}, agent {entry.agent}: its stored replies are those of {entry.model}, and "
-                f"the model loaded now is {loaded}, which has other contents. Give it the former weights again, "
-                "or start these runs anew with --fresh"
+                f"its stored replies are those of {entry.model}, and the model loaded now is {loaded}, which has other "
+                "contents",
+                "Give it the former weights again, or start these runs anew with --fresh",
+                place=f"run {pending.run_id}, agent {entry.agent}",
+                code="journal-weights",
+                run=pending.run_id,
+                agent=entry.agent,
             )
 
 
@@ -195,8 +202,7 @@ async def conclude(context: Shared, played: Played) -> None:
         context.heed(failure)
         if error is None:
             error = failure or await _measure(context, record, played.measuring, played.simulation.text)
-        reason = "" if error is None else str(error)
-        await context.in_store(context.store.finish, run_id, record.epoch, status, reason)
+        await context.in_store(context.store.finish, run_id, record.epoch, status, error)
     finally:
         context.count(played.calls)
     context.settle(run_id, error)
@@ -227,7 +233,7 @@ async def _measure_again(context: Shared, planned: PlannedRun) -> None:
     if not await context.in_store(uncoded, context, [run_id]):
         return context.settle(run_id)
     if context.stopped:
-        return context.settle(run_id, STOPPED)
+        return context.settle(run_id, Stopped())
     epoch = await context.in_store(store.lease_complete, run_id, context.owner)
     if epoch is None:
         raise HeldElsewhereError(f"run {run_id} is held by somebody else")
@@ -241,7 +247,7 @@ async def _measure_again(context: Shared, planned: PlannedRun) -> None:
         texts, measuring = await _on_record(context, planned, calls)
         failure = await _measure(context, record, measuring, texts.__getitem__)
         if failure is not None and not isinstance(failure, Stopped):
-            await context.in_store(store.save_error, run_id, str(failure))
+            await context.in_store(store.save_error, run_id, failure)
         await context.in_store(store.release, run_id, epoch)
     finally:
         context.count(calls)

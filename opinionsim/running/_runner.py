@@ -77,7 +77,7 @@ class Runner:
         """Progress of the sweep; may be called from any thread."""
         return self._executor.progress()
 
-    def errors(self) -> list[str]:
+    def errors(self) -> list[OpinionSimError]:
         """Errors of runs so far, one a run; may be called from any thread."""
         return list(self._context.errors.values())
 
@@ -149,8 +149,7 @@ class Runner:
             total=len(context.planned),
             complete=len(context.complete),
             already=len(context.complete & beforehand),
-            errors=dict(context.errors),
-            causes=dict(context.causes),
+            causes=dict(context.errors),
             stopped=context.stopped,
             exceeded=context.exceeded,
             made=context.made,

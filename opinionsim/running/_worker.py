@@ -114,7 +114,7 @@ def carry_out_chunk(chunk: Chunk) -> Summary:
                 worker.log_event(chunk.sweep, {"chunk": chunk.number, "progress": asdict(progress)})
             return future.result()
     except OpinionSimError as error:
-        raise type(error)(f"worker {worker.address}: {error}") from error
+        raise error.at(f"worker {worker.address}") from error
 
 
 def stop_sweep(name: str) -> None:

@@ -15,6 +15,7 @@ from opinionsim.store._rows import (
     AuditRow as AuditRow,
     Columns as Columns,
     DesignRow as DesignRow,
+    Doing as Doing,
     EdgeRow as EdgeRow,
     ExperimentRun as ExperimentRun,
     Extent as Extent,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from operator import add
 from typing import Any, Literal, NamedTuple
 
-from opinionsim.errors import StoreError
+from opinionsim.errors import Cause, StoreError
 from opinionsim.messages import ReplyStatus
 
 #: Status of a run: not begun, under way or cut off, finished, ended before it was finished, or withdrawn for good by a
@@ -197,6 +197,8 @@ class RunState(NamedTuple):
     """Expected number of calls; None where that is not known."""
     parts: Mapping[str, str] = {}
     """The code of the parts of the user's own that can reach it, by name, as last put on record."""
+    cause: Cause = Cause()
+    """The same as a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +274,21 @@ class TurnRow:
     reads: tuple[int | str, ...]
     text: str
     status: ReplyStatus = "answered"
+
+
+class Doing(NamedTuple):
+    """What a process at work on a store is doing."""
+
+    in_flight: int
+    """Calls in flight, over all its runs."""
+    limit: int
+    """Most calls in flight at once."""
+    runs: int
+    """Runs under way."""
+    waiting: Mapping[str, float] = {}
+    """Seconds until the rate limit of each account lets calls through again, for those that wait for it."""
+    stopping: bool = False
+    """Whether nothing more is begun."""
 
 
 class Extent(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, select
@@ -18,17 +19,14 @@ from opinionsim.store._rows import AgentRow, EdgeRow, OpinionRow, TieRow, TurnRo
 from opinionsim.store._stored_journal import stored_entries
 from opinionsim.store._writer import Writer
 
-#: Columns of a turn's row beside its keys.
-_Content = tuple[Any, ...]
-
 
 class Found(NamedTuple):
     """The stored rows of a run when its record is opened."""
 
     entries: list[Entry]
     """Its journal, by key, without prompts."""
-    turns: dict[int, _Content]
-    """Its turns."""
+    turns: dict[int, TurnRow]
+    """Its turns, each with the identity of its text in the place of the text."""
     ties: list[TieRow]
     """Its ties that moved, in order."""
     opinions: set[tuple[str, int, int | None]]
@@ -63,7 +61,7 @@ class RunRecord:
         self.payer = payer
         self._writer = writer
         self._entries = {entry.key: entry for entry in found.entries}
-        self._turns: dict[int, _Content | TurnRow] = dict(found.turns)
+        self._turns = dict(found.turns)
         self._unmet = set(found.turns)
         self._ties = found.ties
         self._n_ties = 0
@@ -144,11 +142,11 @@ class RunRecord:
             If another turn is stored in its place, or as for :meth:`append`.
         """
         self._unmet.discard(row.turn)
-        before = self._turns.get(row.turn)
-        if before is None:
-            self._turns[row.turn] = row
+        told = replace(row, text=text_id(row.text))
+        before = self._turns.setdefault(row.turn, told)
+        if before is told:
             self._put(_schema.turns, row)
-        elif _content(before) != _content(row):
+        elif before != told:
             raise self._differs(f"turn {row.turn}")
 
     def add_tie(self, row: TieRow) -> None:
@@ -228,9 +226,7 @@ class RunRecord:
     def _told(self, turn: int) -> tuple[str, str]:
         """Kind and status of a turn that was added."""
         row = self._turns.get(turn)
-        if row is None:
-            return "", "answered"
-        return (row.kind, row.status) if isinstance(row, TurnRow) else (row[3], row[-1])
+        return ("", "answered") if row is None else (row.kind, row.status)
 
     def kept(self, content: Any) -> None:
         """Take note that a row is durable; called by the writer's thread."""
@@ -284,15 +280,8 @@ def found(connection: Connection, run_id: str) -> Found:
     opinions = _schema.sealed(connection, opinion, select(opinion).where(opinion.c.run_id == run_id))
     return Found(
         stored_entries(connection, run_id),
-        {row.turn: (row.step, row.agent, row.act, row.kind, row.reads, row.text_id, row.status) for row in turns},
+        {row.turn: _schema.made(TurnRow, turn, row, text=row.text_id) for row in turns},
         [_queries.tie_of(row) for row in ties],
         {(row.instrument_id, row.turn, _schema.from_index(row.about)) for row in opinions},
         _counts.stored(connection, [run_id])[run_id],
     )
-
-
-def _content(row: TurnRow | _Content) -> _Content:
-    if isinstance(row, tuple):
-        return row
-    reads = _schema.to_json(row.reads, "a turn's reads")
-    return (row.step, row.agent, row.act, row.kind, reads, text_id(row.text), row.status)

@@ -171,7 +171,7 @@ runs = _table(
     "replicate:int block evidence fields:json seed:int topic? category? framing? claim? task? truth:float? "
     "confirmation_bias? memory? world? model? interaction? network? n_agents:int steps:int event_steps? "
     "dropped_turns:int expected:int? inputs "
-    "wording? parts:json begun_at:float? status epoch:int owner error held:int generation:int",
+    "wording? parts:json begun_at:float? status epoch:int owner error cause:json held:int generation:int",
     rowed=True,
 )
 agents = _table("agents", "run_id agent:int", "name role evidence assigned_opinion:float? persona:json model")
@@ -242,7 +242,7 @@ audits = _table("audits", "audit_id", "experiment_id sample:json coders:json fin
 #: What coders say of the texts of audits; `value` is NULL where they find no opinion.
 labels = _table("labels", "audit_id coder run_id turn:int", "value:float? evidence")
 #: Workers that execute runs, their last sign of life, by the clock of a shared database, and what they are doing.
-workers = _table("workers", "owner", "heartbeat_at:float doing", sealed=False)
+workers = _table("workers", "owner", "heartbeat_at:float doing:json", sealed=False)
 schema_version = _table("schema_version", "version:int", "applied_at:float", sealed=False, rowed=True)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import Connection
 
-from opinionsim.errors import StoreError
+from opinionsim.errors import OpinionSimError, StoreError
 from opinionsim.store import _files, _measured, _postgres, _run_record, _schema, _stored, _sweep_rows, _workers
 from opinionsim.store._address import parse
 from opinionsim.store._database import Database, as_store_error
@@ -24,6 +24,7 @@ from opinionsim.store._writer import Writer
 
 if TYPE_CHECKING:
     from opinionsim.llm import Call, Limits, Usage
+    from opinionsim.store._rows import Doing
 
 _T = TypeVar("_T")
 
@@ -163,8 +164,8 @@ class Store(StoreReader):
         spelled = _schema.to_json(parts, "the code of a run's parts")
         self._write(lambda connection: set_run(connection, run_id, inputs=inputs, wording=wording, parts=spelled))
 
-    def save_error(self, run_id: str, error: str) -> None:
-        """Save the error of a run, beside its status; empty when there is none."""
+    def save_error(self, run_id: str, error: OpinionSimError | None) -> None:
+        """Save the error of a run, beside its status; None when there is none."""
         self._write(lambda connection: set_run(connection, run_id, error=error))
 
     def save_points(self, rows: Sequence[PointRow], keys: Mapping[str, Mapping[str, Any]]) -> None:
@@ -246,7 +247,7 @@ class Store(StoreReader):
         """
         self._give_back(run_id, epoch)
 
-    def finish(self, run_id: str, epoch: int, status: RunStatus, error: str = "") -> None:
+    def finish(self, run_id: str, epoch: int, status: RunStatus, error: OpinionSimError | None = None) -> None:
         """Give a run back with a new status and error, after its record is durable.
 
         Raises
@@ -295,8 +296,8 @@ class Store(StoreReader):
         with as_store_error(f"the texts are deleted in {self.url}, and its file could not be rewritten yet"):
             self._database.rewrite()
 
-    def tell(self, doing: Callable[[], str]) -> None:
-        """Set the function that gives, at every sign of life, one line on what is being done; readers see the line."""
+    def tell(self, doing: Callable[[], Doing]) -> None:
+        """Set the function that gives, at every sign of life, what is being done, for readers."""
         if self._heartbeat is not None:
             self._heartbeat.tell(doing)
 

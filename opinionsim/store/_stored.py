@@ -32,7 +32,7 @@ def run_row(run: RunRow) -> _Row:
     if set(run.summary) != set(SUMMARY):
         odd = ", ".join(sorted(set(run.summary) ^ set(SUMMARY)))
         raise StoreError(f"the summary of run {run.run_id} must name exactly {', '.join(SUMMARY)}; check {odd}")
-    state = {"status": "pending", "epoch": 0, "owner": "", "error": "", "held": 0, "generation": 0}
+    state = {"status": "pending", "epoch": 0, "owner": "", "error": "", "cause": {}, "held": 0, "generation": 0}
     return _schema.sealed_row(_schema.runs, run, **run.summary, begun_at=None, **state)
 
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import shutil
 import signal
 import threading
@@ -26,7 +25,7 @@ from opinionsim.llm import Entry
 from opinionsim.measurement import LiveCoding
 from opinionsim.running import Invocation, LocalExecutor, Runner, Shared, Summary, default_store, replay, under_way
 from opinionsim.specification import load_experiment
-from opinionsim.store import Results, RunState, Store, open_store
+from opinionsim.store import Doing, Results, RunState, Store, open_store
 from tests.support.editing import edit, reword, rewrite
 from tests.support.running import (
     SMALL,
@@ -312,11 +311,11 @@ def test_progress_counts_runs_and_calls() -> None:
     model, _ = watched(latency=lambda seed: 0.05)
     with under_way(Invocation(experiment, "counted.sqlite", chat_model=model, max_concurrency=3)) as (runner, future):
         until = time.monotonic() + 20
-        while not re.fullmatch(r"3 calls in flight of 3, in \d runs", runner._context.doing()):
+        while runner._context.doing().in_flight < 3:
             assert time.monotonic() < until
         summary = future.result()
         after = runner.progress()
-    assert runner._context.doing() == "0 calls in flight of 3, in 0 runs"
+    assert runner._context.doing() == Doing(0, 3, 0)
     assert (after.complete, after.incomplete, after.open, after.made, after.in_flight) == (3, 0, 0, 36, 0)
     assert (summary.made, summary.answered, summary.stopped, summary.errors) == (36, 0, False, {})
 

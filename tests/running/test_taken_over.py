@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 import opinionsim as osim
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, StoreError
 from opinionsim.llm import GivenReplies
 from opinionsim.messages import ChatMessage
 from opinionsim.running import replay
@@ -196,7 +196,7 @@ def test_a_fork_that_was_interrupted_while_it_took_over_takes_over_the_rest() ->
         for entry in taken[:5]:
             record.append(entry)
         record.flush()
-        store.finish(fork.run_id, epoch, "incomplete", "cut off")
+        store.finish(fork.run_id, epoch, "incomplete", StoreError("cut off"))
     assert_same(finished(BOTH), expected)
 
 

@@ -158,7 +158,7 @@ def test_a_damaged_run_is_neither_leased_nor_begun_anew_unseen(path: Path) -> No
         for change in (
             lambda: store.lease_complete("r1", "host 2"),
             lambda: store.forget(["r1"]),
-            lambda: store.save_error("r1", "none"),
+            lambda: store.save_error("r1", None),
         ):
             with pytest.raises(DamagedError, match="in table runs the row of run_id r1"):
                 change()

@@ -271,7 +271,7 @@ def test_frames_are_those_of_a_file(url: str, tmp_path: Path) -> None:
                 record.append(call(0, f"{odd} {number}", call=name, reasoning=odd, cost=0.1, seed=2**31 - 1))
             record.append(call(1, status="refused", input_tokens=3, cached_tokens=1))
             lead(record, turns=[replace(turn, text=odd) for turn in TURNS], ties=[TieRow(1, 0, 1, 1, 0)])
-            store.finish("r1", record.epoch, "incomplete", odd)
+            store.finish("r1", record.epoch, "incomplete", StoreError(odd))
             assert [entry.key for entry in store.entries("r1")] == sorted(entry.key for entry in record.entries)
         found = load(address)
         frames.append({name: getattr(found, name) for name in (*FRAMES, "metrics")})

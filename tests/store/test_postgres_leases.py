@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import event
 
-from opinionsim.errors import StoreError
+from opinionsim.errors import Cause, StoreError
 from opinionsim.store import EXPIRY_S, RunState, Store, open_store
 from tests.store._children import MEASURER, killed
 from tests.support.postgres import age, cut
@@ -229,7 +229,9 @@ def test_a_run_is_measured_anew_once_whoever_measured_it_is_dead(url: str, ask) 
         two.release("r1", epoch + 1)
         assert two.uncoded(["r1"], "m1", ["post", "report"]) == {}
         assert [entry.key.call for entry in two.entries("r1")] == ["reply", "reply"]
-        assert two.states()["r1"] == RunState("complete", epoch + 1, "two", "not coded yet")
+        assert two.states()["r1"] == RunState(
+            "complete", epoch + 1, "two", "not coded yet", cause=Cause("store", "not coded yet")
+        )
         assert [event.seq for event in two.follow("r1").poll()] == [1, 2, 3, 4]
         assert one.lease_complete("r1", "one") == epoch + 2
 

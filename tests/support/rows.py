@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from opinionsim.errors import StoreError
 from opinionsim.llm import Entry, EntryKey, Journal
 from opinionsim.messages import ChatMessage, Prompt
 from opinionsim.store import (
@@ -209,7 +210,7 @@ def completed(
     """Epoch under which a run was registered, leased and finished; other keyword arguments are those of `lead`."""
     record = begun(store, run_id, owner)
     lead(record, **led)
-    store.finish(run_id, record.epoch, status, error)
+    store.finish(run_id, record.epoch, status, StoreError(error) if error else None)
     return record.epoch
 
 

@@ -110,7 +110,7 @@ class FollowingContract(StoreCase):
         record = _begun(begun(store))
         follower = reader.follow("r1")
         add_all(record, rows[:7])
-        store.finish("r1", record.epoch, "incomplete", "stopped")
+        store.finish("r1", record.epoch, "incomplete", StoreError("stopped"))
         seen = follower.poll()
         assert follower.over
         assert follower.state.error == "stopped"
@@ -177,7 +177,7 @@ class FollowingContract(StoreCase):
         with open_store(self.url(tmp_path)) as store:
             record = _begun(begun(store, "run of one"))
             add_all(record, rows)
-            store.finish("run of one", record.epoch, "incomplete", "stopped")
+            store.finish("run of one", record.epoch, "incomplete", StoreError("stopped"))
         assert list(follow(self.url(tmp_path), "run of one")) == _events(rows)
         assert list(follow(self.url(tmp_path), "run", after=3)) == _events(rows)[3:]
         assert list(follow(self.url(tmp_path), "run", after=len(rows))) == []

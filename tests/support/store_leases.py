@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from opinionsim.errors import StoreError
+from opinionsim.errors import Cause, StoreError
 from opinionsim.messages import ChatMessage
-from opinionsim.store import HeldElsewhereError, RunRecord, RunState, Store, open_store
+from opinionsim.store import Doing, HeldElsewhereError, RunRecord, RunState, Store, open_store
 from tests.support.rows import begun, call, completed, lead, leased, opinion_row, run_row, tables
 from tests.support.store_case import StoreCase
 from tests.support.waiting import wait_until
@@ -53,7 +53,9 @@ class LeaseContract(StoreCase):
 
     def test_a_complete_run_is_not_leased_and_an_incomplete_one_is(self, store: Store) -> None:
         epoch = completed(store, status="incomplete", error="stopped")
-        assert store.states()["r1"] == RunState("incomplete", epoch, "host 1", "stopped")
+        assert store.states()["r1"] == RunState(
+            "incomplete", epoch, "host 1", "stopped", cause=Cause("store", "stopped")
+        )
         assert store.lease("r1", "host 2") == 2
         assert store.states()["r1"] == RunState("running", 2, "host 2", "", held=True)
         store.finish("r1", 2, "complete")
@@ -75,15 +77,18 @@ class LeaseContract(StoreCase):
         epoch = leased(store)
         assert store.lease_complete("r1", "host 1") is None
         assert store.states()["r1"] == RunState("running", epoch, "host 1", "", held=True)
-        store.finish("r1", epoch, "incomplete", "stopped")
+        store.finish("r1", epoch, "incomplete", StoreError("stopped"))
         assert store.lease_complete("r1", "host 1") is None
-        assert store.states()["r1"] == RunState("incomplete", epoch, "host 1", "stopped")
+        assert store.states()["r1"] == RunState(
+            "incomplete", epoch, "host 1", "stopped", cause=Cause("store", "stopped")
+        )
 
     def test_adding_opinions_leaves_the_status_and_the_error_alone(self, store: Store) -> None:
         first = completed(store, error="could not be coded", opinions=())
         late = store.record("r1", first)
         assert store.lease_complete("r1", "host 2") == first + 1
-        state = RunState("complete", first + 1, "host 2", "could not be coded")
+        cause = Cause("store", "could not be coded")
+        state = RunState("complete", first + 1, "host 2", "could not be coded", cause=cause)
         assert store.states()["r1"] == state._replace(held=True)
         late.append(call(9, "late"))
         with pytest.raises(HeldElsewhereError, match="run r1 has been leased by somebody else"):
@@ -145,7 +150,8 @@ class LeaseContract(StoreCase):
 
     def test_finishing_twice_equals_finishing_once(self, store: Store) -> None:
         epoch = completed(store, status="incomplete", error="turn 1 failed")
-        assert store.states()["r1"] == RunState("incomplete", epoch, "host 1", "turn 1 failed")
+        cause = Cause("store", "turn 1 failed")
+        assert store.states()["r1"] == RunState("incomplete", epoch, "host 1", "turn 1 failed", cause=cause)
         store.finish("r1", epoch, "complete")
         once = tables(store)
         store.finish("r1", epoch, "complete")
@@ -212,11 +218,11 @@ class LeaseContract(StoreCase):
         self, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("opinionsim.store._workers.HEARTBEAT_S", 0.01)
-        doing = ["1 of 9"]
+        doing = [Doing(1, 9, 1)]
         store.tell(lambda: doing[0])
         begun(store)
         with open_store(self.url(tmp_path), write=False) as reader:
-            for doing[0] in ("1 of 9", "2 of 9"):
+            for doing[0] in (Doing(1, 9, 1), Doing(2, 9, 1, {"openai": 2.5}, stopping=True)):
                 wait_until(lambda: reader.doing() == doing)
             store.close()
             assert reader.doing() == []

@@ -151,7 +151,7 @@ class RecordContract(StoreCase):
             # The resumed run adds its stored rows again, and then new ones.
             record.begin(CAST, EDGES)
             add_all(record, (*first, *then))
-            store.finish("r1", record.epoch, "incomplete", "stopped")
+            store.finish("r1", record.epoch, "incomplete", StoreError("stopped"))
             record = begun(store, owner="host 3")
             add_all(record, (*first, *then))
             record.require_all_met()

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import pytest
 
-from opinionsim.errors import StoreError
+from opinionsim.errors import Cause, StoreError
 from opinionsim.llm import Entry, EntryKey, Journal, Source
 from opinionsim.messages import ChatMessage
 from opinionsim.store import DesignRow, ExperimentRun, Paid, RunRecord, RunState, Store, open_store
@@ -196,8 +196,16 @@ class StoreContract(
         completed(store)
         before, parts = store.registered(["r1"])["r1"].fields, {"own:Part": "sha256:1"}
         store.save_inputs("r1", "made of these", "pack@1", parts)
-        store.save_error("r1", "could not be coded")
-        state = RunState("complete", 1, "host 1", "could not be coded", inputs="made of these", parts=parts)
+        store.save_error("r1", StoreError("could not be coded"))
+        state = RunState(
+            "complete",
+            1,
+            "host 1",
+            "could not be coded",
+            inputs="made of these",
+            parts=parts,
+            cause=Cause("store", "could not be coded"),
+        )
         assert store.states()["r1"] == state
         with store.reading() as connection:
             assert connection.exec_driver_sql("SELECT wording FROM runs").scalar_one() == "pack@1"
@@ -349,7 +357,7 @@ class StoreContract(
                 lambda: store.register([run_row()]),
                 lambda: store.save_design(design_row()),
                 lambda: store.save_inputs("r1", "", None, {}),
-                lambda: store.save_error("r1", ""),
+                lambda: store.save_error("r1", None),
                 lambda: store.lease("r1", "host 1"),
                 lambda: store.lease_complete("r1", "host 1"),
                 lambda: store.release("r1", 0),
