@@ -176,7 +176,7 @@ def seat_numbers(spec: ExperimentSpec) -> dict[int, SeatSpec]:
 
 
 def _instructions(spec: ExperimentSpec) -> str | None:
-    """The instructions of a structure; None for other interactions."""
+    """Instructions to agents that are shown messages, of their way of interacting; None where it has none."""
     return spec.interaction.guidance
 
 
@@ -211,7 +211,7 @@ def _invitation(each: MemberSpec | RoleSpec) -> str | None:
 
 
 def reader_notes(spec: ExperimentSpec) -> Iterator[str]:
-    """Sentences on what a structure or cast does that a reader of its specification may not expect."""
+    """Sentences on what a way of interacting or a cast does that a reader of its specification may not expect."""
     interaction = spec.interaction
     if not interaction.remembers and spec.cognition.memory != CognitionSpec().memory:
         yield f"Agents of {interaction.kind!r} do not remember: cognition.memory has no effect without remember."

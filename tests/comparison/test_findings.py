@@ -15,8 +15,8 @@ from tests.support.studies import (
     Explained,
     Fit,
     Problem,
-    Study,
     Trust,
+    Updates,
     _explained,
     _lacking,
     _noise,
@@ -34,7 +34,7 @@ from tests.support.studies import (
 _NOISE = 0.1
 
 
-def _found(study: Study, noise: Any = _NOISE, threads: int = 2) -> Explained:
+def _found(study: Updates, noise: Any = _NOISE, threads: int = 2) -> Explained:
     return _explained(study, named("voter"), noise, MARGIN, 0, threads, lambda stage: None)
 
 
