@@ -148,7 +148,7 @@ def test_wheel_runs_demo_from_an_empty_folder(wheel_python: Path, tmp_path: Path
 
 @pytest.mark.whole
 def test_wheel_makes_a_study_that_runs(wheel_python: Path, tmp_path: Path) -> None:
-    """From an empty folder, by the commands that the study's README names; tests/test_first_study.py has other kinds."""
+    """By the commands that the README of the study names; tests/test_first_study.py has other kinds."""
     command = wheel_python.with_name("opinionsim")
     _run(command, "new", "town", "--from", "people", cwd=tmp_path)
     folder = tmp_path / "town"

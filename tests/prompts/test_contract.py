@@ -30,6 +30,7 @@ class TestDefault(PromptPackContract):
         return load_pack()
 
 
+@pytest.mark.whole
 class TestDeliberation(PromptPackContract):
     def pack(self) -> PromptPack:
         return load_pack("deliberation")
@@ -39,6 +40,7 @@ class TestDeliberation(PromptPackContract):
         return [*own, *(act for act in super().acts() if act.template not in _VALUES)]
 
 
+@pytest.mark.whole
 class TestRoom(PromptPackContract):
     def pack(self) -> PromptPack:
         return load_pack("room")

@@ -113,7 +113,7 @@ def test_what_is_half_written_survives_a_reload_and_a_second_tab_doubles_nothing
         assert "From the first tab." not in texts(tmp_path)
 
 
-@pytest.mark.whole
+@pytest.mark.long
 def test_a_server_that_is_killed_in_mid_turn_loses_nothing(
     browser: Any, spec: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -138,7 +138,7 @@ def test_a_server_that_is_killed_in_mid_turn_loses_nothing(
             assert texts(tmp_path) == ["Before the end.", "While it was away."]
 
 
-@pytest.mark.whole
+@pytest.mark.long
 def test_a_lost_network_is_said_and_the_text_can_be_sent_again(
     browser: Any, served: RoomServer, tmp_path: Path
 ) -> None:
@@ -291,7 +291,7 @@ def test_an_open_question_is_dragged_and_pasting_is_an_option(
         page.wait_for_selector("#seat .status:text('at most 12')")
 
 
-@pytest.mark.whole
+@pytest.mark.long
 def test_an_answer_that_comes_too_late_is_not_called_sent(
     browser: Any, spec: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -312,7 +312,7 @@ def test_an_answer_that_comes_too_late_is_not_called_sent(
         assert texts(tmp_path)[0] == ""
 
 
-@pytest.mark.whole
+@pytest.mark.long
 def test_what_was_wanted_out_of_turn_survives_the_server(
     browser: Any, spec: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -179,7 +179,7 @@ def test_sensitive_topics_need_a_protocol(spec: Callable[..., Path], tmp_path: P
         assert server.link
 
 
-@pytest.mark.whole
+@pytest.mark.long
 def test_who_declines_frees_the_seat_and_who_read_another_text_is_asked_again(
     browser: Any, spec: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -198,7 +198,7 @@ def test_who_declines_frees_the_seat_and_who_read_another_text_is_asked_again(
         assert owner.locator(".link code").count() == 1
 
 
-@pytest.mark.whole
+@pytest.mark.long
 def test_a_session_that_was_withdrawn_before_it_began_never_begins(
     browser: Any, spec: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -357,7 +357,7 @@ def test_any_step_in_the_address_is_one_of_the_run(browser: Any, viewed: Viewed)
 # -- live ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.whole
+@pytest.mark.long
 def test_a_run_is_watched_while_another_process_carries_it_out_is_killed_and_goes_on(
     browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,7 +399,7 @@ def test_a_run_is_watched_while_another_process_carries_it_out_is_killed_and_goe
             process.kill()
 
 
-@pytest.mark.whole
+@pytest.mark.long
 def test_a_run_begun_anew_is_drawn_anew_and_followed_to_its_end(browser: Any, tmp_path: Path) -> None:
     path, spec = tmp_path / "again.sqlite", changed(SMALL, name="again", measurement__texts=["report"])
     finished(spec, str(path))
@@ -422,7 +422,7 @@ def test_a_run_begun_anew_is_drawn_anew_and_followed_to_its_end(browser: Any, tm
         at_step(page, 6)
 
 
-@pytest.mark.whole
+@pytest.mark.long
 def test_a_store_that_is_deleted_and_a_server_that_ends_are_said(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "gone.sqlite"
     finished(changed(SMALL, name="gone", measurement__texts=["report"]), str(path))
