@@ -20,7 +20,7 @@ from opinionsim.comparison import compare
 from opinionsim.comparison._candidates import Candidate, named
 from opinionsim.comparison._filter import draw, predict
 from opinionsim.comparison._grid import Grid, misreading
-from opinionsim.comparison._update_arrays import Study
+from opinionsim.comparison._update_arrays import Updates
 
 PASS_EVENTS, FIXED_EVENTS, CONDITION_S, CONDITION_GB = 2e5, 2e6, 240.0, 1.0
 RUNS, AGENTS, STEPS = 20, 10, 100
@@ -36,11 +36,11 @@ EXPERIMENT = {
 }
 
 
-def _meetings() -> Study:
+def _meetings() -> Updates:
     rng = np.random.default_rng(20261125)
     pairs = np.array([rng.choice(AGENTS, 2, replace=False) for _ in range(RUNS * STEPS)])
     size = 2 * len(pairs)
-    return Study(
+    return Updates(
         cell="cell",
         evidence="model",
         points=np.arange(-2.0, 3.0),

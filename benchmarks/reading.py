@@ -86,7 +86,7 @@ def _run(run_id: str, replicate: int) -> RunRow:
 
 def _write_run(store: Store, run_id: str, calls: int) -> None:
     """One run, in which everybody posts and reports in turn."""
-    epoch = store.claim(run_id, "benchmark")
+    epoch = store.lease(run_id, "benchmark")
     assert epoch is not None
     record = store.record(run_id, epoch, "e1")
     agents = [AgentRow(i, f"Agent {i}", "participant", "scripted", float(i % 5 - 2), {}, "s") for i in range(AGENTS)]
@@ -309,7 +309,7 @@ def fill(url: str, replicates: int, steps: int) -> dict[str, float]:
         agents, edges, entries = store.agents(first), store.edges(first), store.entries(first)
         turns, opinions = store.turns(first), store.opinions(first)
         for run_id in rest:
-            epoch = store.claim(run_id, "benchmark")
+            epoch = store.lease(run_id, "benchmark")
             assert epoch is not None
             record = store.record(run_id, epoch, store.designs()[0].experiment_id)
             record.begin(agents, edges)

@@ -1,4 +1,4 @@
-"""Precision and recall of `refused`, the condition of replies that hold no answer in their role, on labelled texts.
+"""Precision and recall of `refused`, the status of replies that hold no answer in their role, on labelled texts.
 
 Two readers have labelled each text, ``R`` for no answer in role. Rows on which they disagree about that are counted and
 left out. The texts are synthetic: the figures say how the rules do on such texts, not on the output of a given model.
@@ -75,7 +75,7 @@ def measure(rows: Iterable[Mapping[str, Any]]) -> Figures:
         if first != second:
             disagreed += 1
             continue
-        refused = reply.condition == "refused"
+        refused = reply.status == "refused"
         pairs.append((first, refused))
         if refused != first:
             errors.append(str(row["id"]))
@@ -98,7 +98,7 @@ def fit(penalty: float = 0.7) -> dict[str, float]:
     penalty : float
         Half of it times the sum of the squared weights is added to the negative log-likelihood.
     """
-    texts = [(row["text"], row["condition"] == "refused") for row in _rows(_TEXTS / "replies" / "development.jsonl")]
+    texts = [(row["text"], row["status"] == "refused") for row in _rows(_TEXTS / "replies" / "development.jsonl")]
     opinions = _rows(_TEXTS / "opinion_texts" / "development.jsonl")
     texts += [(row["text"], False) for row in opinions if row["label"] is not None]
     found = [signs(text)[0] for text, _ in texts]

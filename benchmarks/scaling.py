@@ -84,7 +84,7 @@ def append_s(calls: int, events: int = 10) -> float:
     system = ChatMessage("system", "y" * 1240)
     with tempfile.TemporaryDirectory() as folder, open_store(f"sqlite:///{Path(folder) / 'bench.sqlite'}") as store:
         store.register([RunRow("r1", 0, "block", "model", {}, _SUMMARY)])
-        epoch = store.claim("r1", "benchmark")
+        epoch = store.lease("r1", "benchmark")
         assert epoch is not None
         journal = store.record("r1", epoch)
         began = time.perf_counter()

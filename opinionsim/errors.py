@@ -6,13 +6,14 @@ Each derives from :class:`OpinionSimError` and has a message for the user and an
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 
 def meant(given: object, valid: Iterable[str]) -> str:
@@ -21,16 +22,107 @@ def meant(given: object, valid: Iterable[str]) -> str:
     return f" (did you mean {close[0]}?)" if close else ""
 
 
+class Cause(NamedTuple):
+    """The cause of an error as a value, which a store keeps beside the sentence."""
+
+    code: str = ""
+    """What is wrong, as a short name that stays when the sentence changes: ``budget-money``, ``journal-prompt``."""
+    about: str = ""
+    """What tells causes of one code apart."""
+    fields: Mapping[str, Any] = {}
+    """Values that the sentence was made of, as JSON has them; errors of one cause may differ in them."""
+
+
 class OpinionSimError(Exception):
-    """Base of all deliberate errors.
+    """Base of all deliberate errors: a sentence for the user, and values for whatever acts on the error.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong.
+    advice : str
+        Remedy, as a sentence of its own without its full stop.
+    place : str or tuple of str
+        Where, from the outermost place inwards; the sentence begins with it.
+    code : str
+        Code of the cause where it tells all about it; by default that of the class, beside the sentence.
+    **fields
+        Values that the sentence was made of, as JSON has them.
 
     Attributes
     ----------
     exit_code : int
         Exit code of the command line: 1 some runs incomplete, 2 bad input, 3 budget.
+    opening : str
+        What the problems of all errors of the class begin with.
+    anew : bool
+        Whether the run that it stopped can be begun anew with ``--fresh``, as its advice says.
     """
 
     exit_code = 2
+    code = "failure"
+    opening = ""
+    anew = False
+
+    def __init_subclass__(cls) -> None:
+        cls.code = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__.strip("_").removesuffix("Error")).lower()
+
+    def __init__(
+        self,
+        problem: str = "",
+        advice: str = "",
+        *,
+        place: str | tuple[str, ...] = (),
+        code: str = "",
+        **fields: Any,
+    ) -> None:
+        super().__init__(problem)
+        self.problem, self.advice, self.fields = problem, advice, fields
+        self.places = (place,) if isinstance(place, str) else place
+        if code:
+            self.code = code
+        self._several: tuple[OpinionSimError, ...] = ()
+
+    def __str__(self) -> str:
+        if self._several:
+            return "\n".join(map(str, self._several))
+        return ": ".join(filter(None, (*self.places, self.unplaced)))
+
+    @classmethod
+    def joined(cls, errors: Iterable[OpinionSimError]) -> OpinionSimError:
+        """One error with the problems of several, a line each; a single one as it is."""
+        several = tuple(problem for error in errors for problem in error.problems)
+        found = cls()
+        found._several = several
+        return several[0] if len(several) == 1 else found
+
+    @property
+    def problems(self) -> tuple[OpinionSimError, ...]:
+        """The problems of which it has a line each; as a rule itself alone."""
+        return self._several or (self,)
+
+    @property
+    def unplaced(self) -> str:
+        """The sentence without the place."""
+        told = ": ".join(filter(None, (self.opening, str(self.problem))))
+        return f"{told}. {self.advice}" if self.advice else told
+
+    @property
+    def cause(self) -> Cause:
+        """Its cause as a value."""
+        about = "" if "code" in vars(self) else "; ".join(each.unplaced for each in self.problems)
+        return Cause(self.code, about, self.fields)
+
+    def at(self, place: str, advice: str = "", **fields: Any) -> Self:
+        """The error, each of its problems under a place, with further advice and fields."""
+        # Subclasses may take other arguments than their message.
+        found = type(self).__new__(type(self), *self.args)
+        vars(found).update(vars(self))
+        found.places = (place, *self.places)
+        found.advice = ". ".join(filter(None, (self.advice, advice)))
+        found.fields = {**self.fields, **fields}
+        found._several = tuple(each.at(place, advice, **fields) for each in self._several)
+        return found
 
 
 class Interrupt(KeyboardInterrupt):
@@ -95,31 +187,15 @@ class StoreError(OpinionSimError):
 class DamagedError(StoreError):
     """Data of a store are missing or changed; the message names them."""
 
-    def __str__(self) -> str:
-        return f"the store is damaged: {super().__str__()}"
+    opening = "the store is damaged"
+    anew = True
 
 
 class JournalMismatch(StoreError):
-    """The store holds the reply to another prompt under the key of the call now made.
-
-    Parameters
-    ----------
-    problem : str
-        What differs.
-    advice : str
-        Possible cause and remedy.
-
-    Attributes
-    ----------
-    problem : str
-        What differs, without the advice.
-    """
+    """The store holds the reply to another prompt under the key of the call now made."""
 
     exit_code = 1
-
-    def __init__(self, problem: str, advice: str = "") -> None:
-        super().__init__(f"{problem}. {advice}" if advice else problem)
-        self.problem = problem
+    anew = True
 
 
 class SurveyError(SpecError):

@@ -16,13 +16,13 @@ Role = Literal["system", "user", "assistant"]
 #: Outcome of a question: an answer; a refusal, of the model or of its provider's filter; no text at all; a text cut
 #: short by the limit of its length; no call, since nothing was left to read; or a decision without words, which is an
 #: answer too. All but the first and the last are missing values.
-Condition = Literal["answered", "refused", "empty", "truncated", "skipped", "silent"]
+ReplyStatus = Literal["answered", "refused", "empty", "truncated", "skipped", "silent"]
 
-#: Conditions of texts in which their author has said something: others receive them, and memories keep them.
+#: Statuses of texts in which their author has said something: others receive them, and memories keep them.
 SPOKEN = frozenset({"answered", "truncated"})
-#: Conditions of messages that nobody receives.
-UNHEARD = tuple(sorted(set(get_args(Condition)) - SPOKEN))
-#: Conditions of turns without a text to measure that are no missing values.
+#: Statuses of messages that nobody receives.
+UNHEARD = tuple(sorted(set(get_args(ReplyStatus)) - SPOKEN))
+#: Statuses of turns without a text to measure that are no missing values.
 WORDLESS = ("skipped", "silent")
 
 
@@ -79,7 +79,7 @@ class Message(NamedTuple):
     """Name shown when an act labels what it shows by name; empty for a stranger."""
     agent: int | None = None
     """Index of the agent that wrote it, or None for a message from outside."""
-    condition: Condition = "answered"
+    status: ReplyStatus = "answered"
     """Whether it is an answer at all; one that is not is measured as missing."""
     role: str = ""
     """Role of its author in the run: ``participant``, ``moderator``, ...; empty for a message from outside."""
@@ -93,7 +93,7 @@ class Message(NamedTuple):
     @property
     def passed_on(self) -> bool:
         """Whether others receive it: refused, empty and skipped messages are left out of what they read."""
-        return self.condition in SPOKEN
+        return self.status in SPOKEN
 
 
 def as_message(value: Message | str) -> Message:
@@ -102,14 +102,14 @@ def as_message(value: Message | str) -> Message:
     Raises
     ------
     SpecError
-        If `value` is neither, or a message of an unknown condition.
+        If `value` is neither, or a message of an unknown status.
     """
     message = Message(value) if isinstance(value, str) else value
     if not isinstance(message, Message) or not isinstance(message.text, str):
         raise SpecError(f"a message from outside must be a text, or a Message with one; got {value!r:.80}")
-    if message.condition not in get_args(Condition):
-        valid = ", ".join(get_args(Condition))
-        raise SpecError(f"a message from outside has the condition {message.condition!r}; valid: {valid}")
+    if message.status not in get_args(ReplyStatus):
+        valid = ", ".join(get_args(ReplyStatus))
+        raise SpecError(f"a message from outside has the status {message.status!r}; valid: {valid}")
     return message
 
 
@@ -121,7 +121,7 @@ class Said(NamedTuple):
     """What a `parse` returns where an agent's words are not its whole reply.
 
     The text is published, read by others and coded; the journal keeps the reply with whatever else it holds, such as
-    reasoning. A blank text is a decision without words: its condition is ``silent``.
+    reasoning. A blank text is a decision without words: its status is ``silent``.
     """
 
     text: str
@@ -188,7 +188,7 @@ class Reply(NamedTuple):
 
     text: str
     """The reply, with any reasoning text already split off."""
-    condition: Condition = "answered"
+    status: ReplyStatus = "answered"
     """Whether the model answered."""
     decision: Any = None
     """Decision that `parse` read from the text; None where there is no `parse`, or the reply is no answer."""
@@ -198,7 +198,7 @@ class Reply(NamedTuple):
         if not isinstance(self.decision, Said):
             return self
         text, decision = self.decision
-        return Reply(text, self.condition if text.strip() else "silent", decision)
+        return Reply(text, self.status if text.strip() else "silent", decision)
 
 
 class Parse(Protocol):
@@ -228,7 +228,7 @@ def take_as_is(call: str, text: str, received: tuple[Message, ...]) -> None:
     """The `parse` that accepts every reply and decides nothing."""
 
 
-class Reading(NamedTuple):
+class Parsing(NamedTuple):
     """How the replies to one call of a turn are read."""
 
     parse: Parse | None = None
@@ -246,7 +246,7 @@ class Reading(NamedTuple):
 
 
 #: Every reply is accepted and nothing decided.
-AS_IS = Reading()
+AS_IS = Parsing()
 
 
 class Ask(Protocol):

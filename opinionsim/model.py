@@ -125,7 +125,7 @@ class PersonaAgent(mesa.Agent):
 
     def _see(self, result: TurnResult) -> None:
         """Take over the outcome of one of its turns; a skipped one has none."""
-        if result.message.condition == "skipped":
+        if result.message.status == "skipped":
             return
         act = result.act
         if not act.answers:

@@ -180,7 +180,7 @@ EDITS: dict[str, tuple[str, ...]] = {
     ),
     "turns": (
         "update turns set text_id = (select text_id from turns where turn = 7) where turn = 8",
-        "update turns set condition = 'refused' where turn = 7",
+        "update turns set status = 'refused' where turn = 7",
         "update turns set reads = '[' where turn = 7",
         "update turns set seq = seq + 1 where turn = 7",
         "delete from turns where turn = 7",
@@ -251,7 +251,7 @@ def test_an_edit_by_hand_is_without_effect_or_named(
         "update journal set text_id = (select text_id from journal where turn = 6) where turn = 7",
         "delete from journal where turn = 7",
         "delete from journal where turn in (select turn from turns)",
-        "update turns set condition = 'refused' where turn = 7",
+        "update turns set status = 'refused' where turn = 7",
         "delete from turns where turn = 7",
         "update opinions set value = 2 where turn = (select min(turn) from opinions)",
         "delete from opinions where seq = (select min(seq) from opinions)",

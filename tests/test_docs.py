@@ -76,7 +76,7 @@ MODEL_PAGES = {f"docs/classic/{name}.md" for name in MODELS}
 
 
 #: Pages whose blocks take seconds; what those of reports and archives do, commands of a new study do too.
-LONG_PAGES = {f"docs/{name}.md" for name in ("archive", "audit", "controls", "report")}
+LONG_PAGES = {f"docs/{name}.md" for name in ("archive", "audit", "classic/index", "coming_from", "controls", "report")}
 
 #: Pages that the build of the site runs, whose output it shows; see tests/test_site.py.
 SITE_PAGES = {"docs/tutorial.md", "docs/gallery.md"}

@@ -85,7 +85,7 @@ def test_a_sweep_under_all_faults_at_once(stub: StubProvider) -> None:
     assert_nothing_imputed(stub, log, "s.sqlite", results)
     assert_paid_once(log, results.calls)
     assert summary.made == len(results.calls)
-    assert {*results.calls["condition"]} == {"answered", "refused", "empty", "truncated"}
+    assert {*results.calls["status"]} == {"answered", "refused", "empty", "truncated"}
 
     # What failed for good goes on when its reason is gone, and asks for nothing it has.
     stub.faults = all_at_once(0.3, content_=0.2)
@@ -214,10 +214,10 @@ def test_fail_ends_the_run_whose_reply_is_no_answer(stub: StubProvider) -> None:
         mine = rejected[rejected["run_id"] == run_id]
         places = mine["turn"].astype(str) + mine["agent"].map(", agent {} (".format)
         assert any(
-            f"turn {place}" in error and error.endswith(f"the reply was {condition}")
-            for place, condition in zip(places, mine["condition"], strict=True)
+            f"turn {place}" in error and error.endswith(f"the reply was {status}")
+            for place, status in zip(places, mine["status"], strict=True)
         )
-    assert set(calls.loc[calls["verdict"] == "accepted", "condition"]) == {"answered"}
+    assert set(calls.loc[calls["verdict"] == "accepted", "status"]) == {"answered"}
     assert_paid_once(log, calls)
 
     # Whoever carries it out anew asks once more, and pays for nothing that is on record.
@@ -249,9 +249,9 @@ def test_asking_again_mends_what_is_a_matter_of_the_try(stub: StubProvider) -> N
     log = settled(stub)
     calls = results.calls
     assert (summary.complete, summary.errors) == (6, {})
-    assert set(results.turns["condition"]) == {"answered"}
+    assert set(results.turns["status"]) == {"answered"}
     rejected = calls[calls["verdict"] == "rejected"]
-    assert {*rejected["condition"]} == {"empty", "truncated", "refused"}
+    assert {*rejected["status"]} == {"empty", "truncated", "refused"}
     # Every question asked again is a call of its own, with a seed of its own, paid and kept.
     assert len(calls) == 6 * 12 + len(rejected) == len(seeds_of(log))
     assert list(calls.groupby(["run_id", "turn"])["attempt"].max() + 1) == list(
@@ -268,7 +268,7 @@ def test_asking_again_in_vain_takes_the_last_reply_as_what_it_is(stub: StubProvi
     # Nobody reviews a post that is not there.
     assert (summary.complete, len(results.turns), len(results.calls)) == (1, 4, 6)
     assert list(results.calls["verdict"]) == ["rejected", "rejected", "accepted"] * 2
-    assert list(results.turns["condition"]) == ["empty", "skipped"] * 2
+    assert list(results.turns["status"]) == ["empty", "skipped"] * 2
     assert len(results.opinions) == 2
     assert results.opinions["value"].isna().all()
 
@@ -380,7 +380,7 @@ def test_a_budget_of_tokens_is_kept_under_faults(stub: StubProvider) -> None:
     budget = {**SPEC["execution"], "budget": {"tokens": 20_000}}
     stub.faults = Faults(tries=evenly(0.4, QUICK))
     summary, results = carry_out(changed(SPEC, replicates=6, execution=budget), "s.sqlite")
-    assert "execution.budget.tokens" in summary.exceeded
+    assert "execution.budget.tokens" in str(summary.exceeded)
     assert (summary.stopped, summary.complete < 6) == (True, True)
     used = results.calls["input_tokens"].sum() + results.calls["output_tokens"].sum()
     assert used == summary.paid.input_tokens + summary.paid.output_tokens

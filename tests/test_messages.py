@@ -17,11 +17,11 @@ from opinionsim.foundation.streams import digest
 from opinionsim.messages import (
     EMPTY_PROMPT,
     ChatMessage,
-    Condition,
     Message,
     Numbers,
     Prompt,
     Reply,
+    ReplyStatus,
     Said,
     as_message,
     numbers_in,
@@ -182,7 +182,7 @@ def test_a_prompt_is_hashed_as_what_it_adds(length: int, monkeypatch: pytest.Mon
 
 
 def test_others_receive_what_was_said_even_if_it_was_cut_off() -> None:
-    received = [condition for condition in get_args(Condition) if Message("It rained.", condition=condition).passed_on]
+    received = [status for status in get_args(ReplyStatus) if Message("It rained.", status=status).passed_on]
     assert received == ["answered", "truncated"]
 
 
@@ -270,6 +270,6 @@ def test_what_is_said_stands_in_the_place_of_a_reply() -> None:
     assert Reply("", "refused").as_said() == Reply("", "refused")
 
 
-@pytest.mark.parametrize("condition", get_args(Condition))
-def test_silence_is_passed_on_to_nobody(condition: Condition) -> None:
-    assert Message("x", condition=condition).passed_on == (condition in ("answered", "truncated"))
+@pytest.mark.parametrize("status", get_args(ReplyStatus))
+def test_silence_is_passed_on_to_nobody(status: ReplyStatus) -> None:
+    assert Message("x", status=status).passed_on == (status in ("answered", "truncated"))

@@ -256,7 +256,7 @@ def test_a_refusal_leaves_the_opinion_as_it_was_last_measured() -> None:
         model.step()
         review = model.history[-1]
         # A review is refused, or skipped since the post was; a skipped one is measured by nobody.
-        assert (review.estimate is None) == (review.message.condition == "skipped")
+        assert (review.estimate is None) == (review.message.status == "skipped")
         if review.estimate is None or np.isnan(review.estimate.value):
             refused += 1
         else:
@@ -442,7 +442,10 @@ def test_a_model_that_is_not_scripted_needs_its_classifier_named() -> None:
         ({"seed": -1}, "seed must be a whole number of at least 0; got -1"),
         ({"lookahead": -1}, "lookahead must be a whole number of at least 0; got -1"),
         ({"max_concurrency": 0}, "max_concurrency must be at least 1; got 0"),
-        ({"cognition": {"memroy": "cumulative"}}, "cognition: memroy: unknown field (did you mean memory?); valid: confirmation_bias, "),
+        (
+            {"cognition": {"memroy": "cumulative"}},
+            "cognition: memroy: unknown field (did you mean memory?); valid: ",
+        ),
         (
             {"cognition": {"memory": "photographic"}},
             "unknown memory 'photographic'; valid: cumulative, none, reflective",

@@ -97,6 +97,7 @@ def wheel_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
+@pytest.mark.whole
 def test_wheel_carries_everything(wheel_python: Path, checkout: Path, tmp_path: Path) -> None:
     found = _probe(wheel_python, tmp_path)
     assert Path(found["home"]).is_relative_to(wheel_python.parents[1])
@@ -107,12 +108,14 @@ def test_wheel_carries_everything(wheel_python: Path, checkout: Path, tmp_path: 
     assert any(name.startswith("prompts/default/") and name.endswith(".j2") for name in found["package"])
 
 
+@pytest.mark.whole
 def test_wheel_holds_the_package_alone(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         folders = {name.partition("/")[0] for name in archive.namelist()}
     assert folders == {"opinionsim", f"opinionsim-{opinionsim.__version__}.dist-info"}
 
 
+@pytest.mark.whole
 def test_source_distribution_holds_docs_and_tests_and_nothing_that_was_made(built: Path) -> None:
     (found,) = built.glob("*.tar.gz")
     with tarfile.open(found) as archive:
@@ -134,6 +137,7 @@ def test_source_distribution_holds_docs_and_tests_and_nothing_that_was_made(buil
     assert [name for name in names if name.endswith((".pyc", ".sqlite", ".log"))] == []
 
 
+@pytest.mark.whole
 def test_wheel_runs_demo_from_an_empty_folder(wheel_python: Path, tmp_path: Path) -> None:
     command = wheel_python.with_name("opinionsim")
     assert "demo" in _run(command, "--help", cwd=tmp_path)
@@ -154,6 +158,7 @@ def test_wheel_makes_studies_that_run(wheel_python: Path, kind: str, tmp_path: P
     assert (folder / output["plot"].strip()).is_file()
 
 
+@pytest.mark.whole
 def test_wheel_states_licence_and_version(wheel_python: Path, tmp_path: Path) -> None:
     fields = ("License-Expression", "License-File", "Version")
     code = f"from importlib.metadata import metadata as m; print([m('opinionsim')[field] for field in {fields}])"
@@ -161,6 +166,7 @@ def test_wheel_states_licence_and_version(wheel_python: Path, tmp_path: Path) ->
     assert stated == str(["MIT", "LICENSE", opinionsim.__version__])
 
 
+@pytest.mark.whole
 def test_editable_install_uses_the_checkout(checkout: Path, tmp_path: Path) -> None:
     python = _environment(tmp_path / "env")
     _install(python, "--editable", checkout, cwd=tmp_path)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import aiohttp
 import openai
+import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
@@ -259,6 +260,7 @@ def test_a_wrong_key_is_quoted_and_every_key_is_noted() -> None:
     assert stub.authorizations == {"Bearer wrong-key", "Bearer right"}
 
 
+@pytest.mark.whole
 def test_it_runs_as_a_process_of_its_own(checkout: Path) -> None:
     command = [sys.executable, "-m", "tests.support.provider"]
     with subprocess.Popen(command, cwd=checkout, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

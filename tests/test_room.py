@@ -74,7 +74,7 @@ def test_the_scripted_model_plays_all_roles(results: osim.Results) -> None:
             assert claim.text in said
             assert not claim.uncited
     moderated = turns[turns["act"] == "moderate-room"]
-    assert {"silent", "answered"} == set(moderated["condition"])
+    assert {"silent", "answered"} == set(moderated["status"])
     assert turns.loc[turns["kind"] == "speech", "message"].nunique() > 20
 
 

@@ -109,7 +109,7 @@ def test_a_simulation_runs_end_to_end_and_again_alike(served: tuple[str, str]) -
     assert set(first.calls["call"].value_counts()) == {len(first.calls)}
     assert (first.calls["attempt"] == 0).sum() == 8
     # A model of random weights may also say what is no answer.
-    cut = first.calls[first.calls["condition"] == "truncated"]
+    cut = first.calls[first.calls["status"] == "truncated"]
     assert set(cut.loc[cut["attempt"] == 0, "turn"]) <= set(first.calls.loc[first.calls["attempt"] == 1, "turn"])
     assert first.calls.loc[first.calls["attempt"] == 0, "output_tokens"].max() <= 6
     assert 6 < first.calls["output_tokens"].max() <= 12

@@ -13,15 +13,11 @@ import pytest
 from filelock import FileLock
 
 # The build runs notebooks and pages, for a minute where nothing else runs.
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.whole, pytest.mark.timeout(1200)]
 
 _TOP = Path(__file__).resolve().parents[1]
-#: Pages whose code is run in the build that is tested often, and those of the build that `make site` makes. What they
-#: show is tested room by room, and what the tutorial does by tests/test_first_study.py.
-_FEW = ("notebooks/consensus.py", "notebooks/first_study.py")
-_ALL = ("docs/gallery.md", *(f"notebooks/{path.name}" for path in sorted(_TOP.glob("notebooks/*.py"))))
-_OPTIONS = {"few": ["-D", f"run_pages={','.join(page.partition('.')[0] for page in _FEW)}"], "all": []}
-_WITH_ALL = pytest.param("all", marks=pytest.mark.whole)
+#: Pages whose code makes figures.
+_DRAWING = ("docs/gallery.md", *(f"notebooks/{path.name}" for path in sorted(_TOP.glob("notebooks/*.py"))))
 #: Attributes by which a page has the browser fetch something, and the elements in which they only name a place to go.
 _FETCHED = {"src", "href", "srcset", "data", "poster", "action"}
 _GOES = {"a", *(f"link rel={kind}" for kind in ("next", "prev", "index", "search", "author", "copyright"))}
@@ -51,16 +47,16 @@ class Page(HTMLParser):
             (self.links if element in _GOES else self.fetched).append(given[name])
 
 
-@pytest.fixture(scope="module", params=["few", _WITH_ALL])
-def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """The built site, with the output of few pages or of all; workers that share the tests of this module share it."""
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The built site; workers that share the tests of this module share it."""
     base = tmp_path_factory.getbasetemp()
-    shared = (base if worker_id == "master" else base.parent) / f"site-{request.param}"
+    shared = (base if worker_id == "master" else base.parent) / "site"
     with FileLock(f"{shared}.lock"):
         if not (shared / "built").exists():
             done = subprocess.run(
                 [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs",
-                 *_OPTIONS[request.param], "-d", shared / "doctrees", ".", shared / "html"],
+                 "-d", shared / "doctrees", ".", shared / "html"],
                 cwd=_TOP, capture_output=True, text=True, check=False,
             )  # fmt: skip
             assert done.returncode == 0, done.stderr[-5000:]
@@ -103,7 +99,6 @@ def test_nothing_is_fetched_from_another_host(pages: dict[Path, Page], site: Pat
     assert styles == []
 
 
-@pytest.mark.parametrize("site", [_WITH_ALL], indirect=True)
 def test_the_tutorial_shows_what_its_commands_print(site: Path) -> None:
     tutorial = (site / "docs" / "tutorial.html").read_text(encoding="utf-8")
     assert "15 of 15 complete runs are equal after replay" in tutorial
@@ -112,11 +107,7 @@ def test_the_tutorial_shows_what_its_commands_print(site: Path) -> None:
     assert tables[-1] == tables[-2], "the manifest makes the table again"
 
 
-@pytest.mark.parametrize(
-    ("site", "page"),
-    [*(("few", page) for page in _FEW), *(pytest.param("all", page, marks=pytest.mark.whole) for page in _ALL)],
-    indirect=["site"],
-)
+@pytest.mark.parametrize("page", _DRAWING)
 def test_figures_stand_below_their_code(page: str, site: Path) -> None:
     """As many as the gallery saves, or as a notebook announces."""
     text = (_TOP / page).read_text(encoding="utf-8")

@@ -13,8 +13,7 @@ from opinionsim.analysis._contrasts import Effect, declared_effects
 from opinionsim.analysis._means import Estimand, no_estimate
 from opinionsim.analysis._units import METRIC_KEYS, counted
 from opinionsim.errors import SpecError
-from opinionsim.measurement import STANCE
-from opinionsim.metrics import named_metrics, one_wording, run_metrics, scale_of, step_metrics
+from opinionsim.metrics import STANCE, named_metrics, one_wording, run_metrics, scale_of, step_metrics
 from opinionsim.specification import AnalysisSpec, ChoicesSpec
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def choice_effects(
         own, values = runs, results.opinions
         if cut_off is not None:
             counts = values["coded"] if cut_off == "measure" else float("nan")
-            values = values.assign(value=values["value"].where(values["condition"] != "truncated", counts))
+            values = values.assign(value=values["value"].where(values["status"] != "truncated", counts))
         if classifier is not None:
             is_stance = (values["variable"] == STANCE) & values["about"].isna()
             values = values[is_stance & (values["classifier"] == classifier)]

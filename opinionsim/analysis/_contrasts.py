@@ -138,7 +138,7 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
             if not own.any():
                 told = ", ".join(known.unique())
                 raise SpecError(
-                    f"{name}: no complete run has {path} = {' or '.join(map(str, levels))}; there are {told}"
+                    f"no complete run has {path} = {' or '.join(map(str, levels))}; there are {told}", place=name
                 )
         part = units[own]
         wide = part.groupby([part["topic"], part["block"], cell[own]], dropna=False)[value].mean().unstack()
@@ -147,13 +147,14 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
         chosen |= own
     if any(each != compared[0] for each in compared):
         raise SpecError(
-            f"{name}: the conditions that are compared differ in {', '.join(others)} too; give both the same levels"
+            f"the conditions that are compared differ in {', '.join(others)} too; give both the same levels", place=name
         )
     total = pd.concat(sides, axis=1).sum(axis=1, skipna=False)
     if total.isna().all():
         raise SpecError(
-            f"{name}: its conditions share no block with a run of each, so that nothing can be paired; blocks are "
-            "shared by cells that differ in nothing listed in independent_over, and need complete runs"
+            "its conditions share no block with a run of each, so that nothing can be paired; blocks are "
+            "shared by cells that differ in nothing listed in independent_over, and need complete runs",
+            place=name,
         )
     kinds = units.loc[chosen, "evidence"].unique()
     evidence = next((each for each in WITHOUT_FINDING if each in kinds), str(kinds[0]))
@@ -175,7 +176,7 @@ def condition_column(columns: Iterable[str], path: str, name: str) -> str:
     for column in (f"sweep.{path}", path, path.rpartition(".")[2]):
         if column in valid:
             return column
-    raise SpecError(f"{name}: {path!r} is no condition of these runs; valid: {', '.join(valid) or 'none'}")
+    raise SpecError(f"{path!r} is no condition of these runs; valid: {', '.join(valid) or 'none'}", place=name)
 
 
 def effect(
@@ -259,7 +260,7 @@ def declared_effects(
         except SpecError as error:
             # A condition of a sweep under way may have no run yet.
             if role != "exploratory":
-                reason, evidence = str(error).removeprefix(f"{name}: "), str(units["evidence"].iloc[0])
+                reason, evidence = error.unplaced, str(units["evidence"].iloc[0])
                 effects.append(Effect(name, contrast, role, no_estimate(reason), evidence, units[:0]))
     return effects
 

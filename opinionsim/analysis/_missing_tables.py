@@ -67,7 +67,7 @@ def _variants(
 
     own = opinions[opinions["run_id"].isin(set(runs["run_id"])) & (opinions["kind"] == kind)]
     if "coded" in own.columns:
-        cut = (own["condition"] == "truncated") & own["coded"].notna()
+        cut = (own["status"] == "truncated") & own["coded"].notna()
         if (cut & own["value"].isna()).any():
             yield "cut-off counted", read_as(own["value"].where(~cut, own["coded"]))
         if (cut & own["value"].notna()).any():
@@ -135,7 +135,7 @@ def _exposure(
 ) -> Iterator[Table]:
     """One table of refusals by side of their author; none where nothing that was to be read was refused."""
     # Looking who was to hear whom takes as long as all other tables.
-    if not (turns["first_condition"] == "refused").any():
+    if not (turns["first_status"] == "refused").any():
         return
     read = usable_runs(runs)
     keys = ["run_id", "cell", "instrument_id"]

@@ -379,4 +379,4 @@ def _network(planned: PlannedRun, resources: Resources) -> Network | None:
         # Agents that play nobody have no names: they go by the numbers that the names were given.
         return found if names is not None else replace(found, labels=None)
     except SpecError as error:
-        raise SpecError(f"interaction.network: {error}") from error.__cause__
+        raise SpecError(str(error), place="interaction.network") from error.__cause__

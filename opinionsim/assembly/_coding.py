@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from opinionsim.assembly._loaded import LoadedParts
 from opinionsim.foundation.redaction import kept
-from opinionsim.measurement import Estimate, Instrument, Text
+from opinionsim.measurement import Instrument, Reading, Text
 from opinionsim.messages import Message, as_message
 from opinionsim.schedules import Turn
 from opinionsim.specification import PlannedRun
@@ -69,14 +69,14 @@ def _text(row: TurnRow, by_turn: Mapping[int, TurnRow], externals: Mapping[str, 
     for ref in row.reads:
         if isinstance(ref, str):
             received += [as_message(externals[ref]).text] if ref in externals else []
-        elif Message(by_turn[ref].text, condition=by_turn[ref].condition).passed_on:
+        elif Message(by_turn[ref].text, status=by_turn[ref].status).passed_on:
             reads.append(ref)
             received.append(by_turn[ref].text)
     site = Turn(row.turn, row.step, row.agent, row.act)
-    return Text(site, row.kind, row.text, row.condition, tuple(reads), tuple(received))
+    return Text(site, row.kind, row.text, row.status, tuple(reads), tuple(received))
 
 
-def opinion_rows(instrument: Instrument, coded: Iterable[tuple[int, int | None, Estimate]]) -> list[OpinionRow]:
+def opinion_rows(instrument: Instrument, coded: Iterable[tuple[int, int | None, Reading]]) -> list[OpinionRow]:
     """The store rows of an instrument's estimates."""
     return [
         OpinionRow(instrument.instrument_id, turn, each.value, each.off_scale, each.probabilities, about)

@@ -159,8 +159,9 @@ class LoadedParts:
         given = self._chat_model
         if given is not None and isinstance(given, llm.ScriptedChatModel) != (name == "scripted"):
             raise SpecError(
-                f"model.name: the experiment names {name!r} but chat_model is a {type(given).__name__}; "
-                "give the model a name of its own in the specification, and 'scripted' to the scripted one only"
+                f"the experiment names {name!r} but chat_model is a {type(given).__name__}; "
+                "give the model a name of its own in the specification, and 'scripted' to the scripted one only",
+                place="model.name",
             )
 
     def _check_price(self, endpoint: Endpoint, name: str) -> None:

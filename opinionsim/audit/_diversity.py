@@ -74,7 +74,7 @@ class CorrectedDiversity(NamedTuple):
     removed: float
 
 
-class Study(NamedTuple):
+class Tallies(NamedTuple):
     """Texts of each run, as numbers by places on the scale; a label between two points counts half for each.
 
     Attributes
@@ -118,12 +118,12 @@ def misclassification(pairs: np.ndarray) -> np.ndarray:
     return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 
-def fit(study: Study, errors: np.ndarray, family: Family) -> Mixture:
+def fit(study: Tallies, errors: np.ndarray, family: Family) -> Mixture:
     """Classes of runs of most likelihood, by expectation and maximisation, from readings and labels together.
 
     Parameters
     ----------
-    study : Study
+    study : Tallies
         The texts.
     errors : ndarray (k, k)
         From :func:`misclassification`.
@@ -202,7 +202,7 @@ def correct_diversity(
         raise MeasurementError("diversity is corrected by one label at least, on a scale of equal distances")
     read = np.rint((np.asarray(readings, dtype=float) - scale[0]) / step).astype(int)
     run, k = np.unique(np.asarray(runs), return_inverse=True)[1], len(scale)
-    study = Study(np.zeros((int(run.max()) + 1, k), dtype=int), np.zeros((int(run.max()) + 1, k, k)))
+    study = Tallies(np.zeros((int(run.max()) + 1, k), dtype=int), np.zeros((int(run.max()) + 1, k, k)))
     np.add.at(study.readings, (run[~known], read[~known]), 1)
     for towards in (np.floor, np.ceil):
         label = towards((told[known] - scale[0]) / step).astype(int)
@@ -216,17 +216,17 @@ def correct_diversity(
     return CorrectedDiversity(step * raw, found, low, high, step * removed)
 
 
-def _fitted(study: Study, family: Family, draws: np.random.Generator) -> tuple[float, np.ndarray, Mixture]:
+def _fitted(study: Tallies, family: Family, draws: np.random.Generator) -> tuple[float, np.ndarray, Mixture]:
     """Diversity, errors and classes of a study."""
     errors = misclassification(study.pairs.sum(axis=0))
     mixture = fit(study, errors, family)
     return _expected(study, errors, mixture, draws), errors, mixture
 
 
-def _missed(study: Study, family: Family, draws: np.random.Generator) -> float:
+def _missed(study: Tallies, family: Family, draws: np.random.Generator) -> float:
     """What a simulated study misses the diversity by that runs like its own have on average."""
     drawn = draws.integers(n_runs := len(study.readings), size=n_runs)
-    _, errors, mixture = _fitted(Study(study.readings[drawn], study.pairs[drawn]), family, draws)
+    _, errors, mixture = _fitted(Tallies(study.readings[drawn], study.pairs[drawn]), family, draws)
     shares = mixture.shares / mixture.shares.sum(axis=1, keepdims=True)
     labels, unlabelled = np.rint(study.pairs.sum(axis=(1, 2))).astype(int), study.readings.sum(axis=1)
     classes = draws.choice(len(shares), p=mixture.weights, size=(_SETS, n_runs))
@@ -235,10 +235,10 @@ def _missed(study: Study, family: Family, draws: np.random.Generator) -> float:
     with_label, without = (
         draws.multinomial(draws.multinomial(sizes, shares[classes[0]]), errors) for sizes in (labels, unlabelled)
     )
-    return _fitted(Study(without.sum(axis=1), with_label.astype(float)), family, draws)[0] - truth
+    return _fitted(Tallies(without.sum(axis=1), with_label.astype(float)), family, draws)[0] - truth
 
 
-def _expected(study: Study, errors: np.ndarray, mixture: Mixture, draws: np.random.Generator) -> float:
+def _expected(study: Tallies, errors: np.ndarray, mixture: Mixture, draws: np.random.Generator) -> float:
     """Mean over runs of the standard deviation (ddof 0) of true opinions that texts, errors and classes lead to.
 
     Opinions of labelled texts are known; the class of each run and the true points of the others are drawn 40 times
@@ -260,14 +260,14 @@ def _spread(counts: np.ndarray) -> np.ndarray:
     return np.asarray(np.sqrt(np.maximum(counts @ places**2 / n - (counts @ places / n) ** 2, 0)))
 
 
-def _logs(study: Study, errors: np.ndarray, mixture: Mixture) -> np.ndarray:
+def _logs(study: Tallies, errors: np.ndarray, mixture: Mixture) -> np.ndarray:
     """Logarithm of weight and likelihood of each run in each class, (runs, g)."""
     told = study.labels @ np.log(mixture.shares + _TINY).T
     read = study.readings @ np.log(mixture.shares @ errors + _TINY).T
     return np.asarray(np.log(mixture.weights + 1e-300) + told + read)
 
 
-def _maximised(study: Study, errors: np.ndarray, mixture: Mixture, steps: int, *, free: bool) -> Mixture:
+def _maximised(study: Tallies, errors: np.ndarray, mixture: Mixture, steps: int, *, free: bool) -> Mixture:
     """Weights, and shares where they are free, after expectation and maximisation."""
     weights, shares = mixture
     even = np.ones(len(weights))

@@ -14,7 +14,7 @@ from opinionsim.errors import SpecError, meant, whole_number
 Span = tuple[float, float]
 
 
-class _Kind(NamedTuple):
+class _Law(NamedTuple):
     """A distribution: the names of its parameters with their defaults, and its draw.
 
     `draw` takes uniform numbers (..., N), the range and the parameters; a default of None stands for one that the
@@ -81,13 +81,13 @@ def _within(span: Span, low: float | None, high: float | None) -> Span:
 
 
 #: Distributions of initial opinions by name.
-INITIAL: Mapping[str, _Kind] = {
-    "uniform": _Kind({"low": None, "high": None}, _uniform),
-    "normal": _Kind({"mean": None, "sd": None}, _normal),
-    "beta": _Kind({"a": 2.0, "b": 2.0}, _beta),
-    "share": _Kind({"high": 0.5}, _share),
-    "even": _Kind({}, _even),
-    "levels": _Kind({"count": 2.0}, _levels),
+INITIAL: Mapping[str, _Law] = {
+    "uniform": _Law({"low": None, "high": None}, _uniform),
+    "normal": _Law({"mean": None, "sd": None}, _normal),
+    "beta": _Law({"a": 2.0, "b": 2.0}, _beta),
+    "share": _Law({"high": 0.5}, _share),
+    "even": _Law({}, _even),
+    "levels": _Law({"count": 2.0}, _levels),
 }
 
 
@@ -106,9 +106,9 @@ def _poisson(u: np.ndarray, traits: int, mean: float) -> np.ndarray:
 
 
 #: Distributions of traits, each from 0, by name.
-TRAITS: Mapping[str, _Kind] = {
-    "uniform": _Kind({}, lambda u, traits: np.floor(u * traits)),
-    "poisson": _Kind({"mean": 1.0}, _poisson),
+TRAITS: Mapping[str, _Law] = {
+    "uniform": _Law({}, lambda u, traits: np.floor(u * traits)),
+    "poisson": _Law({"mean": 1.0}, _poisson),
 }
 
 
@@ -154,7 +154,7 @@ def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *,
     return kind.draw(u, ends, **{**kind.defaults, **settings})
 
 
-def _named(initial: str | Mapping[str, Any], kinds: Mapping[str, _Kind]) -> tuple[str, _Kind, dict[str, Any]]:
+def _named(initial: str | Mapping[str, Any], kinds: Mapping[str, _Law]) -> tuple[str, _Law, dict[str, Any]]:
     """The distribution that is named, and the parameters that are set."""
     settings = dict(initial) if isinstance(initial, Mapping) else {"kind": initial}
     name = str(settings.pop("kind", None))

@@ -24,7 +24,7 @@ from opinionsim.llm import (
     SlotPool,
     load_chat_model,
 )
-from opinionsim.messages import Ask, ChatMessage, Parse, Reading, Reply, take_as_is
+from opinionsim.messages import Ask, ChatMessage, Parse, Parsing, Reply, take_as_is
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.registry import part
 
@@ -138,7 +138,7 @@ class ChatClassifier:
             def ask(
                 call: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
             ) -> Awaitable[Reply]:
-                return calls.ask(_Site(turn), call, messages, reading=Reading(parse), dropped=dropped)
+                return calls.ask(_Site(turn), call, messages, reading=Parsing(parse), dropped=dropped)
 
             return await self._point(ask, items[turn])
 
@@ -154,12 +154,12 @@ class ChatClassifier:
             reply = await ask(str(CallName("judge", attempt + 1)), prompt, parse=take_as_is)
             if (point := self._read(reply)) is not None:
                 return point
-            if reply.condition == "answered" and is_abstention(reply.text):
+            if reply.status == "answered" and is_abstention(reply.text):
                 break
         return None
 
     def _read(self, reply: Reply) -> int | None:
-        return parse_closed(reply.text, self.scale) if reply.condition == "answered" else None
+        return parse_closed(reply.text, self.scale) if reply.status == "answered" else None
 
 
 def _loaded(name: str, temperature: float | None, max_tokens: int, options: dict[str, Any]) -> BaseChatModel:

@@ -9,7 +9,7 @@ import numpy as np
 
 from opinionsim.classifiers._base import Item, PlainClassifier, check_items, claims_and_texts
 from opinionsim.classifiers._calibration import load_calibration, softmax
-from opinionsim.classifiers._flan_t5_prompt import Question
+from opinionsim.classifiers._flan_t5_prompt import ScalePrompt
 from opinionsim.classifiers._flan_t5_weights import DTYPES, load_weights
 from opinionsim.classifiers._label_scorer import LabelScorer
 from opinionsim.classifiers._label_trie import LabelTrie
@@ -111,7 +111,7 @@ class FlanT5Classifier(PlainClassifier):
         if not isinstance(eos, bool):
             raise SpecError(f"eos must be true or false; got {eos!r}")
         super().__init__(scale)
-        self._question = Question(self.scale, prompt)
+        self._question = ScalePrompt(self.scale, prompt)
         self._calibration = None if calibration is None else load_calibration(calibration)
         loaded = load_weights(str(model), revision, dtype, device, weights)
         self._tokenizer = loaded.tokenizer

@@ -28,7 +28,7 @@ def _plain(text: str) -> str:
     return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text).replace("\N{MINUS SIGN}", "-")
 
 
-class Question:
+class ScalePrompt:
     """A classifier prompt for one scale.
 
     Parameters

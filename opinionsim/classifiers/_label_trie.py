@@ -12,7 +12,7 @@ from opinionsim.errors import MeasurementError
 Tokens = tuple[int, ...]
 
 
-class Cell(NamedTuple):
+class TrieCell(NamedTuple):
     """A next-token probability to compute: that of `token` after the first `position` tokens of a row."""
 
     row: int
@@ -70,9 +70,9 @@ class LabelTrie:
     def __len__(self) -> int:
         return len(self._labels)
 
-    def _cell(self, label: Tokens, length: int) -> Cell:
+    def _cell(self, label: Tokens, length: int) -> TrieCell:
         prefix = label[:length]
-        return Cell(self._row_of[prefix], length, label[length])
+        return TrieCell(self._row_of[prefix], length, label[length])
 
     def _parent(self, index: int) -> int | None:
         """The longest other label that this one begins with."""

@@ -13,7 +13,7 @@ from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.registry import part
 
 if TYPE_CHECKING:
-    from opinionsim.classifiers._lexicon_clauses import Reading
+    from opinionsim.classifiers._lexicon_clauses import Cue
 
 #: Position of a hedged stance; on five points the ends start at 0.75.
 _HEDGED = 0.45
@@ -88,7 +88,7 @@ class LexiconClassifier(PlainClassifier):
             off = 0.9
         return self._spread(cues, total) if cues else np.full(len(self.scale), np.nan), off
 
-    def _spread(self, cues: list[Reading], total: float) -> np.ndarray:
+    def _spread(self, cues: list[Cue], total: float) -> np.ndarray:
         """Mixture of one bump for each side, flatter the less was said."""
         mixture = np.zeros(len(self._spots))
         for side in {cue.sign for cue in cues}:

@@ -8,14 +8,14 @@ from math import prod
 from typing import NamedTuple
 
 from opinionsim.classifiers._lexicon_claims import ClaimView
-from opinionsim.classifiers._lexicon_text import WORDS, Clause, Mark
+from opinionsim.classifiers._lexicon_text import WORDS, Clause, Phrase
 
 #: Reach of a negation, of an intensifier and of a hedge, in words.
 _NEGATES, _FIRMS, _HEDGES = 10, 4, 7
 _STANCE = ("attitude", "verdict", "label", "side")
 
 
-class Reading(NamedTuple):
+class Cue(NamedTuple):
     """What a clause says."""
 
     sign: int
@@ -37,7 +37,7 @@ class Reading(NamedTuple):
 
 
 @dataclass(slots=True)
-class Context:
+class SoFar:
     """What the text has said so far, to which a clause can point back."""
 
     known: bool
@@ -54,13 +54,13 @@ class Context:
     """Whether that opinion was a statement, to which "it" can refer."""
     answering: bool = False
     """Whether the clause follows one about somebody else or a post."""
-    cues: list[Reading] = field(default_factory=list)
+    cues: list[Cue] = field(default_factory=list)
     """The author's present stances."""
-    past: Reading | None = None
+    past: Cue | None = None
     """The last view that the author tells of as an earlier one."""
 
 
-def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
+def read(clause: Clause, view: ClaimView, context: SoFar) -> Cue | None:
     """Read a clause.
 
     Parameters
@@ -69,7 +69,7 @@ def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
         The clause.
     view : ClaimView
         The claim.
-    context : Context
+    context : SoFar
         What came before.
 
     Returns
@@ -99,12 +99,12 @@ def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
     denials = {mark: _denials(clause, mark, operators) for mark in operators}
     group = _group(clause, denials)
     if not group or (group[0].kind == "label" and not group[0].sign):
-        return Reading(0, "", 0.5 if other else 1.6, other, past, "claim", context.antecedent)
+        return Cue(0, "", 0.5 if other else 1.6, other, past, "claim", context.antecedent)
     sign, size = _side(clause, group, denials)
     anchor, target, weight = _target(clause, view, group, judged, content, context)
     weight *= 1.0 if group[0].kind == "label" or speaks(clause) else 0.8
     said = clause.has("say") and group[0].kind == "verdict"
-    return _odds(clause, Reading(sign * target, size, weight, other, past, anchor, target, said)) if weight else None
+    return _odds(clause, Cue(sign * target, size, weight, other, past, anchor, target, said)) if weight else None
 
 
 def speaks(clause: Clause) -> bool:
@@ -112,14 +112,14 @@ def speaks(clause: Clause) -> bool:
     return not WORDS["me"].isdisjoint(clause.words) or clause.has("self")
 
 
-def _covered(marks: list[Mark]) -> set[int]:
+def _covered(marks: list[Phrase]) -> set[int]:
     """Positions of the words of some phrases."""
     return {at for mark in marks for at in range(mark.start, mark.end)}
 
 
-def _operators(clause: Clause, view: ClaimView) -> list[Mark]:
+def _operators(clause: Clause, view: ClaimView) -> list[Phrase]:
     """The words of stance that are asserted: not words of the claim, what is compared with, left or not excluded."""
-    found: list[Mark] = []
+    found: list[Phrase] = []
     for mark in clause.marks:
         if mark.kind == "short_of" or (mark.kind == "than" and found):
             break
@@ -131,7 +131,7 @@ def _operators(clause: Clause, view: ClaimView) -> list[Mark]:
     return found
 
 
-def _holder(clause: Clause, operators: list[Mark]) -> tuple[bool, bool]:
+def _holder(clause: Clause, operators: list[Phrase]) -> tuple[bool, bool]:
     """Whether somebody else holds the opinion, and whether it is the author's of a post."""
     first = operators[0].start if operators else len(clause.words)
     found = [(at, "self") for at, word in enumerate(clause.words[:first]) if word in WORDS["me"]]
@@ -159,20 +159,20 @@ def _past(clause: Clause, first: int) -> bool:
     return bool(verbs) and (verbs[0].endswith("ed") or verbs[0] in WORDS["told"]) and verbs[0] not in WORDS["insight"]
 
 
-def _unstated(clause: Clause, content: tuple[int, float], other: bool, past: bool, context: Context) -> Reading | None:
+def _unstated(clause: Clause, content: tuple[int, float], other: bool, past: bool, context: SoFar) -> Cue | None:
     """A clause without words of stance: it restates or denies the claim, or ends like "I don't think it is"."""
     side, overlap = content
     if side:
         size = "mild" if clause.has("slight", "soften") else "firm" if clause.has("strong") else ""
-        return Reading(side, size, 0.9 * overlap, other, past, "content", side, clause.has("say"))
+        return Cue(side, size, 0.9 * overlap, other, past, "content", side, clause.has("say"))
     denied = clause.has("negation") and clause.has("it") and clause.raw[-1] in WORDS["ellipsis"]
     if denied and context.known and len(clause.words) <= 10 and (speaks(clause) or context.answering):
         target = (context.stranger if context.answering else None) or context.antecedent
-        return Reading(-target, "mild" if clause.has("slight") else "", 0.8, anchor="it", target=target)
+        return Cue(-target, "mild" if clause.has("slight") else "", 0.8, anchor="it", target=target)
     return None
 
 
-def _odds(clause: Clause, reading: Reading) -> Reading:
+def _odds(clause: Clause, reading: Cue) -> Cue:
     """A stance put as a percentage: below 45 against, up to 55 undecided, firm from 90 and to 10."""
     share = next((float(a) for a, b in pairwise(clause.raw) if b == "%" and a.replace(".", "").isdecimal()), -1.0)
     if share < 0 or reading.anchor != "claim":
@@ -181,14 +181,14 @@ def _odds(clause: Clause, reading: Reading) -> Reading:
     return reading._replace(sign=sign, size="mild" if 10 < share < 90 else "firm")
 
 
-def _denials(clause: Clause, mark: Mark, operators: list[Mark]) -> int:
+def _denials(clause: Clause, mark: Phrase, operators: list[Phrase]) -> int:
     """How many negations bear on a word of stance; in "nothing shakes my belief" it is the shaking that is denied."""
     nearer = [m.end for m in clause.marks if m in operators or m.kind in ("soften", "moved", "gone")]
     low = max([mark.start - _NEGATES, *(end for end in nearer if end <= mark.start)])
     return sum(m.kind == "negation" and low <= m.start and m.end <= mark.start for m in clause.marks)
 
 
-def _group(clause: Clause, denials: dict[Mark, int]) -> list[Mark]:
+def _group(clause: Clause, denials: dict[Phrase, int]) -> list[Phrase]:
     """The operators that count: the last point of the scale if there is one, else those that nest in one another.
 
     Operators side by side ("wrong and silly", "believe or trust") make groups, of which the last counts; two of
@@ -214,12 +214,12 @@ def _group(clause: Clause, denials: dict[Mark, int]) -> list[Mark]:
     return groups[-1]
 
 
-def _sign(group: list[Mark], denials: dict[Mark, int]) -> int:
+def _sign(group: list[Phrase], denials: dict[Phrase, int]) -> int:
     """Sign of operators nested in one another, with their negations."""
     return prod(mark.sign * (-1) ** denials[mark] for mark in group)
 
 
-def _side(clause: Clause, group: list[Mark], denials: dict[Mark, int]) -> tuple[int, str]:
+def _side(clause: Clause, group: list[Phrase], denials: dict[Phrase, int]) -> tuple[int, str]:
     """Sign and firmness of operators nested in one another; "not fully convinced" is mildly against."""
     sign, head = _sign(group, denials), group[0]
     degrees = [m.start for m in clause.marks if m.kind in ("strong", "degree") and m.end <= head.start]
@@ -229,7 +229,7 @@ def _side(clause: Clause, group: list[Mark], denials: dict[Mark, int]) -> tuple[
     return sign, _size(clause, group)
 
 
-def _size(clause: Clause, group: list[Mark]) -> str:
+def _size(clause: Clause, group: list[Phrase]) -> str:
     """Firmness: of the hedge or intensifier nearest to the words of stance, else of these words."""
 
     def gap(kind: str) -> int:
@@ -245,7 +245,7 @@ def _size(clause: Clause, group: list[Mark]) -> str:
 
 
 def _target(
-    clause: Clause, view: ClaimView, group: list[Mark], judged: bool, content: tuple[int, float], context: Context
+    clause: Clause, view: ClaimView, group: list[Phrase], judged: bool, content: tuple[int, float], context: SoFar
 ) -> tuple[str, int, float]:
     """What the stance is of: its name, its sign, and the weight of the stance; weight 0 for something else."""
     end, kind, own = group[-1].end, group[0].kind, set(clause.words[group[0].start : group[-1].end])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opinionsim.classifiers._lexicon_claims import ClaimView, view_of
-from opinionsim.classifiers._lexicon_clauses import Context, Reading, read, speaks
+from opinionsim.classifiers._lexicon_clauses import Cue, SoFar, read, speaks
 from opinionsim.classifiers._lexicon_text import WORDS, Clause, clauses
 
 #: Times that these stances count: those of the first sentence, the last one, one conceded, one that another replaces.
@@ -14,26 +14,26 @@ _EXPLICIT = 0.8
 _ENGLISH, _LENGTH = 0.2, 8
 
 
-def stances(claim: str, text: str) -> tuple[list[Reading], list[Clause]]:
+def stances(claim: str, text: str) -> tuple[list[Cue], list[Clause]]:
     """The author's present stances towards a claim, with their weights, and the clauses of the text."""
     parts = clauses(text, claim)
     return _weighed(_stances(parts, view_of(claim))), parts
 
 
-def _stances(parts: list[Clause], view: ClaimView) -> list[Reading]:
+def _stances(parts: list[Clause], view: ClaimView) -> list[Cue]:
     """The author's stances, from the first clause to the last."""
     words = [word for clause in parts for word in clause.raw]
     if len(words) >= _LENGTH and sum(map(WORDS["common"].__contains__, words)) < _ENGLISH * len(words):
         return []
     stems = {word for clause in parts for word in clause.words}
-    context = Context(not stems.isdisjoint(view.subject | view.core) or any(clause.has("claim") for clause in parts))
+    context = SoFar(not stems.isdisjoint(view.subject | view.core) or any(clause.has("claim") for clause in parts))
     for clause in parts:
         if not clause.question and not clause.starts("if"):
             _note(clause, view, context)
     return context.cues
 
 
-def _note(clause: Clause, view: ClaimView, context: Context) -> None:
+def _note(clause: Clause, view: ClaimView, context: SoFar) -> None:
     """Add what a clause says to the context."""
     reading = None if clause.has("reply") else read(clause, view, context)
     if reading is None and clause.has("other", "text") and not speaks(clause):
@@ -52,15 +52,15 @@ def _note(clause: Clause, view: ClaimView, context: Context) -> None:
         _count(clause, reading, context)
 
 
-def _relative(clause: Clause, context: Context) -> Reading | None:
+def _relative(clause: Clause, context: SoFar) -> Cue | None:
     """A stance given by reference: to somebody's post, or to an earlier view that was kept or left."""
     negated, stranger, changes = clause.has("negation"), context.stranger, clause.has("same", "moved")
     if clause.has("reply"):
         sign = next(mark.sign for mark in clause.marks if mark.kind == "reply") * (-1 if negated else 1)
-        return Reading(sign * stranger, anchor="post") if stranger else None
+        return Cue(sign * stranger, anchor="post") if stranger else None
     brief = negated and len(clause.words) <= (6 if speaks(clause) else 3)
     if brief and not changes and context.answering and stranger:
-        return Reading(-stranger, weight=0.8, anchor="post")
+        return Cue(-stranger, weight=0.8, anchor="post")
     if not (changes or brief) or context.past is None or context.cues:
         return None
     if clause.has("same") or (negated and changes):
@@ -68,7 +68,7 @@ def _relative(clause: Clause, context: Context) -> Reading | None:
     return context.past._replace(sign=-context.past.sign, size="", past=False, weight=0.8)
 
 
-def _count(clause: Clause, reading: Reading, context: Context) -> None:
+def _count(clause: Clause, reading: Cue, context: SoFar) -> None:
     """Add a stance of the author's, and lower what it takes the place of."""
     weight = reading.weight * (_CONCEDED if clause.starts("although") else 1.0)
     left = _LEFT if weight > 0.5 and (clause.has("now") or clause.starts("but")) else 1.0
@@ -80,7 +80,7 @@ def _count(clause: Clause, reading: Reading, context: Context) -> None:
         context.antecedent = reading.target or 1
 
 
-def _weighed(cues: list[Reading]) -> list[Reading]:
+def _weighed(cues: list[Cue]) -> list[Cue]:
     """The cues with their final weights: later ones count more than earlier ones, the last explicit one most."""
     end = max((cue.sentence for cue in cues), default=0) or 1
     weighed = [cue._replace(weight=cue.weight * (_EARLY + (1 - _EARLY) * cue.sentence / end)) for cue in cues]

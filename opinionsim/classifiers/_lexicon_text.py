@@ -86,7 +86,7 @@ def tokens(text: str, claim: str = "") -> list[str]:
     return [_DIGITS.get(word, word) for word in _TOKEN.findall(text) if word.count(".") < 2]
 
 
-class Mark(NamedTuple):
+class Phrase(NamedTuple):
     """A phrase of the data file found in a clause."""
 
     start: int
@@ -107,7 +107,7 @@ class Clause:
     """Stems."""
     raw: list[str]
     """The words themselves."""
-    marks: list[Mark]
+    marks: list[Phrase]
     kinds: frozenset[str]
     """Kinds of the marks."""
     sentence: int
@@ -143,9 +143,9 @@ def _trie() -> dict[str, Any]:
 _PHRASES = _trie()
 
 
-def _marks(words: list[str]) -> list[Mark]:
+def _marks(words: list[str]) -> list[Phrase]:
     """The longest phrases, left to right; an adverb may stand inside one: "stand firmly by"."""
-    found: list[Mark] = []
+    found: list[Phrase] = []
     passed, end = 0, len(words)
     for position, word in enumerate(words):
         node = _PHRASES.get(word)
@@ -160,10 +160,10 @@ def _marks(words: list[str]) -> list[Mark]:
                 ahead += words[ahead + 1] in node
             node = node.get(words[ahead]) if ahead < end else None
         if meaning is not None:
-            found.append(Mark(position, passed, *meaning))
+            found.append(Phrase(position, passed, *meaning))
             for at in range(position + 1, passed - 1):
                 if words[at].endswith("ly") and "" in (node := _PHRASES.get(words[at], {})):
-                    found.append(Mark(at, at + 1, *node[""]))
+                    found.append(Phrase(at, at + 1, *node[""]))
     return found
 
 
@@ -214,5 +214,5 @@ def _split(run: list[str], sentence: int, question: bool) -> Iterator[Clause]:
         if mark.end - mark.start > 1:
             cuts.difference_update(range(mark.start + 1, mark.end))
     for start, end in pairwise(sorted(cuts | {0, len(raw)})):
-        own = [m if not start else Mark(m[0] - start, m[1] - start, *m[2:]) for m in marks if start <= m[0] < end]
+        own = [m if not start else Phrase(m[0] - start, m[1] - start, *m[2:]) for m in marks if start <= m[0] < end]
         yield Clause(words[start:end], raw[start:end], own, frozenset([mark[2] for mark in own]), sentence, question)

@@ -52,7 +52,7 @@ class _Group(TyperGroup):
         except OpinionSimError as error:
             raise self._failed(ctx, str(error), error.exit_code) from None
         except UsageError as error:
-            _mention_parameter(error, self.given)
+            _mention_setting(error, self.given)
             raise
         except (SystemExit, KeyboardInterrupt) as error:
             if isinstance(error.__context__, BrokenPipeError):  # rich has seen to standard output
@@ -82,18 +82,11 @@ class _Group(TyperGroup):
         return typer.Exit(code)
 
 
-def _mention_parameter(error: Any, given: list[str]) -> None:
-    """Say how a parameter of a classic model is set where one was given as an option."""
+def _mention_setting(error: Any, given: list[str]) -> None:
+    """Say how a parameter is set where it was given as an option of a command that has parameters."""
     option = getattr(error, "option_name", "").removeprefix("--")
-    if given[:1] != ["abm"] or not option:
-        return
-    from opinionsim.classic import MODELS
-
-    if any(option in (*model.declared, *model.schemes) for model in MODELS.values()):
-        rest = next(given[place:] for place, text in enumerate(given) if text.partition("=")[0] == f"--{option}")
-        value = rest[0].partition("=")[2] or next(iter(rest[1:]), "VALUE")
-        error.message += f"; a parameter is --set {option}={value}"
-        error.possibilities = None
+    if option and given[0] in _COMMANDS and _COMMANDS[given[0]].value.get("parameters"):
+        error.message += f"; a parameter is --set {option}=VALUE"
 
 
 class _Commands(_Group):

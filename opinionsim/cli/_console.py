@@ -73,12 +73,12 @@ def _fitted(text: str, stream: TextIO) -> str:
 def say_compilations() -> None:
     """Write a message for every kernel that is compiled, which takes seconds."""
 
-    class Said(logging.Handler):
+    class Printed(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             note(record.getMessage())
 
     log = logging.getLogger("opinionsim.foundation.compilation")
-    log.handlers[:] = [Said()]
+    log.handlers[:] = [Printed()]
     log.setLevel(logging.INFO)
 
 

@@ -13,7 +13,8 @@ import typer
 
 from opinionsim.cli._console import counted, note, say, say_json
 from opinionsim.cli._stores import how_far
-from opinionsim.watching import STATES, Seen, look_at
+from opinionsim.store import Doing
+from opinionsim.watching import STATES, Seen, doing_text, look_at
 
 if TYPE_CHECKING:
     from opinionsim.store import ExperimentRun
@@ -113,7 +114,7 @@ def standing(seen: Seen) -> dict[str, Any]:
         "left_s": seen.left_s,
         "steps": {row: {"step": step, "of": of} for row, (step, of) in steps.items()},
         "paid": paid,
-        "doing": seen.doing if seen.alive else (),
+        "doing": [each._asdict() for each in seen.doing] if seen.alive else [],
     }
 
 
@@ -163,4 +164,4 @@ def _standing(change: Mapping[str, Any]) -> Iterator[str]:
         limit = "" if paid["limit"] is None else f" of at most {paid['limit']:,.9g}"
         if limit or (name == "money" and paid["used"]):
             yield f"paid {name} {paid['used']:,.9g}{limit}"
-    yield from change["doing"]
+    yield from (doing_text(Doing(**each)) for each in change["doing"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 import sys
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opinionsim.errors import SpecError
+from opinionsim.foundation.provenance import docstring
 
 if TYPE_CHECKING:
     from opinionsim.specification import Experiment
@@ -98,8 +98,8 @@ def explain(command: Any) -> None:
     """
     for each in getattr(command, "commands", {}).values():
         explain(each)
-    listed = (inspect.getdoc(command.callback) or "").partition(_PARAMETERS)[2]
-    command.help = (command.help or "").partition(_PARAMETERS)[0]
+    text = "" if command.callback is None else docstring(command.callback)
+    command.help, listed = (command.help or text).partition(_PARAMETERS)[0], text.partition(_PARAMETERS)[2]
     told = {name: (form or None, " ".join(text.split())) for name, form, text in _PARAMETER.findall(listed)}
     for each in command.params:
         each.metavar, each.help = told.get(each.name, (each.metavar, each.help))

@@ -24,13 +24,13 @@ from opinionsim.cli._options import (
     read_spec,
 )
 from opinionsim.cli._stores import read_results
-from opinionsim.errors import SpecError
+from opinionsim.errors import OpinionSimError, SpecError
 from opinionsim.foundation.progress import attended, shown, stop_requests
 from opinionsim.watching import reasons, spelled
 
 if TYPE_CHECKING:
     from opinionsim.planning import Forecast
-    from opinionsim.running import Invocation, Progress, Summary
+    from opinionsim.running import Advance, Invocation, Summary
     from opinionsim.specification import Experiment
 
 #: Runs to carry out by variant; None for all.
@@ -38,10 +38,6 @@ _Runs = Mapping[str, Collection[str] | None]
 #: Reasons spelled out at the end; the rest are counted.
 _REASONS_SHOWN = 5
 _INCOMPLETE, _BUDGET, _INTERRUPTED = 1, 3, 130
-
-#: Part of errors whose runs go on only with --fresh or after undoing an edit.
-_CHANGED_PROMPTS = "start these runs anew with --fresh"
-
 
 StoreOption = Annotated[
     str | None,
@@ -269,7 +265,7 @@ class _Shown:
         self._complete_before = 0
         self._began = time.monotonic()
 
-    def __call__(self, progress: Progress, errors: Sequence[str]) -> tuple[int, int | None, str]:
+    def __call__(self, progress: Advance, errors: Sequence[OpinionSimError]) -> tuple[int, int | None, str]:
         """The progress, with each cause of errors once; calls of runs that were complete at the start are left out."""
         from opinionsim.planning import spell_money
 
@@ -289,7 +285,8 @@ class _Shown:
             *([f"{progress.answered:,} from the store"] if progress.answered else []),
             *([f"{progress.repeated:,} repeated"] if progress.repeated else []),
         ]
-        why = [f"  {counted(each.runs, 'run')}: {each.cause}" for each in reasons(errors)[:_REASONS_SHOWN]]
+        found = reasons((error.unplaced, error.cause) for error in errors)[:_REASONS_SHOWN]
+        why = [f"  {counted(each.runs, 'run')}: {each.error}" for each in found]
         return done, total, "\n".join([f"{done:,}/{total or 0:,} calls{rate}{paid}", ", ".join(told), *why])
 
 
@@ -307,8 +304,8 @@ def report(url: str, summary: Summary) -> None:
         )
         if summary.repeated:
             note(f"{counted(summary.repeated, 'attempt')} failed in passing and had to be repeated")
-    _say_reasons(url, summary.errors.values())
-    if any(_CHANGED_PROMPTS not in error for error in summary.errors.values()):
+    _say_reasons(url, summary.causes.values())
+    if not all(error.anew for error in summary.causes.values()):
         if summary.stopped:
             note("Run the same command again to go on from here.")
         else:
@@ -353,9 +350,9 @@ def _compare(forecast: Forecast, summary: Summary, rest: int) -> None:
         note(f"The rest of the sweep: {takes}. Run the same command without --pilot to go on.")
 
 
-def _say_reasons(url: str, errors: Iterable[str]) -> None:
+def _say_reasons(url: str, errors: Iterable[OpinionSimError]) -> None:
     """Print why runs are not complete: one error of each cause, with the number of its runs."""
-    found = reasons(errors)
+    found = reasons((str(error), error.cause) for error in errors)
     for reason in found[:_REASONS_SHOWN]:
         note(f"  {reason}")
     hidden = sum(reason.runs for reason in found[_REASONS_SHOWN:])

@@ -96,7 +96,7 @@ def _say_prompts(opened: Store, run_id: str, agent: int | None, turn: int | None
 def _particulars(call: Entry) -> str:
     """Condition, model, tokens, money and time of a call in one line, as far as they are known."""
     told = [
-        ("condition", "{}"),
+        ("status", "{}"),
         ("reason", "rejected: {}"),
         ("finish_reason", "finish reason {}"),
         ("model", "model {}"),

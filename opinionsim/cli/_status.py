@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from opinionsim.cli._console import aligned, counted, say, say_json
 from opinionsim.cli._options import AsJson, StorePath
 from opinionsim.cli._stores import how_far, reason_lines
-from opinionsim.errors import DamagedError, SpecError
+from opinionsim.errors import Cause, DamagedError, SpecError
 from opinionsim.metrics import named_models, several_answered
 from opinionsim.watching import (
     STATES,
@@ -67,7 +67,7 @@ def status(
         found = [_standing(opened, own, states, alive, spent, lost, missing) for own in designs]
         listed = [_run_list(opened, own, alive) for own in designs] if runs else []
     if as_json:
-        say_json(found)
+        say_json([{name: value for name, value in each.items() if name != "reasons"} for each in found])
         return
     if not found:
         say("no experiment is on record")
@@ -96,13 +96,18 @@ def _standing(
     run_ids = list(dict.fromkeys(run.run_id for design in designs for run in design.runs))
     paid = spent.get(experiment.experiment_id)
     last = max(designs, key=lambda design: design.saved_at)
+    errors = {run_id: (each.error, each.cause) for run_id in run_ids if (each := states.get(run_id)) and each.error}
+    for run_id in filter(missing.__contains__, run_ids):
+        damaged = DamagedError(missing[run_id], place=f"run {run_id}")
+        errors[run_id] = str(damaged), damaged.cause
+    for row in opened.failed_points(points_of(designs)):
+        errors[f"{row.point_id}/{row.replicate}"] = row.error, Cause("point", row.error)
     return {
         "experiment": experiment.name,
         "experiment_id": experiment.experiment_id,
         **(_swept(opened, designs) or _counts(run_ids, states, alive)),
-        "errors": {run_id: states[run_id].error for run_id in run_ids if run_id in states and states[run_id].error}
-        | {run_id: f"run {run_id}: {DamagedError(missing[run_id])}" for run_id in run_ids if run_id in missing}
-        | {f"{row.point_id}/{row.replicate}": row.error for row in opened.failed_points(points_of(designs))},
+        "errors": {run: error for run, (error, _) in errors.items()},
+        "reasons": reasons(errors.values()),
         **{name: getattr(paid, attribute, 0) for name, attribute in _USED.items()},
         "asking_a_person": len({wait.run_id for wait in opened.waits()} & set(run_ids)),
         "calls_left_behind": lost.get(experiment.experiment_id, 0),
@@ -190,7 +195,7 @@ def _run_list(opened: Store, designs: Sequence[DesignRow], alive: Collection[str
 def _say_errors(standing: dict[str, Any]) -> None:
     if standing["errors"]:
         say(f"\n{standing['experiment']}: runs with an error")
-    for line in reason_lines(reasons(standing["errors"].values()), _REASONS_SHOWN, "all of them with --json"):
+    for line in reason_lines(standing["reasons"], _REASONS_SHOWN, "all of them with --json"):
         say(f"  {line}")
 
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opinionsim.classic import ClassicModel, Parameter, find_model, transition
-from opinionsim.comparison._filter import Rule
+from opinionsim.comparison._filter import Moves
 from opinionsim.comparison._grid import Grid, Steps
-from opinionsim.comparison._update_arrays import Study
+from opinionsim.comparison._update_arrays import Updates
 from opinionsim.errors import SpecError
 
 #: Models that are compared where none are named.
@@ -120,16 +120,16 @@ class Candidate:
         )
         return not np.array_equal(from_low, from_high)
 
-    def rule(self, values: Mapping[str, float], grid: Grid) -> Rule:
+    def rule(self, values: Mapping[str, float], grid: Grid) -> Moves:
         """What reading does, at given values of the parameters."""
         stay = values.get("stay", 0.0)
         steps = self._steps({name: values[name] for name in self.declared if name in values}, grid)
         bins = grid.bins if self._goes_back else np.zeros(len(grid), np.int64)
         moved = grid.moved(values.get("pull", 0.0), values.get("towards", 0.0), values.get("shift", 0.0))
         # A jump comes first, so that both chances may be chosen freely.
-        return Rule(steps, stay * (1.0 - values["jump"]), values["jump"], *moved, bins)
+        return Moves(steps, stay * (1.0 - values["jump"]), values["jump"], *moved, bins)
 
-    def unfit(self, study: Study) -> str:
+    def unfit(self, study: Updates) -> str:
         """Why the candidate cannot have produced such updates; empty where it can have.
 
         Raises

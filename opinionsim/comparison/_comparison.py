@@ -20,7 +20,7 @@ from opinionsim.comparison._scores import held_out, paired, reachable, shuffled,
 from opinionsim.comparison._trust import (
     CLAIMED,
     STUDIES,
-    Pair,
+    FittedPair,
     Trust,
     claimed,
     doubts,
@@ -29,7 +29,7 @@ from opinionsim.comparison._trust import (
     noise_ends,
     trust,
 )
-from opinionsim.comparison._update_arrays import Study
+from opinionsim.comparison._update_arrays import Updates
 from opinionsim.comparison._updates import studies, updates_of
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.foundation.streams import stream
@@ -137,7 +137,7 @@ def compare(
     return Comparison(explained, every, margin, left_out)
 
 
-def _lacking(study: Study, candidates: Sequence[Candidate]) -> str:
+def _lacking(study: Updates, candidates: Sequence[Candidate]) -> str:
     """Why a condition cannot be compared; empty where it can be."""
     unfit = {each.name: each.unfit(study) for each in candidates}
     if all(unfit.values()):
@@ -148,7 +148,7 @@ def _lacking(study: Study, candidates: Sequence[Candidate]) -> str:
 
 
 def _explained(
-    study: Study,
+    study: Updates,
     candidates: Sequence[Candidate],
     noise: Any,
     margin: float,
@@ -206,7 +206,7 @@ def _linear(problem: Problem, fits: Sequence[Fit], seed: int) -> Fit:
     return among[0] if among else fit(problem, linear, special_cases(linear, fits), seed)
 
 
-def _free(pair: Pair, found: Trust, seed: int) -> pd.DataFrame:
+def _free(pair: FittedPair, found: Trust, seed: int) -> pd.DataFrame:
     """Free runs of both candidates of a pair; the one that studies were drawn from varies as it did in these."""
     import pandas as pd
 
@@ -270,15 +270,15 @@ def _shuffled(problem: Problem, fits: Sequence[Fit], seed: int) -> tuple[Problem
     return elsewhere, refit(elsewhere, swapped, best.values)
 
 
-def _pair(problem: Problem, fits: Sequence[Fit], scores: np.ndarray) -> Pair:
+def _pair(problem: Problem, fits: Sequence[Fit], scores: np.ndarray) -> FittedPair:
     """The best candidates with and without influence."""
     means = scores.mean(axis=0)
     order = [fits[place] for place in np.argsort(-means, kind="stable") if not fits[place].candidate.shuffled]
     influence, none = (next(one for one in order if one.candidate.influence is which) for which in (True, False))
-    return Pair(problem, influence, none)
+    return FittedPair(problem, influence, none)
 
 
-def _gain(study: Study, fits: Sequence[Fit], scores: np.ndarray) -> tuple[float, float]:
+def _gain(study: Updates, fits: Sequence[Fit], scores: np.ndarray) -> tuple[float, float]:
     """What influence adds to the mean score of a run, and its standard error.
 
     That is by how much the best candidate with influence beats the one without that it beats least clearly.

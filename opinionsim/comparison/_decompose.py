@@ -27,7 +27,7 @@ _CONTROLS = (*_ALONE, "placebo", "yoked", "self-echo", "external", "no-role-play
 _BLOCKS, _UPDATES = 4, 8
 
 
-class _Part(NamedTuple):
+class _Sum(NamedTuple):
     """A part of opinions: its equation, the number that it is made of, and weight and cell of each term.
 
     A cell is the first that there is of some kinds of interaction, None for the one that is taken apart, under a
@@ -40,19 +40,19 @@ class _Part(NamedTuple):
 
 
 #: The equations of the parts, what they are made of, and their terms.
-_EQUATIONS: Mapping[str, _Part] = {
-    "topic prior": _Part("(B[{control}, truth] - B[{control}, falsehood]) / 2", "bias",
+_EQUATIONS: Mapping[str, _Sum] = {
+    "topic prior": _Sum("(B[{control}, truth] - B[{control}, falsehood]) / 2", "bias",
                          ((0.5, _ALONE, "truth"), (-0.5, _ALONE, "falsehood"))),
-    "agreement bias": _Part("(B[{control}, truth] + B[{control}, falsehood]) / 2", "bias",
+    "agreement bias": _Sum("(B[{control}, truth] + B[{control}, falsehood]) / 2", "bias",
                             ((0.5, _ALONE, "truth"), (0.5, _ALONE, "falsehood"))),
-    "anchoring": _Part("slope of last on assigned opinion: [{cell}] - [{control}]", "anchor",
+    "anchoring": _Sum("slope of last on assigned opinion: [{cell}] - [{control}]", "anchor",
                        ((1.0, ("remembered",), None), (-1.0, ("independent",), None))),
-    "first speaker": _Part("slope of the others' mean last opinion on the assigned one of the first speaker: [{cell}] "
+    "first speaker": _Sum("slope of the others' mean last opinion on the assigned one of the first speaker: [{cell}] "
                            "- [{control}]", "others", ((1.0, None, None), (-1.0, ("placebo", "yoked"), None))),
-    "social influence": _Part("slope of opinion after on the message, own opinion before held equal: [{cell}] - "
+    "social influence": _Sum("slope of opinion after on the message, own opinion before held equal: [{cell}] - "
                               "[{control}], where the same pairs are drawn and the message is not read", "influence",
                               ((1.0, None, None), (-1.0, ("placebo",), None))),
-    "non-additivity": _Part("((B[{cell}] - B[{control}])[truth] - (B[{cell}] - B[{control}])[falsehood]) / 2", "bias",
+    "non-additivity": _Sum("((B[{cell}] - B[{control}])[truth] - (B[{cell}] - B[{control}])[falsehood]) / 2", "bias",
                             ((0.5, None, "truth"), (-0.5, _ALONE, "truth"),
                              (-0.5, None, "falsehood"), (0.5, _ALONE, "falsehood"))),
 }  # fmt: skip
@@ -156,7 +156,7 @@ def _named(group: pd.DataFrame) -> Iterator[tuple[str, str]]:
 
 
 def _values(
-    part: _Part, cell: str, group: pd.DataFrame, numbers: pd.DataFrame
+    part: _Sum, cell: str, group: pd.DataFrame, numbers: pd.DataFrame
 ) -> tuple[str, pd.Series[float] | None, str]:
     """The control of a part, its values by topic and block, or what is missing for them."""
     total, first, control, missing = None, None, "", dict[str, None]()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opinionsim.comparison._grid import Grid, Steps
-from opinionsim.comparison._update_arrays import Study
+from opinionsim.comparison._update_arrays import Updates
 from opinionsim.foundation.compilation import compiled, inlined
 
 _NO_STEPS = Steps(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1))
@@ -16,7 +16,7 @@ _NO_STEPS = Steps(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1))
 _RARE = 1e-5
 
 
-class Rule(NamedTuple):
+class Moves(NamedTuple):
     """What happens to the opinion of an agent that reads a message, on a grid.
 
     Attributes
@@ -139,18 +139,18 @@ def _drawn(chances, word):
     return chances.size - 1
 
 
-def predict(study: Study, grid: Grid, prior: np.ndarray, rule: Rule, misread: np.ndarray) -> np.ndarray:
+def predict(study: Updates, grid: Grid, prior: np.ndarray, rule: Moves, misread: np.ndarray) -> np.ndarray:
     """Logarithm of the probability of each rating, given all before it in its run; 0 where there is none.
 
     Parameters
     ----------
-    study : Study
+    study : Updates
         Turns with ratings.
     grid : Grid
         The grid.
     prior : ndarray (G,)
         Distribution of opinions before anything is known.
-    rule : Rule
+    rule : Moves
         What reading does.
     misread : ndarray (k, k)
         Matrix of misclassification, true by read.
@@ -166,10 +166,10 @@ def predict(study: Study, grid: Grid, prior: np.ndarray, rule: Rule, misread: np
 
 
 def draw(
-    study: Study,
+    study: Updates,
     grid: Grid,
     prior: np.ndarray,
-    rule: Rule,
+    rule: Moves,
     misread: np.ndarray,
     rng: np.random.Generator,
     *,
@@ -186,11 +186,11 @@ def draw(
     return grid.nodes[out[0]], out[1]
 
 
-def _arrays(study: Study) -> tuple[np.ndarray, ...]:
+def _arrays(study: Updates) -> tuple[np.ndarray, ...]:
     return study.first, study.agent, study.first_read, study.reads
 
 
-def _given(study: Study, grid: Grid, prior: np.ndarray, rule: Rule, misread: np.ndarray) -> tuple[Any, ...]:
+def _given(study: Updates, grid: Grid, prior: np.ndarray, rule: Moves, misread: np.ndarray) -> tuple[Any, ...]:
     steps = tuple(_NO_STEPS if rule.steps is None else rule.steps)
     blend, moved = (float(rule.stay), float(rule.jump)), (rule.below, rule.above)
     return study.n_agents, prior, grid.readings(misread), steps, blend, moved, rule.starts

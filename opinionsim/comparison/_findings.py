@@ -13,7 +13,7 @@ import numpy as np
 from opinionsim.comparison._fit import Fit, Problem
 from opinionsim.comparison._scores import paired
 from opinionsim.comparison._trust import CLAIMED, Trust, claimed
-from opinionsim.comparison._update_arrays import Study
+from opinionsim.comparison._update_arrays import Updates
 from opinionsim.foundation.templates import sentences
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Explained:
 
     Attributes
     ----------
-    study : Study
+    study : Updates
         Its updates.
     problem : Problem
         The same with how ratings are read.
@@ -55,7 +55,7 @@ class Explained:
         Free runs of the best candidates with and without influence; see :func:`free_runs`, with column ``candidate``.
     """
 
-    study: Study
+    study: Updates
     problem: Problem
     fits: tuple[Fit, ...]
     unfit: dict[str, str]
@@ -176,7 +176,7 @@ class Comparison:
         explained: dict[str, Explained],
         updates: pd.DataFrame,
         margin: float,
-        left_out: Mapping[Study, str] = MappingProxyType({}),
+        left_out: Mapping[Updates, str] = MappingProxyType({}),
     ) -> None:
         self.events, self.margin = updates, margin
         self._explained, self._left_out = explained, left_out
@@ -285,7 +285,7 @@ class Comparison:
         )
 
 
-def _counts(study: Study) -> dict[str, Any]:
+def _counts(study: Updates) -> dict[str, Any]:
     """What a verdict on a condition rests on."""
     n = {"n_runs": len(study), "n_blocks": len(set(study.blocks)), "n_updates": int(study.updated.sum())}
     return {"cell": study.cell, **n, "evidence": study.evidence}

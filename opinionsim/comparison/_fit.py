@@ -16,7 +16,7 @@ from scipy.stats import qmc
 from opinionsim.comparison._candidates import NOISE_PRIOR, Bounds, Candidate
 from opinionsim.comparison._filter import draw, predict
 from opinionsim.comparison._grid import Grid, misreading
-from opinionsim.comparison._update_arrays import Study
+from opinionsim.comparison._update_arrays import Updates
 from opinionsim.errors import SpecError
 
 #: Starts that are looked at, and those of them that are followed.
@@ -35,7 +35,7 @@ class Problem:
 
     Attributes
     ----------
-    study : Study
+    study : Updates
         Turns with ratings.
     noise : ndarray (k, k) or None
         Matrix of misclassification, true by read; None to fit its two parameters.
@@ -43,14 +43,14 @@ class Problem:
         Distribution of opinions before anything is known; None to take it from the study.
     """
 
-    study: Study
+    study: Updates
     noise: np.ndarray | None = None
     known: np.ndarray | None = None
 
     #: Parameters that are held in the first stages of a search, before all are free.
     ladder: ClassVar[tuple[Mapping[str, float], ...]] = (MappingProxyType({}),)
 
-    def over(self, study: Study, prior: np.ndarray | None = None) -> Problem:
+    def over(self, study: Updates, prior: np.ndarray | None = None) -> Problem:
         """The same with other turns; with a `prior`, that one instead of their own."""
         return replace(self, study=study, known=prior)
 
@@ -95,7 +95,7 @@ class Problem:
 
     def redrawn(
         self, candidate: Candidate, values: Mapping[str, float], rng: np.random.Generator, *, begun: bool = False
-    ) -> Study:
+    ) -> Updates:
         """The study with ratings that a candidate gives on the same turns; with `begun`, from the starts on record."""
         rule = candidate.rule(values, self.grid)
         _, rating = draw(self.study, self.grid, self.prior, rule, self.misread(values), rng, begun=begun)

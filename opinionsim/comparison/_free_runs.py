@@ -11,7 +11,7 @@ import numpy as np
 
 from opinionsim.comparison._candidates import Candidate
 from opinionsim.comparison._fit import Problem
-from opinionsim.comparison._update_arrays import Study
+from opinionsim.comparison._update_arrays import Updates
 from opinionsim.foundation.streams import stream
 from opinionsim.metrics import bias, diversity, fragmentation, neighbour_correlation
 
@@ -72,7 +72,7 @@ def free_runs(problem: Problem, candidate: Candidate, values: Sequence[Mapping[s
     return pd.concat([_band(name, found) for name, found in by_step.items()], ignore_index=True)
 
 
-def _correlations(study: Study, paths: np.ndarray) -> np.ndarray:
+def _correlations(study: Updates, paths: np.ndarray) -> np.ndarray:
     """Correlation of opinions with those of the authors that an agent reads in a run, (R, T)."""
     found = np.full(paths.shape[:2], np.nan)
     reader = np.repeat(np.arange(len(study.agent)), np.diff(study.first_read))
@@ -102,13 +102,13 @@ def _band(measure: str, by_step: Sequence[np.ndarray]) -> pd.DataFrame:
     )
 
 
-def _shares(study: Study, paths: np.ndarray) -> np.ndarray:
+def _shares(study: Updates, paths: np.ndarray) -> np.ndarray:
     """Shares of agents of all runs at each point, (T, k)."""
     places = study.places(paths)
     return np.stack([(places == place).sum(axis=(0, 2)) for place in range(len(study.points))], axis=1)
 
 
-def _transitions(study: Study) -> np.ndarray:
+def _transitions(study: Updates) -> np.ndarray:
     """Updates so far by opinion before and after, (T, k * k)."""
     k, known = len(study.points), study.updated & (study.held_at >= 0)
     counts = np.zeros((int(study.step.max()) + 1, k * k))

@@ -36,7 +36,7 @@ _TAKEN = re.compile("agent|first|framing|group|last|retest|run_id|stance|step|to
 _SHOWN = frozenset(act.kind for act in RecordedPeople.acts.values() if act.heard)
 
 
-class _Said(NamedTuple):
+class _Note(NamedTuple):
     """One thing that a person said or rated, or received from outside."""
 
     step: int
@@ -57,9 +57,9 @@ class _Record:
     topic: str
     conditions: dict[str, str]
     people: dict[str, dict[str, str]] = field(default_factory=dict)
-    said: list[_Said] = field(default_factory=list)
+    said: list[_Note] = field(default_factory=list)
 
-    def content(self) -> tuple[list[list[Any]], dict[str, str], list[_Said]]:
+    def content(self) -> tuple[list[list[Any]], dict[str, str], list[_Note]]:
         """Turns as step, agent, kind and reads; messages from outside by name; and what was said in each turn.
 
         A turn with a rating reads all that reached its author since the last rating, another all since the last turn.
@@ -69,7 +69,7 @@ class _Record:
         rated, heard = Counter[str](), Counter[str]()
         turns: list[list[Any]] = []
         outside: dict[str, str] = {}
-        published: list[_Said] = []
+        published: list[_Note] = []
         last: dict[tuple[str, str], int] = {}
         for each in self.said:
             for text in each.read:
@@ -249,7 +249,7 @@ def _spelled(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else printable(str(value)).strip()
 
 
-class _Row:
+class _Line:
     """One row of a table, read by a mapping; errors name row and column, rows from 1."""
 
     def __init__(self, cells: Mapping[str, str], place: int, mapping: PanelMapping) -> None:
@@ -287,7 +287,7 @@ class _Row:
                 raise self.error(f"{columns[variable]!r} is {rating:g}, which is not on the scale; {valid}")
         return {variable: self._ends - rating if self.turned else rating for variable, rating in found.items()}
 
-    def said(self) -> Iterator[tuple[float, _Said]]:
+    def said(self) -> Iterator[tuple[float, _Note]]:
         """What the row says of its person, each with its wave."""
         mapping = self._mapping
         again = {RETEST: mapping.retest} if mapping.retest else {}
@@ -309,7 +309,7 @@ class _Row:
                     )
                 given = self.cell(mapping.person), kind, text or self._words(ratings[STANCE]), ratings
                 sent = self.cell(mapping.sender), self.cell(mapping.recipient)
-                said = _Said(0, *given, *sent, tuple(mapping.messages.get(each, each) for each in read))
+                said = _Note(0, *given, *sent, tuple(mapping.messages.get(each, each) for each in read))
                 yield (wave if mapping.wave is None else self.number(mapping.wave)), said
 
     def _words(self, rating: float) -> str:
@@ -321,11 +321,11 @@ class _Row:
 def _records(rows: Sequence[Mapping[str, str]], mapping: PanelMapping) -> list[_Record]:
     """The records of all units and topics; waves become steps, from 0."""
     records: dict[tuple[str, str], _Record] = {}
-    ordered: dict[tuple[str, str], list[tuple[float, float, int, _Said]]] = defaultdict(list)
+    ordered: dict[tuple[str, str], list[tuple[float, float, int, _Note]]] = defaultdict(list)
     rated: set[tuple[Any, ...]] = set()
     latest: dict[tuple[str, ...], float] = {}
     for place, cells in enumerate(rows, 1):
-        row = _Row(cells, place, mapping)
+        row = _Line(cells, place, mapping)
         person, unit = row.cell(mapping.person, needed=True), row.cell(mapping.group or mapping.person, needed=True)
         topic = row.cell(mapping.topic, needed=True) or mapping.name
         factors = {column: cells[column] for column in mapping.conditions}

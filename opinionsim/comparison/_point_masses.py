@@ -12,7 +12,7 @@ import numpy as np
 from opinionsim.classic import Transition, transition
 from opinionsim.comparison._candidates import Bounds, Candidate
 from opinionsim.comparison._fit import Problem
-from opinionsim.comparison._update_arrays import Study
+from opinionsim.comparison._update_arrays import Updates
 
 #: Bounds of the standard deviation around what a candidate says, in parts of the range of opinions.
 _SMALLEST, _LARGEST = 1e-4, 0.1
@@ -73,7 +73,7 @@ class ExactProblem(Problem):
 
     def redrawn(
         self, candidate: Candidate, values: Mapping[str, float], rng: np.random.Generator, *, begun: bool = False
-    ) -> Study:
+    ) -> Updates:
         """The study with opinions that a candidate gives on the same turns, from the starts on record."""
         study, sd = self.study, float(np.exp(values["log_sd"]))
         value = study.value.copy()

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from opinionsim.comparison._fit import Fit, Problem, refit
-from opinionsim.comparison._update_arrays import Study
+from opinionsim.comparison._update_arrays import Updates
 
 #: Parts into which blocks are divided.
 FOLDS = 5
@@ -31,18 +31,18 @@ def side_by_side(work: Sequence[Callable[[], _Result]], threads: int) -> list[_R
         return [each.result() for each in [pool.submit(piece) for piece in work]]
 
 
-def folds(study: Study, count: int = FOLDS) -> list[np.ndarray]:
+def folds(study: Updates, count: int = FOLDS) -> list[np.ndarray]:
     """Positions of the runs of each fold: blocks are dealt out in order, so that runs of one block stay together."""
     blocks = list(dict.fromkeys(study.blocks))
     place = np.array([blocks.index(block) for block in study.blocks])
     return [np.flatnonzero(place % count == fold) for fold in range(min(count, len(blocks)))]
 
 
-def _rest(study: Study, held_out: np.ndarray) -> Study:
+def _rest(study: Updates, held_out: np.ndarray) -> Updates:
     return study.of(np.setdiff1d(np.arange(len(study)), held_out).tolist())
 
 
-def by_run(study: Study, log_probabilities: np.ndarray) -> np.ndarray:
+def by_run(study: Updates, log_probabilities: np.ndarray) -> np.ndarray:
     """Mean over the updates of each run, (R,): those turns that read something and were measured."""
     counted = np.stack([np.where(study.updated, log_probabilities, 0.0), study.updated.astype(float)])
     total, count = np.add.reduceat(counted, study.first[:-1], axis=1)
@@ -69,7 +69,7 @@ def held_out(problem: Problem, fits: Sequence[Fit], threads: int = 1) -> np.ndar
     return found
 
 
-def reachable(study: Study) -> np.ndarray:
+def reachable(study: Updates) -> np.ndarray:
     """Mean log score of each run by shares of ratings given the own one before and the message, (R,).
 
     Shares are those of other folds. Those of a case with few ratings lean on the case of the own rating alone, and
@@ -94,7 +94,7 @@ def reachable(study: Study) -> np.ndarray:
     return by_run(study, score)
 
 
-def shuffled(study: Study, rng: np.random.Generator) -> Study:
+def shuffled(study: Updates, rng: np.random.Generator) -> Updates:
     """The study in which every update read another message of the last steps of its run, by neither of the two.
 
     Where there is none, it keeps its own.
@@ -112,7 +112,7 @@ def shuffled(study: Study, rng: np.random.Generator) -> Study:
     return replace(study, reads=reads)
 
 
-def paired(study: Study, first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+def paired(study: Updates, first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
     """Mean difference of the scores of the runs of a study, and its standard error.
 
     Two searches end apart by a nat or so in all, and where one model contains the other this is the same in every run:

@@ -37,7 +37,7 @@ def claimed(gain: tuple[float, float]) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class FittedPair:
     """The best candidate with influence and the best without, fitted to one study.
 
     Attributes
@@ -52,10 +52,10 @@ class Pair:
     influence: Fit
     none: Fit
 
-    def on(self, problem: Problem) -> Pair:
+    def on(self, problem: Problem) -> FittedPair:
         """Both fitted to another study, from here."""
         first, second = (refit(problem, each.candidate, each.values) for each in (self.influence, self.none))
-        return Pair(problem, first, second)
+        return FittedPair(problem, first, second)
 
     def scores(self, one: Fit) -> np.ndarray:
         """Mean log score of the updates of each run, less what a fitted parameter gains by chance, (R,)."""
@@ -93,7 +93,7 @@ class Trust:
     ----------
     truth : Fit
         The fit from which they were drawn.
-    pairs : tuple of Pair
+    pairs : tuple of FittedPair
         The two fits to each of them.
     claimed : float
         Share in which influence was claimed.
@@ -106,7 +106,7 @@ class Trust:
     """
 
     truth: Fit
-    pairs: tuple[Pair, ...]
+    pairs: tuple[FittedPair, ...]
     claimed: float
     recovered: float
     gaps: np.ndarray
@@ -131,10 +131,10 @@ class Trust:
         return [(each.influence if reading else each.none).values for each in self.pairs]
 
 
-def trust(pair: Pair, truth: Fit, seed: int, threads: int) -> Trust:
+def trust(pair: FittedPair, truth: Fit, seed: int, threads: int) -> Trust:
     """Draw studies from a fit, and fit both candidates of a pair to each."""
 
-    def one(number: int) -> Pair:
+    def one(number: int) -> FittedPair:
         rng = stream(seed, "synthetic study", number, truth.candidate.name)
         return pair.on(pair.problem.over(pair.problem.redrawn(truth.candidate, truth.values, rng)))
 
@@ -146,7 +146,7 @@ def trust(pair: Pair, truth: Fit, seed: int, threads: int) -> Trust:
     return Trust(truth, pairs, float(claims.mean()), float(right.mean()), gaps, _drifts(every))
 
 
-def _drifts(pairs: Sequence[Pair]) -> np.ndarray:
+def _drifts(pairs: Sequence[FittedPair]) -> np.ndarray:
     """How far the mean opinion of all agents is from its course in the drawn studies, in the mean over steps.
 
     The first pair is the study itself. Each of the others is compared with those beside it.
@@ -166,7 +166,7 @@ def cutoff(found: Trust, best: Fit, bounds: Bounds, threads: int) -> float:
     if not bounds.threshold or found.truth.candidate is not best.candidate:
         return _TWO_SIDED
 
-    def ratio(pair: Pair) -> float:
+    def ratio(pair: FittedPair) -> float:
         own, held = pair.influence, {bounds.name: found.truth.values[bounds.name]}
         return 2.0 * (own.objective - refit(pair.problem, own.candidate, own.values, held).objective)
 
@@ -225,13 +225,13 @@ def strength(values: Mapping[str, float]) -> float:
     return (1.0 - values["stay"]) * (1.0 - values["jump"]) / (1.0 + values["self_weight"])
 
 
-def noise_ends(pair: Pair, found: Trust) -> list[np.ndarray]:
+def noise_ends(pair: FittedPair, found: Trust) -> list[np.ndarray]:
     """Matrices of misclassification at the ends of the interval of the rate of errors."""
     low, high = interval(pair.problem, found.truth, "error")
     return [misreading(len(pair.problem.study.points), rate, found.truth.values["near"]) for rate in (low, high)]
 
 
-def doubts(pair: Pair, found: Trust, ends: Sequence[np.ndarray]) -> list[str]:
+def doubts(pair: FittedPair, found: Trust, ends: Sequence[np.ndarray]) -> list[str]:
     """Reasons to withhold a verdict."""
     told: list[str] = []
     blocks = len(set(pair.problem.study.blocks))

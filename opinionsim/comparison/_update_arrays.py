@@ -10,7 +10,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class Updates:
     """What was written, read and measured in the runs of one condition, turn by turn.
 
     Attributes
@@ -119,7 +119,7 @@ class Study:
         """Whether a turn read something and was measured, (M,)."""
         return np.asarray((np.diff(self.first_read) > 0) & ~np.isnan(self.value))
 
-    def of(self, runs: Sequence[int]) -> Study:
+    def of(self, runs: Sequence[int]) -> Updates:
         """The study of some of its runs, by position."""
         parts = [np.arange(self.first[run], self.first[run + 1]) for run in runs]
         kept = np.concatenate(parts)
@@ -141,11 +141,11 @@ class Study:
             value=self.value[kept],
         )
 
-    def rated(self, rating: np.ndarray) -> Study:
+    def rated(self, rating: np.ndarray) -> Updates:
         """The study with other ratings (M,), positions on the scale, where there is one."""
         return self.of_values(np.where(np.isnan(self.value), np.nan, self.points[rating]))
 
-    def of_values(self, value: np.ndarray) -> Study:
+    def of_values(self, value: np.ndarray) -> Updates:
         """The study with other measured opinions (M,)."""
         return replace(self, value=value)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opinionsim.comparison._update_arrays import Study
+from opinionsim.comparison._update_arrays import Updates
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.messages import UNHEARD
 from opinionsim.metrics import one_wording, readings, scale_of, stance_rows
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _EXACT = "exact"
 
 
-def studies(results: Results, wording: str | None = None, cells: Collection[str] | None = None) -> dict[str, Study]:
+def studies(results: Results, wording: str | None = None, cells: Collection[str] | None = None) -> dict[str, Updates]:
     """The updates of each condition.
 
     Parameters
@@ -77,7 +77,7 @@ def _numbers(column: pd.Series[int]) -> np.ndarray:
     return column.to_numpy(np.int64, copy=True)
 
 
-def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFrame) -> Study | None:
+def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFrame) -> Updates | None:
     """The updates of one condition; None where nobody that was measured has read a measured message."""
     evidence = sorted(set(runs["evidence"]))
     if len(evidence) > 1 or evidence == ["mixed"]:
@@ -95,14 +95,14 @@ def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFr
     by = own[["run_id", "agent"]].assign(reader=own["turn"], by=own["agent"], reading=own.index).drop(columns="agent")
     pairs = readings(own).merge(at, on=["run_id", "turn"]).merge(by, on=["run_id", "reader"])
     # Probes leave no memory, and what an agent wrote itself is no message of another.
-    pairs = pairs[(pairs["agent"] != pairs["by"]) & ~pairs["condition"].isin(UNHEARD)]
+    pairs = pairs[(pairs["agent"] != pairs["by"]) & ~pairs["status"].isin(UNHEARD)]
     pairs = pairs.sort_values("reading", kind="stable")
     reading, reads = _numbers(pairs["reading"]), _numbers(pairs["at"])
     counts = np.bincount(reading, minlength=len(own))
     value = own["value"].to_numpy(float)
     if not (~np.isnan(value[reads]) & ~np.isnan(value[reading])).any():
         return None
-    return Study(
+    return Updates(
         cell=cell,
         evidence=evidence[0],
         points=np.asarray(scale_of(stance).points, dtype=float),
@@ -148,7 +148,7 @@ def events(results: Results, wording: str | None = None) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def updates_of(study: Study) -> pd.DataFrame:
+def updates_of(study: Updates) -> pd.DataFrame:
     """The updates of a study as rows of :func:`events`."""
     import pandas as pd
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from opinionsim.consensus._consensus import ConsensusInteraction as ConsensusInteraction
     from opinionsim.consensus._evaluation import (
-        Estimate as Estimate,
+        BootstrapMean as BootstrapMean,
         candidate_table as candidate_table,
         estimate as estimate,
         exclusion as exclusion,

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from opinionsim.consensus import _session_acts as acts
-from opinionsim.consensus._session import POSITION, Heard, Session, examples_by_size
+from opinionsim.consensus._session import POSITION, Heard, OpenSession, examples_by_size
 from opinionsim.consensus.voting import RULES, Election, Rule, elect
 from opinionsim.errors import MeasurementError, ScheduleError, SpecError
 from opinionsim.foundation.documents import DocumentModel
@@ -51,9 +51,9 @@ def _texts(setting: Setting, field: str, given: str | tuple[str, ...]) -> tuple[
     try:
         found = setting.messages(given) if given else ()
     except SpecError as error:
-        raise SpecError(f"interaction.{field}: {error}") from error
+        raise SpecError(str(error), place=f"interaction.{field}") from error
     if not all(text.strip() for text in found):
-        raise SpecError(f"interaction.{field}: holds a text that is blank")
+        raise SpecError("holds a text that is blank", place=f"interaction.{field}")
     return found
 
 
@@ -318,11 +318,15 @@ class ConsensusInteraction(Interaction):
                 examples_by_size(setting, number, way)
         wanted = self.ratings.position or "position" in self.standing
         if wanted and not (self.position or setting.position):
-            raise SpecError("interaction.position: is needed and missing; give a sentence, or a topic with a claim")
+            raise SpecError(
+                "is needed and missing; give a sentence, or a topic with a claim", place="interaction.position"
+            )
         if len(setting.given) == setting.size and self.elects == "stated":
-            raise SpecError("interaction.ballots: citizens that are texts cannot vote; give ballots: [predicted]")
+            raise SpecError(
+                "citizens that are texts cannot vote; give ballots: [predicted]", place="interaction.ballots"
+            )
         if len(setting.given) == setting.size and self.rounds:
-            raise SpecError("interaction.rounds: citizens that are texts cannot criticise; give rounds: 0")
+            raise SpecError("citizens that are texts cannot criticise; give rounds: 0", place="interaction.rounds")
 
     def identity(self, setting: Setting) -> dict[str, Any]:
         """Identity in which files enter by content, and how a winner is chosen only where a turn depends on it."""
@@ -354,7 +358,7 @@ class ConsensusInteraction(Interaction):
 
     async def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn | Closing]:
         """Turns of a session, each stage at once when the stage before has been heard."""
-        flow, answer = Session(self, setting).flow(), None
+        flow, answer = OpenSession(self, setting).flow(), None
         while not isinstance(each := flow.send(answer), Closing):
             answer = None
             if isinstance(each, Turn):
@@ -365,7 +369,7 @@ class ConsensusInteraction(Interaction):
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
         """The turns of a session in which every reply can be used."""
-        flow, answer = Session(self, setting).flow(), None
+        flow, answer = OpenSession(self, setting).flow(), None
         while not isinstance(each := flow.send(answer), Closing):
             answer = None
             if isinstance(each, Turn):

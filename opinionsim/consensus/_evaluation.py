@@ -100,7 +100,7 @@ def by_citizen(ratings: pd.DataFrame, *values: str) -> pd.DataFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class BootstrapMean:
     """A mean with its bootstrap interval.
 
     Attributes
@@ -120,7 +120,7 @@ class Estimate:
     n_groups: int
 
 
-def estimate(table: pd.DataFrame, column: str, level: float = 0.95, seed: int = 0) -> Estimate:
+def estimate(table: pd.DataFrame, column: str, level: float = 0.95, seed: int = 0) -> BootstrapMean:
     """Mean of a column of a table with a column group, and its percentile interval over resampled groups.
 
     Parameters
@@ -136,7 +136,7 @@ def estimate(table: pd.DataFrame, column: str, level: float = 0.95, seed: int = 
 
     Returns
     -------
-    Estimate
+    BootstrapMean
         Every row counts the same; groups are drawn whole, with replacement.
     """
     if not 0 < level < 1:
@@ -151,10 +151,10 @@ def estimate(table: pd.DataFrame, column: str, level: float = 0.95, seed: int = 
             weights = rng.multinomial(groups, np.full(groups, 1 / groups), min(batch, _RESAMPLES - first))
             resampled.append(weights @ sums / (weights @ counts))
         low, high = (float(end) for end in np.quantile(np.concatenate(resampled), [(1 - level) / 2, (1 + level) / 2]))
-    return Estimate(float(sums.sum() / n) if n else math.nan, low, high, n, groups)
+    return BootstrapMean(float(sums.sum() / n) if n else math.nan, low, high, n, groups)
 
 
-def interval(found: Estimate, name: str) -> dict[str, Any]:
+def interval(found: BootstrapMean, name: str) -> dict[str, Any]:
     return {name: found.value, "low": found.low, "high": found.high, "n": found.n, "n_groups": found.n_groups}
 
 

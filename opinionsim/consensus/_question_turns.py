@@ -103,7 +103,9 @@ class QuestionsInteraction(Interaction):
     def check(self, setting: Setting) -> None:
         """Refuse fewer examples than are shown in a turn."""
         if (given := len(setting.messages(self.messages))) < self.shown:
-            raise SpecError(f"interaction.messages: {given} examples; shown = {self.shown} in each turn needs as many")
+            raise SpecError(
+                f"{given} examples; shown = {self.shown} in each turn needs as many", place="interaction.messages"
+            )
 
     def identity(self, setting: Setting) -> dict[str, Any]:
         """Identity in which examples enter by content, not by file."""

@@ -155,9 +155,9 @@ class Recorded:
     def _usable(self, turn: int) -> bool:
         row = self.turns[turn]
         if row["kind"] != DRAFT.kind or row["act"] == PUT.name:
-            return row["condition"] in SPOKEN
+            return row["status"] in SPOKEN
         # A draft that was cut off was never read.
-        return bool(row["condition"] == "answered") and self._verdicts.get(turn) == "accepted"
+        return bool(row["status"] == "answered") and self._verdicts.get(turn) == "accepted"
 
     def _after(self, step: int, statements: Sequence[int]) -> dict[int, dict[str, Any]]:
         """Turns of a round after its statements, before which the position statement may have been rated."""

@@ -41,7 +41,7 @@ class Heard(NamedTuple):
         ]
 
 
-class Numbers(NamedTuple):
+class AskNumbers(NamedTuple):
     """Asks for the numbers that turns say of statements, as a matrix of voters and statements."""
 
     turns: Sequence[Sequence[int]]
@@ -96,16 +96,18 @@ def examples_by_size(setting: Setting, number: int, way: DrafterSpec) -> list[li
         for n in _EXAMPLES
     ]
     if not any(found):
-        raise SpecError(f"interaction.drafters: examples of {way.name!r}: none of another question has 3 to 5 opinions")
+        raise SpecError(
+            f"examples of {way.name!r}: none of another question has 3 to 5 opinions", place="interaction.drafters"
+        )
     return [names for names in found if names]
 
 
 #: Turns in order, what follows the last one, and questions that whoever carries them out answers.
-Flow = Generator[Turn | Closing | Heard | Numbers | Scores, Any, Any]
+Flow = Generator[Turn | Closing | Heard | AskNumbers | Scores, Any, Any]
 
 
 @dataclass
-class Session:
+class OpenSession:
     """One session under way: what has been said in it.
 
     Attributes
@@ -236,7 +238,7 @@ class Session:
     def _election(self, step: int, standing: list[int], beside: list[int]) -> Flow:
         """Ballots on the statements that stand; returns the winner, or None where nothing in the run depends on it."""
         fields, shown = self.fields, standing
-        asked: dict[str, tuple[list[int], Numbers | Scores]] = {}
+        asked: dict[str, tuple[list[int], AskNumbers | Scores]] = {}
         if "predicted" in fields.ballots:
             asked["predicted"] = standing, (yield from self._predictions(step, standing, beside))
             if fields.shortlist is not None:
@@ -269,7 +271,7 @@ class Session:
             turns.append([])
             for shown in [[each] for each in order] if rated else [order]:
                 turns[-1].append((yield from self._turn(step, agent, act.name, (opinion, *shown))))
-        return Numbers(turns, standing, acts.PREDICTED if rated else "predicted_rank")
+        return AskNumbers(turns, standing, acts.PREDICTED if rated else "predicted_rank")
 
     def _ratings(self, step: int, statements: Sequence[int]) -> Flow:
         """Ratings of statements; returns the turns of each citizen."""
@@ -284,12 +286,12 @@ class Session:
     def _stated(self, step: int, standing: list[int], rated: Mapping[int, list[int]]) -> Flow:
         """Stated ballots, one a citizen that can be asked; returns the question for them."""
         if self.fields.ballot == "rating":
-            return Numbers(list(rated.values()), standing, "agreement")
+            return AskNumbers(list(rated.values()), standing, "agreement")
         turns = []
         for citizen in self._asked:
             reads = [*self._shown(citizen, None), *self._shuffled(standing, "statements of a ballot", step, citizen)]
             turns.append([(yield from self._turn(step, citizen, acts.RANK.name, reads))])
-        return Numbers(turns, standing, "rank")
+        return AskNumbers(turns, standing, "rank")
 
     def _criticise(self, step: int, winner: int) -> Flow:
         """Critiques of the winner by those who have stated an opinion; returns the turn of each."""

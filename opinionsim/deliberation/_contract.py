@@ -137,7 +137,7 @@ def who_saw_what(results: Results, replicate: int = 0) -> str:
             name = f"{names[turn.agent]} {number}"
         else:
             name = f"{names[turn.agent]} ({turn.act}{f' {number}' if number > 1 else ''})"
-        if turn.condition == "skipped":
+        if turn.status == "skipped":
             lines.append(f"{name} is skipped")
             continue
         prompt = results.prompt(run_id, turn.turn)

@@ -60,9 +60,9 @@ class GraphInteraction(Structure):
             where = f"interaction.edges.{place}"
             one, other = (self._agent(end, setting, where) for end in edge)
             if one == other:
-                raise SpecError(f"{where}: {edge[0]!r} leads to itself")
+                raise SpecError(f"{edge[0]!r} leads to itself", place=where)
             if (one, other) in found:
-                raise SpecError(f"{where}: the edge from {edge[0]!r} to {edge[1]!r} is given twice")
+                raise SpecError(f"the edge from {edge[0]!r} to {edge[1]!r} is given twice", place=where)
             found[one, other] = None
         return list(found)
 
@@ -73,7 +73,7 @@ class GraphInteraction(Structure):
         if len(places) != 1:
             valid = ", ".join(dict.fromkeys(name for name in setting.names if name)) or "numbers only"
             lacks = f"{len(places)} agents have the name" if places else "there is no agent"
-            raise SpecError(f"{where}: {lacks} {end!r}; valid: {valid}")
+            raise SpecError(f"{lacks} {end!r}; valid: {valid}", place=where)
         return places[0]
 
     def _sorted(self, setting: Setting) -> tuple[list[int], dict[int, list[int]]]:
@@ -90,4 +90,4 @@ class GraphInteraction(Structure):
             return list(sorter.static_order()), before
         except CycleError as error:
             names = (str(setting.names[each] if setting.names else each) for each in error.args[1])
-            raise SpecError(f"interaction.edges: they close a cycle: {' -> '.join(names)}") from None
+            raise SpecError(f"they close a cycle: {' -> '.join(names)}", place="interaction.edges") from None

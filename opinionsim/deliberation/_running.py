@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 import shutil
 import tempfile
 import weakref
@@ -17,7 +16,7 @@ from langchain_core.language_models import BaseChatModel
 
 from opinionsim.assembly import LoadedParts
 from opinionsim.deliberation._speaker import NoAnswer, Speaker, only_here
-from opinionsim.errors import BudgetExceeded, ModelCallError, OpinionSimError, SpecError
+from opinionsim.errors import OpinionSimError, SpecError
 from opinionsim.foundation import background
 from opinionsim.foundation.progress import attended, shown
 from opinionsim.llm import CallName
@@ -31,29 +30,6 @@ if TYPE_CHECKING:
 
 #: Seeds of runs that are given none: the same script has the same, and no two runs of a process are copies.
 _SEEDS = itertools.count()
-_AGENT = re.compile(r"\bagent (\d+)\b")
-#: Beginning of an error about a specification.
-_PLACE = re.compile(r"^specification: (interaction\.(?=\w)|roles\.(?=moderator))?", re.MULTILINE)
-#: Arguments that fields of a specification come from, where these have another name.
-_ARGUMENTS = {
-    "cast": "agents",
-    "kind": "structure",
-    "system": "system_instructions",
-    "automatic": "system_instructions='auto'",
-    "query": "query_str",
-    "group": "ideology",
-    "persona template": "persona_template",
-    "template": "persona_template",
-    "instructions:": "combination_instructions:",
-    "draws": "num_responses",
-    "selector": "response_selector",
-    "model.options": "kwargs",
-    "attempts": "max_tries",
-}
-#: Beginning of an error about an agent by itself.
-_ALONE = re.compile(r"^agents\[0\](: |\.)", re.MULTILINE)
-#: Such a field, or a value in quotes, which stays as it is.
-_FIELD = re.compile(rf"'[^']*'|\b({'|'.join(map(re.escape, _ARGUMENTS))})(?!\w| ')")
 
 
 @dataclass(frozen=True)
@@ -123,12 +99,8 @@ class Deliberation:
     def experiment(
         self, name: str | None = None, seed: int = 0, execution: Mapping[str, Any] | None = None
     ) -> Experiment:
-        """The experiment; raises a SpecError for whatever is not valid, in the words of Python's arguments."""
-        try:
-            return load_experiment(self.specification(name, seed, execution))
-        except SpecError as error:
-            text = _PLACE.sub("", str(error))
-            raise SpecError(_FIELD.sub(lambda found: _ARGUMENTS.get(found[0], found[0]), text)) from error.__cause__
+        """The experiment; raises a SpecError for whatever is not valid, which names the field of the specification."""
+        return load_experiment(self.specification(name, seed, execution))
 
     def forecast(self, execution: Mapping[str, Any] | None = None) -> Forecast:
         """The forecast of a run; makes no call."""
@@ -183,26 +155,16 @@ class Deliberation:
 
     def _failure(self, experiment: Experiment, summary: Summary, kept: bool) -> OpinionSimError:
         """The error that ended the run, with the name of its agent and how to go on."""
-        run_id, text = next(iter(summary.errors.items()), ("", summary.exceeded or "the run was stopped"))
-        cause = summary.causes.get(run_id)
-        named = _AGENT.sub(lambda found: found[0] + self._called(int(found[1])), text, count=1)
+        cause = summary.exceeded or next(iter(summary.causes.values()))
+        advice = "This run was in memory: process(store=..., run=NAME) keeps every reply, and goes on after an error"
         if kept:
             advice = (
-                f"process() with the same store and run={experiment.spec.name!r} goes on from the replies on record"
+                f"Process() with the same store and run={experiment.spec.name!r} goes on from its replies on record"
             )
-        else:
-            advice = (
-                "this run was in memory: process(store=..., run=NAME) keeps every reply, and goes on after an error"
-            )
-        kind = BudgetExceeded if summary.exceeded else ModelCallError if cause is None else type(cause)
-        failure = kind(f"{named}. {advice[0].upper()}{advice[1:]}")
+        agent = cause.fields.get("agent")
+        failure = cause.at("" if agent is None else [*self.names, "the moderator"][agent] or "", advice)
         failure.__cause__ = cause
         return failure
-
-    def _called(self, agent: int) -> str:
-        """The name of a member of the cast, as it stands behind its number in errors."""
-        name = self.names[agent] if agent < len(self.members) else "the moderator"
-        return "" if name is None else f", {name}"
 
     def _tell(self, results: Results) -> None:
         """Add the turns of a run to the histories of its members."""
@@ -223,17 +185,14 @@ class Deliberation:
             }
             if len(replies[row["turn"]]) > 1:
                 entry["all_responses"] = replies[row["turn"]]
-            if row["condition"] != "answered":
-                entry["condition"] = row["condition"]
+            if row["status"] != "answered":
+                entry["status"] = row["status"]
             speakers[row["agent"]].remember((results.url, run_id, row["turn"]), entry)
 
 
 def check(speaker: Speaker, moderator: Moderator | None = None) -> None:
-    """Refuse what is not valid of a speaker by itself; errors need not say whose arguments they name."""
-    try:
-        Deliberation("one", {"kind": "ensemble"}, "a task", [speaker], (None,), moderator).experiment()
-    except SpecError as error:
-        raise SpecError(_ALONE.sub("", str(error))) from error.__cause__
+    """Refuse what is not valid of a speaker by itself."""
+    Deliberation("one", {"kind": "ensemble"}, "a task", [speaker], (None,), moderator).experiment()
 
 
 @contextmanager

@@ -116,7 +116,7 @@ class Speaker(ABC):
         """Its turns in the runs it took part in; they enter no prompt.
 
         Each has ``prompts`` (``system``, None without one, and ``user``), ``response`` and ``model``; with several
-        replies, ``all_responses`` lists them; ``condition`` stands there where the reply is no answer. None, with a
+        replies, ``all_responses`` lists them; ``status`` stands there where the reply is no answer. None, with a
         warning, before the first call.
         """
         if not self._history:
@@ -153,7 +153,7 @@ class Speaker(ABC):
         """Fields of a specification that are not None, and its chat model, by the name that it has there."""
         options = self.kwargs
         own = {name: options.pop(name, None) for name in ("temperature", "max_tokens")}
-        replies = {condition: {"then": no_answer} for condition in ("refused", "empty")}
+        replies = {status: {"then": no_answer} for status in ("refused", "empty")}
         stated = {name: value for name, value in fields.items() if value is not None}
         return {**stated, "model": {"name": model, **own, "options": options, "replies": replies}}
 

@@ -246,7 +246,7 @@ class AbstractStructure(ABC):
             verbose=self.verbose,
         )
         turns = results.turns
-        answered = turns[turns["kind"].isin(_RESPONSES) & turns["condition"].isin(("answered", "truncated"))]
+        answered = turns[turns["kind"].isin(_RESPONSES) & turns["status"].isin(("answered", "truncated"))]
         self.responses = [
             self._labelled(message, agent) if agent < len(self._members) else message
             for message, agent in zip(answered["message"], answered["agent"], strict=True)
@@ -297,13 +297,13 @@ class AbstractStructure(ABC):
         Returns
         -------
         DataFrame
-            One row a turn, in order: turn, cycle, agent, name, role, response, condition, reads, model, evidence.
+            One row a turn, in order: turn, cycle, agent, name, role, response, status, reads, model, evidence.
         """
         results = self._done()
         who = results.agents[["agent", "name", "role", "model"]]
         turns = results.turns[results.turns["kind"].isin(_RESPONSES)]
         found = turns.rename(columns={"step": "cycle", "message": "response"}).merge(who, on="agent", how="left")
-        columns = ["turn", "cycle", "agent", "name", "role", "response", "condition", "reads", "model", "evidence"]
+        columns = ["turn", "cycle", "agent", "name", "role", "response", "status", "reads", "model", "evidence"]
         found = found.sort_values("turn", ignore_index=True)[columns]
         if filename is not None:
             write_csv(found, filename)
@@ -312,7 +312,7 @@ class AbstractStructure(ABC):
     def print_responses(self) -> None:
         """Print the responses, each below the name of its author."""
         frame = self.to_dataframe()
-        spoken = frame[frame["condition"].isin(("answered", "truncated"))]
+        spoken = frame[frame["status"].isin(("answered", "truncated"))]
         for name, response in zip(spoken["name"], spoken["response"], strict=True):
             sys.stdout.write(f"{name}:\n{response}\n\n")
 

@@ -22,20 +22,20 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _CITED = re.compile(r"\[(q\d+)\]")
 
 
-class _Part(BaseModel):
+class _Fields(BaseModel):
     """Fields of an analysis; what a model adds to them is left out."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Counterargument(_Part):
+class Counterargument(_Fields):
     """What is said against a claim."""
 
     counterargument: _Words
     rebuttal: Annotated[_Words | None, BeforeValidator(lambda text: text or None)] = None
 
 
-class ArgumentClaim(_Part):
+class ArgumentClaim(_Fields):
     """A claim of the dialogue, with what is said for it and against it."""
 
     claim: _Words
@@ -45,7 +45,7 @@ class ArgumentClaim(_Part):
     """Turns in which it is made; a claim without one is not backed by the dialogue."""
 
 
-class FallacyNote(_Part):
+class FallacyNote(_Fields):
     """Weak reasoning, by its name, and the turn it stands in."""
 
     turn: int
@@ -53,7 +53,7 @@ class FallacyNote(_Part):
     explanation: str = ""
 
 
-class AnalysisText(_Part):
+class AnalysisText(_Fields):
     """All of what an analyzer says (ArgsBase; C3)."""
 
     summary: _Words
@@ -187,7 +187,7 @@ def analyses(texts: Sequence[tuple[int, str]]) -> list[Analysis]:
         Turn and text of each turn of kind ``analysis``, in order. A text that is no valid analysis is passed over: the
         one before stays, and its turn tells its age.
     """
-    sections = {letter: _Section(letter) for letter in "aqc"}
+    sections = {letter: _Ids(letter) for letter in "aqc"}
     found = []
     for turn, text in texts:
         try:
@@ -212,7 +212,7 @@ def cited(text: str) -> list[str]:
     return list(dict.fromkeys(_CITED.findall(text)))
 
 
-class _Section:
+class _Ids:
     """The ids of one section, analysis by analysis."""
 
     def __init__(self, letter: str) -> None:

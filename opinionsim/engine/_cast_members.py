@@ -226,7 +226,7 @@ async def _draw(spec: ActSpec, ask: Callable[..., Awaitable[Reply]], said: Calla
             raise reply
     every = [said(reply) for reply in drawn if isinstance(reply, Reply)]
     # A refused or empty draw is chosen only where all draws are refused or empty.
-    replies = [reply for reply in every if reply.condition in SPOKEN] or every[:1]
+    replies = [reply for reply in every if reply.status in SPOKEN] or every[:1]
     if len(replies) == 1:
         return replies[0]
     texts = [reply.text for reply in replies]
@@ -389,7 +389,7 @@ class OnRecord:
     async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
         """Publish what is on record."""
         said = await ask(REPLY, EMPTY_PROMPT)
-        publish(Message(said.text, "", turn.agent, said.condition, PARTICIPANT, turn.act))
+        publish(Message(said.text, "", turn.agent, said.status, PARTICIPANT, turn.act))
 
     def fork(self) -> OnRecord:
         """The person itself: it does not change."""

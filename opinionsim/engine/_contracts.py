@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
-from opinionsim.messages import Ask, ChatMessage, Message, Reading, Reply
+from opinionsim.messages import Ask, ChatMessage, Message, Parsing, Reply
 from opinionsim.schedules import Turn
 
 Publish = Callable[[Message], None]
@@ -59,7 +59,7 @@ class TurnCalls(Protocol):
         call: str,
         messages: Iterable[ChatMessage],
         *,
-        reading: Reading,
+        reading: Parsing,
         priority: float,
         dropped: int = 0,
     ) -> Awaitable[Reply]:

@@ -13,7 +13,7 @@ from opinionsim.engine._outcomes import TurnOutcomes
 from opinionsim.engine._turn_graph import Node, TurnGraph
 from opinionsim.errors import ScheduleError
 from opinionsim.foundation.forms import TEXT
-from opinionsim.messages import ChatMessage, Message, Parse, Reading, Reply
+from opinionsim.messages import ChatMessage, Message, Parse, Parsing, Reply
 from opinionsim.registry import RAISED, ordinary
 from opinionsim.schedules import PARTICIPANT, AdaptiveSchedule, AnySchedule, Turn, check_schedule, n_members
 
@@ -94,7 +94,7 @@ class Engine:
         self._roles = (*(PARTICIPANT,) * schedule.n_agents, *schedule.others)
         #: Readings of acts without a `parse`: the same in all their turns.
         self._plain = {
-            name: Reading(None, (), act.attempts, act.after) for name, act in schedule.acts.items() if act.parse is None
+            name: Parsing(None, (), act.attempts, act.after) for name, act in schedule.acts.items() if act.parse is None
         }
         self._calls = calls
         self._seats = frozenset(seats)
@@ -278,7 +278,7 @@ class Engine:
                 if reading is None:
                     shown = tuple(received)
                     form = spec.form_for(shown) if seated else TEXT
-                    reading = Reading(spec.parse, shown, spec.attempts, spec.after, spec.formal, form)
+                    reading = Parsing(spec.parse, shown, spec.attempts, spec.after, spec.formal, form)
                 await node.actor.act(turn, received, partial(self._ask, node, reading), partial(self._publish, node))
         finally:
             self._under_way -= turn.agent not in self._seats
@@ -300,7 +300,7 @@ class Engine:
     def _ask(
         self,
         node: Node,
-        reading: Reading,
+        reading: Parsing,
         call: str,
         messages: Iterable[ChatMessage],
         *,

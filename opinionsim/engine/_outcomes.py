@@ -58,7 +58,7 @@ class TurnOutcomes:
         return await self.rate(self._nodes[turn].turn, message, instrument, about)
 
     async def reply(self, turn: int) -> Message:
-        """The message of a turn already yielded, with its condition."""
+        """The message of a turn already yielded, with its status."""
         if not 0 <= turn < len(self._nodes):
             raise ScheduleError(f"the schedule waits for turn {turn}, which it has not yielded")
         node = self._nodes[turn]

@@ -12,7 +12,7 @@ from opinionsim.engine._contracts import Rate, Witness
 from opinionsim.engine._engine import Engine
 from opinionsim.errors import OpinionSimError, ScheduleError
 from opinionsim.llm import RunCalls, Seat
-from opinionsim.measurement import Estimate, Measuring, Text
+from opinionsim.measurement import Measuring, Reading, Text
 from opinionsim.messages import Message
 from opinionsim.schedules import ActSpec, AnySchedule, Turn, called
 
@@ -27,7 +27,7 @@ class TurnResult(NamedTuple):
     message: Message
     act: ActSpec
     """How it was carried out."""
-    estimate: Estimate | None
+    estimate: Reading | None
     """Estimate by the first instrument of stance; None where it has not coded the text."""
 
 
@@ -171,7 +171,7 @@ class Simulation:
         ]
         kind = self.schedule.acts[turn.act].kind
         shown = tuple(each.text for each in received)
-        return Text(turn, kind, message.text, message.condition, tuple(passed_on), shown)
+        return Text(turn, kind, message.text, message.status, tuple(passed_on), shown)
 
     def _result(self, turn: Turn, message: Message) -> TurnResult:
         estimate = None if self.measuring is None else self.measuring.stance(turn.index)

@@ -115,7 +115,7 @@ class TurnGraph:
             message = self.nodes[ref].message if isinstance(ref, int) else self._externals[ref.name]
             if message is None:
                 raise ScheduleError(f"turn {ref} is read before it has published")
-            if message.condition == "answered" or message.passed_on:
+            if message.status == "answered" or message.passed_on:
                 found.append(message)
         return found
 

@@ -207,8 +207,8 @@ def _part(typing: Any, target: Any, _: None, *given: Any) -> Any:
     def finished(part: Any, *given: Any) -> None:
         part._finalized = True
 
-    class Part(JITCodeLibrary):
+    class Inner(JITCodeLibrary):
         codegen = property(lambda part: part)
         _optimize_final_module = _finalize_final_module = set_env = finished
 
-    return Compiler(typing, target, Part(target.codegen(), "part"), *given)  # type: ignore[no-untyped-call]
+    return Compiler(typing, target, Inner(target.codegen(), "part"), *given)  # type: ignore[no-untyped-call]

@@ -52,12 +52,12 @@ def shown(*, keep: bool = False) -> Iterator[Callable[[int, int | None, str], No
     below: list[str] = []
     columns = (BarColumn(20), TaskProgressColumn(), text, TimeRemainingColumn(compact=True))
 
-    class Shown(Progress):
+    class Bars(Progress):
         def get_renderables(self) -> Iterator[RenderableType]:
             yield from super().get_renderables()
             yield from (Text(line, no_wrap=True, overflow="ellipsis") for line in below)
 
-    with Shown(*columns, console=console, transient=not keep, disable=lines) as bars:
+    with Bars(*columns, console=console, transient=not keep, disable=lines) as bars:
         task = bars.add_task("starting", total=None)
         due = time.monotonic() + _TOLD_EVERY_S
 

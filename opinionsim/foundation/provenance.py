@@ -1,13 +1,17 @@
-"""The code of a class or function, as manifests record it; the files of a model, and the device it runs on."""
+"""The code of a class or function, as manifests record it, and its docstring; the files of a model, and its device."""
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
 import sys
 import sysconfig
+import textwrap
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +60,33 @@ def _distribution(package: str) -> str:
     except metadata.PackageNotFoundError:
         owner = metadata.packages_distributions().get(package, [""])[0]
         return f"{owner}=={metadata.version(owner)}" if owner else package
+
+
+def docstring(target: Any) -> str:
+    """The own docstring of a class or function; under ``python -OO``, which drops it, as its source has it, if any."""
+    if sys.flags.optimize < 2:
+        return inspect.cleandoc(target.__doc__ or "")
+    return ast.get_docstring(_definition(target)) or ""
+
+
+@cache
+def field_docstrings(model: type) -> dict[str, str]:
+    """Docstrings of the fields that a class itself defines, as far as there is a source; sources are slow to read."""
+    found: dict[str, str] = {}
+    for field, text in pairwise(_definition(model).body):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(told))):
+                found[name] = inspect.cleandoc(told)
+    return found
+
+
+def _definition(target: Any) -> ast.ClassDef | ast.FunctionDef | ast.Module:
+    """The source of a class or function as a tree; an empty one where there is none."""
+    with suppress(OSError, TypeError, SyntaxError):
+        defined = ast.parse(textwrap.dedent(inspect.getsource(target))).body[0]
+        if isinstance(defined, ast.ClassDef | ast.FunctionDef):
+            return defined
+    return ast.Module([], [])
 
 
 def digest_of_weights(folder: Path) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from opinionsim.errors import BudgetExceeded
 from opinionsim.messages import ChatMessage, Prompt
@@ -182,12 +182,19 @@ class Budget:
             self._waiting.popleft()
 
     def _exceeded(self, worst: Usage) -> BudgetExceeded:
+        names = self.limits.exceeded_by(self._paid + worst)
         parts = [
             f"{name}: {_shown(getattr(self._paid, name))} of {_shown(getattr(self.limits, name))} paid, "
             f"and the next call could cost {_shown(getattr(worst, name))}; raise execution.budget.{name} to go on"
-            for name in self.limits.exceeded_by(self._paid + worst)
+            for name in names
         ]
-        return BudgetExceeded(f"the budget is used up: {'; '.join(parts)}. What was paid for is kept")
+        values: dict[str, Any] = {
+            "limits": self.limits.model_dump(),
+            "paid": asdict(self._paid),
+            "next_call": asdict(worst),
+        }
+        told = f"the budget is used up: {'; '.join(parts)}"
+        return BudgetExceeded(told, "What was paid for is kept", code=f"budget-{names[0]}", **values)
 
 
 class SharedBudget(Budget):

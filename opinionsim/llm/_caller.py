@@ -31,7 +31,7 @@ from opinionsim.llm._prices import Price
 from opinionsim.llm._reply import ParsedReply, read_reply, withheld
 from opinionsim.llm._seat import People, Seat
 from opinionsim.llm._slots import Lane, SlotPool, Verdict
-from opinionsim.messages import AS_IS, ChatMessage, Prompt, Reading, Reply
+from opinionsim.messages import AS_IS, ChatMessage, Parsing, Prompt, Reply
 from opinionsim.registry import RAISED, raised
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Client(Protocol):
         ...
 
 
-class _Question(NamedTuple):
+class _NewCall(NamedTuple):
     """A call that the journal does not hold."""
 
     key: EntryKey
@@ -201,7 +201,7 @@ class RunCalls:
         call: str,
         messages: Iterable[ChatMessage],
         *,
-        reading: Reading = AS_IS,
+        reading: Parsing = AS_IS,
         priority: float = 0.0,
         dropped: int = 0,
         endpoint: Endpoint | None = None,
@@ -216,7 +216,7 @@ class RunCalls:
             Name of the call inside its turn.
         messages : iterable of ChatMessage
             The prompt, oldest first. Of a :class:`opinionsim.messages.Prompt`, only messages not seen before take work.
-        reading : Reading
+        reading : Parsing
             How answers are read; default as they stand.
         priority : float
             Larger is served first.
@@ -246,12 +246,12 @@ class RunCalls:
             entry = self.journal.lookup(key)
             stored = entry is not None
             if entry is not None:
-                _verify(entry, turn, prompt, self.seed_of(*key), self._place)
+                _verify(entry, turn, prompt, self.seed_of(*key), self._at)
                 self.answered += 1
                 verdict = self._read_again(entry, turn, reading)
             else:
                 self._require_short(turn, prompt.characters, "the prompt")
-                question = _Question(key, prompt, self.seed_of(*key), priority, asked, missing[True])
+                question = _NewCall(key, prompt, self.seed_of(*key), priority, asked, missing[True])
                 person = isinstance(asked, Seat)
                 if isinstance(asked, Seat):
                     reply, latency_s, unfit = await self._answer(turn, question, asked, reading, rejected, told)
@@ -260,7 +260,7 @@ class RunCalls:
                 reply = _as_read(reply, reading, call)
                 verdict = _Verdict("rejected", unfit) if unfit else _judged(reply, asked, missing, reading, call)
                 if verdict.nothing:
-                    reply = reply._replace(condition="empty")
+                    reply = reply._replace(status="empty")
                     verdict = _judged(reply, asked, missing, reading, call)
                 entry = Entry(
                     key,
@@ -289,44 +289,46 @@ class RunCalls:
                 self._people.note(turn.agent, entry.finish_reason, reading.form)
             if verdict.failure is not None:
                 raise ScheduleError(
-                    f"{self._place(turn)}, call {call!r}: {verdict.reason}. "
-                    "The reply is kept; raise opinionsim.errors.Rejected for one that cannot be used"
+                    verdict.reason,
+                    "The reply is kept; raise opinionsim.errors.Rejected for one that cannot be used",
+                    **self._at(turn, f", call {call!r}"),
                 ) from verdict.failure
             if verdict.verdict == "accepted":
                 self._require_short(turn, len(entry.text), "the reply, which is kept,")
-                return Reply(entry.text, entry.condition, verdict.decision).as_said()
+                return Reply(entry.text, entry.status, verdict.decision).as_said()
             if entry.source == "person":
                 # A person may try again, whatever the act allows a model.
                 rejected, told = rejected + 1, verdict.reason
                 continue
-            if entry.condition != "answered":
-                missing[entry.condition == "truncated"] += 1
+            if entry.status != "answered":
+                missing[entry.status == "truncated"] += 1
                 failure = entry.reason if verdict.ends else ""
             else:
                 rejected += 1
                 if reading.after == "none" and rejected == reading.attempts:
-                    return Reply(entry.text, entry.condition)
+                    return Reply(entry.text, entry.status)
                 none = f"none of {reading.attempts} replies was acceptable; the last one: {verdict.reason}"
                 failure = none if rejected % reading.attempts == 0 else ""
             # A stored failure does not stop the run again: a resumed run asks anew.
             if failure and not stored:
-                raise ModelCallError(f"{self._place(turn)}: {failure}")
+                raise ModelCallError(failure, **self._at(turn))
         raise AssertionError("attempts never run out")  # for the type checker: count() has no end
 
-    def _read_again(self, entry: Entry, turn: CallSite, reading: Reading) -> _Verdict:
+    def _read_again(self, entry: Entry, turn: CallSite, reading: Parsing) -> _Verdict:
         """Verdict on a stored entry; an answer is parsed again unless it was rejected."""
-        if entry.verdict == "rejected" or entry.condition != "answered":
+        if entry.verdict == "rejected" or entry.status != "answered":
             return _Verdict(entry.verdict, entry.reason)
         verdict = _parsed(reading, entry.key.call, entry.text)
         if entry.verdict == "accepted" and verdict.verdict == "rejected":
             raise JournalMismatch(
-                f"{self._place(turn)}: a stored reply that was accepted is now rejected: {verdict.reason}",
+                f"a stored reply that was accepted is now rejected: {verdict.reason}",
                 f"How act {turn.act!r} reads its replies was changed since; undo the change, or start these runs anew "
                 "with --fresh",
+                **self._at(turn),
             )
         return verdict
 
-    async def _reply(self, turn: CallSite, question: _Question, asked: Endpoint) -> tuple[ParsedReply, float]:
+    async def _reply(self, turn: CallSite, question: _NewCall, asked: Endpoint) -> tuple[ParsedReply, float]:
         """What a model answers, and the seconds it took."""
         try:
             if self._budget is None:
@@ -340,10 +342,10 @@ class RunCalls:
             finally:
                 reservation.cancel()
         except ModelCallError as error:
-            raise ModelCallError(f"{self._place(turn)}: {error}") from error.__cause__
+            raise error.at(**self._at(turn)) from error.__cause__
 
     async def _answer(
-        self, turn: CallSite, question: _Question, seat: Seat, reading: Reading, rejected: int, told: str
+        self, turn: CallSite, question: _NewCall, seat: Seat, reading: Parsing, rejected: int, told: str
     ) -> tuple[ParsedReply, float, str]:
         """A person's answer, the seconds it took, and why it does not fit its form; takes no slot and no budget."""
         if self._stopped:
@@ -355,13 +357,13 @@ class RunCalls:
             task = asyncio.current_task()
             if self._stopped or (task is not None and task.cancelling()):
                 raise
-            raise ModelCallError(f"{self._place(turn)}: the seat was given up before there was an answer") from None
+            raise ModelCallError("the seat was given up before there was an answer", **self._at(turn)) from None
         except OpinionSimError:
             raise
         except RAISED as error:  # a person's interface may raise anything
-            raise ModelCallError(f"{self._place(turn)}: the seat failed with {raised(error)}") from error
+            raise ModelCallError(f"the seat failed with {raised(error)}", **self._at(turn)) from error
 
-    async def _call(self, question: _Question, endpoint: Endpoint) -> tuple[ParsedReply, float]:
+    async def _call(self, question: _NewCall, endpoint: Endpoint) -> tuple[ParsedReply, float]:
         """A model's reply, and the seconds it took; attempts that failed are repeated with the same seed."""
         allowed = {"transient": self._retry.transient, "rate-limited": self._retry.rate_limited}
         failed = dict.fromkeys(allowed, 0)
@@ -380,7 +382,7 @@ class RunCalls:
             if not isinstance(got, Failure):
                 return _read(got, question.prompt), clock() - began
             if got.kind == "content-filter":
-                return ParsedReply("", condition="refused", finish_reason=FILTERED), clock() - began
+                return ParsedReply("", status="refused", finish_reason=FILTERED), clock() - began
             if got.kind == "any-request":
                 pool.refuse(client, got.reason)
                 pool.check(client)
@@ -391,7 +393,7 @@ class RunCalls:
             self.repeated += 1
             await self._pause(sum(failed.values()), got, question.seed, client)
 
-    async def _attempt(self, lane: Lane, question: _Question, endpoint: Endpoint) -> AIMessage | Failure:
+    async def _attempt(self, lane: Lane, question: _NewCall, endpoint: Endpoint) -> AIMessage | Failure:
         """The model's message, or its failure; uses a slot that is already taken, and frees it."""
         verdict: Verdict = "failed"
         retry_after_s = None
@@ -467,27 +469,32 @@ class RunCalls:
         """Refuse to go on with more characters than a prompt may have."""
         if characters > self.longest_prompt:
             allowed = f"execution.max_prompt_characters is {self.longest_prompt:,}; raise it to go on"
-            raise ModelCallError(f"{self._place(turn)}: {what} has {characters:,} characters, and {allowed}")
+            raise ModelCallError(f"{what} has {characters:,} characters, and {allowed}", **self._at(turn))
 
-    def _place(self, turn: CallSite) -> str:
+    def _at(self, turn: CallSite, call: str = "") -> dict[str, Any]:
+        """The place of an error of a turn, and the values that name it."""
         step = f"step {turn.step}, " if self.names_steps else ""
-        return f"run {self.run_id}, {step}turn {turn.index}, agent {turn.agent} ({turn.act})"
+        place = f"run {self.run_id}, {step}turn {turn.index}, agent {turn.agent} ({turn.act}){call}"
+        values = {"step": turn.step, "turn": turn.index, "agent": turn.agent, "act": turn.act}
+        return {"place": place, "run": self.run_id, **values}
 
 
-def _verify(record: Entry, turn: CallSite, prompt: Prompt, seed: int, place: Callable[[CallSite], str]) -> None:
+def _verify(record: Entry, turn: CallSite, prompt: Prompt, seed: int, at: Callable[[CallSite], dict[str, Any]]) -> None:
     """Refuse a journal entry that answers another question or belongs to another run."""
     # What is taken over from another run may have been asked in other words there.
     asked = (turn.act, turn.agent, record.prompt_hash if record.source == "import" else prompt.identity)
     stored = (record.act, record.agent, record.prompt_hash)
     if asked != stored:
         raise JournalMismatch(
-            f"{place(turn)}: the store holds a reply to another question under this call: "
+            f"the store holds a reply to another question under this call: "
             f"stored act {stored[0]!r}, agent {stored[1]}, prompt {stored[2][:12]}; "
             f"now asked act {asked[0]!r}, agent {asked[1]}, prompt {asked[2][:12]}",
             "The wording of the prompts was changed since; undo the change, or start these runs anew with --fresh",
+            code="journal-prompt",
+            **at(turn),
         )
     if record.seed is not None and record.seed != seed:
-        raise JournalMismatch(f"{place(turn)}: the journal is that of another run; give each its own")
+        raise JournalMismatch("the journal is that of another run; give each its own", **at(turn))
 
 
 def _finish(waiter: asyncio.Future[None]) -> None:
@@ -541,7 +548,7 @@ class _Verdict(NamedTuple):
     """Error of a `parse` that failed; raised after the journal has the reply, which was paid for."""
 
 
-def _parsed(reading: Reading, call: str, text: str) -> _Verdict:
+def _parsed(reading: Parsing, call: str, text: str) -> _Verdict:
     """Verdict of the act's `parse` on an answer."""
     if reading.parse is None:
         return _Verdict("accepted")
@@ -553,29 +560,29 @@ def _parsed(reading: Reading, call: str, text: str) -> _Verdict:
         return _Verdict("unparsed", f"parse failed with {raised(error)}", failure=error)
 
 
-def _as_read(reply: ParsedReply, reading: Reading, call: str) -> ParsedReply:
+def _as_read(reply: ParsedReply, reading: Parsing, call: str) -> ParsedReply:
     """A reply in a form that no refusal has is an answer, although its words may read like a refusal."""
-    if not reading.formal or reply.condition != "refused" or withheld(reply.finish_reason):
+    if not reading.formal or reply.status != "refused" or withheld(reply.finish_reason):
         return reply
     accepted = _parsed(reading, call, reply.text).verdict == "accepted"
-    return reply._replace(condition="answered") if accepted else reply
+    return reply._replace(status="answered") if accepted else reply
 
 
 def _judged(
-    reply: ParsedReply, asked: Endpoint | Seat, missing: Mapping[bool, int], reading: Reading, call: str
+    reply: ParsedReply, asked: Endpoint | Seat, missing: Mapping[bool, int], reading: Parsing, call: str
 ) -> _Verdict:
     """Verdict on a reply: of the act's `parse` on an answer, of the policy on any other reply.
 
     `missing` counts the earlier replies to this call that were no answers, those that were cut off under True.
     """
-    if reply.condition == "answered":
+    if reply.status == "answered":
         return _parsed(reading, call, reply.text)
     if isinstance(asked, Seat):
         return _Verdict("accepted")
-    policy: NoAnswer | CutOff = getattr(asked.replies, reply.condition)
+    policy: NoAnswer | CutOff = getattr(asked.replies, reply.status)
     # Without a limit that could be doubled, the same question would be cut off again.
-    cut_off = reply.condition == "truncated"
+    cut_off = reply.status == "truncated"
     over = missing.get(cut_off, 0) >= policy.reask or (cut_off and asked.max_tokens is None)
     if over and policy.then != "fail":
         return _Verdict("accepted")
-    return _Verdict("rejected", f"the reply was {reply.condition}", ends=over)
+    return _Verdict("rejected", f"the reply was {reply.status}", ends=over)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from opinionsim.llm._seat import Question
-from opinionsim.messages import Condition, Prompt
+from opinionsim.messages import Prompt, ReplyStatus
 
 #: Where an entry comes from: a chat model, judges' and selectors' answers among them; a person at a seat; an
 #: instrument whose opinion a schedule awaited; or another run or a file, taken in at the start.
@@ -47,7 +47,7 @@ class Entry:
     source : str
         ``model``, ``person``, ``instrument`` or ``import``. Only replies of models are calls: they alone cost money
         and count against budgets.
-    condition : str
+    status : str
         ``answered``, ``refused``, ``empty`` or ``truncated``.
     flag : str
         ``note`` where an answer comes with a remark out of role, ``suspected`` where it may be a refusal; else empty.
@@ -92,7 +92,7 @@ class Entry:
     output_tokens: int | None = None
     latency_s: float | None = None
     arrived_at: float | None = None
-    condition: Condition = "answered"
+    status: ReplyStatus = "answered"
     flag: str = ""
     reasoning: str = ""
     cached_tokens: int | None = None

@@ -21,7 +21,7 @@ from opinionsim.llm._providers import is_planning
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from opinionsim.llm._local_decoder import Answer, Question
+    from opinionsim.llm._local_decoder import Decoded, ToDecode
 
 #: Characters of an adapter's digest in the name of a model.
 _SHOWN = 12
@@ -73,7 +73,7 @@ class LocalChatModel(BaseChatModel):
     model: str
     settings: dict[str, Any] = Field(default_factory=dict)
     seed: int | None = None
-    _batcher: Batcher[Question, Answer] = PrivateAttr()
+    _batcher: Batcher[ToDecode, Decoded] = PrivateAttr()
 
     @property
     def _llm_type(self) -> str:
@@ -87,18 +87,18 @@ class LocalChatModel(BaseChatModel):
         """End the thread; calls that wait, and later ones, fail."""
         self._batcher.close()
 
-    def _ask(self, messages: list[BaseMessage], stop: list[str] | None, options: dict[str, Any]) -> Future[Answer]:
+    def _ask(self, messages: list[BaseMessage], stop: list[str] | None, options: dict[str, Any]) -> Future[Decoded]:
         """Queue a call."""
-        from opinionsim.llm._local_decoder import Question
+        from opinionsim.llm._local_decoder import ToDecode
 
         seed, max_tokens = options.pop("seed", self.seed), options.pop("max_tokens", None)
         if stop or options:
             raise ValueError(f"a local model takes no {', '.join(options) or 'stop sequences'} with a call")
         prompt = tuple(convert_to_openai_messages(messages, text_format="string"))
         length = sum(len(message["content"] or "") for message in prompt)
-        return self._batcher.submit(Question(prompt, seed, max_tokens), length)
+        return self._batcher.submit(ToDecode(prompt, seed, max_tokens), length)
 
-    def _result(self, answer: Answer) -> ChatResult:
+    def _result(self, answer: Decoded) -> ChatResult:
         usage = UsageMetadata(
             input_tokens=answer.input_tokens,
             output_tokens=answer.output_tokens,

@@ -52,7 +52,7 @@ class Batcher(Generic[Q, A]):
     """
 
     def __init__(self, work: Work[Q, A], size: int, quiet_s: float = 0.005) -> None:
-        self._queue = queue = _Queue(work, size, quiet_s)
+        self._queue = queue = _Waiting(work, size, quiet_s)
         thread = threading.Thread(target=queue.run, name="opinionsim-local-model", daemon=True)
         thread.start()
         # The thread holds the queue and not this object, so it ends with the last user of this object, or the process.
@@ -67,7 +67,7 @@ class Batcher(Generic[Q, A]):
         self._end()
 
 
-class _Queue(Generic[Q, A]):
+class _Waiting(Generic[Q, A]):
     """The waiting questions, and the work of the thread."""
 
     def __init__(self, work: Work[Q, A], size: int, quiet_s: float) -> None:

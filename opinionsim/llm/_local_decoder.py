@@ -65,7 +65,7 @@ class Sampling(NamedTuple):
     """Longest reply, tokens; None for 1,024."""
 
 
-class Question(NamedTuple):
+class ToDecode(NamedTuple):
     """One prompt, and the seed of its reply."""
 
     messages: tuple[dict[str, Any], ...]
@@ -74,7 +74,7 @@ class Question(NamedTuple):
     """Longest reply, tokens; None for the model's own limit."""
 
 
-class Answer(NamedTuple):
+class Decoded(NamedTuple):
     """One reply."""
 
     text: str
@@ -132,12 +132,12 @@ class Decoder:
         self.device, self.dtype = str(model.device), str(model.dtype).removeprefix("torch.")
         self._plain = broken_up(tokenizer)
 
-    def answer(self, questions: Sequence[Question], abandoned: Callable[[int], bool]) -> list[Answer | Exception]:
+    def answer(self, questions: Sequence[ToDecode], abandoned: Callable[[int], bool]) -> list[Decoded | Exception]:
         """Answer all questions, each as if it were alone.
 
         Parameters
         ----------
-        questions : sequence of Question
+        questions : sequence of ToDecode
             The batch.
         abandoned : callable
             Whether the answer to the question at a position is no longer wanted.
@@ -147,7 +147,7 @@ class Decoder:
         list
             In order; :class:`PromptError` where a prompt cannot be taken.
         """
-        answers: list[Answer | Exception] = [PromptError()] * len(questions)
+        answers: list[Decoded | Exception] = [PromptError()] * len(questions)
         groups: dict[tuple[int, int], list[int]] = {}
         prompts: dict[int, tuple[list[int], bool]] = {}
         for index, question in enumerate(questions):
@@ -172,10 +172,10 @@ class Decoder:
                 complete = generated[-1] in self._stops
                 text = self._tokenizer.decode(generated[:-1] if complete else generated, skip_special_tokens=True)
                 text = (_THINKING if thinking else "") + text
-                answers[row] = Answer(text, len(tokens), len(generated), complete)
+                answers[row] = Decoded(text, len(tokens), len(generated), complete)
         return answers
 
-    def _encoded(self, question: Question) -> tuple[list[int], bool]:
+    def _encoded(self, question: ToDecode) -> tuple[list[int], bool]:
         """Token ids of a prompt, and whether it leaves the model in the middle of its reasoning."""
         text = self.rendered(question.messages)
         ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]

@@ -9,25 +9,25 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from opinionsim.messages import Condition
+from opinionsim.messages import ReplyStatus
 
 #: What is odd about a text that stands all the same: a note to whoever runs the model, or words that may be a refusal.
 Flag = Literal["", "note", "suspected"]
 
 
-class Answer(NamedTuple):
+class Answered(NamedTuple):
     """Whether a text holds an answer in its role.
 
     Attributes
     ----------
-    condition : str
+    status : str
         ``answered`` or ``refused``.
     flag : str
         ``note``: beside the answer, the model speaks to whoever runs it; ``suspected``: it may be a refusal, or a
         person who declines; empty otherwise.
     """
 
-    condition: Condition
+    status: ReplyStatus
     flag: Flag = ""
 
 
@@ -81,7 +81,7 @@ _ASIDE = re.compile(r"[\s-]*(?:[(\[]|(?:\w+ )?note\b|disclaimer\b|ooc\b)")
 _WORD = re.compile(r"[^\W_]+(?:['-]\w+)*")
 
 
-def read_answer(text: str) -> Answer:
+def read_answer(text: str) -> Answered:
     """Tell whether a text holds an answer in its role.
 
     Parameters
@@ -91,7 +91,7 @@ def read_answer(text: str) -> Answer:
 
     Returns
     -------
-    Answer
+    Answered
         ``refused`` where signs that the model declines, leaves its role or speaks of its task outweigh those of a
         stance; every other text is an answer, on whichever side of the question, or between them.
 
@@ -105,15 +105,15 @@ def read_answer(text: str) -> Answer:
     sentences = _letters(plain)
     # Most texts have none of these: no score of the other signs could make them refused or suspected.
     if all(map(_NEEDED.isdisjoint, map(_found, sentences))) and not any(_framed(plain, sentences).values()):
-        return Answer("answered", "note" if noted else "")
+        return Answered("answered", "note" if noted else "")
     found = _values(plain, sentences)
     score = _DATA["bias"] + sum(weight * found[name] for name, weight in _WEIGHTS.items())
     if score > 0:
-        return Answer("refused")
+        return Answered("refused")
     if noted:
-        return Answer("answered", "note")
+        return Answered("answered", "note")
     suspected = found["leaves"] or found["model"] or (found["out"] and score > _DATA["suspected"])
-    return Answer("answered", "suspected" if suspected else "")
+    return Answered("answered", "suspected" if suspected else "")
 
 
 def signs(text: str) -> tuple[dict[str, float], bool]:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opinionsim.foundation.redaction import redacted
-from opinionsim.messages import Condition
+from opinionsim.messages import ReplyStatus
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
@@ -40,7 +40,7 @@ class ParsedReply(NamedTuple):
         The answer, reasoning split off.
     reasoning : str
         The model's reasoning before the answer.
-    condition : str
+    status : str
         ``answered``, ``refused``, ``empty`` or ``truncated``.
     finish_reason, model, fingerprint : str
         As the provider returned them, without credentials; empty when it did not. The fingerprint is that of its
@@ -53,7 +53,7 @@ class ParsedReply(NamedTuple):
 
     text: str
     reasoning: str = ""
-    condition: Condition = "answered"
+    status: ReplyStatus = "answered"
     finish_reason: str = ""
     model: str = ""
     fingerprint: str = ""
@@ -82,11 +82,11 @@ def read_reply(message: AIMessage) -> ParsedReply:
     about = message.response_metadata
     finish = _finish_reason(about)
     refusal = _refusal(message)
-    condition, flag = _condition(text, finish, bool(refusal))
+    status, flag = _status(text, finish, bool(refusal))
     return ParsedReply(
         text=text or refusal,
         reasoning=reasoning,
-        condition=condition,
+        status=status,
         finish_reason=finish,
         model=_kept(str(about.get("model_name") or about.get("model") or "")),
         fingerprint=_kept(str(about.get("system_fingerprint") or "")),
@@ -118,17 +118,17 @@ def withheld(finish: str) -> bool:
     return finish.lower() in _WITHHELD
 
 
-def _condition(text: str, finish: str, refusal: bool) -> tuple[Condition, str]:
-    """Condition and flag of a reply."""
+def _status(text: str, finish: str, refusal: bool) -> tuple[ReplyStatus, str]:
+    """Status and flag of a reply."""
     if refusal or withheld(finish):
         return "refused", ""
     # Its patterns take a while to compile, and most commands read no reply.
     from opinionsim.llm._refusals import read_answer
 
-    condition, flag = read_answer(text)
-    if condition == "answered" and finish.lower() in _CUT_SHORT:
+    status, flag = read_answer(text)
+    if status == "answered" and finish.lower() in _CUT_SHORT:
         return "truncated", flag
-    return (condition, flag) if text.strip() else ("empty", "")
+    return (status, flag) if text.strip() else ("empty", "")
 
 
 def _split(message: AIMessage) -> tuple[str, str]:

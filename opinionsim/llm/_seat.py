@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from opinionsim.errors import SpecError
 from opinionsim.foundation.forms import TEXT, Form
 from opinionsim.llm._reply import ParsedReply
-from opinionsim.messages import Message, Prompt, Reading
+from opinionsim.messages import Message, Parsing, Prompt
 
 if TYPE_CHECKING:
     from opinionsim.llm._journal import Journal
@@ -160,7 +160,7 @@ class Seat:
         return getattr(self.person, "evidence", None)
 
     def question(
-        self, run_id: str, turn: Any, call: str, attempt: int, prompt: Prompt, reading: Reading, reason: str = ""
+        self, run_id: str, turn: Any, call: str, attempt: int, prompt: Prompt, reading: Parsing, reason: str = ""
     ) -> Question:
         """What the person is asked now."""
         form, words = reading.form, self.words
@@ -182,11 +182,11 @@ class Seat:
             return _missing(TIMED_OUT)
         if not isinstance(text, str):
             raise SpecError(f"a person answers with a text; got {type(text).__name__}")
-        return ParsedReply(text, condition="answered" if text.strip() or question.form.optional else "empty")
+        return ParsedReply(text, status="answered" if text.strip() or question.form.optional else "empty")
 
 
 def _missing(reason: str) -> ParsedReply:
-    return ParsedReply("", condition="empty", finish_reason=reason)
+    return ParsedReply("", status="empty", finish_reason=reason)
 
 
 def _misfit(form: Form, text: str, longest: float) -> str:
@@ -266,5 +266,5 @@ class People:
         finally:
             answer.cancel()
         reply = answer.result()
-        unfit = _misfit(question.form, reply.text, longest) if reply.condition == "answered" else ""
+        unfit = _misfit(question.form, reply.text, longest) if reply.status == "answered" else ""
         return reply, clock() - began, unfit

@@ -9,9 +9,9 @@ from __future__ import annotations
 from opinionsim.measurement._instruments import (
     STANCE as STANCE,
     Author as Author,
-    Estimate as Estimate,
     Instrument as Instrument,
     OpinionKey as OpinionKey,
+    Reading as Reading,
     Text as Text,
     check_abilities as check_abilities,
     check_instruments as check_instruments,

@@ -11,7 +11,7 @@ from opinionsim.errors import SpecError
 from opinionsim.foundation.redaction import kept
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.llm import CallSite
-from opinionsim.messages import WORDLESS, Condition
+from opinionsim.messages import WORDLESS, ReplyStatus
 from opinionsim.opinions import OpinionScale
 from opinionsim.topics import Claim
 
@@ -19,7 +19,7 @@ from opinionsim.topics import Claim
 STANCE = "stance"
 
 
-class Estimate(NamedTuple):
+class Reading(NamedTuple):
     """What an instrument says about one text."""
 
     value: float
@@ -134,7 +134,7 @@ class Instrument:
 
     def keys(self, text: Text) -> list[tuple[int, int | None]]:
         """The keys that it codes of a text, as (turn, second turn); none of other kinds, or of turns without words."""
-        if text.kind not in self.kinds or text.condition in WORDLESS:
+        if text.kind not in self.kinds or text.status in WORDLESS:
             return []
         return [(text.site.index, about) for about in (text.reads if self.about else (None,))]
 
@@ -206,7 +206,7 @@ class Text:
         Kind of text.
     text : str
         The literal text.
-    condition : str
+    status : str
         Whether it is an answer at all.
     reads : tuple of int
         Earlier turns whose messages its author was shown, in order.
@@ -217,6 +217,6 @@ class Text:
     site: CallSite
     kind: str
     text: str
-    condition: Condition = "answered"
+    status: ReplyStatus = "answered"
     reads: tuple[int, ...] = ()
     received: tuple[str, ...] = ()

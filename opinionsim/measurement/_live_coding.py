@@ -8,11 +8,11 @@ from typing import Any
 
 from opinionsim.classifiers import asks
 from opinionsim.errors import OpinionSimError
-from opinionsim.measurement._instruments import Estimate, Instrument, OpinionKey, Text
+from opinionsim.measurement._instruments import Instrument, OpinionKey, Reading, Text
 from opinionsim.measurement._measuring import Measuring
 
 #: An estimate of an instrument: the turn, the second turn or None, and the estimate.
-Coded = tuple[int, int | None, Estimate]
+Coded = tuple[int, int | None, Reading]
 _Keys = list[tuple[int, int | None]]
 
 

@@ -16,14 +16,14 @@ from opinionsim.llm import CallName, Entry, EntryKey, Journal, RunCalls
 from opinionsim.measurement._instruments import (
     STANCE,
     Author,
-    Estimate,
     Instrument,
     OpinionKey,
+    Reading,
     Text,
     check_instruments,
 )
 from opinionsim.measurement._queues import Queues, estimates_of, failed
-from opinionsim.messages import ChatMessage, Parse, Reading, Reply, numbers_in, text_id
+from opinionsim.messages import ChatMessage, Parse, Parsing, Reply, numbers_in, text_id
 from opinionsim.metrics import SELF_REPORT
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import RAISED
@@ -79,7 +79,7 @@ class Measuring:
 
     Attributes
     ----------
-    estimates : dict of OpinionKey to Estimate
+    estimates : dict of OpinionKey to Reading
         What has been measured so far.
     portion : int
         How many opinions of a finished run are coded between two writes.
@@ -102,7 +102,7 @@ class Measuring:
     ) -> None:
         check_instruments(instruments, claim)
         self.instruments = tuple(instruments)
-        self.estimates: dict[OpinionKey, Estimate] = {}
+        self.estimates: dict[OpinionKey, Reading] = {}
         self._queues = queues
         self._calls = calls
         self._claim = claim
@@ -115,7 +115,7 @@ class Measuring:
         own = (each for each in self.instruments if each.variable == variable and bool(each.about) == pairs)
         return next(own, None)
 
-    def stance(self, turn: int) -> Estimate | None:
+    def stance(self, turn: int) -> Reading | None:
         """Estimate of a turn by the first instrument of stance; None where it has not coded the turn."""
         instrument = self.instrument(STANCE)
         return None if instrument is None else self.estimates.get(OpinionKey(instrument.instrument_id, turn))
@@ -135,7 +135,7 @@ class Measuring:
         *,
         urgent: bool = False,
         priority: float = 0.0,
-    ) -> list[tuple[int, int | None, Estimate]]:
+    ) -> list[tuple[int, int | None, Reading]]:
         """Estimates of an instrument, each made once in the life of this object.
 
         Parameters
@@ -178,13 +178,13 @@ class Measuring:
             await self._settle(instrument, text_of, urgent, priority, key)
         return [(key.turn, key.about, self.estimates[key]) for key in wanted]
 
-    def _told(self, instrument: Instrument, text: Text, about: int | None) -> Estimate | None:
+    def _told(self, instrument: Instrument, text: Text, about: int | None) -> Reading | None:
         """Estimate of a text that came with a rating, is no answer, or a closed one; None where it must be read."""
         if instrument.classifier.name != RECORDED:
             return _told(instrument, text, about)
         entry = self._calls.journal.lookup(imported_rating(text.site.index, instrument.variable))
         if entry is None:
-            return Estimate(math.nan, (math.nan,) * len(instrument.scale), math.nan)
+            return Reading(math.nan, (math.nan,) * len(instrument.scale), math.nan)
         return _estimate(instrument.scale, float(entry.text))
 
     async def _settle(
@@ -290,7 +290,7 @@ class Measuring:
             call: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
         ) -> Awaitable[Reply]:
             named = str(CallName.coding("judge", key.instrument_id, key.about, call))
-            reading, endpoint = Reading(parse), classifier.endpoint
+            reading, endpoint = Parsing(parse), classifier.endpoint
             return self._calls.ask(
                 site, named, messages, reading=reading, priority=priority, dropped=dropped, endpoint=endpoint
             )
@@ -309,28 +309,28 @@ class Measuring:
             raise failed(classifier, error) from error
 
 
-def _told(instrument: Instrument, text: Text, about: int | None) -> Estimate | None:
+def _told(instrument: Instrument, text: Text, about: int | None) -> Reading | None:
     """Estimate of a text that is no answer or a closed one; None where a classifier must read it.
 
     A text that was cut off is read as it stands; tables decide whether it counts.
     """
     scale = instrument.scale
-    if text.condition in ("answered", "truncated") and instrument.classifier.name == DECIDED:
+    if text.status in ("answered", "truncated") and instrument.classifier.name == DECIDED:
         said = numbers_in(text.text).get(-1 if about is None else about, {}).get(instrument.variable, math.nan)
         return _estimate(scale, said)
-    if text.condition not in ("answered", "truncated"):
-        return Estimate(math.nan, (math.nan,) * len(scale), math.nan)
+    if text.status not in ("answered", "truncated"):
+        return Reading(math.nan, (math.nan,) * len(scale), math.nan)
     if text.kind != SELF_REPORT:
         return None
     point = parse_closed(text.text, scale)
     if point is None:
-        return Estimate(math.nan, (math.nan,) * len(scale), 1.0)
+        return Reading(math.nan, (math.nan,) * len(scale), 1.0)
     return _estimate(scale, float(point))
 
 
-def _estimate(scale: OpinionScale, number: float) -> Estimate:
+def _estimate(scale: OpinionScale, number: float) -> Reading:
     """The estimate of a text of which a number is known; NaN where it has none."""
-    return Estimate(number, tuple(float(each == number) for each in scale.points), 0.0)
+    return Reading(number, tuple(float(each == number) for each in scale.points), 0.0)
 
 
 def imported_rating(turn: int, variable: str) -> EntryKey:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from opinionsim.classifiers import Classifier, Item
 from opinionsim.errors import MeasurementError, OpinionSimError
-from opinionsim.measurement._instruments import Estimate, Instrument
+from opinionsim.measurement._instruments import Instrument, Reading
 from opinionsim.opinions import OpinionEstimates
 from opinionsim.registry import RAISED, raised
 
@@ -50,7 +50,7 @@ class _Job(NamedTuple):
     """Items that one run has coded together."""
 
     items: Sequence[Item]
-    estimates: asyncio.Future[list[Estimate]]
+    estimates: asyncio.Future[list[Reading]]
 
 
 class _Queue:
@@ -66,7 +66,7 @@ class _Queue:
         self._worker: asyncio.Task[None] | None = None
         self._full = asyncio.Event()
 
-    async def code(self, items: Sequence[Item], *, urgent: bool = False) -> list[Estimate]:
+    async def code(self, items: Sequence[Item], *, urgent: bool = False) -> list[Reading]:
         """The classifier's estimate of each item.
 
         Parameters
@@ -81,12 +81,12 @@ class _Queue:
         MeasurementError
             If the classifier fails on these items; other runs do not notice.
         """
-        found: list[Estimate] = []
+        found: list[Reading] = []
         for start in range(0, len(items), _FULL):
             found += await self._code(_Job(items[start : start + _FULL], asyncio.Future()), urgent)
         return found
 
-    async def _code(self, job: _Job, urgent: bool) -> list[Estimate]:
+    async def _code(self, job: _Job, urgent: bool) -> list[Reading]:
         if not urgent:
             async with self._room:
                 await self._room.wait_for(lambda: self._n_items < _BOUND)
@@ -148,7 +148,7 @@ class _Queue:
             if not job.estimates.done():
                 job.estimates.set_result(estimates)
 
-    async def _classify(self, items: Sequence[Item]) -> list[Estimate]:
+    async def _classify(self, items: Sequence[Item]) -> list[Reading]:
         """Estimates of items; equal items are coded once, since the classifier computes."""
         distinct = list(dict.fromkeys(items))
         if self._executor is None:
@@ -160,7 +160,7 @@ class _Queue:
         return [known[item] for item in items]
 
 
-def _computed(classifier: Classifier, items: Sequence[Item]) -> list[Estimate]:
+def _computed(classifier: Classifier, items: Sequence[Item]) -> list[Reading]:
     """Estimates of items by a classifier; an error of its own becomes a MeasurementError."""
     try:
         estimates = estimates_of(classifier.classify(items))
@@ -175,10 +175,10 @@ def _computed(classifier: Classifier, items: Sequence[Item]) -> list[Estimate]:
     return estimates
 
 
-def estimates_of(found: OpinionEstimates) -> list[Estimate]:
+def estimates_of(found: OpinionEstimates) -> list[Reading]:
     """One estimate a row."""
     rows = zip(found.value.tolist(), found.probabilities.tolist(), found.off_scale.tolist(), strict=True)
-    return [Estimate(value, tuple(probabilities), off_scale) for value, probabilities, off_scale in rows]
+    return [Reading(value, tuple(probabilities), off_scale) for value, probabilities, off_scale in rows]
 
 
 def failed(classifier: Classifier, error: BaseException) -> MeasurementError:

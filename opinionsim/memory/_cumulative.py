@@ -26,4 +26,4 @@ class CumulativeMemory(KeptMessages):
     async def remember(self, act: Act, received: Sequence[Message], reply: Reply, ask: Ask) -> CumulativeMemory:
         """The memory with one more event; makes no call."""
         event = self.prompts.event(act, received, reply, self.past)
-        return replace(self, past=self.past.advance(act, received, reply.condition), kept=self.kept.then(event))
+        return replace(self, past=self.past.advance(act, received, reply.status), kept=self.kept.then(event))

@@ -35,11 +35,11 @@ class ReflectiveMemory(KeptMessages):
     async def remember(self, act: Act, received: Sequence[Message], reply: Reply, ask: Ask) -> ReflectiveMemory:
         """The memory with a new summary, or with the event where the reflection fails; asks for a call ``reflect``."""
         event = self.prompts.event(act, received, reply, self.past)
-        past = self.past.advance(act, received, reply.condition)
+        past = self.past.advance(act, received, reply.status)
         summary, events = (self.remembered[0], self.remembered[1:]) if self.summed_up else (None, self.remembered)
         request = self.prompts.reflection((*events, event), summary)
         reflection = await ask(REFLECT, self.start.then(request), parse=take_as_is)
-        if reflection.condition not in SPOKEN:
+        if reflection.status not in SPOKEN:
             return replace(self, past=past, kept=self.kept.then(event))
         kept = self.start.then(self.prompts.recollection(reflection))
         return replace(self, past=past, kept=kept, summed_up=True)

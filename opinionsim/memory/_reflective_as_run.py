@@ -31,11 +31,11 @@ class ReflectiveAsRunMemory(KeptMessages):
     async def remember(self, act: Act, received: Sequence[Message], reply: Reply, ask: Ask) -> ReflectiveAsRunMemory:
         """The memory with one more reflection; asks for a call ``reflect``."""
         event = self.prompts.event(act, received, reply, self.past)
-        past = self.past.advance(act, received, reply.condition)
+        past = self.past.advance(act, received, reply.status)
         first = self.leads and self.kept.length == self.start.length
         request = self.prompts.reflection([event], None) if first else self.prompts.reflection([], event)
         reflection = await ask(REFLECT, self.prompt().then(request), parse=take_as_is, dropped=self.dropped)
-        if reflection.condition not in SPOKEN:
+        if reflection.status not in SPOKEN:
             return replace(self, past=past, kept=self.kept.then(event))
         added = (event,) if first else ()
         kept = self.kept.then(*added, self.prompts.recollection(reflection))

@@ -220,10 +220,10 @@ def lexical_frame(
     length are not comparable.
     """
     require(runs, "runs", ("run_id", "cell", "replicate", "block", "n_agents", "evidence"))
-    require(turns, "turns", ("run_id", "turn", "agent", "kind", "condition", "message"))
+    require(turns, "turns", ("run_id", "turn", "agent", "kind", "status", "message"))
     heads = runs.drop_duplicates(["run_id", "cell"]).reset_index(drop=True)
     own = turns[(turns["kind"] == kind) & by_participants(turns, runs)]
-    told = own[own["condition"] == "answered"].sort_values("turn", kind="stable")
+    told = own[own["status"] == "answered"].sort_values("turn", kind="stable")
     texts = told.groupby("run_id")["message"].agg(list).to_dict()
     asked = own.groupby("run_id").size()
     found: dict[str, dict[str, float]] = {}

@@ -17,8 +17,8 @@ TURN_COLUMNS = (
     "agent",
     "kind",
     "reads",
-    "condition",
-    "first_condition",
+    "status",
+    "first_status",
     "failed_reflections",
     "flag",
 )
@@ -36,8 +36,8 @@ def counts_of_kind(turns: pd.DataFrame) -> pd.DataFrame:
     """
     counted = pd.DataFrame(
         {
-            "n_skipped": turns["condition"] == "skipped",
-            "n_refused_at_first": turns["first_condition"] == "refused",
+            "n_skipped": turns["status"] == "skipped",
+            "n_refused_at_first": turns["first_status"] == "refused",
             "n_flagged": turns["flag"] != "",
         }
     )
@@ -55,7 +55,7 @@ def counts_of_run(turns: pd.DataFrame) -> pd.DataFrame:
     """
     failed = turns.groupby("run_id")["failed_reflections"].sum().rename("n_failed_reflections")
     pairs = readings(turns)
-    unheard = pairs["condition"].isin(UNHEARD)
+    unheard = pairs["status"].isin(UNHEARD)
     read = unheard.groupby(pairs["run_id"]).agg(n_readings="size", n_unheard="sum")
     return failed.to_frame().join(read).fillna(0).astype(int)
 
@@ -69,7 +69,7 @@ def readings(turns: pd.DataFrame, *, outside: bool = False) -> pd.DataFrame:
     reads = reads[reads["reads"].notna()]
     inside = np.array([isinstance(ref, int | np.integer) for ref in reads["reads"]], dtype=bool)
     named = reads.assign(turn=reads["reads"].where(inside, -1).astype("int64")).drop(columns="reads")
-    messages = turns.filter(["run_id", "turn", "agent", "condition", "first_condition"])
+    messages = turns.filter(["run_id", "turn", "agent", "status", "first_status"])
     return named.merge(messages, on=["run_id", "turn"], how="left" if outside else "inner")
 
 
@@ -113,14 +113,14 @@ def exposure(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, ki
     known = stance[[*keys, "agent", "turn", "value"]].sort_values("turn", kind="stable")
     joined = pd.merge_asof(asked, known, on="turn", by=[*keys, "agent"], allow_exact_matches=False)
     side = np.sign(joined["value"]).map(SIDES).fillna("unmeasured")
-    refused, first = joined["condition"] == "refused", joined["first_condition"] == "refused"
+    refused, first = joined["status"] == "refused", joined["first_status"] == "refused"
     columns: dict[str, Any] = {}
     for name in (*SIDES.values(), "unmeasured"):
         own = side == name
         columns |= {f"n_{name}": own, f"n_{name}_at_first": own & first, f"n_{name}_refused": own & refused}
     groups = [joined[key] for key in keys]
     counts = pd.DataFrame(columns).groupby(groups).sum().astype(int)
-    received = joined["value"].where(~joined["condition"].isin(UNHEARD))
+    received = joined["value"].where(~joined["status"].isin(UNHEARD))
     means = pd.DataFrame({"intended": joined["value"], "delivered": received}).groupby(groups).mean()
     frame = counts.join(means).reset_index().merge(heads, on=["run_id", "cell"])
     return frame.assign(kind=kind)[[*keys, "kind", *counts.columns, "intended", "delivered", "evidence"]]

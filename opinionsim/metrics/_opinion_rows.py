@@ -14,7 +14,7 @@ STANCE = "stance"
 
 #: Columns of an opinions frame that metrics need. A user's frame may lack `scale` and `about`.
 OPINION_COLUMNS = (
-    "run_id", "cell", "instrument_id", "classifier", "variable", "kind", "turn", "step", "agent", "condition",
+    "run_id", "cell", "instrument_id", "classifier", "variable", "kind", "turn", "step", "agent", "status",
     "value",
 )  # fmt: skip
 

@@ -31,9 +31,9 @@ from opinionsim.opinions import OpinionScale
 _RUN_COLUMNS = ("run_id", "cell", "n_agents", "steps", "instrument_id", "evidence", "validation")
 _AGENT_COLUMNS = ("run_id", "agent", "assigned_opinion")
 
-#: Values of column `condition` of an opinions frame for texts that are no answers.
+#: Values of column `status` of an opinions frame for texts that are no answers.
 _CAUSES = ("refused", "empty", "truncated")
-#: Counts of texts without a value, with the condition of the text; of any condition for None.
+#: Counts of texts without a value, with the status of the text; of any status for None.
 _MISSING: Mapping[str, str | None] = MappingProxyType(
     {
         "n_missing": None,
@@ -183,7 +183,7 @@ def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report
     n, frame["bias"], frame["diversity"] = _moments(place, known["value"].to_numpy(), len(frame), ddof)
     _, frame["mean_age"], _ = _moments(place, known["age"].to_numpy(), len(frame), 0)
     without = texts[texts["value"].isna()]
-    causes = {name: without["condition"].eq(cause) if cause else True for name, cause in _MISSING.items()}
+    causes = {name: without["status"].eq(cause) if cause else True for name, cause in _MISSING.items()}
     fresh = without[["group", "step"]].assign(**causes).groupby(["group", "step"])[list(_MISSING)].sum()
     so_far = fresh.reindex(places, fill_value=0).groupby(level="group").cumsum().astype(int)
     frame = frame.assign(n_measured=n, n_never=frame["n_agents"] - n, ddof=ddof, **so_far.reset_index(drop=True))
@@ -269,7 +269,7 @@ def _with_silent(
     """Stance with one row for each kind of text whose turns were all skipped in a run: a text nobody was asked for."""
     if turns is None or "classifier" not in runs.columns:
         return stance
-    skipped = turns.loc[turns["condition"] == "skipped", ["run_id", "kind"]].drop_duplicates()
+    skipped = turns.loc[turns["status"] == "skipped", ["run_id", "kind"]].drop_duplicates()
     if skipped.empty:
         return stance
     own = runs[["run_id", "cell", "classifier"]].drop_duplicates(["run_id", "cell"])
@@ -283,7 +283,7 @@ def _with_silent(
     if silent.empty:
         return stance
     columns = ["run_id", "cell", "instrument_id", "classifier", "kind", "row", "n_agents", "every_report"]
-    rows = silent[columns].assign(variable="stance", turn=-1, step=0, agent=-1, condition="skipped", value=np.nan)
+    rows = silent[columns].assign(variable="stance", turn=-1, step=0, agent=-1, status="skipped", value=np.nan)
     return pd.concat([stance, rows.reindex(columns=stance.columns)], ignore_index=True).sort_values(
         ["row", "turn"], kind="stable", ignore_index=True
     )
@@ -394,10 +394,10 @@ def run_metrics(
 
 def _counts(texts: pd.DataFrame) -> pd.DataFrame:
     """Numbers of texts of each group: in all, without a value, by cause, and ambiguous ones."""
-    is_text = texts["condition"] != "skipped"
+    is_text = texts["status"] != "skipped"
     missing = texts["value"].isna() & is_text
     split = texts["ambiguous"].fillna(False).astype(bool) if "ambiguous" in texts.columns else False
     flags = {"n_texts": is_text, "n_missing": missing}
-    flags |= {f"n_{cause}": texts["condition"] == cause for cause in _CAUSES}
-    flags |= {"n_off_scale": missing & (texts["condition"] == "answered"), "n_ambiguous": ~missing & split}
+    flags |= {f"n_{cause}": texts["status"] == cause for cause in _CAUSES}
+    flags |= {"n_off_scale": missing & (texts["status"] == "answered"), "n_ambiguous": ~missing & split}
     return pd.DataFrame(flags).groupby(texts["group"].to_numpy()).sum().astype(int)

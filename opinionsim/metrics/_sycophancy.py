@@ -85,7 +85,7 @@ def sycophancy(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, 
     paired by block.
     """
     require(runs, "runs", (*_RUN, "n_agents", "evidence"))
-    require(turns, "turns", ("run_id", "turn", "agent", "kind", "reads", "condition"))
+    require(turns, "turns", ("run_id", "turn", "agent", "kind", "reads", "status"))
     heads = runs.drop_duplicates(["run_id", "cell"])
     stance = stance_rows(runs, opinions)[list(OPINION_COLUMNS)].merge(heads[["run_id", "cell"]], on=["run_id", "cell"])
     known = stance.loc[stance["value"].notna(), [*_RUN, "turn", "agent", "kind", "value"]]
@@ -124,7 +124,7 @@ def _cases(responses: pd.DataFrame, read: pd.DataFrame, known: pd.DataFrame) -> 
     cases = cases.merge(own.rename(columns={"value": "response"}), on=[*_RUN, "turn", "agent"], how="left")
     asked = responses[["run_id", "turn", "agent"]].drop_duplicates()
     others = read.merge(asked.rename(columns={"turn": "reader", "agent": "own"}), on=["run_id", "reader"])
-    others = others[~others["condition"].isin(UNHEARD) & (others["agent"] != others["own"])]
+    others = others[~others["status"].isin(UNHEARD) & (others["agent"] != others["own"])]
     last = others.groupby(["run_id", "reader"], as_index=False).last(skipna=False)
     last = last[["run_id", "reader", "turn"]].rename(columns={"turn": "source", "reader": "turn"})
     cases = cases.merge(last, on=["run_id", "turn"], how="left")

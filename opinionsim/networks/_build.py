@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +111,8 @@ def _specified(spec: str | Mapping[str, Any], where: str) -> NetworkKind:
     try:
         return validate(_Given, plain).network
     except SpecError as error:
-        raise SpecError(re.sub("^network", where, str(error), flags=re.MULTILINE)) from None
+        found = [(each, "".join(each.places).removeprefix("network")) for each in error.problems]
+        raise SpecError.joined(SpecError(each.problem, place=f"{where}{inside}") for each, inside in found) from None
 
 
 def _plain(value: Any) -> Any:

@@ -14,7 +14,7 @@ from opinionsim.networks._graph_reading import refuse
 _HEADERS = frozenset({("from", "to"), ("source", "target"), ("speaker", "listener"), ("src", "dst")})
 
 
-class _Row(NamedTuple):
+class _Edge(NamedTuple):
     """A line of an edge list: its place, its columns, and the weight stated in braces, if any."""
 
     place: str
@@ -26,7 +26,7 @@ def read_edge_list(file: Path) -> tuple[list[str], list[float] | None]:
     """Labels, two in a row for each edge, and the weight of each edge; None where all are 1."""
     # Spreadsheet programs put a byte order mark before the text.
     lines = file.read_text(encoding="utf-8-sig").splitlines()
-    rows: list[_Row] = []
+    rows: list[_Edge] = []
     commas = False
     for number, line in enumerate(lines, 1):
         text = re.sub(r"\s\{.*\}\s*$", "", line).partition("#")[0].strip()
@@ -36,10 +36,10 @@ def read_edge_list(file: Path) -> tuple[list[str], list[float] | None]:
         commas = commas if rows else "," in text
         words = _columns(place, text, commas=commas)
         if rows and len(words) != len(rows[0].words):
-            refuse(f"{place}: has {len(words)} columns, and {rows[0].place} has {len(rows[0].words)}")
-        rows.append(_Row(place, words, _weight_in_braces(line)))
+            refuse(f"{place}: has {len(words)} columns, and {rows[0].place} has {len(rows[0].words)}", place)
+        rows.append(_Edge(place, words, _weight_in_braces(line)))
     if not rows:
-        refuse(f"{file} has no edge")
+        refuse(f"{file} has no edge", file)
     if _has_header(rows):
         del rows[0]
     weights = [_weight(row) for row in rows]
@@ -55,11 +55,12 @@ def _columns(place: str, text: str, *, commas: bool) -> list[str]:
         refuse(
             f"{place}: must hold two agents and perhaps a weight, separated by spaces or tabs, or in all lines by "
             f"commas; got {text!r:.80}",
+            place,
         )
     return words
 
 
-def _has_header(rows: list[_Row]) -> bool:
+def _has_header(rows: list[_Edge]) -> bool:
     """Whether the first row names the columns of rows that hold numbers alone."""
     if len(rows) < 2 or any(number_in(word) is not None for word in rows[0].words):
         return False
@@ -72,6 +73,7 @@ def _has_header(rows: list[_Row]) -> bool:
         refuse(
             f"{first.place}: {' '.join(first.words)!r:.80} may be a header, which is skipped only where all other "
             "lines hold numbers; put # before it",
+            first.place,
         )
     return False
 
@@ -82,14 +84,14 @@ def _weight_in_braces(line: str) -> str | None:
     return stated and stated[1].strip()
 
 
-def _weight(row: _Row) -> float:
+def _weight(row: _Edge) -> float:
     """The weight of an edge, 1 if none is stated."""
     stated = [*row.words[2:], *([] if row.weight is None else [row.weight])]
     if len(stated) > 1:
-        refuse(f"{row.place}: states a weight twice, as a column and in braces")
+        refuse(f"{row.place}: states a weight twice, as a column and in braces", row.place)
     weight = number_in(stated[0]) if stated else 1.0
     if weight is None or not math.isfinite(weight):
-        refuse(f"{row.place}: the weight must be a finite number; got {stated[0]!r:.60}")
+        refuse(f"{row.place}: the weight must be a finite number; got {stated[0]!r:.60}", row.place)
     return weight
 
 

@@ -49,7 +49,7 @@ def _in_file(path: str) -> Iterator[None]:
     try:
         yield
     except Unfit as problem:
-        refuse(str(problem) if path in str(problem) else f"{path}: {problem}")
+        refuse(str(problem) if problem.fields["file"] else f"{path}: {problem}", path)
 
 
 def _graph(read: Callable[[Path], object]) -> Callable[[Path], Edges]:
@@ -66,7 +66,7 @@ def _matrix(file: Path) -> Edges:
     from scipy.sparse import load_npz
 
     if not is_zipfile(file):
-        refuse(f"{file} is not readable as a sparse matrix of SciPy: it is no archive of arrays")
+        refuse(f"{file} is not readable as a sparse matrix of SciPy: it is no archive of arrays", file)
     matrix = load_npz(file)
     # SciPy computes with places outside the matrix as if they were inside.
     if hasattr(matrix, "check_format"):
@@ -98,14 +98,14 @@ def _read(path: str) -> Network:
     file = Path(path)
     form = _FORMS.get(file.suffix.lower())
     if not file.exists():
-        refuse(f"no such file: {path}")
+        refuse(f"no such file: {path}", path)
     if form is None:
         endings = {each.name: [ending for ending, other in _FORMS.items() if other is each] for each in _FORMS.values()}
         valid = ", ".join(f"{name} ({' '.join(filter(None, each))})" for name, each in endings.items())
-        refuse(f"{path} is of no kind that can be read, which its ending tells; valid are {valid}")
+        refuse(f"{path} is of no kind that can be read, which its ending tells; valid are {valid}", path)
     try:
         return Network._from(form.read(file))
     except Unfit:
         raise
     except Exception as error:  # readers let errors of several libraries through
-        refuse(f"{path} is not readable as {form.name}: {' '.join(str(error).split()) or type(error).__name__}")
+        refuse(f"{path} is not readable as {form.name}: {' '.join(str(error).split()) or type(error).__name__}", path)

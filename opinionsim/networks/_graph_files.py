@@ -56,20 +56,24 @@ def read_pajek(file: Path) -> nx.Graph:
     heads = [head.split()[0] for head, _ in filled if head and not head.startswith("*network")]
     if sections[0][1] or heads not in (["*vertices", "*edges"], ["*vertices", "*arcs"]):
         refuse(
-            f"{file}: must hold *Vertices, then rows under one heading, *Edges or *Arcs; got {', '.join(heads) or None}"
+            f"{file}: must hold *Vertices, then rows under one heading, *Edges or *Arcs; "
+            f"got {', '.join(heads) or None}",
+            file,
         )
     (head, vertices), (_, rows) = filled[-2:]
     stated = head.removeprefix("*vertices").strip()
     count = agent_number(stated)
     if count is None or not 0 < count <= _MOST_VERTICES:
-        refuse(f"{file}: *Vertices must state one number, from 1 to {_MOST_VERTICES}; got {stated!r:.60}")
+        refuse(f"{file}: *Vertices must state one number, from 1 to {_MOST_VERTICES}; got {stated!r:.60}", file)
     if all(len(row) == 1 for row in vertices):
         vertices = [[str(place + 1), str(place)] for place in range(count)]
     if not len(vertices) == len({row[0] for row in vertices}) == count:
-        refuse(f"{file}: *Vertices states {count}, and has rows for {len({row[0] for row in vertices})}")
+        refuse(f"{file}: *Vertices states {count}, and has rows for {len({row[0] for row in vertices})}", file)
     for row in rows:
         if len(row) < 2 or (len(row) > 2 and number_in(row[2]) is None):
-            refuse(f"{file}: rows of edges must hold two vertices and perhaps a weight; got {' '.join(row)!r:.60}")
+            refuse(
+                f"{file}: rows of edges must hold two vertices and perhaps a weight; got {' '.join(row)!r:.60}", file
+            )
     # networkx reads words as a shell does, to which an apostrophe is a quotation mark.
     lines = [f"*vertices {count}", *map(shlex.join, vertices), heads[1], *map(shlex.join, rows)]
     return _whole(file, nx.parse_pajek(lines), count)
@@ -82,7 +86,7 @@ def read_adjacency(file: Path) -> nx.Graph:
     lines = _text(file).splitlines()
     for number, line in enumerate(lines, 1):
         if "," in line.partition("#")[0]:
-            refuse(f"{file}:{number}: must hold agents separated by spaces; got {line!r:.60}")
+            refuse(f"{file}:{number}: must hold agents separated by spaces; got {line!r:.60}", file)
     return nx.parse_adjlist(lines)
 
 
@@ -104,7 +108,7 @@ def _xml(file: Path, read: Callable[[BytesIO], nx.Graph]) -> nx.Graph:
         count += name.rpartition(":")[2] == "node"
 
     def declared(*_: Any) -> None:
-        refuse(f"{file} holds a document type or entity declaration; a file without declarations is expected")
+        refuse(f"{file} holds a document type or entity declaration; a file without declarations is expected", file)
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
@@ -123,7 +127,8 @@ def _whole(file: Path, graph: nx.Graph, declared: int) -> nx.Graph:
     if len(graph) != declared:
         refuse(
             f"{file}: declares {declared} nodes, and networkx finds {len(graph)}: two nodes have one name, or an edge "
-            "joins a node that is not declared"
+            "joins a node that is not declared",
+            file,
         )
     return graph
 

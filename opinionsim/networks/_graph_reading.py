@@ -23,9 +23,9 @@ class Unfit(SpecError):
     """A problem with a network, raised where the name of the network is not known."""
 
 
-def refuse(problem: str) -> NoReturn:
-    """Raise a problem with a network."""
-    raise Unfit(problem)
+def refuse(problem: str, file: object = "") -> NoReturn:
+    """Raise a problem with a network, or with its file, which the problem names."""
+    raise Unfit(problem, file=str(file))
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def named(what: str) -> Iterator[None]:
     try:
         yield
     except Unfit as problem:
-        raise SpecError(f"{what}: {problem}") from None
+        raise SpecError(problem.problem, place=what) from None
 
 
 def check_size(n: Any, least: int = 1) -> int:

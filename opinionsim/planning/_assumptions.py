@@ -45,7 +45,7 @@ class ReplySize(NamedTuple):
 
 
 @dataclass
-class Seen:
+class SeenCalls:
     """Stored calls to one model, by kind; and tokens and characters of the prompts that were read."""
 
     calls: defaultdict[str, list[Entry]] = field(default_factory=lambda: defaultdict(list))
@@ -73,7 +73,7 @@ class Rates:
     ----------
     model : Model
         The model; assumed and stated lengths of replies keep to its limit.
-    seen : Seen
+    seen : SeenCalls
         Stored calls to the model.
     reply_tokens : float or None
         Length of every reply of an agent; None takes the stored mean, else 200, of the scripted model its own mean. A
@@ -91,7 +91,7 @@ class Rates:
         Seconds of a call.
     """
 
-    def __init__(self, model: Model, seen: Seen, reply_tokens: float | None, latency: float | None) -> None:
+    def __init__(self, model: Model, seen: SeenCalls, reply_tokens: float | None, latency: float | None) -> None:
         entries = [entry for each in seen.calls.values() for entry in each]
         latencies = [entry.latency_s for entry in entries if entry.latency_s is not None]
         tokens, characters = (sum(each) for each in zip(*(seen.prompts or [(0, 0)]), strict=True))
@@ -125,7 +125,7 @@ def _mean_size(entries: Collection[Entry]) -> ReplySize:
 
 def observe(
     experiment: Experiment, store: stores.Store, begun: Collection[str], judges: Mapping[str, Model]
-) -> Mapping[tuple[str, bool], Seen]:
+) -> Mapping[tuple[str, bool], SeenCalls]:
     """The stored calls of an experiment.
 
     Parameters
@@ -145,7 +145,7 @@ def observe(
         Calls by name of model and whether it is a judge. Of many calls some are read: runs in the order of their ids,
         which are hashes, so that this is as good as a random draw.
     """
-    found: defaultdict[tuple[str, bool], Seen] = defaultdict(Seen)
+    found: defaultdict[tuple[str, bool], SeenCalls] = defaultdict(SeenCalls)
     read = Counter[tuple[str, ...]]()
     planned = {run.run_id: run for run in experiment.runs}
     for run_id in sorted(begun):

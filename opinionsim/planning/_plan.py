@@ -20,7 +20,7 @@ from opinionsim.foundation.streams import canonical_json
 from opinionsim.foundation.templates import sentences
 from opinionsim.llm import Usage
 from opinionsim.metrics import SELF_REPORT
-from opinionsim.planning._assumptions import Model, Rates, Seen, check_assumptions, observe
+from opinionsim.planning._assumptions import Model, Rates, SeenCalls, check_assumptions, observe
 from opinionsim.planning._dry_run import CountedTurns, DryRun, Sort, questions
 from opinionsim.planning._forecast import Forecast, ModelForecast, spell_price
 from opinionsim.specification import (
@@ -102,9 +102,9 @@ def plan(
     check_assumptions(reply_tokens, latency)
     planning = _Planning(experiment, loaded or LoadedParts(experiment, to_plan=True), _chosen(experiment, only))
 
-    def work(seen: Mapping[tuple[str, bool], Seen]) -> dict[str, _Work]:
+    def work(seen: Mapping[tuple[str, bool], SeenCalls]) -> dict[str, _Work]:
         def rates(model: Model) -> Rates:
-            return Rates(model, seen.get((model.name, model.judges), Seen()), reply_tokens, latency)
+            return Rates(model, seen.get((model.name, model.judges), SeenCalls()), reply_tokens, latency)
 
         return planning.work({model: rates(model) for model in planning.models})
 

@@ -34,7 +34,7 @@ _CONTROLS: Mapping[str, str] = {
 _MAX_CELLS, _TWO_COLUMNS = 12, 6
 
 
-class Place(NamedTuple):
+class Spot(NamedTuple):
     """A run and the place of its panel."""
 
     row: int
@@ -59,12 +59,12 @@ class Arrangement:
         Conditions held at one value, and cells left out.
     """
 
-    places: Sequence[Place]
+    places: Sequence[Spot]
     n_columns: int
     row_titles: tuple[str, ...] = ()
     column_titles: tuple[str, ...] = ()
     notes: Sequence[str] = ()
-    controls: Sequence[Place] = ()
+    controls: Sequence[Spot] = ()
 
 
 class Facets(NamedTuple):
@@ -132,7 +132,7 @@ def facets(
     )  # fmt: skip
 
 
-class _Held(NamedTuple):
+class _Level(NamedTuple):
     """The level at which a condition is held, and all its levels."""
 
     level: Any
@@ -150,7 +150,7 @@ def arrange(
     main = chosen[~is_control] if (~is_control).any() else chosen
     planned = planned[planned["interaction"].isin(set(main["interaction"]))]
     if rows is None and columns is None and not _is_grid(planned):
-        held: dict[str, _Held] = {}
+        held: dict[str, _Level] = {}
         grid = _by_cell(main)
     else:
         rows, columns = _layout(condition_axes(main), rows, columns)
@@ -204,18 +204,18 @@ def _layout(axes: Iterable[str], rows: str | None, columns: str | None) -> tuple
     return rows, columns
 
 
-def _hold(runs: pd.DataFrame, axes: Sequence[str]) -> tuple[pd.DataFrame, dict[str, _Held]]:
+def _hold(runs: pd.DataFrame, axes: Sequence[str]) -> tuple[pd.DataFrame, dict[str, _Level]]:
     """Hold conditions one after the other, each at the first level of the runs that are left."""
     held = {}
     levels = {axis: order_levels(runs[axis]) for axis in axes}
     for axis in axes:
         if len(levels[axis]) > 1:
-            held[axis] = _Held(order_levels(runs[axis])[0], levels[axis])
+            held[axis] = _Level(order_levels(runs[axis])[0], levels[axis])
             runs = runs[runs[axis] == held[axis].level]
     return runs, held
 
 
-def _say_held(axis: str, held: _Held, titles: Mapping[str, str]) -> str:
+def _say_held(axis: str, held: _Level, titles: Mapping[str, str]) -> str:
     """A held condition in words."""
     which = "first" if held.level == held.levels[0] else "one"
     level = titles.get(held.level, held.level) if axis == "topic" else held.level
@@ -229,7 +229,7 @@ def _by_cell(runs: pd.DataFrame) -> Arrangement:
     ranked = _all_named(runs).assign(other=runs["topic"] != shared).sort_values(["other", "seed"], kind="stable")
     kept, _, notes = named_conditions(runs.loc[ranked.drop_duplicates(axes).index.sort_values()], most=_MAX_CELLS)
     n_columns = 2 if len(kept) <= _TWO_COLUMNS else 3
-    places = [Place(*divmod(at, n_columns), str(run["condition"]), run) for at, (_, run) in enumerate(kept.iterrows())]
+    places = [Spot(*divmod(at, n_columns), str(run["condition"]), run) for at, (_, run) in enumerate(kept.iterrows())]
     if runs["topic"].nunique() > 1:
         notes.append(f"one topic a condition, {topic_titles(runs).get(shared, shared)} where there is one")
     if runs["seed"].nunique() > 1:
@@ -249,7 +249,7 @@ def _grid(runs: pd.DataFrame, rows: str | None, columns: str | None) -> Arrangem
             at = runs if rows is None else runs[runs[rows] == low]
             at = at if columns is None else at[at[columns] == wide]
             if len(at):
-                places.append(Place(row, column, "", at.iloc[0]))
+                places.append(Spot(row, column, "", at.iloc[0]))
     titles = topic_titles(runs)
     row_titles = tuple(level_name(rows, level, titles) for level in down) if rows else ()
     column_titles = tuple(level_name(columns, level, titles) for level in across) if columns else ()
@@ -261,15 +261,15 @@ def _wrapped(runs: pd.DataFrame, axis: str) -> Arrangement:
     levels, titles = order_levels(runs[axis]), topic_titles(runs)
     n_columns = 1 if len(levels) in (1, 3) else 2
     places = [
-        Place(*divmod(position, n_columns), level_name(axis, level, titles), runs[runs[axis] == level].iloc[0])
+        Spot(*divmod(position, n_columns), level_name(axis, level, titles), runs[runs[axis] == level].iloc[0])
         for position, level in enumerate(levels)
     ]
     return Arrangement(places, n_columns)
 
 
 def _control_places(
-    controls: pd.DataFrame, main: pd.DataFrame, held: Mapping[str, _Held], grid: Arrangement
-) -> list[Place]:
+    controls: pd.DataFrame, main: pd.DataFrame, held: Mapping[str, _Level], grid: Arrangement
+) -> list[Spot]:
     """Controls on the topics drawn above, below the conditions from left to right."""
     own = controls[controls["topic"].isin(main["topic"])]
     for axis, (level, _) in held.items():
@@ -281,7 +281,7 @@ def _control_places(
     beyond = ("topic", "memory") if own["confirmation_bias"].nunique() > 1 else ("topic", "memory", "confirmation_bias")
     lowest = max(place.row for place in grid.places)
     return [
-        Place(
+        Spot(
             lowest + 1 + position // grid.n_columns,
             position % grid.n_columns,
             "\n".join(filter(None, [_CONTROLS[run["interaction"]], describe(run, without=beyond)])),

@@ -21,7 +21,7 @@ from opinionsim.metrics import (
     validation_statement,
 )
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._arrangement import Place, arrange
+from opinionsim.plots._arrangement import Spot, arrange
 from opinionsim.plots._final import FinalData, draw_final, from_trajectories
 from opinionsim.plots._inputs import (
     Frames,
@@ -205,7 +205,7 @@ def _never(drawn: Sequence[Panel]) -> str:
     return f"{n_never} of {n_agents} agents never measured" if n_never else ""
 
 
-def _panel(results: Frames, place: Place, kind: str | None, scale: OpinionScale, ddof: int) -> Panel:
+def _panel(results: Frames, place: Spot, kind: str | None, scale: OpinionScale, ddof: int) -> Panel:
     """The data of one panel."""
     same = results.runs[(results.runs["run_id"] == place.run["run_id"]) & (results.runs["cell"] == place.run["cell"])]
     trajectory = trajectory_data(Frames(same, *results[1:]), 0, kind, scale)

@@ -48,7 +48,7 @@ from opinionsim.store import Mark, marks_of
 _JITTER = 0.03
 #: Most agents that all have a line; the number of those that have one if there are more; and shares of agents in bands.
 _MOST_LINES, _SAMPLE, _BANDS = 40, 12, (0.05, 0.25, 0.5, 0.75, 0.95)
-#: Markers of the conditions of turns without an opinion of a whole answer.
+#: Markers of the statuses of turns without an opinion of a whole answer.
 _LOST = {"refused": "x", "empty": "+", "truncated": ">", "skipped": "|"}
 #: The look of those marks.
 _MARK: Mapping[str, Any] = {"color": "black", "linestyle": "none", "markersize": 5, "markerfacecolor": "none"}
@@ -88,7 +88,7 @@ class TrajectoryData:
     evidence : str
         Kind of evidence the run is, in words.
     lost : DataFrame
-        One row a turn that was refused, empty, cut off or skipped: ``step, agent, condition``. Skipped ones are known
+        One row a turn that was refused, empty, cut off or skipped: ``step, agent, status``. Skipped ones are known
         where there is a turns frame.
     events : tuple of Mark
         Steps at which events of the run begin, and their names.
@@ -198,9 +198,9 @@ def _lost(own: Frames, turns: pd.DataFrame | None, kind: str) -> pd.DataFrame:
     row, found = own.runs.iloc[0], [own.opinions]
     if turns is not None:
         mine = (turns["run_id"] == row["run_id"]) & (turns["agent"] < row["n_agents"])
-        found.append(turns[mine & (turns["condition"] == "skipped")])
-    rows = pd.concat([each.loc[each["kind"] == kind, ["step", "agent", "condition"]] for each in found])
-    return rows[rows["condition"].isin(list(_LOST))].astype({"step": int, "agent": int})
+        found.append(turns[mine & (turns["status"] == "skipped")])
+    rows = pd.concat([each.loc[each["kind"] == kind, ["step", "agent", "status"]] for each in found])
+    return rows[rows["status"].isin(list(_LOST))].astype({"step": int, "agent": int})
 
 
 def colours_of(models: Iterable[str], color_by: str) -> dict[str, str] | None:
@@ -245,11 +245,11 @@ def draw_trajectories(
         if at.size:  # an empty line that is not clipped has no extent, which defeats the layout of the figure
             (dots,) = ax.plot(data.steps[at], values[at] + offset, color=colour, linestyle="none", clip_on=False)
             dots.set(marker="o", markersize=2.8)
-    for condition, rows in data.lost[data.lost["agent"].isin(data.drawn)].groupby("condition"):
+    for status, rows in data.lost[data.lost["agent"].isin(data.drawn)].groupby("status"):
         agent, step = rows["agent"].to_numpy(), rows["step"].to_numpy()
         known = np.where(np.isnan(data.values[agent, step]), data.assigned[agent], data.values[agent, step])
         at = np.nan_to_num(known, nan=data.scale.lowest - 0.4) + data.offsets[agent]
-        ax.plot(step, at, clip_on=False, zorder=4, marker=_LOST[str(condition)], **_MARK)
+        ax.plot(step, at, clip_on=False, zorder=4, marker=_LOST[str(status)], **_MARK)
     ax.set_yticks(data.scale.points, opinion_ticks(data.scale, words=words))
     ax.set_ylim(data.scale.lowest - 0.5, data.scale.highest + 0.5)
     ax.set_xlim(0, max(data.steps[-1], 1))
@@ -267,7 +267,7 @@ def handles_of(drawn: Sequence[TrajectoryData], of_models: Mapping[str, str] | N
     many = max((len(each.values) for each in drawn), default=0)
     if many > _MOST_LINES:
         found.append(Patch(color="#CDD4D9", label=f"middle 50%, 90%, median;\n{_SAMPLE} of {many:,} agents drawn"))
-    lost = {each for data in drawn for each in data.lost.loc[data.lost["agent"].isin(data.drawn), "condition"]}
+    lost = {each for data in drawn for each in data.lost.loc[data.lost["agent"].isin(data.drawn), "status"]}
     names = {each: "cut off" if each == "truncated" else each for each in _LOST if each in lost}
     return [*found, *(Line2D([], [], marker=_LOST[each], label=name, **_MARK) for each, name in names.items())]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from opinionsim.prompts._named_texts import (
         Excluded as Excluded,
         Ideal as Ideal,
-        Interview as Interview,
+        InterviewTexts as InterviewTexts,
         Texts as Texts,
         fill as fill,
         pieces as pieces,

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from jinja2 import Template
 
 from opinionsim.errors import NothingSaid, SpecError
-from opinionsim.messages import SPOKEN, ChatMessage, Condition, Message, Parse, Reply, printable
+from opinionsim.messages import SPOKEN, ChatMessage, Message, Parse, Reply, ReplyStatus, printable
 from opinionsim.prompts._marks import Marks
 from opinionsim.prompts._prompt_settings import TASK_VARIABLES
 from opinionsim.prompts._templates import SUFFIX, render
@@ -100,7 +100,7 @@ class Past:
     posts_seen: int = 0
     reports_given: int = 0
 
-    def advance(self, act: Act, received: Sequence[Message], condition: Condition = "answered") -> Past:
+    def advance(self, act: Act, received: Sequence[Message], status: ReplyStatus = "answered") -> Past:
         """The past after one more act.
 
         Parameters
@@ -109,11 +109,11 @@ class Past:
             What was done.
         received : sequence of Message
             What was shown for it.
-        condition : Condition
+        status : ReplyStatus
             Whether the agent said anything.
         """
         case = _case(act, received)
-        if condition not in SPOKEN and case != "review":
+        if status not in SPOKEN and case != "review":
             return replace(self, posts_seen=self.posts_seen + len(received))
         return Past(
             case,
@@ -251,8 +251,8 @@ class AgentPrompts:
         """
         marks = self._wording.marks
         text = marks.unwrapped(marks.unlabelled(printable(reply.text), self.author))
-        nothing = reply.condition in SPOKEN and not text.strip()
-        return reply._replace(text=text, condition="empty" if nothing else reply.condition)
+        nothing = reply.status in SPOKEN and not text.strip()
+        return reply._replace(text=text, status="empty" if nothing else reply.status)
 
     def parse(self, act_parse: Parse | None) -> Parse | None:
         """The `parse` of an act: its own, or else one to which a reply of nothing but labels is an empty one."""
@@ -260,7 +260,7 @@ class AgentPrompts:
             return act_parse
 
         def parse(call: str, text: str, received: tuple[Message, ...]) -> None:
-            if text.strip() and self.said(Reply(text)).condition == "empty":
+            if text.strip() and self.said(Reply(text)).status == "empty":
                 raise NothingSaid("it holds nothing but the label of a message")
 
         return parse
@@ -293,11 +293,11 @@ class AgentPrompts:
             If the pack has no such template, as of :meth:`reflection` and :meth:`recollection`.
         """
         scene = self._scene(act, received, past)
-        text = reply.text if reply.condition in SPOKEN else ""
-        condition = "empty" if reply.condition == "silent" else reply.condition
+        text = reply.text if reply.status in SPOKEN else ""
+        status = "empty" if reply.status == "silent" else reply.status
         return self._user(
             self._wording.frame("event"),
-            {**scene, "case": _case(act, received), "condition": condition, "text": self._wording.defang(text)},
+            {**scene, "case": _case(act, received), "condition": status, "text": self._wording.defang(text)},
         )
 
     def reflection(self, experience: Sequence[ChatMessage], past: ChatMessage | None) -> ChatMessage:

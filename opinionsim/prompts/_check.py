@@ -334,9 +334,9 @@ def _check_event(setting: _Setting, act: PlainAct, past: Past, received: tuple[M
         setting.check_claim(at, told)
     if _OWN in "".join(at.pack.marks.blocks("post", told)):
         raise at.error("the agent's own text must stand outside the delimiters of posts")
-    for condition, text in zip(("refused", "empty"), silent, strict=True):
+    for status, text in zip(("refused", "empty"), silent, strict=True):
         if text == blank:
-            raise at.error(f"the event of a reply with condition {condition!r} must say that there was none")
+            raise at.error(f"the event of a reply with status {status!r} must say that there was none")
 
 
 def _check_reflection(setting: _Setting, frames: Collection[str | Frame]) -> None:

@@ -83,7 +83,7 @@ class Excluded(DocumentModel):
     """Work, and place in it."""
 
 
-class Interview(DocumentModel):
+class InterviewTexts(DocumentModel):
     """The questions of an interview and the voice they are answered in (B6)."""
 
     questions: Annotated[tuple[_Text, ...], Field(min_length=1)]
@@ -111,7 +111,7 @@ class _File(DocumentModel):
     discussion: _Text
     ideals: dict[_Name, tuple[Ideal, ...]] = Field(default_factory=dict)
     excluded: tuple[Excluded, ...] = ()
-    interviews: dict[_Name, Interview] = Field(default_factory=dict)
+    interviews: dict[_Name, InterviewTexts] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class Texts:
         Wave to its ideals, in order.
     excluded : tuple of Excluded
         Ideals that no template has.
-    interviews : mapping of str to Interview
+    interviews : mapping of str to InterviewTexts
         By name.
     automatic : str
         Request for the instructions of a moderator; holds ``${task}`` and `marker`.
@@ -178,7 +178,7 @@ class Texts:
     templates: Mapping[str, Mapping[str, str]]
     ideals: Mapping[str, tuple[Ideal, ...]]
     excluded: tuple[Excluded, ...]
-    interviews: Mapping[str, Interview]
+    interviews: Mapping[str, InterviewTexts]
     automatic: str
     marker: str
     values: str
@@ -204,9 +204,8 @@ class Texts:
         """
         document = source if isinstance(source, Document) else parse_document(source, name)
         file = validate(_File, document)
-        problems = [str(document.error(keys, problem)) for keys, problem in _problems(file)]
-        if problems:
-            raise SpecError("\n".join(problems))
+        if problems := list(_problems(file)):
+            raise SpecError.joined(document.error(*each) for each in problems)
         templates = {section: _stripped(getattr(file, section)) for section in _SECTIONS}
         interviews = {
             each: asked.model_copy(update={"voice": asked.voice.strip()}) for each, asked in file.interviews.items()
@@ -267,7 +266,7 @@ class Texts:
         """Names of the ideals that a template of a wave holds; none of other templates and texts."""
         return tuple(ideal.name for ideal in self.ideals.get(_wave(given, self.ideals), ()))
 
-    def interview(self, name: str) -> Interview:
+    def interview(self, name: str) -> InterviewTexts:
         """The interview of a name.
 
         Raises
@@ -281,7 +280,7 @@ class Texts:
         """A template by its name, with the ideals of its wave, or a text of the user's own."""
         kind = _SECTIONS[section]
         if not isinstance(given, str) or not given.strip():
-            raise SpecError(f"{kind.noun}: must be a name or {kind.own_text}; got {show_value(given)}")
+            raise SpecError(f"must be a name or {kind.own_text}; got {show_value(given)}", place=kind.noun)
         if not _NAME.fullmatch(given):
             return _own(kind, given, without)
         known = self.templates[section]
@@ -298,9 +297,9 @@ def _own(kind: _Section, text: str, without: Collection[str]) -> str:
     for name in filter(None, (kind.needed, *kind.others)):
         braced = re.sub(rf"\${name}\b", f"${{{name}}}", braced)
     if kind.needed and kind.needed not in placeholders(braced):
-        raise SpecError(f"{kind.noun}: a text must hold ${{{kind.needed}}} where that is to stand; got {shown}")
+        raise SpecError(f"a text must hold ${{{kind.needed}}} where that is to stand; got {shown}", place=kind.noun)
     if _IDEALS in placeholders(braced):
-        raise SpecError(f"{kind.noun}: ${{{_IDEALS}}} stands for nothing in a text of one's own; got {shown}")
+        raise SpecError(f"${{{_IDEALS}}} stands for nothing in a text of one's own; got {shown}", place=kind.noun)
     _left_out(without, (), f"{kind.noun} {shown}")
     return braced
 
@@ -310,7 +309,7 @@ def _left_out(without: Collection[str], ideals: Iterable[Ideal], what: str) -> f
     given = frozenset((without,) if isinstance(without, str) else without)
     known = [ideal.name for ideal in ideals]
     if given and not known:
-        raise SpecError(f"{what}: has no ideals that could be left out; got without={sorted(given)}")
+        raise SpecError(f"has no ideals that could be left out; got without={sorted(given)}", place=what)
     for name in sorted(given):
         _one_of(name, known, f"{what}: ideal")
     return given
@@ -327,7 +326,7 @@ def _one_of(given: str, known: Collection[str], what: str, otherwise: str = "") 
     if given in known:
         return given
     wrong = f"{show_value(given)}{meant(given, known)}"
-    raise SpecError(f"{what}: unknown name {wrong}; valid: {', '.join(known) or 'none'}{otherwise}")
+    raise SpecError(f"unknown name {wrong}; valid: {', '.join(known) or 'none'}{otherwise}", place=what)
 
 
 def _wave(name: str, waves: Iterable[str]) -> str:

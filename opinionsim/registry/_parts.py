@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any, NamedTuple, TypeVar
 
 from opinionsim.errors import Interrupt, OpinionSimError, SpecError, is_interrupt, meant
-from opinionsim.foundation.provenance import code_of
+from opinionsim.foundation.provenance import code_of, docstring
 from opinionsim.foundation.redaction import redacted
 from opinionsim.registry._tables import names, places
 
@@ -506,9 +506,7 @@ def described(target: Any) -> tuple[str, str, dict[str, list[str]]]:
 
     An item is ``- Name: text``, whose further lines are indented; several may have one name. Line ends are spaces.
     """
-    # Without docstrings (python -OO) classes would show texts that Python or their bases make.
-    text = "" if sys.flags.optimize > 1 else inspect.getdoc(target) or ""
-    first, _, rest = text.strip().partition("\n")
+    first, _, rest = docstring(target).strip().partition("\n")
     items: dict[str, list[str]] = {}
     for name, text in _ITEM.findall(rest):
         items.setdefault(name, []).append(" ".join(text.split()))

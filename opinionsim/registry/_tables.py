@@ -21,8 +21,9 @@ class Place(NamedTuple):
     """The folder of the package whose table names it."""
     value: Any
     """What the table says: the module in that folder, of a prompt pack the folder in it; or a mapping with these under
-    `of`. That of a command has the heading above it (`under`) and its `help`; that of a table or figure, `named`:
-    whether it is shown only where a way of interacting names it; that of templates, the pack that they join (`joins`).
+    `of`. That of a command has the heading above it (`under`), its `help`, and whether it has `parameters`, which are
+    no options; that of a table or figure, `named`: whether it is shown only where a way of interacting names it; that
+    of templates, the pack that they join (`joins`).
     """
 
     @property

@@ -32,7 +32,7 @@ _INITIALS, _NAMES = re.compile(r"(?<=\.),\s+|\s+(?:and|&)\s+|;\s+"), re.compile(
 _PARTS, _ROLE = ("interaction", "memory"), re.compile(r":\w+:`~?([^`]+)`")
 
 
-class Source(NamedTuple):
+class Used(NamedTuple):
     """Something that a study used: its name, where it comes from, and its licence."""
 
     name: str
@@ -40,29 +40,29 @@ class Source(NamedTuple):
     licence: str = ""
 
 
-def sources(results: Results) -> Iterator[Source]:
+def sources(results: Results) -> Iterator[Used]:
     """The data, metrics and models that a study used, each with its sources."""
     stated = nodes({**results.manifest, "contents": contents_of(results)})
     files = ((name, node) for name, node in stated if isinstance(node, Mapping) and isinstance(node.get("source"), str))
     yield from dict.fromkeys(
-        Source(str(node.get("name") or name), " ".join(node["source"].split()), node.get("licence", ""))
+        Used(str(node.get("name") or name), " ".join(node["source"].split()), node.get("licence", ""))
         for name, node in files
         if node["source"]
     )
     for metric in results.named_metrics:
         known = find_metric(metric if isinstance(metric, str) else metric["name"])
         if known.source:
-            yield Source(known.name, f"{known.source}{known.doi and f'. doi:{known.doi}'}")
+            yield Used(known.name, f"{known.source}{known.doi and f'. doi:{known.doi}'}")
     agents = None if results.swept else results.agents.drop_duplicates(["evidence", "model"])
     played = results.points if agents is None else agents[agents["evidence"] == "equation"]
     for model in _equations(results, played["model"]):
-        yield from (Source(model.title, each) for each in model.source)
+        yield from (Used(model.title, each) for each in model.source)
     if agents is not None:
         for name in agents.loc[agents["evidence"] == "model", "model"]:
             answered = ", ".join(results.answered.get(name, []))
-            yield Source(name, f"Language model{answered and f', which answered as {answered}'}")
+            yield Used(name, f"Language model{answered and f', which answered as {answered}'}")
         for name in sorted(set(results.opinions["classifier"].dropna()) - {DECIDED, RECORDED}):
-            yield Source(name, "Classifier of opinionsim, by which texts were coded")
+            yield Used(name, "Classifier of opinionsim, by which texts were coded")
 
 
 def _equations(results: Results, names: pd.Series[Any]) -> Iterator[ClassicModel]:

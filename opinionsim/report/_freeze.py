@@ -128,7 +128,7 @@ def preregistration(frozen: Mapping[str, Any], store: str) -> str:
     place = store.removeprefix("sqlite:///")
     if "://" in place or Path(place).is_file():
         with suppress(AbsentError):
-            known = _counts(_Held(store, name))
+            known = _counts(_Designs(store, name))
     # Not strict: a specification leaves out what does not apply to it.
     return TEMPLATES.overlay(undefined=Undefined).get_template("preregistration.md").render(**frozen, known=known)
 
@@ -167,7 +167,7 @@ def history(results: Results) -> History:
     results : Results
         Results of one design.
     """
-    held = _Held(results.url, results.name)
+    held = _Designs(results.url, results.name)
     found = results.manifest.get("frozen")
     frozen = None if found is None else validate(Frozen, found)
     told = None if frozen is None else frozen.model_dump(include={"at", "hash", "parts", "runs"})
@@ -175,7 +175,7 @@ def history(results: Results) -> History:
     return History(told, deviations, _counts(held), tuple(_reach(results, held)))
 
 
-class _Held:
+class _Designs:
     """All designs that a store holds under a name, with their runs."""
 
     def __init__(self, store: str, name: str) -> None:
@@ -206,7 +206,7 @@ class _Held:
 _UNKNOWN = "What was tried in other stores, under other names, or removed from this one cannot be known."
 
 
-def _counts(held: _Held) -> tuple[str, ...]:
+def _counts(held: _Designs) -> tuple[str, ...]:
     """Sentences that count all that a store holds under a name."""
     told = []
     for group, rows in held.groups.items():
@@ -225,7 +225,7 @@ def _counts(held: _Held) -> tuple[str, ...]:
     return tuple(sentences("history.txt", part="counts", held=held, told=told, unknown=_UNKNOWN))
 
 
-def _deviations(results: Results, frozen: Frozen, held: _Held) -> Iterator[str]:
+def _deviations(results: Results, frozen: Frozen, held: _Designs) -> Iterator[str]:
     """A sentence for each deviation of one design from what was frozen, and for other designs of the same freeze."""
     for path, (then, now) in frozen.changed.items():
         yield f"{path}: {_spelled(now)} in the place of {_spelled(then)}, which was frozen."
@@ -258,7 +258,7 @@ def _deviations(results: Results, frozen: Frozen, held: _Held) -> Iterator[str]:
     )
 
 
-def _reach(results: Results, held: _Held) -> Iterator[str]:
+def _reach(results: Results, held: _Designs) -> Iterator[str]:
     """Labels of claims that one model family, or one wording, carries; variants that were carried out count."""
     variants = set(results.manifest["environment"].get("variants", {}).values())
     rows = [row for row in held.designs if row.design == results.design or row.design_id in variants]

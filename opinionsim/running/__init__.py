@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opinionsim.running._carry_out import run as run, under_way as under_way
 from opinionsim.running._cluster import Cluster as Cluster
-from opinionsim.running._context import Context as Context, Progress as Progress, Summary as Summary
+from opinionsim.running._context import Advance as Advance, Shared as Shared, Summary as Summary
 from opinionsim.running._executors import LocalExecutor as LocalExecutor
 from opinionsim.running._invocation import Invocation as Invocation, default_store as default_store
 from opinionsim.running._replay import Replayed as Replayed, replay as replay

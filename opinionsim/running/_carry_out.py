@@ -12,7 +12,7 @@ from typing import ParamSpec
 
 from opinionsim.foundation import background
 from opinionsim.running._cluster import Cluster, ClusterExecutor, check_cluster
-from opinionsim.running._context import Context, Summary
+from opinionsim.running._context import Shared, Summary
 from opinionsim.running._executors import LocalExecutor
 from opinionsim.running._invocation import Invocation
 from opinionsim.running._runner import Runner
@@ -52,7 +52,7 @@ def under_way(invocation: Invocation) -> Iterator[tuple[Runner, Future[Summary]]
 
     with ExitStack() as closing:
         workers = None if invocation.cluster is None else closing.enter_context(Cluster(invocation.cluster))
-        context = Context(invocation, closing.enter_context(open_store(invocation.url)))
+        context = Shared(invocation, closing.enter_context(open_store(invocation.url)))
         runner = Runner(context, LocalExecutor(context) if workers is None else ClusterExecutor(context, workers))
         future = background.submit(execute(runner))
         try:

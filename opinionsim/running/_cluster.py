@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import opinionsim
-from opinionsim.errors import BudgetExceeded, OpinionSimError, SpecError, packages
+from opinionsim.errors import OpinionSimError, SpecError, packages
 from opinionsim.foundation import background
-from opinionsim.running._context import STOPPED, Context, Progress, Summary, together
+from opinionsim.running._context import Advance, Shared, Stopped, Summary, together
 from opinionsim.running._sorting import Pending
 from opinionsim.running._worker import Chunk, carry_out_chunk, stop_sweep
 from opinionsim.specification import Experiment, manifest, own_parts_manifest, require_importable
@@ -170,7 +170,7 @@ class ClusterExecutor:
 
     Parameters
     ----------
-    context : Context
+    context : Shared
         Shared with the runner; its store is a shared one.
     cluster : Cluster
         The workers.
@@ -181,7 +181,7 @@ class ClusterExecutor:
     out evenly over them. Workers that join later raise no limit. All workers spend one budget.
     """
 
-    def __init__(self, context: Context, cluster: Cluster) -> None:
+    def __init__(self, context: Shared, cluster: Cluster) -> None:
         slots = context.slots.limit
         self._cluster = cluster
         self._context = context
@@ -189,13 +189,13 @@ class ClusterExecutor:
         self._slots_each = slots // self._n_at_once
         self._name = f"opinionsim-{secrets.token_hex(8)}"
         self._numbers = count()
-        self._live: dict[int, Progress] = {}
+        self._live: dict[int, Advance] = {}
         self._content: tuple[str, str | None] = ("", None)
         self.warnings = [
             f"{self._n_at_once} chunks of runs at a time on the cluster, each with {self._slots_each} calls in flight"
         ]
 
-    def progress(self) -> Progress:
+    def progress(self) -> Advance:
         """Progress of the sweep, as far as workers have reported it."""
         return sum(list(self._live.values()), start=self._context.progress())
 
@@ -205,13 +205,13 @@ class ClusterExecutor:
         # Ids are hashes: in their order, every chunk has runs of all conditions.
         left = sorted(each.run_id for each in pending)
         if not left or context.stopped:
-            context.errors.update(dict.fromkeys(left, STOPPED))
+            context.errors.update(dict.fromkeys(left, Stopped()))
             return
         self._content = await context.in_store(self._described)
         self._cluster.listen(self._name, self._hear)
         chunks = self._chunks(left)
         queue, undone = iter(chunks), set(left)
-        self._live.update((chunk.number, Progress()) for chunk in chunks)
+        self._live.update((chunk.number, Advance()) for chunk in chunks)
         try:
             works = (self._work(queue, undone) for _ in range(self._n_at_once))
             await together(*works, meanwhile=self._stop_workers())
@@ -222,7 +222,7 @@ class ClusterExecutor:
             await self._cluster.stop(self._name)
             raise
         else:
-            context.errors.update(dict.fromkeys(undone, context.exceeded or STOPPED))
+            context.errors.update(dict.fromkeys(undone, context.exceeded or Stopped()))
         finally:
             self._live.clear()
 
@@ -242,17 +242,16 @@ class ClusterExecutor:
             summary = await self._cluster.carry_out(chunk)
             del self._live[chunk.number]
             context.count(summary)
-            context.complete |= set(chunk.run_ids) - set(summary.errors)
-            context.errors |= summary.errors
+            context.complete |= set(chunk.run_ids) - set(summary.causes)
+            context.errors |= summary.causes
             undone -= set(chunk.run_ids)
-            if summary.exceeded:
-                context.heed(BudgetExceeded(summary.exceeded))
+            context.heed(summary.exceeded)
 
     def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
         """Note the progress of a chunk, unless it is over."""
         told = event[1]
         if told["chunk"] in self._live:
-            self._live[told["chunk"]] = Progress(**told["progress"])
+            self._live[told["chunk"]] = Advance(**told["progress"])
 
     async def _stop_workers(self) -> None:
         """Once the sweep is to stop, tell all workers repeatedly: some may take over a dead worker's chunk later.
@@ -274,7 +273,7 @@ class ClusterExecutor:
         context.complete |= {run_id for run_id in run_ids if states[run_id].status == "complete"}
         for run_id in run_ids:
             if run_id not in context.complete:
-                context.errors.setdefault(run_id, str(error))
+                context.errors.setdefault(run_id, error)
 
     def _chunks(self, run_ids: list[str]) -> list[Chunk]:
         """Runs in chunks, a few for each worker."""

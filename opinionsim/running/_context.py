@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import secrets
 import socket
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -23,11 +22,10 @@ from opinionsim.measurement import Queues
 from opinionsim.running._invocation import Invocation
 from opinionsim.running._spending import Spending
 from opinionsim.specification import PlannedRun
-from opinionsim.store import Paid, RunRecord, Store
+from opinionsim.store import Doing, Paid, RunRecord, RunState, Store
 
 _T = TypeVar("_T")
 
-STOPPED = "stopped before it was finished"
 #: Seconds between looks at runs that other workers hold.
 _LOOK_AGAIN_S = 5.0
 #: Seconds between two looks at whether calls of other workers have left room in the budget.
@@ -35,7 +33,7 @@ _ASK_AGAIN_S = 0.2
 
 
 @dataclass(frozen=True)
-class Progress:
+class Advance:
     """Progress of a sweep at one moment.
 
     Attributes
@@ -62,8 +60,8 @@ class Progress:
     repeated: int = 0
     cost: float = 0.0
 
-    def __add__(self, other: Progress) -> Progress:
-        return Progress(*(here + there for here, there in zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: Advance) -> Advance:
+        return Advance(*(here + there for here, there in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -74,20 +72,18 @@ class Summary:
     ----------
     total, complete, already : int
         Distinct runs in all, complete ones, and those complete before the sweep.
-    errors : dict of str to str
+    causes : dict of str to OpinionSimError
         Error of each run that is not complete, not fully coded, or no longer agrees with its prompts.
     stopped : bool
         Whether the sweep was asked to stop, or its budget stopped it.
-    exceeded : str
-        The limit of the budget that stopped the sweep, in words; empty if none did.
+    exceeded : BudgetExceeded or None
+        The error that stopped the sweep where its budget is used up.
     made, answered, repeated : int
         Calls that the model has answered, calls that the store has answered, and failed attempts that were repeated.
     paid : Paid
         Calls, tokens and money of these runs on record, those of earlier sweeps included.
     seconds : float
         Wall time.
-    causes : dict of str to OpinionSimError
-        The errors as they were raised, of runs that this process carried out.
     cost : float
         Money for the calls of this sweep.
     """
@@ -95,26 +91,30 @@ class Summary:
     total: int
     complete: int
     already: int
-    errors: dict[str, str]
+    causes: dict[str, OpinionSimError]
     stopped: bool
-    exceeded: str
+    exceeded: BudgetExceeded | None
     made: int
     answered: int
     repeated: int
     paid: Paid
     seconds: float
-    causes: dict[str, OpinionSimError] = field(default_factory=dict)
     cost: float = 0.0
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """The sentence of each error, by run."""
+        return {run_id: str(error) for run_id, error in self.causes.items()}
 
 
 class Stopped(OpinionSimError):
     """The sweep was asked to stop."""
 
-    def __init__(self, message: str = STOPPED) -> None:
-        super().__init__(message)
+    def __init__(self, problem: str = "stopped before it was finished") -> None:
+        super().__init__(problem)
 
 
-class Context:
+class Shared:
     """The shared state of a runner's components: experiment, store, results so far, and whether to stop.
 
     Parameters
@@ -134,12 +134,10 @@ class Context:
         The instruments that read the texts of each run.
     complete : set of str
         Ids of runs that are complete and measured.
-    errors : dict of str to str
+    errors : dict of str to OpinionSimError
         Error of each other run that was settled.
-    causes : dict of str to OpinionSimError
-        The same errors as they were raised, of runs that this process carried out.
-    exceeded : str
-        The limit of the budget that stopped the sweep, in words; empty if none did.
+    exceeded : BudgetExceeded or None
+        The error that stopped the sweep where its budget is used up.
     defect : BaseException or None
         The first defect of the program that stopped a run.
     made, answered, repeated : int
@@ -164,9 +162,8 @@ class Context:
         self.registers, self._ready, self.records = registers, invocation.ready, invocation.records or {}
         self.spending = Spending(store, self.experiment_id, loaded.limits, self.owner, self._pause_call)
         self.complete: set[str] = set()
-        self.errors: dict[str, str] = {}
-        self.causes: dict[str, OpinionSimError] = {}
-        self.exceeded = ""
+        self.errors: dict[str, OpinionSimError] = {}
+        self.exceeded: BudgetExceeded | None = None
         self.defect: BaseException | None = None
         self.made = self.answered = self.repeated = 0
         self.cost = 0.0
@@ -179,10 +176,10 @@ class Context:
 
     # -- what is going on ----------------------------------------------------------------------------------
 
-    def progress(self) -> Progress:
+    def progress(self) -> Advance:
         """Progress of the runs of this process; may be called from any thread."""
         calls = list(self._calls)
-        return Progress(
+        return Advance(
             total=len(self.planned),
             complete=len(self.complete),
             incomplete=len(self.errors),
@@ -194,17 +191,10 @@ class Context:
             cost=self.cost + sum(each.cost for each in calls),
         )
 
-    def doing(self) -> str:
-        """Report of the calls in flight, in one line; may be called from any thread."""
-        runs, calls = len(self._calls), self.slots.in_flight
-        parts = [
-            f"{calls} {'call' if calls == 1 else 'calls'} in flight of {self.slots.limit}, "
-            f"in {runs} {'run' if runs == 1 else 'runs'}"
-        ]
-        waiting = self.slots.waiting().items()
-        parts += [f"{account} waits {math.ceil(seconds)} s for its rate limit" for account, seconds in waiting]
-        parts += ["stopping"] if self.stopped else []
-        return "; ".join(parts)
+    def doing(self) -> Doing:
+        """What this process is doing; may be called from any thread."""
+        slots = self.slots
+        return Doing(slots.in_flight, slots.limit, len(self._calls), slots.waiting(), self.stopped)
 
     def begin(self, planned: PlannedRun, record: RunRecord, answering: Sequence[Endpoint | Seat] = ()) -> RunCalls:
         """Open the calls of a run; they stop with the sweep, and :meth:`count` adds them up at the end."""
@@ -227,14 +217,12 @@ class Context:
         self.repeated += over.repeated
         self.cost += over.cost
 
-    def settle(self, run_id: str, error: object = None) -> None:
+    def settle(self, run_id: str, error: OpinionSimError | None = None) -> None:
         """Count a run as complete and measured, or note its error."""
         if error is None:
             self.complete.add(run_id)
         else:
-            self.errors[run_id] = str(error)
-            if isinstance(error, OpinionSimError):
-                self.causes[run_id] = error
+            self.errors[run_id] = error
 
     # -- stopping ------------------------------------------------------------------------------------------
 
@@ -254,7 +242,7 @@ class Context:
     def heed(self, error: OpinionSimError | None) -> None:
         """Stop the sweep if the error says that the budget is used up."""
         if isinstance(error, BudgetExceeded):
-            self.exceeded = self.exceeded or str(error)
+            self.exceeded = self.exceeded or error
             self.stop()
 
     async def taken(self, run_id: str) -> bool:
@@ -298,9 +286,14 @@ class Context:
             await asyncio.to_thread(close)
 
 
-def damage(run_id: str, error: DamagedError) -> str:
-    """The message on a damaged record of a run, with the remedy."""
-    return f"run {run_id}: {error}. Take the store from a copy, or start these runs anew with --fresh"
+def damage(run_id: str, error: DamagedError) -> DamagedError:
+    """The error of a run whose record is damaged, with the remedy."""
+    return error.at(f"run {run_id}", "Take the store from a copy, or start these runs anew with --fresh", run=run_id)
+
+
+def withdrawn(run_id: str, state: RunState) -> OpinionSimError:
+    """The error of a run that was withdrawn."""
+    return OpinionSimError(state.error, place=f"run {run_id}", code="withdrawn", run=run_id)
 
 
 async def together(*work: Coroutine[Any, Any, None], meanwhile: Coroutine[Any, Any, None] | None = None) -> None:

@@ -9,9 +9,9 @@ from typing import Protocol
 
 from opinionsim.assembly import assemble
 from opinionsim.engine import critical_path
-from opinionsim.errors import DamagedError, JournalMismatch, SpecError
+from opinionsim.errors import SpecError
 from opinionsim.foundation.streams import canonical_json
-from opinionsim.running._context import STOPPED, Context, Progress, together
+from opinionsim.running._context import Advance, Shared, Stopped, together, withdrawn
 from opinionsim.running._one_run import Opened, Played, conclude, measure_finished, open_anew, open_run, play
 from opinionsim.running._sorting import Pending
 from opinionsim.schedules import AdaptiveSchedule
@@ -19,7 +19,7 @@ from opinionsim.store import HeldElsewhereError
 
 
 class Executor(Protocol):
-    """Carries out the runs of a sweep, and settles them in a :class:`Context`.
+    """Carries out the runs of a sweep, and settles them in a :class:`Shared`.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Executor(Protocol):
         """Carry out runs to their end, or until the sweep is stopped."""
         ...
 
-    def progress(self) -> Progress:
+    def progress(self) -> Advance:
         """Progress of the sweep; may be called from any thread."""
         ...
 
@@ -43,17 +43,17 @@ class LocalExecutor:
 
     Parameters
     ----------
-    context : Context
+    context : Shared
         Shared with the runner.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Shared) -> None:
         self.warnings: list[str] = []
         self._context = context
         #: Runs that other workers took over while they were under way here.
         self._taken_over: list[Pending] = []
 
-    def progress(self) -> Progress:
+    def progress(self) -> Advance:
         """Progress of the sweep."""
         return self._context.progress()
 
@@ -68,9 +68,9 @@ class LocalExecutor:
     async def _alone(self, pending: Pending) -> None:
         context, run_id = self._context, pending.run_id
         if not await context.taken(run_id):
-            context.settle(run_id, STOPPED)
+            context.settle(run_id, Stopped())
         elif (state := (await context.in_opening(context.store.states, [run_id]))[run_id]).status == "withdrawn":
-            context.settle(run_id, f"run {run_id}: {state.error}")
+            context.settle(run_id, withdrawn(run_id, state))
         else:
             await self._side_by_side([pending])
 
@@ -104,12 +104,12 @@ class LocalExecutor:
         return min(max(least, math.ceil(rounds * self._context.slots.limit / width)), len(pending))
 
     async def _open_ahead(self, pending: list[Pending], opened: asyncio.Queue[Opened | None], n_open: int) -> None:
-        """Claim runs and read their journals in advance, so that no slot waits for the store."""
+        """Lease runs and read their journals in advance, so that no slot waits for the store."""
         while pending:
             held = []
             for each in pending:
                 if self._context.stopped:
-                    self._context.settle(each.run_id, STOPPED)
+                    self._context.settle(each.run_id, Stopped())
                     continue
                 try:
                     if (ready := await open_run(self._context, each)) is not None:
@@ -125,7 +125,7 @@ class LocalExecutor:
         context = self._context
         if not held or context.stopped:
             for each in held:
-                context.settle(each.run_id, STOPPED)
+                context.settle(each.run_id, Stopped())
             return []
         await context.pause()
         states = await context.in_opening(context.store.states, [each.run_id for each in held])
@@ -147,7 +147,7 @@ class LocalExecutor:
     async def _played(self, opened: Opened) -> Played | None:
         """Carry out a run to its last turn, with `fresh` anew if its record does not fit; None if that fails."""
         played = await play(self._context, opened)
-        if not (isinstance(played.error, JournalMismatch | DamagedError) and self._context.fresh):
+        if played.error is None or not (played.error.anew and self._context.fresh):
             return played
         self._context.count(played.calls)
         try:

@@ -1,4 +1,4 @@
-"""One run from opening to end: claimed, checked, carried out, measured, concluded; and measuring finished runs."""
+"""One run from opening to end: leased, checked, carried out, measured, concluded; and measuring finished runs."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from functools import partial
 
 from opinionsim.assembly import Recording, RunParts, opinion_rows, stored_texts
 from opinionsim.engine import Simulation
-from opinionsim.errors import DamagedError, JournalMismatch, OpinionSimError, SpecError
+from opinionsim.errors import BudgetExceeded, DamagedError, JournalMismatch, OpinionSimError, SpecError
 from opinionsim.llm import CallName, RunCalls
 from opinionsim.measurement import Author, Measuring, Text
 from opinionsim.messages import Message
 from opinionsim.registry import RAISED, raised
-from opinionsim.running._context import STOPPED, Context, Stopped, damage, together
+from opinionsim.running._context import Shared, Stopped, damage, together
 from opinionsim.running._replay import check_prompts
 from opinionsim.running._sorting import Pending, uncoded
 from opinionsim.running._taken_over import missing_entries, parts_of
 from opinionsim.specification import PlannedRun, own_part_error, with_advice
-from opinionsim.store import HeldElsewhereError, RunRecord, Status
+from opinionsim.store import HeldElsewhereError, RunRecord, RunStatus
 
 #: Finished runs measured side by side: enough that judges fill the slots.
 _MEASURED_AT_ONCE = 8
@@ -27,7 +27,7 @@ _MEASURED_AT_ONCE = 8
 
 @dataclass(frozen=True)
 class Opened:
-    """A run under a claim, with its record, before its first turn."""
+    """A run under a lease, with its record, before its first turn."""
 
     pending: Pending
     parts: RunParts
@@ -49,7 +49,7 @@ class Played:
 # -- opening -----------------------------------------------------------------------------------------------
 
 
-async def open_run(context: Context, pending: Pending) -> Opened | None:
+async def open_run(context: Shared, pending: Pending) -> Opened | None:
     """Open a run; return None if it cannot go on, and settle it with the reason.
 
     Raises
@@ -60,18 +60,21 @@ async def open_run(context: Context, pending: Pending) -> Opened | None:
     run_id, store = pending.run_id, context.store
     if pending.anew:
         if short := context.spending.promise(pending.calls):
-            reason = (
+            reason = BudgetExceeded(
                 f"run {run_id} is complete and stays as it is: execution.budget.{short} does not suffice to "
-                f"carry it out anew, which takes {pending.calls:,} calls; raise it to go on"
+                f"carry it out anew, which takes {pending.calls:,} calls; raise it to go on",
+                code=f"budget-{short}",
+                run=run_id,
+                calls=pending.calls,
             )
             context.settle(run_id, reason)
             context.exceeded = context.exceeded or reason
             return None
         return await open_anew(context, pending)
-    epoch = await context.in_opening(store.claim, run_id, context.owner)
+    epoch = await context.in_opening(store.lease, run_id, context.owner)
     if epoch is None:
         raise HeldElsewhereError(f"run {run_id} is held by somebody else")
-    error: OpinionSimError | str
+    error: OpinionSimError
     try:
         record = await context.in_opening(store.record, run_id, epoch, context.experiment_id)
         return Opened(pending, await _checked(context, pending, record), record)
@@ -81,20 +84,20 @@ async def open_run(context: Context, pending: Pending) -> Opened | None:
         error = damage(run_id, changed) if isinstance(changed, DamagedError) else changed
     except SpecError as unusable:
         # A draw that cannot be used, such as a network without an edge, stops its own run only.
-        error = f"run {run_id}: {unusable}"
-    await context.in_store(store.finish, run_id, epoch, "incomplete", str(error))
+        error = unusable.at(f"run {run_id}", run=run_id)
+    await context.in_store(store.finish, run_id, epoch, "incomplete", error)
     context.settle(run_id, error)
     return None
 
 
-async def open_anew(context: Context, pending: Pending) -> Opened | None:
+async def open_anew(context: Shared, pending: Pending) -> Opened | None:
     """Delete the results of a run, and open it again; result and errors are those of :func:`open_run`."""
     await context.in_opening(context.store.forget, [pending.run_id])
     pending.anew = False
     return await open_run(context, pending)
 
 
-async def _checked(context: Context, pending: Pending, record: RunRecord) -> RunParts:
+async def _checked(context: Shared, pending: Pending, record: RunRecord) -> RunParts:
     """The parts of a run, once its record is checked: models and prompts must be those it was made with."""
     planned, resources = pending.planned, context.experiment.resources
     inputs = pending.source_inputs
@@ -115,7 +118,7 @@ async def _checked(context: Context, pending: Pending, record: RunRecord) -> Run
     return parts
 
 
-def _require_weights(context: Context, pending: Pending, parts: RunParts, record: RunRecord) -> None:
+def _require_weights(context: Shared, pending: Pending, parts: RunParts, record: RunRecord) -> None:
     """Make sure that local models are those that a run began with: a name can later mean other weights.
 
     Raises
@@ -131,16 +134,20 @@ def _require_weights(context: Context, pending: Pending, parts: RunParts, record
         loaded = models[entry.agent]
         if loaded and loaded.rpartition("@")[2] != entry.model.rpartition("@")[2]:
             raise JournalMismatch(
-                f"run {pending.run_id}, agent {entry.agent}: its stored replies are those of {entry.model}, and "
-                f"the model loaded now is {loaded}, which has other contents. Give it the former weights again, "
-                "or start these runs anew with --fresh"
+                f"its stored replies are those of {entry.model}, and the model loaded now is {loaded}, which has other "
+                "contents",
+                "Give it the former weights again, or start these runs anew with --fresh",
+                place=f"run {pending.run_id}, agent {entry.agent}",
+                code="journal-weights",
+                run=pending.run_id,
+                agent=entry.agent,
             )
 
 
 # -- carrying out ------------------------------------------------------------------------------------------
 
 
-async def play(context: Context, opened: Opened) -> Played:
+async def play(context: Shared, opened: Opened) -> Played:
     """Carry out a run to its last turn, or until an error or a request stops it."""
     planned, parts, record, loaded = opened.pending.planned, opened.parts, opened.record, context.loaded
     run_id, spec = planned.run_id, planned.spec
@@ -178,7 +185,7 @@ async def play(context: Context, opened: Opened) -> Played:
 # -- concluding --------------------------------------------------------------------------------------------
 
 
-async def conclude(context: Context, played: Played) -> None:
+async def conclude(context: Shared, played: Played) -> None:
     """Code the remaining texts of a run, and put its end on record.
 
     Raises
@@ -188,21 +195,20 @@ async def conclude(context: Context, played: Played) -> None:
     """
     run_id, record, error = played.calls.run_id, played.opened.record, played.error
     # A run is complete even if its texts could not be coded.
-    status: Status = "complete" if error is None else "incomplete"
+    status: RunStatus = "complete" if error is None else "incomplete"
     try:
         coding = played.recording.coding
         failure = None if coding is None else await coding.end()
         context.heed(failure)
         if error is None:
             error = failure or await _measure(context, record, played.measuring, played.simulation.text)
-        reason = "" if error is None else str(error)
-        await context.in_store(context.store.finish, run_id, record.epoch, status, reason)
+        await context.in_store(context.store.finish, run_id, record.epoch, status, error)
     finally:
         context.count(played.calls)
     context.settle(run_id, error)
 
 
-async def measure_finished(context: Context, runs: list[PlannedRun]) -> None:
+async def measure_finished(context: Shared, runs: list[PlannedRun]) -> None:
     """Code the uncoded texts of finished runs, several runs at a time."""
     left = runs
     while left:
@@ -221,14 +227,14 @@ async def measure_finished(context: Context, runs: list[PlannedRun]) -> None:
         left = held
 
 
-async def _measure_again(context: Context, planned: PlannedRun) -> None:
+async def _measure_again(context: Shared, planned: PlannedRun) -> None:
     """Code the uncoded texts of one finished run; a failure does not stop other runs."""
     run_id, store = planned.run_id, context.store
     if not await context.in_store(uncoded, context, [run_id]):
         return context.settle(run_id)
     if context.stopped:
-        return context.settle(run_id, STOPPED)
-    epoch = await context.in_store(store.claim_complete, run_id, context.owner)
+        return context.settle(run_id, Stopped())
+    epoch = await context.in_store(store.lease_complete, run_id, context.owner)
     if epoch is None:
         raise HeldElsewhereError(f"run {run_id} is held by somebody else")
     try:
@@ -241,14 +247,14 @@ async def _measure_again(context: Context, planned: PlannedRun) -> None:
         texts, measuring = await _on_record(context, planned, calls)
         failure = await _measure(context, record, measuring, texts.__getitem__)
         if failure is not None and not isinstance(failure, Stopped):
-            await context.in_store(store.save_error, run_id, str(failure))
+            await context.in_store(store.save_error, run_id, failure)
         await context.in_store(store.release, run_id, epoch)
     finally:
         context.count(calls)
     context.settle(run_id, failure)
 
 
-async def _on_record(context: Context, planned: PlannedRun, calls: RunCalls) -> tuple[dict[int, Text], Measuring]:
+async def _on_record(context: Shared, planned: PlannedRun, calls: RunCalls) -> tuple[dict[int, Text], Measuring]:
     """The texts of a finished run, and its instruments, ready to code."""
     spec, instruments, resources = planned.spec, context.instruments[planned.run_id], context.experiment.resources
     externals: Mapping[str, Message | str] = {}
@@ -263,7 +269,7 @@ async def _on_record(context: Context, planned: PlannedRun, calls: RunCalls) -> 
 
 
 async def _measure(
-    context: Context, record: RunRecord, measuring: Measuring, text_of: Callable[[int], Text]
+    context: Shared, record: RunRecord, measuring: Measuring, text_of: Callable[[int], Text]
 ) -> OpinionSimError | None:
     """Code all texts of a run that are not coded yet; return the error that stopped coding, if any.
 

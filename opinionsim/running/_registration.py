@@ -12,7 +12,7 @@ from opinionsim.foundation.frozen import Frozen
 from opinionsim.foundation.redaction import kept
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.planning import RunCounts, counts_by_run
-from opinionsim.running._context import Context
+from opinionsim.running._context import Shared
 from opinionsim.specification import (
     ExperimentSpec,
     PlannedRun,
@@ -45,7 +45,7 @@ class Registration:
         Expected calls of each run that may be carried out; empty before :meth:`save`.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Shared) -> None:
         self._context = context
         self._inputs: dict[int, Inputs] = {}
         self.calls: dict[str, int] = {}

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from opinionsim.errors import OpinionSimError
 from opinionsim.foundation import background
-from opinionsim.running._context import Context, Progress, Summary, together
+from opinionsim.running._context import Advance, Shared, Summary, together
 from opinionsim.running._executors import Executor
 from opinionsim.running._one_run import measure_finished
 from opinionsim.running._registration import Registration
@@ -47,7 +47,7 @@ class Runner:
 
     Parameters
     ----------
-    context : Context
+    context : Shared
         The experiment, its store and its models.
     executor : Executor
         Carries the runs out; has the same context.
@@ -63,7 +63,7 @@ class Runner:
     stops alone.
     """
 
-    def __init__(self, context: Context, executor: Executor) -> None:
+    def __init__(self, context: Shared, executor: Executor) -> None:
         self._context = context
         self._executor = executor
         self.warnings = [*executor.warnings, *context.loaded.warnings()]
@@ -73,11 +73,11 @@ class Runner:
         """The store that the runs are carried out in."""
         return self._context.store
 
-    def progress(self) -> Progress:
+    def progress(self) -> Advance:
         """Progress of the sweep; may be called from any thread."""
         return self._executor.progress()
 
-    def errors(self) -> list[str]:
+    def errors(self) -> list[OpinionSimError]:
         """Errors of runs so far, one a run; may be called from any thread."""
         return list(self._context.errors.values())
 
@@ -149,8 +149,7 @@ class Runner:
             total=len(context.planned),
             complete=len(context.complete),
             already=len(context.complete & beforehand),
-            errors=dict(context.errors),
-            causes=dict(context.causes),
+            causes=dict(context.errors),
             stopped=context.stopped,
             exceeded=context.exceeded,
             made=context.made,

@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from opinionsim.errors import DamagedError, JournalMismatch, OpinionSimError
-from opinionsim.running._context import STOPPED, Context, damage
+from opinionsim.running._context import Shared, Stopped, damage, withdrawn
 from opinionsim.running._registration import Inputs, Registration
 from opinionsim.running._replay import difference, replay_run
-from opinionsim.running._taken_over import other_source
+from opinionsim.running._taken_over import changed_source, other_source
 from opinionsim.specification import PlannedRun, advice_on_changed_code, with_advice
 from opinionsim.store import RunState
 
@@ -48,7 +48,7 @@ class Pending:
 
 
 async def sort_out(
-    context: Context, registration: Registration, runs: Sequence[PlannedRun]
+    context: Shared, registration: Registration, runs: Sequence[PlannedRun]
 ) -> tuple[list[Pending], list[PlannedRun]]:
     """Check those of some runs that are finished, and settle those that need no work.
 
@@ -68,15 +68,15 @@ async def sort_out(
         run_id, state = planned.run_id, states[planned.run_id]
         complete = state.status == "complete"
         if context.stopped:
-            context.settle(run_id, None if complete else STOPPED)
+            context.settle(run_id, None if complete else Stopped())
             continue
         if state.status == "withdrawn":
-            context.settle(run_id, f"run {run_id}: {state.error}")
+            context.settle(run_id, withdrawn(run_id, state))
             continue
         inputs = registration.inputs(planned)
         changed = state.inputs != inputs.digest
         if complete and run_id in damaged:
-            error: str | None = damaged[run_id]
+            error: OpinionSimError | None = damaged[run_id]
         elif complete and changed:
             error = await _disagreement(context, planned, state, inputs)
         else:
@@ -92,7 +92,7 @@ async def sort_out(
             context.settle(run_id, error)
         else:
             if state.error:
-                await context.in_store(context.store.save_error, run_id, "")
+                await context.in_store(context.store.save_error, run_id, None)
             if run_id in unread:
                 unmeasured.append(planned)
             else:
@@ -100,14 +100,14 @@ async def sort_out(
     return pending, unmeasured
 
 
-def _outdated(context: Context, planned: PlannedRun) -> str | None:
-    """Why a finished run took over something else than its source holds; None if it did not."""
+def _outdated(context: Shared, planned: PlannedRun) -> JournalMismatch | None:
+    """The error of a finished run that took over something else than its source holds; None if it did not."""
     store = context.store
     other = other_source(planned, context.experiment.resources, store, store.entries(planned.run_id))
-    return f"{other}, since it was carried out anew. Start these runs anew with --fresh" if other else None
+    return None if other is None else changed_source(planned, other, ", since it was carried out anew")
 
 
-def uncoded(context: Context, run_ids: Collection[str]) -> set[str]:
+def uncoded(context: Shared, run_ids: Collection[str]) -> set[str]:
     """Ids of runs with texts that an instrument has not coded."""
     groups: dict[tuple[str, frozenset[str], str], list[str]] = {}
     for run_id in run_ids:
@@ -120,7 +120,7 @@ def uncoded(context: Context, run_ids: Collection[str]) -> set[str]:
     }
 
 
-def _damaged(context: Context, run_ids: Collection[str]) -> dict[str, str]:
+def _damaged(context: Shared, run_ids: Collection[str]) -> dict[str, DamagedError]:
     """Damage to the records of finished runs, by run id; with `fresh` the whole record is checked."""
     missing = context.store.missing(run_ids)
     found = {run_id: damage(run_id, DamagedError(lost)) for run_id, lost in missing.items()}
@@ -132,16 +132,19 @@ def _damaged(context: Context, run_ids: Collection[str]) -> dict[str, str]:
     return found
 
 
-async def _disagreement(context: Context, planned: PlannedRun, state: RunState, inputs: Inputs) -> str | None:
+async def _disagreement(
+    context: Shared, planned: PlannedRun, state: RunState, inputs: Inputs
+) -> OpinionSimError | None:
     """Why replaying a finished run's stored calls gives another run; None, with its inputs saved, if it does not."""
     run_id, store = planned.run_id, context.store
     try:
         entries = await context.in_store(store.entries, run_id)
         again = await replay_run(planned, context.experiment.resources, entries)
         if other := difference(await context.in_store(store.turns, run_id), again):
-            raise JournalMismatch(f"run {run_id}: {other} when it is replayed from its stored calls")
+            place = f"run {run_id}"
+            raise JournalMismatch(f"{other} when it is replayed from its stored calls", place=place, run=run_id)
     except OpinionSimError as error:
-        reason = str(with_advice(advice_on_changed_code(state.parts, inputs.parts), error))
+        reason = with_advice(advice_on_changed_code(state.parts, inputs.parts), error)
         if not context.fresh:
             await context.in_store(store.save_error, run_id, reason)
         return reason

@@ -83,7 +83,7 @@ def missing_entries(
     if source is None:
         return [entry for entry in given if record.lookup(entry.key) is None]
     if other := other_source(planned, resources, store, record.entries):
-        raise JournalMismatch(other, "Start these runs anew with --fresh")
+        raise changed_source(planned, other)
     if record.lookup(SOURCE) is not None:
         return []
     state, told = store.states([source.run_id])[source.run_id], f"run {source.run_id} of cell {source.cell.label!r}"
@@ -95,22 +95,28 @@ def missing_entries(
     # A part of them is there if the run was interrupted before the last was durable.
     known = [(record.lookup(entry.key), entry) for entry in entries]
     if any(before is not None and _content(before) != _content(entry) for before, entry in known):
-        raise JournalMismatch(_otherwise(planned, source), "Start these runs anew with --fresh")
+        raise changed_source(planned, source)
     return [entry for before, entry in known if before is None]
 
 
-def other_source(planned: PlannedRun, resources: Resources, store: Store, entries: Iterable[Entry]) -> str:
-    """Why what a run took over is not what its source holds now; empty where it may be."""
+def other_source(
+    planned: PlannedRun, resources: Resources, store: Store, entries: Iterable[Entry]
+) -> PlannedRun | None:
+    """The source of a run if what the run took over is not what it holds now; None where it may be."""
     note = next((each for each in entries if each.key == SOURCE), None)
     source = planned.source
     if source is None or note is None or store.states([source.run_id])[source.run_id].status != "complete":
-        return ""
+        return None
     *_, last = _entries(planned, source, resources, store)
-    return "" if last.text == note.text else _otherwise(planned, source)
+    return None if last.text == note.text else source
 
 
-def _otherwise(planned: PlannedRun, source: PlannedRun) -> str:
-    return f"run {planned.run_id}: what it took over from run {source.run_id} is not what that run holds now"
+def changed_source(planned: PlannedRun, source: PlannedRun, since: str = "") -> JournalMismatch:
+    """The error of a run that took over something else than its source holds."""
+    problem = f"what it took over from run {source.run_id} is not what that run holds now{since}"
+    place, ids = f"run {planned.run_id}", {"run": planned.run_id, "source": source.run_id}
+    advice = "Start these runs anew with --fresh"
+    return JournalMismatch(problem, advice, place=place, code="journal-source", **ids)
 
 
 def _entries(planned: PlannedRun, source: PlannedRun, resources: Resources, store: Store) -> Iterator[Entry]:
@@ -157,4 +163,4 @@ def _of_people(planned: PlannedRun, entries: Sequence[Entry], texts: Mapping[int
 
 
 def _content(entry: Entry) -> list[Any]:
-    return [*entry.key, entry.text, entry.condition, entry.verdict]
+    return [*entry.key, entry.text, entry.status, entry.verdict]

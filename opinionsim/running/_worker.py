@@ -14,7 +14,7 @@ import opinionsim
 from opinionsim.assembly import LoadedParts
 from opinionsim.errors import OpinionSimError, SpecError
 from opinionsim.foundation import background
-from opinionsim.running._context import Context, Summary
+from opinionsim.running._context import Shared, Summary
 from opinionsim.running._executors import LocalExecutor
 from opinionsim.running._invocation import Invocation
 from opinionsim.running._runner import Runner
@@ -105,7 +105,7 @@ def carry_out_chunk(chunk: Chunk) -> Summary:
         with open_store(chunk.store) as store:
             slots, fresh, only = chunk.slots, chunk.fresh, frozenset(chunk.run_ids)
             invocation = Invocation(experiment, max_concurrency=slots, fresh=fresh, only=only, loaded=loaded)
-            context = Context(invocation, store, registers=False)
+            context = Shared(invocation, store, registers=False)
             runner = Runner(context, LocalExecutor(context))
             future = background.submit(_executed(chunk.sweep, runner))
             while not wait([future], timeout=_TELL_EVERY_S).done:
@@ -114,7 +114,7 @@ def carry_out_chunk(chunk: Chunk) -> Summary:
                 worker.log_event(chunk.sweep, {"chunk": chunk.number, "progress": asdict(progress)})
             return future.result()
     except OpinionSimError as error:
-        raise type(error)(f"worker {worker.address}: {error}") from error
+        raise error.at(f"worker {worker.address}") from error
 
 
 def stop_sweep(name: str) -> None:

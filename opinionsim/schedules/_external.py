@@ -60,7 +60,7 @@ class OutsideInteraction(SteppedInteraction):
         """The messages, numbered from 0."""
         found = {f"external-{i}": message for i, message in enumerate(setting.messages(self.given))}
         if not found:
-            raise SpecError("interaction.messages: must have at least 1 entry")
+            raise SpecError("must have at least 1 entry", place="interaction.messages")
         return MappingProxyType(found)
 
     def shown(self, setting: Setting, rng: np.random.Generator) -> list[External]:

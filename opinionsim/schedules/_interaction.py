@@ -44,7 +44,7 @@ Conflict = tuple[tuple[str | int, ...], str]
 
 def _as_given(messages: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(messages, str):
-        raise SpecError(f"interaction.messages: {messages!r} is a file, and there is nothing here to read it")
+        raise SpecError(f"{messages!r} is a file, and there is nothing here to read it", place="interaction.messages")
     return tuple(messages)
 
 
@@ -410,7 +410,9 @@ class Interaction(KindModel):
         """
         network = getattr(self, "network", None)
         if setting.network is None and network is not None and network.kind != "complete":
-            raise SpecError(f"interaction.network: experiments build {network.kind!r}; give the network to Setting.of")
+            raise SpecError(
+                f"experiments build {network.kind!r}; give the network to Setting.of", place="interaction.network"
+            )
         self.check(setting)
         return _Decided(self, setting) if self.adaptive else _Known(self, setting)
 

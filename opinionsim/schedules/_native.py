@@ -35,4 +35,4 @@ class NativeInteraction(NetworkedInteraction):
 
     def schedule(self, setting: Setting) -> AnySchedule:
         """Raise an error: the model, not a schedule, decides which agents meet."""
-        raise SpecError("interaction.kind: 'native' is for classic models")
+        raise SpecError("'native' is for classic models", place="interaction.kind")

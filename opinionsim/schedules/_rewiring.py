@@ -50,7 +50,9 @@ class RewiringDyads(OpinionInteraction):
         super().check(setting)
         joined, n = setting.network, setting.size
         if self.network.kind == "complete" if joined is None else len(joined.speakers) == n * (n - 1):
-            raise SpecError("interaction.network: a complete network leaves nobody else to follow; give another one")
+            raise SpecError(
+                "a complete network leaves nobody else to follow; give another one", place="interaction.network"
+            )
 
     def _drawn(
         self, setting: Setting, rng: np.random.Generator

@@ -138,7 +138,7 @@ class RoomInteraction(Interaction):
     def check(self, setting: Setting) -> None:
         """Refuse people who cannot all be heard in time, and what is for people where there are none."""
         if problem := Floor.problem(setting.size, len(setting.seats), self.every):
-            raise SpecError(f"interaction.every: {problem}")
+            raise SpecError(problem, place="interaction.every")
         wanted = {
             "topic": self.topic == "ask",
             "questionnaire": self.questionnaire,
@@ -147,7 +147,7 @@ class RoomInteraction(Interaction):
         }
         for field, value in wanted.items():
             if value and not setting.seats:
-                raise SpecError(f"interaction.{field}: needs a person; give a member of the cast a seat")
+                raise SpecError("needs a person; give a member of the cast a seat", place=f"interaction.{field}")
 
     def externals(self, setting: Setting) -> Mapping[str, Message | str]:
         """Notes to those who take part, on names and on the rules; how the room can end; and the debriefing."""

@@ -220,7 +220,7 @@ class Outcomes(Protocol):
     """Outcomes that an adaptive schedule may await; never a clock time or an order of completion."""
 
     async def reply(self, turn: int) -> Message:
-        """The message of a turn already yielded, with its condition."""
+        """The message of a turn already yielded, with its status."""
 
     async def decision(self, turn: int) -> Any:
         """The decision that the act's `parse` made of a turn already yielded; None where there is none."""

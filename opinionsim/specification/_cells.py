@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from opinionsim.errors import SpecError
+from opinionsim.errors import OpinionSimError, SpecError
 from opinionsim.foundation.data import data_folder
 from opinionsim.foundation.documents import (
     Document,
@@ -318,7 +318,7 @@ def _find(source: str | Path) -> Path:
 def _build(document: Document, resources: Resources) -> Experiment:
     """Build the experiment from all distinct cells, or raise all problems."""
     grids = list(_grids(document))
-    problems: dict[str, None] = {}
+    problems: dict[str, OpinionSimError] = {}
     cells: dict[str, Cell] = {}
     failing: dict[str, Cell] = {}
     checked = Checks(resources)
@@ -328,7 +328,7 @@ def _build(document: Document, resources: Resources) -> Experiment:
             try:
                 cell = _cell(document, grid, values, checked)
             except SpecError as error:
-                problems.update(dict.fromkeys(str(error).split("\n")))
+                problems.update((str(each), each) for each in error.problems)
                 if len(problems) > _MAX_PROBLEMS:
                     break
                 continue
@@ -336,21 +336,20 @@ def _build(document: Document, resources: Resources) -> Experiment:
             read = [cell.spec.counts_cut_off, cell.spec.interaction.declared]
             key = canonical_json([cell.spec.seed, cell.fields, measured, *read])
             shared = failing.setdefault(canonical_json([cell.spec.seed, cell.fields]), cell)
+            twice = []
             if shared.spec.ends_runs != cell.spec.ends_runs:
-                problems[
-                    f"{document.locate(grid[0].place[:-1])}: sweep: cells {shared.label!r} and {cell.label!r} stand "
-                    "for the same runs, which one of them ends where the other goes on (then: fail)"
-                ] = None
+                twice += [(shared.label, ", which one of them ends where the other goes on (then: fail)")]
             if key in seen:
-                problems[
-                    f"{document.locate(grid[0].place[:-1])}: sweep: cells {seen[key]!r} and {cell.label!r} "
-                    "stand for the same runs; each must differ in its conditions"
-                ] = None
+                twice += [(seen[key], "; each must differ in its conditions")]
+            for other, told in twice:
+                place, alike = (document.locate(grid[0].place[:-1]), "sweep"), f"cells {other!r} and {cell.label!r}"
+                clash = SpecError(f"{alike} stand for the same runs{told}", place=place)
+                problems[str(clash)] = clash
             seen[key] = cell.label
             cells.setdefault(key, cell)
     if problems:
-        lines = list(problems)[:_MAX_PROBLEMS]
-        raise SpecError("\n".join([*lines, *(["and more"] if len(problems) > _MAX_PROBLEMS else [])]))
+        more = [SpecError("and more")] if len(problems) > _MAX_PROBLEMS else []
+        raise SpecError.joined([*list(problems.values())[:_MAX_PROBLEMS], *more])
     found = tuple(with_sources(list(cells.values())))
     total = sum(cell.spec.replicates * cell.spec.redraws for cell in found)
     if total > _MAX_RUNS:
@@ -360,11 +359,8 @@ def _build(document: Document, resources: Resources) -> Experiment:
     named = [metric.name for metric in first.measurement.metrics]
     texts = dict.fromkeys(kind for cell in found for kind in cell.spec.ratable)
     unknown = text_problems((cell.spec.measurement for cell in found), texts)
-    unfit = dict.fromkeys(
-        str(document.error(*each)) for each in (*unknown, *analysis_problems(first.analysis, found, named))
-    )
-    if unfit:
-        raise SpecError("\n".join(unfit))
+    if unfit := dict.fromkeys([*unknown, *analysis_problems(first.analysis, found, named)]):
+        raise SpecError.joined(document.error(*each) for each in unfit)
     whole = first.model_copy(update={"sweep": sweep[0] if len(sweep) == 1 else tuple(sweep)})
     made = Experiment(whole, document, resources, found)
     return replace(made, variants=_variants(made)) if first.robustness else made
@@ -394,8 +390,9 @@ def _variants(reference: Experiment) -> dict[str, Experiment]:
         try:
             made = _build(with_changes(bare, changes), reference.resources)
         except SpecError as error:
-            told = [line if named in line else f"{origin}: {line}" for line in str(error).split("\n")]
-            raise SpecError("\n".join(told)) from None
+            placed = {place for place, _, _ in changes}
+            told = (each if placed.intersection(each.places) else each.at(origin) for each in error.problems)
+            raise SpecError.joined(told) from None
         if _conditions(made) != _conditions(reference):
             raise document.error(place, f"{named} changes the design: its conditions, blocks or instruments are others")
         twin = known.setdefault(tuple(sorted(run.run_id for run in made.runs)), named)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from opinionsim.engine import Direction, conditions_of_others
-from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.errors import MeasurementError, OpinionSimError, SpecError
 from opinionsim.foundation.documents import Document, KeyPath, fields_at, spell_path
 from opinionsim.foundation.streams import canonical_json
 from opinionsim.llm import own_model
@@ -30,13 +29,16 @@ from opinionsim.specification._survey_fields import draws_personas, draws_respon
 #: Fields of coding, on which no run depends.
 _MEASURED = tuple(("measurement", field) for field in ("classifier", "texts", "instruments", "metrics"))
 
+#: What is wrong with a field, in words or as the error that says so.
+_Problem = tuple[KeyPath, str | OpinionSimError]
+
 
 class Checks:
     """Checks specifications against everything they refer to; equal populations are checked once."""
 
     def __init__(self, resources: Resources) -> None:
         self.resources = resources
-        self._populations: dict[str, list[tuple[KeyPath, str]]] = {}
+        self._populations: dict[str, list[_Problem]] = {}
         #: Values of each condition of the cells so far, by prompt pack.
         self._told: dict[str, dict[str, dict[Any, None]]] = {}
 
@@ -52,10 +54,9 @@ class Checks:
         with nullcontext() if found else naming_own_part(spec):
             found = found or [*conflicts(spec), *self._separating(spec, document)] or list(self._references(spec))
         if found:
-            lines = [(keys, line) for keys, problem in found for line in problem.split("\n")]
-            raise SpecError("\n".join(str(_placed(document, keys, line)) for keys, line in lines))
+            raise SpecError.joined(placed for each in found for placed in _placed(document, *each))
 
-    def _separating(self, spec: ExperimentSpec, document: Document) -> Iterator[tuple[KeyPath, str]]:
+    def _separating(self, spec: ExperimentSpec, document: Document) -> Iterator[_Problem]:
         """Entries of `independent_over` that name no field of a run."""
         for position, path in enumerate(spec.independent_over):
             place: KeyPath = ("independent_over", position)
@@ -72,18 +73,18 @@ class Checks:
                     )
                     break
 
-    def _references(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    def _references(self, spec: ExperimentSpec) -> Iterator[_Problem]:
         """References that cannot be found, or do not fit."""
         truth = None
         try:
             topic = self.resources.topic(spec.topic)
         except SpecError as error:
-            yield ("topic",), str(error)
+            yield ("topic",), error
         else:
             try:
                 truth = topic.claim(spec.topic.framing).truth(spec.scale.scale())
             except SpecError as error:
-                yield ("topic", "framing"), str(error)
+                yield ("topic", "framing"), error
         yield from self._cast(spec) if spec.cast else self._population(spec)
         unbound = list(_attempt(("prompts",), lambda: self._wording(spec)))
         yield from unbound or self._briefs(spec)
@@ -124,7 +125,7 @@ class Checks:
                 pack.check_effects(spec.acts, {name: (*values, value)}, conditions)
             values[value] = None
 
-    def _briefs(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    def _briefs(self, spec: ExperimentSpec) -> Iterator[_Problem]:
         """Texts that members of the cast are addressed with and the prompt pack does not have."""
         if spec.model.equation is not None:
             return
@@ -139,7 +140,9 @@ class Checks:
             pack.for_agent(Addressee(spec.scale.scale(), claim=claim, task=spec.task, brief=direction, role=role))
             task = spec.task if direction.task is None else direction.task
             if role == MODERATOR and automatic and claim is None and not task.strip():
-                raise SpecError("task: is needed and missing: a moderator writes its own instructions for a task")
+                raise SpecError(
+                    "is needed and missing: a moderator writes its own instructions for a task", place="task"
+                )
 
         population = Population.bare(len(spec.cast) or 1)
         cast = cast_of(spec, population, tuple)
@@ -160,7 +163,7 @@ class Checks:
             if role == MODERATOR and automatic and pack.named is None:
                 yield ("roles", role, "automatic"), f"needs a prompt pack with texts.yaml; {spec.pack!r} has none"
 
-    def _cast(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    def _cast(self, spec: ExperimentSpec) -> Iterator[_Problem]:
         """Members of a cast whom no respondent of the survey matches."""
         if not uses_survey(spec):
             return
@@ -174,9 +177,9 @@ class Checks:
             where = ("cast",)
             cast_respondents(spec, survey, _any_rng())
         except SpecError as error:
-            yield where, str(error)
+            yield where, error
 
-    def _events(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    def _events(self, spec: ExperimentSpec) -> Iterator[_Problem]:
         """The first event to nobody, or with texts that cannot be read."""
         if not spec.events or spec.population.continuous:
             return
@@ -203,7 +206,7 @@ class Checks:
         except SpecError:
             return None
 
-    def _population(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    def _population(self, spec: ExperimentSpec) -> Iterator[_Problem]:
         """Problems of personas: not found, off the scale, without attributes, or not fit for the initial opinions."""
         population = spec.population
         if draws_respondents(spec):
@@ -214,7 +217,7 @@ class Checks:
         try:
             personas = self.resources.candidates(spec)
         except SpecError as error:
-            yield ("population", "query" if draws_respondents(spec) else "personas"), str(error)
+            yield ("population", "query" if draws_respondents(spec) else "personas"), error
             return
         points = spec.scale.points
         # The package's sets have opinions on five points and serve every scale: opinions off the scale are allowed.
@@ -258,7 +261,7 @@ class Checks:
                 yield ("model", *keys), problem
 
 
-def _parts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+def _parts(spec: ExperimentSpec) -> Iterator[_Problem]:
     """Problems of parts: they do not exist, or do not take their options."""
     if spec.model.equation is None:
         yield from _attempt(("cognition", "memory"), partial(spec.cognition.memory.found, "memory"))
@@ -299,21 +302,28 @@ def _any_rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def _attempt(keys: KeyPath, ask: Callable[[], object]) -> Iterator[tuple[KeyPath, str]]:
+def _attempt(keys: KeyPath, ask: Callable[[], object]) -> Iterator[_Problem]:
     """The problem that `ask` raises, if it raises one."""
     try:
         ask()
     except (SpecError, MeasurementError) as error:
-        yield keys, str(error)
+        yield keys, error
 
 
-def _placed(document: Document, keys: KeyPath, problem: str) -> SpecError:
-    """An error about a field; if the problem begins with the name of the field or of one inside it, that field."""
-    field = rf"(?:{re.escape(spell_path(keys))}|{re.escape(str(keys[-1]))}(?=:))"
-    named = re.match(rf"{field}((?:\.\w+)*):? (?=\S)", problem)
-    if named is None:
-        return document.error(keys, problem)
-    return document.error((*keys, *named[1].split(".")[1:]), problem[named.end() :])
+def _placed(document: Document, keys: KeyPath, problem: str | OpinionSimError) -> Iterator[SpecError]:
+    """Errors about a field; where their outermost place is the field or one inside it, about that one."""
+    if isinstance(problem, str):
+        yield document.error(keys, problem)
+        return
+    field = spell_path(keys)
+    for each in problem.problems:
+        first, inner = next(iter(each.places), ""), each.places[1:]
+        if first == keys[-1] or f"{first}.".startswith(f"{field}."):
+            yield document.error(
+                (*keys, *first.split(".")[len(keys) :]), ": ".join(filter(None, (*inner, each.unplaced)))
+            )
+        else:
+            yield document.error(keys, str(each))
 
 
 def _check_equation(spec: ExperimentSpec) -> None:

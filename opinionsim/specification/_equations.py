@@ -136,46 +136,51 @@ def check_equation(spec: ExperimentSpec) -> None:
     kind = spec.interaction.kind
     if model.states == "two" and len(spec.scale.points) != 2:
         raise SpecError(
-            f"model.classic: {model.name} knows two opinions, and the scale has {len(spec.scale.points)} points; give "
-            "scale: {points: [-1, 1]}"
+            f"{model.name} knows two opinions, and the scale has {len(spec.scale.points)} points; give "
+            "scale: {points: [-1, 1]}",
+            place="model.classic",
         )
     if model.states == "two" and spec.population.continuous:
         raise SpecError(
-            f"population.initial_opinions: {model.name} knows two opinions, and "
-            f"{spec.population.initial_opinions!r} draws any between; give another distribution, such as uniform"
+            f"{model.name} knows two opinions, and "
+            f"{spec.population.initial_opinions!r} draws any between; give another distribution, such as uniform",
+            place="population.initial_opinions",
         )
     if model.update is None and spec.interaction.adaptive:
         raise SpecError(
-            f"interaction.kind: {kind!r} needs agents that meet in pairs; those of {model.name} do not; "
-            "valid: native, dyadic, broadcast"
+            f"{kind!r} needs agents that meet in pairs; those of {model.name} do not; valid: native, dyadic, broadcast",
+            place="interaction.kind",
         )
 
 
 def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
     named = spec.model.equation
     if named is None:
-        raise SpecError("model: is no classic model")
+        raise SpecError("is no classic model", place="model")
     try:
         model = find_model(named.classic)
     except SpecError as error:
-        raise SpecError(f"model.classic: {error}") from None
+        raise SpecError(str(error), place="model.classic") from None
     if model.states == "traits":
         raise SpecError(
-            f"model.classic: agents of {model.name} hold several traits, which are no opinion on a scale; "
-            f"simulate it with opinionsim abm {model.name}, or opinionsim.classic.simulate"
+            f"agents of {model.name} hold several traits, which are no opinion on a scale; "
+            f"simulate it with opinionsim abm {model.name}, or opinionsim.classic.simulate",
+            place="model.classic",
         )
     if model.ties is not None:
         raise SpecError(
-            f"model.classic: {model.name} moves ties, which runs of a specification do not record for classic models; "
-            "simulate it with opinionsim abm or osim.classic.simulate"
+            f"{model.name} moves ties, which runs of a specification do not record for classic models; "
+            "simulate it with opinionsim abm or osim.classic.simulate",
+            place="model.classic",
         )
     settings = named.parameters
     if model.update is not None and not spec.interaction.native:
         given = [name for name in settings if name in model.schemes]
         if given:
             raise SpecError(
-                f"model.parameters.{given[0]}: interaction kind {spec.interaction.kind!r} says who meets whom and "
-                "when; leave it out, or use kind: native"
+                f"interaction kind {spec.interaction.kind!r} says who meets whom and "
+                "when; leave it out, or use kind: native",
+                place=f"model.parameters.{given[0]}",
             )
     scale = spec.scale.scale()
     try:
@@ -183,4 +188,4 @@ def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
             model, network, span=(scale.lowest, scale.highest), settings=settings, isolates=spec.interaction.when_alone
         )
     except SpecError as error:
-        raise SpecError(f"model.parameters: {error}") from None
+        raise SpecError(str(error), place="model.parameters") from None

@@ -31,9 +31,8 @@ class EventError(SpecError):
     """A problem with an event, and the field it is in."""
 
     def __init__(self, keys: KeyPath, problem: str) -> None:
-        super().__init__(f"{spell_path(keys)}: {problem}")
+        super().__init__(problem, place=spell_path(keys))
         self.keys = keys
-        self.problem = problem
 
 
 def _not_blank(text: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:

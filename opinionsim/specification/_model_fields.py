@@ -129,7 +129,9 @@ class SharedModelsSpec(RootModel[Annotated[tuple[SharedModelSpec, ...], Field(mi
         numbers = _numbers([each.share for each in self.root], len(personas))
         for each, number in zip(self.root, numbers, strict=True):
             if not number:
-                raise SpecError(f"model: a share of {each.share:g} gives {each.name!r} none of {len(personas)} agents")
+                raise SpecError(
+                    f"a share of {each.share:g} gives {each.name!r} none of {len(personas)} agents", place="model"
+                )
         dealt = np.repeat(np.arange(len(self.root)), numbers)
         return tuple(self.root[int(which)] for which in rng.permutation(dealt))
 
@@ -171,8 +173,9 @@ class ByAttributeSpec(DocumentModel, _Agents):
             lacks = f"has no attribute {self.by!r}, only {known}"
             has = f"has {self.by} = {value!r}" if value is not None else lacks
             raise SpecError(
-                f"model: persona {persona.name!r} {has}; give it a model, or one under otherwise; "
-                f"valid: {', '.join(map(repr, self.models))}"
+                f"persona {persona.name!r} {has}; give it a model, or one under otherwise; "
+                f"valid: {', '.join(map(repr, self.models))}",
+                place="model",
             )
         return found
 

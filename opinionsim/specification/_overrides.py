@@ -115,13 +115,13 @@ def with_changes(document: Document, changes: Iterable[tuple[str, str, Any]]) ->
         for axis in axes:
             if path == axis or path.startswith(f"{axis}."):
                 raise SpecError(
-                    f"{origin}: {path} is set by the sweep axis {axis}; set sweep.{axis}=[...] to change the axis"
+                    f"{path} is set by the sweep axis {axis}; set sweep.{axis}=[...] to change the axis", place=origin
                 )
         try:
             keys = split_path(path)
             content = replaced(document.value, keys, value)
         except ValueError as error:
-            raise SpecError(f"{origin}: {error}") from None
+            raise SpecError(str(error), place=origin) from None
         document = document.with_value(content, (keys, origin))
     return document
 
@@ -148,7 +148,7 @@ def _plain(origin: str, value: Any) -> Any:
     try:
         json.dumps(found)
     except (TypeError, ValueError, RecursionError) as error:
-        raise SpecError(f"{origin}: holds something that is no plain value, list or mapping: {error}") from None
+        raise SpecError(f"holds something that is no plain value, list or mapping: {error}", place=origin) from None
     return found
 
 
@@ -218,7 +218,7 @@ def _override_sweep(document: Document, origin: str, path: str, value: Any) -> D
     places = [i for i, grid in enumerate(sweep) if isinstance(grid, Mapping) and axis in grid]
     if not places:
         valid = ", ".join(dict.fromkeys(axes_of(sweep)))
-        raise SpecError(f"{origin}: no grid of the sweep has the axis {axis}; valid: {valid}, or the whole sweep")
+        raise SpecError(f"no grid of the sweep has the axis {axis}; valid: {valid}, or the whole sweep", place=origin)
     changed = [{**grid, axis: value} if i in places else grid for i, grid in enumerate(sweep)]
     origins = [(("sweep", i, axis), origin) for i in places]
     return document.with_value({**document.value, "sweep": changed}, *origins)

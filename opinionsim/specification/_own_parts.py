@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 from opinionsim.errors import JournalMismatch, OpinionSimError, ScheduleError, SpecError
@@ -115,4 +116,7 @@ def advice_on_changed_code(before: Mapping[str, str], now: Mapping[str, str]) ->
 
 def with_advice(changed: str, error: OpinionSimError) -> OpinionSimError:
     """A mismatch with advice on changed code added; without advice, and for other errors, the same error."""
-    return JournalMismatch(error.problem, changed) if changed and isinstance(error, JournalMismatch) else error
+    if changed and isinstance(error, JournalMismatch):
+        error = copy(error)
+        error.advice = changed
+    return error

@@ -304,7 +304,7 @@ class Resources:
         if name not in topics:
             more = ", or one in a file that topic.file names" if reference == _PACKAGE else ""
             valid = f"valid: {', '.join(topics)}{more}"
-            raise SpecError(f"topic.name: unknown topic {name!r}{meant(name, topics)}; {valid}")
+            raise SpecError(f"unknown topic {name!r}{meant(name, topics)}; {valid}", place="topic.name")
         return topics[name]
 
     def _find_topics(self, reference: str) -> dict[str, Topic]:
@@ -312,7 +312,7 @@ class Resources:
             try:
                 return load_topics(self._path(reference))
             except SpecError as error:
-                raise SpecError("\n".join(f"topic.file: {line}" for line in str(error).split("\n"))) from None
+                raise error.at("topic.file") from None
         topics: dict[str, Topic] = {}
         for file in sorted(data_folder("topics").glob("*.yaml")):
             for name, topic in load_topics(file).items():

@@ -1,4 +1,4 @@
-"""The record of experiments in SQL: journal, claims, results, and the frames read from them.
+"""The record of experiments in SQL: journal, leases, results, and the frames read from them.
 
 All but the rows is loaded on first use: forecasts need no database, and writing and following a store need no pandas.
 """
@@ -15,19 +15,20 @@ from opinionsim.store._rows import (
     AuditRow as AuditRow,
     Columns as Columns,
     DesignRow as DesignRow,
+    Doing as Doing,
     EdgeRow as EdgeRow,
     ExperimentRun as ExperimentRun,
+    Extent as Extent,
     InstrumentRow as InstrumentRow,
     LabelRow as LabelRow,
     Mark as Mark,
     OpinionRow as OpinionRow,
     Paid as Paid,
     PointRow as PointRow,
-    Progress as Progress,
     RunRow as RunRow,
     RunState as RunState,
+    RunStatus as RunStatus,
     SeatRow as SeatRow,
-    Status as Status,
     TieRow as TieRow,
     TurnRow as TurnRow,
     WaitRow as WaitRow,
@@ -36,8 +37,7 @@ from opinionsim.store._rows import (
 
 if TYPE_CHECKING:
     from opinionsim.store._address import shown as shown
-    from opinionsim.store._claims import HeldElsewhereError as HeldElsewhereError
-    from opinionsim.store._following import Event as Event, Follower as Follower, follow as follow
+    from opinionsim.store._following import Follower as Follower, NewRow as NewRow, follow as follow
     from opinionsim.store._frames import (
         COLUMNS as COLUMNS,
         FRAMES as FRAMES,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         documented_columns as documented_columns,
         plain_names as plain_names,
     )
+    from opinionsim.store._leases import HeldElsewhereError as HeldElsewhereError
     from opinionsim.store._reader import StoreReader as StoreReader
     from opinionsim.store._results import Results as Results, find_design as find_design, load as load
     from opinionsim.store._run_record import RunRecord as RunRecord

@@ -72,7 +72,7 @@ class Counts:
 
 
 def stored(connection: Connection, run_ids: Iterable[str] | None = None) -> dict[str, Counts]:
-    """The counts of runs, of all for None; runs that were never claimed have none."""
+    """The counts of runs, of all for None; runs that were never leased have none."""
     table = _schema.counts
     rows = _schema.sealed(connection, table, select(table))
     found = {}
@@ -98,15 +98,15 @@ def missing(
 
 def _missing(connection: Connection, run_ids: list[str] | None, tables: Iterable[Table]) -> dict[str, str]:
     known, run = stored(connection, run_ids), _schema.runs.c
-    claimed = select(run.run_id).where(run.epoch > 0)
-    asked = claimed if run_ids is None else claimed.where(run.run_id.in_(run_ids))
+    leased = select(run.run_id).where(run.epoch > 0)
+    asked = leased if run_ids is None else leased.where(run.run_id.in_(run_ids))
     found = {run_id: f"the counts of run {run_id} are missing" for run_id in connection.scalars(asked)}
     found = {run_id: lost for run_id, lost in found.items() if run_id not in known}
     for table in tables:
-        statement = select(table.c.run_id, func.count()).group_by(table.c.run_id)
+        statement = select(table.c.run_id, func.count().label("number")).group_by(table.c.run_id)
         if run_ids is not None:
             statement = statement.where(table.c.run_id.in_(run_ids))
-        there = {row[0]: row[1] for row in connection.execute(statement)}
+        there = {row.run_id: row.number for row in connection.execute(statement)}
         for run_id in known.keys() | there.keys():
             number, counted = there.get(run_id, 0), known[run_id].of(table) if run_id in known else 0
             if number != counted:

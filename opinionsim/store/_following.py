@@ -22,7 +22,7 @@ _OFTEN_S, _SELDOM_S = 0.1, 1.0
 _PATIENCE_S = 60.0
 
 
-class Event(NamedTuple):
+class NewRow(NamedTuple):
     """A new row of a run."""
 
     seq: int
@@ -78,7 +78,7 @@ class Follower:
         """Whether, at the last look, the run had ended and nothing more was being added."""
         return self.state.status in ("complete", "incomplete", "withdrawn") and not self.state.held
 
-    def poll(self) -> list[Event]:
+    def poll(self) -> list[NewRow]:
         """Rows that are new since the last poll, in order; all rows where the run was begun anew.
 
         Raises
@@ -95,7 +95,7 @@ class Follower:
             *((row.seq, _queries.tie_of(row)) for row in found.ties),
             *((row.seq, _queries.opinion_of(row)) for row in found.opinions),
         ]
-        return [Event(seq, self._generation, row) for seq, row in sorted(rows, key=itemgetter(0))]
+        return [NewRow(seq, self._generation, row) for seq, row in sorted(rows, key=itemgetter(0))]
 
 
 def columns(
@@ -137,7 +137,7 @@ def look(connection: Connection, run_id: str) -> tuple[RunState, int]:
 
 def follow(
     store: str, run: str, *, after: int = 0, generation: int | None = None, timeout_s: float | None = None
-) -> Iterator[Event]:
+) -> Iterator[NewRow]:
     """Yield the rows of a run as they become known, until the run ends.
 
     Parameters
@@ -157,7 +157,7 @@ def follow(
 
     Yields
     ------
-    Event
+    NewRow
         Each turn, opinion and tie that moved once, in order, without a gap. A run that is begun anew starts again
         from number 1, with a higher `generation`.
 

@@ -59,13 +59,13 @@ def read_frames(connection: Connection, design: DesignRow, names: Iterable[str] 
         If a stored row of the runs is damaged or missing.
     """
     require_whole(connection, {run.run_id for run in design.runs})
-    rows = _Rows(connection, design)
-    entries: Callable[[_Rows], pd.DataFrame] = partial(calls, sources=("model", "person", "instrument"))
+    rows = _Stored(connection, design)
+    entries: Callable[[_Stored], pd.DataFrame] = partial(calls, sources=("model", "person", "instrument"))
     frames = {**FRAMES, "acts": acts, "entries": entries}
     return {name: frames[name](rows) for name in (frames if names is None else names)}
 
 
-class _Rows:
+class _Stored:
     """The rows of a design's runs, each found intact; frames that need the same table share one reading of it."""
 
     def __init__(self, connection: Connection, design: DesignRow) -> None:
@@ -93,7 +93,7 @@ class _Authors(dict[tuple[str, int], Any]):
         raise DamagedError(f"agent {key[1]} of run {key[0]} is missing")
 
 
-def runs(rows: _Rows) -> pd.DataFrame:
+def runs(rows: _Stored) -> pd.DataFrame:
     """One row a cell and replicate."""
     records = [tuple(row.values()) for row in cells(rows.connection, rows.design)]
     axes = _spread([cell.axes for cell in rows.design.runs], COLUMNS["runs"], "sweep.")
@@ -101,7 +101,7 @@ def runs(rows: _Rows) -> pd.DataFrame:
     return _frame("runs", [*zip(*records, strict=True)], axes, key)
 
 
-def agents(rows: _Rows) -> pd.DataFrame:
+def agents(rows: _Stored) -> pd.DataFrame:
     """One row an agent of a run."""
     found = rows.of(_schema.agents)
     consenting = {(row.run_id, row.agent) for row in seats(rows.connection) if row.publishes}
@@ -112,7 +112,7 @@ def agents(rows: _Rows) -> pd.DataFrame:
     return _frame("agents", [*zip(*records, strict=True)], persona, ["run_id", "agent"])
 
 
-def edges(rows: _Rows) -> pd.DataFrame:
+def edges(rows: _Stored) -> pd.DataFrame:
     """One row a tie and the time it stayed in one place."""
     evidence = {row.run_id: row.evidence for row in rows.of(_schema.runs)}
     # Where each tie is now, and since when.
@@ -132,7 +132,7 @@ def edges(rows: _Rows) -> pd.DataFrame:
     return _frame("edges", [*zip(*records, strict=True)], {}, ["run_id", "source", "target", "since"])
 
 
-def turns(rows: _Rows) -> pd.DataFrame:
+def turns(rows: _Stored) -> pd.DataFrame:
     """One row a turn."""
     frame = acts(rows)
     messages = texts(rows.connection, frame["message"])
@@ -141,43 +141,43 @@ def turns(rows: _Rows) -> pd.DataFrame:
     return frame.assign(message=pd.Series([messages[each] for each in frame["message"]], dtype="object").astype(_STR))
 
 
-def acts(rows: _Rows) -> pd.DataFrame:
+def acts(rows: _Stored) -> pd.DataFrame:
     """One row a turn, with the identity of its text in the place of the message."""
     authors, told = rows.authors(), _replies(rows)
     records = []
     found = rows.of(_schema.turns)
     for row, reads in zip(found, _read_column(_schema.turns, found, "reads"), strict=True):
         own = told.get((row.run_id, row.turn), {})
-        first = own.get("first_condition", "skipped" if row.condition == "skipped" else "answered")
+        first = own.get("first_status", "skipped" if row.status == "skipped" else "answered")
         records.append(
             (
                 *(row.run_id, row.turn, row.step, row.agent, row.act, row.kind, tuple(reads), row.text_id),
-                *(row.condition, first, own.get("flag", ""), own.get("failed_reflections", 0)),
+                *(row.status, first, own.get("flag", ""), own.get("failed_reflections", 0)),
                 authors[row.run_id, row.agent].evidence,
             )
         )
     return _frame("turns", [*zip(*records, strict=True)], {}, ["run_id", "turn"])
 
 
-def _replies(rows: _Rows) -> dict[tuple[str, int], dict[str, Any]]:
+def _replies(rows: _Stored) -> dict[tuple[str, int], dict[str, Any]]:
     """What the journal says of turns whose first reply was no answer, or was flagged, or whose reflection failed."""
     table, entry = _schema.journal, _schema.journal.c
     # Everything else is asked of rows that were found intact.
-    wanted = or_(entry.condition != "answered", entry.flag != "")
+    wanted = or_(entry.status != "answered", entry.flag != "")
     found: dict[tuple[str, int], dict[str, Any]] = {}
     for row in rows.among(table, select(table).where(wanted)):
         own = found.setdefault((row.run_id, row.turn), {})
         accepted = row.verdict == "accepted"
-        if row.call == REFLECT and accepted and row.condition in ("refused", "empty"):
+        if row.call == REFLECT and accepted and row.status in ("refused", "empty"):
             own["failed_reflections"] = own.get("failed_reflections", 0) + 1
         elif CallName.of(row.call).role == "reply" and accepted and row.flag:
             own["flag"] = own.get("flag") or row.flag
-        if row.call == REPLY and row.attempt == 0 and row.condition != "answered":
-            own["first_condition"] = row.condition
+        if row.call == REPLY and row.attempt == 0 and row.status != "answered":
+            own["first_status"] = row.status
     return found
 
 
-def calls(rows: _Rows, sources: Collection[str] = ("model",)) -> pd.DataFrame:
+def calls(rows: _Stored, sources: Collection[str] = ("model",)) -> pd.DataFrame:
     """One row a reply of a model, or what else entered from these sources."""
     table = _schema.journal
     authors = rows.authors()
@@ -195,7 +195,7 @@ def calls(rows: _Rows, sources: Collection[str] = ("model",)) -> pd.DataFrame:
     return _frame("calls", [*zip(*records, strict=True)], {}, ["run_id", "turn", "call", "attempt"])
 
 
-def opinions(rows: _Rows) -> pd.DataFrame:
+def opinions(rows: _Stored) -> pd.DataFrame:
     """One row a cell, instrument and coded text: only what the cell's own instruments say."""
     used = {instrument_id for run in rows.design.runs for instrument_id in run.instruments}
     known = {row.instrument_id: row for row in instruments(rows.connection) if row.instrument_id in used}
@@ -236,7 +236,7 @@ def _distributions(rows: Sequence[Any], instrument: InstrumentRow) -> np.ndarray
 
 
 #: The function that builds each frame.
-FRAMES: Mapping[str, Callable[[_Rows], pd.DataFrame]] = {
+FRAMES: Mapping[str, Callable[[_Stored], pd.DataFrame]] = {
     "runs": runs,
     "agents": agents,
     "edges": edges,
@@ -260,7 +260,7 @@ def _opinion_columns(
     own = [turns[row.run_id, row.turn] for row in rows]
     by = [authors[turn.run_id, turn.agent] for turn in own]
     same = (cell.run_id, cell.cell, cell.block, instrument.instrument_id, instrument.classifier, instrument.variable)
-    counted = [cell.counts_cut_off or turn.condition != "truncated" for turn in own]
+    counted = [cell.counts_cut_off or turn.status != "truncated" for turn in own]
     return [
         *([each] * len(rows) for each in (*same, scale)),
         [turn.kind for turn in own],
@@ -269,7 +269,7 @@ def _opinion_columns(
         [turn.step for turn in own],
         [turn.agent for turn in own],
         [author.assigned_opinion for author in by],
-        [turn.condition for turn in own],
+        [turn.status for turn in own],
         [row.value if counts else None for row, counts in zip(rows, counted, strict=True)],
         [row.value for row in rows],
         expectation.tolist(),

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Connection, and_, delete, select
@@ -108,12 +108,12 @@ def _uncoded_texts(
     statement = (
         select(turn.run_id, turn.turn)
         .select_from(_schema.turns.outerjoin(_schema.opinions, coded))
-        .where(turn.run_id.in_(run_ids), turn.kind.in_(sorted(kinds)), turn.condition.notin_(WORDLESS))
+        .where(turn.run_id.in_(run_ids), turn.kind.in_(sorted(kinds)), turn.status.notin_(WORDLESS))
         .where(opinion.turn.is_(None))
         .order_by(turn.run_id, turn.turn)
     )
-    for run_id, index in connection.execute(statement):
-        yield run_id, (index, None)
+    for row in connection.execute(statement):
+        yield row.run_id, (row.turn, None)
 
 
 def _uncoded_pairs(
@@ -127,26 +127,26 @@ def _uncoded_pairs(
         .where(opinion.run_id.in_(run_ids), opinion.instrument_id == instrument_id)
         .where(opinion.about != _schema.to_index(None))
     )
-    of_unshown = select(turn.run_id, turn.turn).where(of_run, turn.condition.not_in(sorted(SPOKEN)))
+    of_unshown = select(turn.run_id, turn.turn).where(of_run, turn.status.not_in(sorted(SPOKEN)))
     of_readers = (
         select(turn.run_id, turn.turn, turn.reads)
-        .where(of_run, turn.kind.in_(sorted(kinds)), turn.condition.notin_(WORDLESS))
+        .where(of_run, turn.kind.in_(sorted(kinds)), turn.status.notin_(WORDLESS))
         .order_by(turn.run_id, turn.turn)
     )
     coded: dict[str, set[tuple[int, int]]] = {}
-    for run_id, index, about in connection.execute(of_pairs):
-        coded.setdefault(run_id, set()).add((index, about))
-    unshown = {tuple(row) for row in connection.execute(of_unshown)}
-    for run_id, rows in groupby(connection.execute(of_readers), itemgetter(0)):
-        readers = [(index, spelled) for _, index, spelled in rows]
+    for row in connection.execute(of_pairs):
+        coded.setdefault(row.run_id, set()).add((row.turn, row.about))
+    unshown = {(row.run_id, row.turn) for row in connection.execute(of_unshown)}
+    for run_id, rows in groupby(connection.execute(of_readers), attrgetter("run_id")):
+        readers = list(rows)
         # Parsing the lists of a run as one takes a fraction of the time.
-        read = json.loads(f"[{','.join(spelled for _, spelled in readers)}]")
+        read = json.loads(f"[{','.join(reader.reads for reader in readers)}]")
         of_this_run = coded.get(run_id, set())
-        for (index, _), messages in zip(readers, read, strict=True):
+        for reader, messages in zip(readers, read, strict=True):
             # Messages from outside the run go by names.
             for about in sorted({message for message in messages if isinstance(message, int)}):
-                if (index, about) not in of_this_run and (run_id, about) not in unshown:
-                    yield run_id, (index, about)
+                if (reader.turn, about) not in of_this_run and (run_id, about) not in unshown:
+                    yield run_id, (reader.turn, about)
 
 
 def _require_same(classifier: str, before: dict[str, Any], options: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, select
 
-from opinionsim.errors import DamagedError, StoreError
+from opinionsim.errors import Cause, DamagedError, StoreError
 from opinionsim.llm import REPLY
 from opinionsim.messages import ChatMessage
 from opinionsim.metrics import instrument_validation
@@ -21,10 +21,10 @@ from opinionsim.store._rows import (
     DesignRow,
     EdgeRow,
     ExperimentRun,
+    Extent,
     InstrumentRow,
     OpinionRow,
     Paid,
-    Progress,
     RunState,
     SeatRow,
     TieRow,
@@ -77,7 +77,8 @@ def states(connection: Connection, run_ids: Sequence[str] | None = None) -> dict
     for row in rows if run_ids is None else _schema.of_runs(connection, table, run_ids):
         if row.status not in _STATUSES:
             raise DamagedError(f"run {row.run_id} is {row.status!r}; valid: {', '.join(_STATUSES)}")
-        found[row.run_id] = _schema.made(RunState, table, row, held=bool(row.held))
+        cause = Cause(**_schema.read_json(table, row, "cause"))
+        found[row.run_id] = _schema.made(RunState, table, row, held=bool(row.held), cause=cause)
     return {run_id: found[run_id] for run_id in sorted(found)}
 
 
@@ -236,13 +237,13 @@ def models(connection: Connection, run_ids: Iterable[str]) -> dict[str, set[tupl
     return found
 
 
-def progress(connection: Connection, run_ids: Iterable[str]) -> dict[str, Progress]:
+def progress(connection: Connection, run_ids: Iterable[str]) -> dict[str, Extent]:
     """How far each of some runs is on record, by run id."""
     wanted = list(run_ids)
     known, nothing = _counts.stored(connection, wanted), _counts.Counts()
     found = {run_id: known.get(run_id, nothing) for run_id in wanted}
     return {
-        run_id: Progress(counts.of(*_schema.NUMBERED), sum(counts.paid.values(), Paid()))
+        run_id: Extent(counts.of(*_schema.NUMBERED), sum(counts.paid.values(), Paid()))
         for run_id, counts in found.items()
     }
 
@@ -262,9 +263,9 @@ def spending(connection: Connection) -> dict[str, Paid]:
             found[row.experiment_id] = found.get(row.experiment_id, Paid()) + forgotten
         begun.setdefault(row.run_id, set()).add(row.generation)
     run = _schema.runs.c
-    for run_id, generation in connection.execute(select(run.run_id, run.generation).where(run.generation > 0)):
-        if begun.get(run_id) != set(range(generation)):
-            raise DamagedError(f"what was paid for run {run_id} before it was begun anew is missing")
+    for row in connection.execute(select(run.run_id, run.generation).where(run.generation > 0)):
+        if begun.get(row.run_id) != set(range(row.generation)):
+            raise DamagedError(f"what was paid for run {row.run_id} before it was begun anew is missing")
     return found
 
 
@@ -272,10 +273,10 @@ def spent(connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
     """Rows of the ledger with the cost of the stored calls of runs; at least one a run."""
     run = _schema.runs.c
     counts, rows = _counts.stored(connection, run_ids), []
-    for run_id, generation in connection.execute(select(run.run_id, run.generation).where(run.run_id.in_(run_ids))):
-        paid_by = counts[run_id].paid if run_id in counts else {}
+    for row in connection.execute(select(run.run_id, run.generation).where(run.run_id.in_(run_ids))):
+        paid_by = counts[row.run_id].paid if row.run_id in counts else {}
         for payer, paid in (paid_by or {"": Paid()}).items():
-            place = {"experiment_id": payer, "run_id": run_id, "generation": generation}
+            place = {"experiment_id": payer, **row._asdict()}
             rows.append(_schema.sealed_row(_schema.ledger, paid, **place, forgotten_at=time.time()))
     return rows
 

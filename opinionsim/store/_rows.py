@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from operator import add
 from typing import Any, Literal, NamedTuple
 
-from opinionsim.errors import StoreError
-from opinionsim.messages import Condition
+from opinionsim.errors import Cause, StoreError
+from opinionsim.messages import ReplyStatus
 
 #: Status of a run: not begun, under way or cut off, finished, ended before it was finished, or withdrawn for good by a
 #: person who took part.
-Status = Literal["pending", "running", "complete", "incomplete", "withdrawn"]
+RunStatus = Literal["pending", "running", "complete", "incomplete", "withdrawn"]
 
 #: Columns of a run beside its identity: what tables and figures group by.
 SUMMARY = (
@@ -179,16 +179,16 @@ class RunRow:
 class RunState(NamedTuple):
     """State of a run."""
 
-    status: Status
+    status: RunStatus
     """``pending``, ``running``, ``complete``, ``incomplete`` or ``withdrawn``."""
     epoch: int
-    """How often the run has been claimed."""
+    """How often the run has been leased."""
     owner: str
-    """Owner of the last claim, to carry it out or to add opinions; empty before the first claim."""
+    """Owner of the last lease, to carry it out or to add opinions; empty before the first lease."""
     error: str
     """Why it is incomplete; empty otherwise."""
     held: bool = False
-    """Whether the last claim has not been given back; its owner may have died."""
+    """Whether the last lease has not been given back; its owner may have died."""
     generation: int = 0
     """How often it was begun anew."""
     inputs: str = ""
@@ -197,6 +197,8 @@ class RunState(NamedTuple):
     """Expected number of calls; None where that is not known."""
     parts: Mapping[str, str] = {}
     """The code of the parts of the user's own that can reach it, by name, as last put on record."""
+    cause: Cause = Cause()
+    """The same as a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +262,7 @@ class TieRow(NamedTuple):
 class TurnRow:
     """A turn and its message; `reads` names earlier turns (int) and external messages (str), in order.
 
-    `condition` is ``answered``, ``refused``, ``empty``, ``truncated`` or ``skipped``; all but the first are missing
+    `status` is ``answered``, ``refused``, ``empty``, ``truncated`` or ``skipped``; all but the first are missing
     values, and a skipped turn made no call.
     """
 
@@ -271,10 +273,25 @@ class TurnRow:
     kind: str
     reads: tuple[int | str, ...]
     text: str
-    condition: Condition = "answered"
+    status: ReplyStatus = "answered"
 
 
-class Progress(NamedTuple):
+class Doing(NamedTuple):
+    """What a process at work on a store is doing."""
+
+    in_flight: int
+    """Calls in flight, over all its runs."""
+    limit: int
+    """Most calls in flight at once."""
+    runs: int
+    """Runs under way."""
+    waiting: Mapping[str, float] = {}
+    """Seconds until the rate limit of each account lets calls through again, for those that wait for it."""
+    stopping: bool = False
+    """Whether nothing more is begun."""
+
+
+class Extent(NamedTuple):
     """How far a run is on record.
 
     Attributes

@@ -1,9 +1,10 @@
-"""The record of one run under one claim: its journal, agents, turns, ties and opinions."""
+"""The record of one run under one lease: its journal, agents, turns, ties and opinions."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, select
@@ -12,14 +13,11 @@ from opinionsim.errors import DamagedError, StoreError
 from opinionsim.llm import Entry, EntryKey, Question
 from opinionsim.messages import SPOKEN, WORDLESS, text_id
 from opinionsim.store import _counts, _queries, _schema
-from opinionsim.store._claims import HeldElsewhereError
 from opinionsim.store._counts import Counts
+from opinionsim.store._leases import HeldElsewhereError
 from opinionsim.store._rows import AgentRow, EdgeRow, OpinionRow, TieRow, TurnRow
 from opinionsim.store._stored_journal import stored_entries
 from opinionsim.store._writer import Writer
-
-#: Columns of a turn's row beside its keys.
-_Content = tuple[Any, ...]
 
 
 class Found(NamedTuple):
@@ -27,8 +25,8 @@ class Found(NamedTuple):
 
     entries: list[Entry]
     """Its journal, by key, without prompts."""
-    turns: dict[int, _Content]
-    """Its turns."""
+    turns: dict[int, TurnRow]
+    """Its turns, each with the identity of its text in the place of the text."""
     ties: list[TieRow]
     """Its ties that moved, in order."""
     opinions: set[tuple[str, int, int | None]]
@@ -38,7 +36,7 @@ class Found(NamedTuple):
 
 
 class RunRecord:
-    """The record of a run under one claim: its journal, agents, turns, ties and opinions.
+    """The record of a run under one lease: its journal, agents, turns, ties and opinions.
 
     Rows are stored in the order they were added, at most 0.2 s later, so that no stored row depends on a missing one.
     Stored rows survive the death of the process; after a power cut the last transactions may be missing, never a
@@ -50,7 +48,7 @@ class RunRecord:
     run_id : str
         The run.
     epoch : int
-        Epoch of the claim.
+        Epoch of the lease.
     payer : str
         Identity of the experiment that pays for calls.
     counts : Counts
@@ -63,7 +61,7 @@ class RunRecord:
         self.payer = payer
         self._writer = writer
         self._entries = {entry.key: entry for entry in found.entries}
-        self._turns: dict[int, _Content | TurnRow] = dict(found.turns)
+        self._turns = dict(found.turns)
         self._unmet = set(found.turns)
         self._ties = found.ties
         self._n_ties = 0
@@ -87,7 +85,7 @@ class RunRecord:
         Raises
         ------
         HeldElsewhereError
-            If the claim has passed to another owner.
+            If the lease has passed to another owner.
         StoreError
             If the store is closed, or an earlier row could not be kept.
         """
@@ -144,11 +142,11 @@ class RunRecord:
             If another turn is stored in its place, or as for :meth:`append`.
         """
         self._unmet.discard(row.turn)
-        before = self._turns.get(row.turn)
-        if before is None:
-            self._turns[row.turn] = row
+        told = replace(row, text=text_id(row.text))
+        before = self._turns.setdefault(row.turn, told)
+        if before is told:
             self._put(_schema.turns, row)
-        elif _content(before) != _content(row):
+        elif before != told:
             raise self._differs(f"turn {row.turn}")
 
     def add_tie(self, row: TieRow) -> None:
@@ -217,7 +215,7 @@ class RunRecord:
             if content.source == "model":
                 counts.add_call(content, self.payer, self._models.get(content.agent, ""))
         elif isinstance(content, TurnRow):
-            if content.condition not in WORDLESS:
+            if content.status not in WORDLESS:
                 read = {each for each in content.reads if not isinstance(each, str)}
                 rows["texts", content.kind] += 1
                 rows["pairs", content.kind] += sum(self._told(turn)[1] in SPOKEN for turn in read)
@@ -226,11 +224,9 @@ class RunRecord:
             rows[done, content.instrument_id, self._told(content.turn)[0]] += 1
 
     def _told(self, turn: int) -> tuple[str, str]:
-        """Kind and condition of a turn that was added."""
+        """Kind and status of a turn that was added."""
         row = self._turns.get(turn)
-        if row is None:
-            return "", "answered"
-        return (row.kind, row.condition) if isinstance(row, TurnRow) else (row[3], row[-1])
+        return ("", "answered") if row is None else (row.kind, row.status)
 
     def kept(self, content: Any) -> None:
         """Take note that a row is durable; called by the writer's thread."""
@@ -244,12 +240,12 @@ class RunRecord:
         return self._refused is not None
 
     def refuse(self, error: StoreError | None = None, *, registered: bool = True) -> None:
-        """Keep no further row, for an error or because the claim has ended; called by the writer."""
+        """Keep no further row, for an error or because the lease has ended; called by the writer."""
         if error is not None:
             self._refused = StoreError(f"run {self.run_id} cannot be kept: {error}")
         elif registered:
             self._refused = HeldElsewhereError(
-                f"run {self.run_id} has been claimed by somebody else since epoch {self.epoch}; "
+                f"run {self.run_id} has been leased by somebody else since epoch {self.epoch}; "
                 f"its new entries are not kept"
             )
         else:
@@ -284,15 +280,8 @@ def found(connection: Connection, run_id: str) -> Found:
     opinions = _schema.sealed(connection, opinion, select(opinion).where(opinion.c.run_id == run_id))
     return Found(
         stored_entries(connection, run_id),
-        {row.turn: (row.step, row.agent, row.act, row.kind, row.reads, row.text_id, row.condition) for row in turns},
+        {row.turn: _schema.made(TurnRow, turn, row, text=row.text_id) for row in turns},
         [_queries.tie_of(row) for row in ties],
         {(row.instrument_id, row.turn, _schema.from_index(row.about)) for row in opinions},
         _counts.stored(connection, [run_id])[run_id],
     )
-
-
-def _content(row: TurnRow | _Content) -> _Content:
-    if isinstance(row, tuple):
-        return row
-    reads = _schema.to_json(row.reads, "a turn's reads")
-    return (row.step, row.agent, row.act, row.kind, reads, text_id(row.text), row.condition)

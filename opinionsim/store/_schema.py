@@ -163,7 +163,7 @@ def _table(name: str, key: str, columns: str = "", *, sealed: bool = True, rowed
 experiments = _table("experiments", "experiment_id", "name created_at:float designs:int", rowed=True)
 #: `design` counts the designs of an experiment from 1.
 designs = _table("designs", "experiment_id design:int", "design_id saved_at:float spec:json manifest:json runs:json")
-#: `held` is 1 while the last claim of a run has not been given back, 0 otherwise; `generation` says how often the run
+#: `held` is 1 while the last lease of a run has not been given back, 0 otherwise; `generation` says how often the run
 #: was begun anew; `expected` is the expected number of calls.
 runs = _table(
     "runs",
@@ -171,7 +171,7 @@ runs = _table(
     "replicate:int block evidence fields:json seed:int topic? category? framing? claim? task? truth:float? "
     "confirmation_bias? memory? world? model? interaction? network? n_agents:int steps:int event_steps? "
     "dropped_turns:int expected:int? inputs "
-    "wording? parts:json begun_at:float? status epoch:int owner error held:int generation:int",
+    "wording? parts:json begun_at:float? status epoch:int owner error cause:json held:int generation:int",
     rowed=True,
 )
 agents = _table("agents", "run_id agent:int", "name role evidence assigned_opinion:float? persona:json model")
@@ -183,13 +183,13 @@ texts = _table("texts", "text_id", "text", sealed=False, rowed=True)
 #: Each row is a prompt: that of `before` and one message more. `prompt_id` is a hash of the other columns.
 prompts = _table("prompts", "prompt_id", "before role text_id", sealed=False)
 #: `seq` counts the turns, ties and opinions of a run together, from 1, in the order they became known.
-turns = _table("turns", "run_id turn:int", "seq:int step:int agent:int act kind reads:json text_id condition")
+turns = _table("turns", "run_id turn:int", "seq:int step:int agent:int act kind reads:json text_id status")
 #: `entry` counts the entries of a run from 1, in the order they arrived; `experiment_id` is the experiment that paid.
 journal = _table(
     "journal",
     "run_id turn:int call attempt:int",
     "entry:int experiment_id source step:int agent:int act prompt_hash text_id verdict reason seed:int? dropped:int "
-    "finish_reason model fingerprint input_tokens:int? output_tokens:int? latency_s:float? arrived_at:float? condition "
+    "finish_reason model fingerprint input_tokens:int? output_tokens:int? latency_s:float? arrived_at:float? status "
     "flag reasoning_id? cached_tokens:int? reasoning_tokens:int? cost:float? saved:float?",
 )
 #: What was paid for forgotten calls, by experiment, run and generation.
@@ -242,7 +242,7 @@ audits = _table("audits", "audit_id", "experiment_id sample:json coders:json fin
 #: What coders say of the texts of audits; `value` is NULL where they find no opinion.
 labels = _table("labels", "audit_id coder run_id turn:int", "value:float? evidence")
 #: Workers that execute runs, their last sign of life, by the clock of a shared database, and what they are doing.
-workers = _table("workers", "owner", "heartbeat_at:float doing", sealed=False)
+workers = _table("workers", "owner", "heartbeat_at:float doing:json", sealed=False)
 schema_version = _table("schema_version", "version:int", "applied_at:float", sealed=False, rowed=True)
 
 

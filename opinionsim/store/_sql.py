@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import Connection
 
-from opinionsim.errors import StoreError
+from opinionsim.errors import OpinionSimError, StoreError
 from opinionsim.store import _files, _measured, _postgres, _run_record, _schema, _stored, _sweep_rows, _workers
 from opinionsim.store._address import parse
-from opinionsim.store._claims import Claims, require_epoch, set_run
 from opinionsim.store._database import Database, as_store_error
+from opinionsim.store._leases import Leases, require_epoch, set_run
 from opinionsim.store._reader import StoreReader
-from opinionsim.store._rows import AuditRow, DesignRow, InstrumentRow, LabelRow, PointRow, RunRow, SeatRow, Status
+from opinionsim.store._rows import AuditRow, DesignRow, InstrumentRow, LabelRow, PointRow, RunRow, RunStatus, SeatRow
 from opinionsim.store._run_record import RunRecord
 from opinionsim.store._workers import Heartbeat
 from opinionsim.store._writer import Writer
 
 if TYPE_CHECKING:
     from opinionsim.llm import Call, Limits, Usage
+    from opinionsim.store._rows import Doing
 
 _T = TypeVar("_T")
 
@@ -102,7 +103,7 @@ class Store(StoreReader):
         super().__init__(database)
         self._writer = Writer(database) if database.writing is not None else None
         self._heartbeat = Heartbeat(database) if database.writing is not None else None
-        self._claims = Claims(database.url, self._heartbeat if database.shared else None)
+        self._leases = Leases(database.url, self._heartbeat if database.shared else None)
         # Also called when the store is collected or the interpreter ends: queued entries are never dropped.
         self._finalizer = weakref.finalize(self, _release, database, self._writer, self._heartbeat)
 
@@ -118,7 +119,7 @@ class Store(StoreReader):
     def close(self) -> None:
         """Make everything durable and close the database; closing twice does nothing.
 
-        The lock of a file is freed, and runs still claimed can be claimed by others at once.
+        The lock of a file is freed, and runs still leased can be leased by others at once.
 
         Raises
         ------
@@ -163,8 +164,8 @@ class Store(StoreReader):
         spelled = _schema.to_json(parts, "the code of a run's parts")
         self._write(lambda connection: set_run(connection, run_id, inputs=inputs, wording=wording, parts=spelled))
 
-    def save_error(self, run_id: str, error: str) -> None:
-        """Save the error of a run, beside its status; empty when there is none."""
+    def save_error(self, run_id: str, error: OpinionSimError | None) -> None:
+        """Save the error of a run, beside its status; None when there is none."""
         self._write(lambda connection: set_run(connection, run_id, error=error))
 
     def save_points(self, rows: Sequence[PointRow], keys: Mapping[str, Mapping[str, Any]]) -> None:
@@ -189,10 +190,10 @@ class Store(StoreReader):
         """
         self._write(lambda connection: _stored.save_seat(connection, seat))
 
-    # Claims
+    # Leases
 
-    def claim(self, run_id: str, owner: str) -> int | None:
-        """Take a run over to carry it out; journals of earlier claims can append no more.
+    def lease(self, run_id: str, owner: str) -> int | None:
+        """Take a run over to carry it out; journals of earlier leases can append no more.
 
         A file has one writer at a time, so any earlier owner is gone. In a shared database, the owner gives a
         sign of life every 5 s until the store is closed; a run that is held can be taken over when its owner
@@ -216,10 +217,10 @@ class Store(StoreReader):
         StoreError
             If the run is not registered.
         """
-        return self._claim(run_id, owner, complete=False)
+        return self._lease(run_id, owner, complete=False)
 
-    def claim_complete(self, run_id: str, owner: str) -> int | None:
-        """Take over a complete run to add opinions to it, as :meth:`claim` takes a run over to carry it out.
+    def lease_complete(self, run_id: str, owner: str) -> int | None:
+        """Take over a complete run to add opinions to it, as :meth:`lease` takes a run over to carry it out.
 
         Its status and its error stay as they are.
 
@@ -234,25 +235,25 @@ class Store(StoreReader):
         StoreError
             If the run is not registered.
         """
-        return self._claim(run_id, owner, complete=True)
+        return self._lease(run_id, owner, complete=True)
 
     def release(self, run_id: str, epoch: int) -> None:
-        """Give a run back as it stands, after its record is durable: other workers can claim it at once.
+        """Give a run back as it stands, after its record is durable: other workers can lease it at once.
 
         Raises
         ------
         HeldElsewhereError
-            If the claim has passed to another owner.
+            If the lease has passed to another owner.
         """
         self._give_back(run_id, epoch)
 
-    def finish(self, run_id: str, epoch: int, status: Status, error: str = "") -> None:
+    def finish(self, run_id: str, epoch: int, status: RunStatus, error: OpinionSimError | None = None) -> None:
         """Give a run back with a new status and error, after its record is durable.
 
         Raises
         ------
         HeldElsewhereError
-            If the claim has passed to another owner.
+            If the lease has passed to another owner.
         """
         self._give_back(run_id, epoch, status=status, error=error)
 
@@ -270,7 +271,7 @@ class Store(StoreReader):
         """
         self.flush()
         wanted = list(run_ids)
-        self._write(lambda connection: self._claims.clear(connection, wanted))
+        self._write(lambda connection: self._leases.clear(connection, wanted))
 
     def withdraw(self, run_id: str, agent: int) -> None:
         """Delete for good what a person said in a run, and all that came after it but what other people said.
@@ -289,14 +290,14 @@ class Store(StoreReader):
         def gone(connection: Connection) -> None:
             # A text that is deleted must be stored anew when a run comes to it again.
             self._required_writer().forget_known()
-            self._claims.withdraw(connection, run_id, agent)
+            self._leases.withdraw(connection, run_id, agent)
 
         self._write(gone)
         with as_store_error(f"the texts are deleted in {self.url}, and its file could not be rewritten yet"):
             self._database.rewrite()
 
-    def tell(self, doing: Callable[[], str]) -> None:
-        """Set the function that gives, at every sign of life, one line on what is being done; readers see the line."""
+    def tell(self, doing: Callable[[], Doing]) -> None:
+        """Set the function that gives, at every sign of life, what is being done, for readers."""
         if self._heartbeat is not None:
             self._heartbeat.tell(doing)
 
@@ -336,14 +337,14 @@ class Store(StoreReader):
     # What a run leads to
 
     def record(self, run_id: str, epoch: int, payer: str = "") -> RunRecord:
-        """The record of a run under a claim, with all that is stored so far.
+        """The record of a run under a lease, with all that is stored so far.
 
         Parameters
         ----------
         run_id : str
             The run.
         epoch : int
-            Epoch of the claim.
+            Epoch of the lease.
         payer : str
             Identity of the experiment that pays for its calls from now on.
 
@@ -400,8 +401,8 @@ class Store(StoreReader):
         self.flush()
         self._change(run_id, epoch, lambda connection: set_run(connection, run_id, held=0, **state))
 
-    def _claim(self, run_id: str, owner: str, *, complete: bool) -> int | None:
-        take = partial(self._claims.take, run_id=run_id, owner=owner, complete=complete)
+    def _lease(self, run_id: str, owner: str, *, complete: bool) -> int | None:
+        take = partial(self._leases.take, run_id=run_id, owner=owner, complete=complete)
         epoch = self._write(take)
         if epoch is not None and self._heartbeat is not None:
             self._heartbeat.keep(owner)

@@ -16,7 +16,7 @@ from opinionsim.store._rows import SUMMARY, DesignRow, ExperimentRun, OpinionRow
 
 if TYPE_CHECKING:
     from opinionsim.llm import EntryKey
-    from opinionsim.store._writer import Texts
+    from opinionsim.store._writer import NewTexts
 
 _Row = tuple[Any, ...]
 
@@ -32,7 +32,7 @@ def run_row(run: RunRow) -> _Row:
     if set(run.summary) != set(SUMMARY):
         odd = ", ".join(sorted(set(run.summary) ^ set(SUMMARY)))
         raise StoreError(f"the summary of run {run.run_id} must name exactly {', '.join(SUMMARY)}; check {odd}")
-    state = {"status": "pending", "epoch": 0, "owner": "", "error": "", "held": 0, "generation": 0}
+    state = {"status": "pending", "epoch": 0, "owner": "", "error": "", "cause": {}, "held": 0, "generation": 0}
     return _schema.sealed_row(_schema.runs, run, **run.summary, begun_at=None, **state)
 
 
@@ -96,7 +96,7 @@ def end_waits(connection: Connection, run_id: str, keys: Sequence[EntryKey]) -> 
     connection.execute(delete(table).where(key.in_([(run_id, *each) for each in keys])))
 
 
-def row_of(table: Table, run_id: str, payer: str, number: int, content: Any, texts: Texts) -> _Row:
+def row_of(table: Table, run_id: str, payer: str, number: int, content: Any, texts: NewTexts) -> _Row:
     """Row of one item of a run's record.
 
     Parameters
@@ -111,7 +111,7 @@ def row_of(table: Table, run_id: str, payer: str, number: int, content: Any, tex
         The row's place in the record of the run.
     content : Any
         The journal entry, question to a person, turn, tie with its number, opinion, agent or edge.
-    texts : Texts
+    texts : NewTexts
         Takes in the texts and prompts it refers to.
     """
     given: dict[str, Any] = {"run_id": run_id, "seq": number}

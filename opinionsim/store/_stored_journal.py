@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Select, literal, select
 
 from opinionsim.errors import DamagedError
 from opinionsim.llm import Entry, EntryKey, Source
-from opinionsim.messages import ChatMessage, Condition, prompt_identity
+from opinionsim.messages import ChatMessage, ReplyStatus, prompt_identity
 from opinionsim.store import _counts, _schema
 
 #: Messages of prompts that a query reads, about.
@@ -21,7 +21,7 @@ _COPIED = tuple(field.name for field in fields(Entry) if field.name not in ("key
 _VALID: Mapping[str, frozenset[str]] = {
     "source": frozenset(get_args(Source)),
     "verdict": frozenset(("accepted", "rejected", "unparsed")),
-    "condition": frozenset(get_args(Condition)),
+    "status": frozenset(get_args(ReplyStatus)),
     "flag": frozenset(("", "note", "suspected")),
 }
 

@@ -106,9 +106,10 @@ def counts(connection: Connection, point_ids: Iterable[str]) -> dict[str, tuple[
     table, found = _schema.points, dict[str, tuple[int, int]]()
     errors = func.coalesce(func.sum(case((table.c.error != "", 1), else_=0)), 0)
     for some in _schema.chunks(point_ids):
-        statement = select(table.c.point_id, func.count(), errors).where(table.c.point_id.in_(some))
-        for name, number, wrong in connection.execute(statement.group_by(table.c.point_id)):
-            found[name] = (number - int(wrong), int(wrong))
+        columns = (table.c.point_id, func.count().label("runs"), errors.label("failed"))
+        statement = select(*columns).where(table.c.point_id.in_(some)).group_by(table.c.point_id)
+        for row in connection.execute(statement):
+            found[row.point_id] = (row.runs - int(row.failed), int(row.failed))
     return found
 
 

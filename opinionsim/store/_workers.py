@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from opinionsim.llm import Call, Entry, Usage
 from opinionsim.store import _schema
 from opinionsim.store._counts import FILTERED
 from opinionsim.store._database import Database
+from opinionsim.store._rows import Doing
 
 if TYPE_CHECKING:
     from opinionsim.llm import Limits
@@ -32,9 +34,9 @@ _PATIENCE_S = 1.0
 
 
 class Heartbeat:
-    """Signs of life of the owners that hold claims through one open store, given by a thread.
+    """Signs of life of the owners that hold leases through one open store, given by a thread.
 
-    Each carries a line on what the owner is doing.
+    Each carries what the owner is doing.
 
     Parameters
     ----------
@@ -45,20 +47,20 @@ class Heartbeat:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._owners: set[str] = set()
-        self._doing: Callable[[], str] = str
+        self._doing: Callable[[], Doing | None] = lambda: None
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
     def add(self, connection: Connection, owner: str) -> None:
-        """Give a sign of life within the transaction of a claim: under an expired one, others could take it at once."""
+        """Give a sign of life within the transaction of a lease: under an expired one, others could take it at once."""
         _beat(connection, [owner], self._doing())
 
-    def tell(self, doing: Callable[[], str]) -> None:
-        """Set the function that gives the line on what the owners are doing."""
+    def tell(self, doing: Callable[[], Doing]) -> None:
+        """Set the function that gives what the owners are doing."""
         self._doing = doing
 
     def keep(self, owner: str) -> None:
-        """Go on giving signs of life of an owner whose claim is committed."""
+        """Go on giving signs of life of an owner whose lease is committed."""
         self._owners.add(owner)
         if self._thread is None:
             self._thread = threading.Thread(target=self._loop, name="opinionsim-heartbeat", daemon=True)
@@ -69,19 +71,19 @@ class Heartbeat:
         return owner in self._owners
 
     def stop(self) -> None:
-        """Give no more signs of life, and take the last ones back: the owners' runs can be claimed at once."""
+        """Give no more signs of life, and take the last ones back: the owners' runs can be leased at once."""
         self._stopped.set()
         if self._thread is None:
             return
         if threading.current_thread() is not self._thread:
             self._thread.join()
-        # Where the database is gone, the owners' runs can be claimed when their signs of life have expired.
+        # Where the database is gone, the owners' runs can be leased when their signs of life have expired.
         with suppress(SQLAlchemyError, StoreError):
             self._database.write(self._forget, patience_s=_PATIENCE_S)
 
     def _loop(self) -> None:
         while not self._stopped.wait(HEARTBEAT_S):
-            # The next sign makes up for a missed one. If the runs are taken over, claims still allow one writer only.
+            # The next sign makes up for a missed one. If the runs are taken over, leases still allow one writer only.
             with suppress(SQLAlchemyError, StoreError):
                 self._database.write(self._beat_all, patience_s=_PATIENCE_S)
 
@@ -103,15 +105,16 @@ def lives(connection: Connection, owner: str) -> bool:
     return bool(connection.scalar(select(exists(live(connection).where(_schema.workers.c.owner == owner)))))
 
 
-def doing(connection: Connection) -> list[str]:
-    """The last line of each live worker on what it is doing."""
-    doing = _schema.workers.c.doing
-    return sorted(connection.scalars(live(connection).with_only_columns(doing).where(doing != "")))
+def doing(connection: Connection) -> list[Doing]:
+    """What each live worker was doing at its last sign of life, as far as it tells."""
+    workers = live(connection).with_only_columns(_schema.workers.c.doing).order_by(_schema.workers.c.owner)
+    return [Doing(**told) for told in map(json.loads, connection.scalars(workers)) if told]
 
 
-def _beat(connection: Connection, owners: list[str], doing: str) -> None:
+def _beat(connection: Connection, owners: list[str], doing: Doing | None) -> None:
     now = float(connection.scalars(select(_now(connection))).one())
-    _schema.upsert(connection, _schema.workers, [(owner, now, doing) for owner in owners])
+    told = _schema.to_json({} if doing is None else doing._asdict(), "what a worker is doing")
+    _schema.upsert(connection, _schema.workers, [(owner, now, told) for owner in owners])
 
 
 def _now(connection: Connection) -> ColumnElement[Any]:
@@ -156,14 +159,20 @@ def reserve(
     paid : Usage
         What is paid.
     """
-    total = select(*_TOTALS.c[1:]).where(_TOTALS.c.experiment_id == experiment_id).with_for_update()
+    total = (
+        select(_TOTALS.c.calls, _TOTALS.c.tokens, _TOTALS.c.money)
+        .where(_TOTALS.c.experiment_id == experiment_id)
+        .with_for_update()
+    )
     if (row := connection.execute(total).first()) is None:
         _schema.insert_new(connection, _TOTALS, [(experiment_id, 0, 0, 0.0)])
         row = connection.execute(total).one()
-    paid = Usage(*row)
-    sums = [func.coalesce(func.sum(column), 0) for column in (_HELD.c.tokens, _HELD.c.money)]
-    others = select(func.count(), *sums).where(_HELD.c.experiment_id == experiment_id, _KEY.not_in([call]))
-    held = Usage(*connection.execute(others.where(_HELD.c.owner.in_(live(connection)))).one())
+    paid = Usage(**row._asdict())
+    sums = [func.coalesce(func.sum(column), 0).label(column.name) for column in (_HELD.c.tokens, _HELD.c.money)]
+    others = select(func.count().label("calls"), *sums).where(
+        _HELD.c.experiment_id == experiment_id, _KEY.not_in([call])
+    )
+    held = Usage(**connection.execute(others.where(_HELD.c.owner.in_(live(connection)))).one()._asdict())
     if limits.exceeded_by(paid + held + worst):
         return False, paid
     _schema.upsert(connection, _HELD, [(*call, experiment_id, owner, worst.tokens, worst.money)])
@@ -189,7 +198,8 @@ def settle(connection: Connection, entries: Sequence[tuple[str, str, Entry]]) ->
     """
     calls = [(run_id, *entry.key) for _, run_id, entry in entries]
     ended = delete(_HELD).where(_KEY.in_(calls)).returning(*_HELD.primary_key, _HELD.c.tokens, _HELD.c.money)
-    held = {tuple(row[:4]): row[4:] for row in connection.execute(ended)}
+    rows = connection.execute(ended)
+    held = {(row.run_id, row.turn, row.call, row.attempt): (row.tokens, row.money) for row in rows}
     paid: dict[str, Usage] = {}
     for (payer, _, entry), call in zip(entries, calls, strict=True):
         cost = (0, 0.0) if entry.finish_reason == FILTERED else held.get(call, (0, 0.0))
@@ -205,5 +215,5 @@ def left_behind(connection: Connection) -> dict[str, int]:
 
     They may have been paid for, and are asked again when their runs go on, after which they do not count here.
     """
-    gone = select(_HELD.c.experiment_id, func.count()).where(_HELD.c.owner.not_in(live(connection)))
-    return {row[0]: row[1] for row in connection.execute(gone.group_by(_HELD.c.experiment_id))}
+    gone = select(_HELD.c.experiment_id, func.count().label("calls")).where(_HELD.c.owner.not_in(live(connection)))
+    return {row.experiment_id: row.calls for row in connection.execute(gone.group_by(_HELD.c.experiment_id))}

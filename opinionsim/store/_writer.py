@@ -13,8 +13,8 @@ from sqlalchemy import Connection, Table
 from opinionsim.errors import StoreError
 from opinionsim.messages import text_id
 from opinionsim.store import _schema, _stored, _workers
-from opinionsim.store._claims import current_epochs
 from opinionsim.store._database import Database, reason
+from opinionsim.store._leases import current_epochs
 
 if TYPE_CHECKING:
     from opinionsim.llm import Entry, EntryKey
@@ -46,7 +46,7 @@ class _Item(NamedTuple):
     content: Any
 
 
-class Texts:
+class NewTexts:
     """Texts and prompts that rows of one transaction refer to, as far as they are not known to be stored.
 
     Parameters
@@ -238,11 +238,11 @@ class Writer:
     def _note_failure(self) -> None:
         self._stalled = True
 
-    def _insert(self, batch: list[_Item], connection: Connection) -> Texts:
+    def _insert(self, batch: list[_Item], connection: Connection) -> NewTexts:
         """Write items and the texts that are not known to be stored; returns these texts."""
         epochs = current_epochs(connection, {item.record.run_id for item in batch})
         rows: dict[Table, list[tuple[Any, ...]]] = {}
-        texts = Texts(self._known)
+        texts = NewTexts(self._known)
         paid: list[tuple[str, str, Entry]] = []
         answered: dict[str, list[EntryKey]] = {}
         for item in batch:

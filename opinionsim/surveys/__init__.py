@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         from_margins as from_margins,
         with_each_value as with_each_value,
     )
-    from opinionsim.surveys._respondents import Sample as Sample, Survey as Survey
+    from opinionsim.surveys._respondents import Respondents as Respondents, Survey as Survey
     from opinionsim.surveys._survey_files import (
         TABLE_SUFFIXES as TABLE_SUFFIXES,
         load_survey as load_survey,

@@ -33,7 +33,7 @@ class _Content(DocumentModel):
 
 
 @dataclass(frozen=True)
-class Sample:
+class Respondents:
     """Respondents drawn from a survey.
 
     Attributes
@@ -195,7 +195,7 @@ class Survey:
         weighted: bool = True,
         replace: bool = False,
         without: Collection[int] = (),
-    ) -> Sample:
+    ) -> Respondents:
         """A random sample of respondents.
 
         Parameters
@@ -216,7 +216,7 @@ class Survey:
 
         Returns
         -------
-        Sample
+        Respondents
             In random order. With replacement draws are independent, each with probability w_i / sum(w). Without
             replacement a weighted draw is systematic over a random order (Madow 1949; Hartley and Rao 1962): the
             probability of being in the sample is exactly size w_i / sum(w). Where that is 1 or more the respondent is
@@ -246,7 +246,7 @@ class Survey:
             drawn = rows[_systematic(weights, int(size), rng) if by_weight else rng.permutation(len(rows))[:size]]
         analysed = None if weighted or self.weights is None else self.weights[drawn]
         personas = self._set(list(self._drawn(drawn, analysed)))
-        return Sample(drawn, analysed, personas, "draw" if weighted else "analysis")
+        return Respondents(drawn, analysed, personas, "draw" if weighted else "analysis")
 
     def _drawn(self, rows: np.ndarray, weights: np.ndarray | None) -> Iterator[Persona]:
         """Personas of drawn respondents, with distinct names and the weights for analysis on record."""

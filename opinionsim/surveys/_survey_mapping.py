@@ -147,7 +147,8 @@ def load_mapping(name_or_path: str | Path) -> SurveyMapping:
     try:
         return checked_mapping(read_document(path))
     except SpecError as error:
-        raise SurveyError(str(error)) from None
+        problems = (SurveyError(each.problem, each.advice, place=each.places) for each in error.problems)
+        raise SurveyError.joined(problems) from None
 
 
 def checked_mapping(document: Document) -> SurveyMapping:

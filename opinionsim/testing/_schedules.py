@@ -12,7 +12,7 @@ from typing import Any
 from opinionsim.engine import Engine, Publish, relayed
 from opinionsim.errors import Rejected
 from opinionsim.llm import REPLY
-from opinionsim.messages import Ask, ChatMessage, Message, Parse, Reading, Reply, as_message
+from opinionsim.messages import Ask, ChatMessage, Message, Parse, Parsing, Reply, as_message
 from opinionsim.schedules import (
     ActSpec,
     AdaptiveSchedule,
@@ -59,8 +59,8 @@ class _Talker:
         heard = [message.text for message in received]
         known = [] if keeps == "none" else self._memory
         reply = await ask(REPLY, [ChatMessage("user", text) for text in (*known, *heard, turn.act)])
-        text, condition, decision = reply
-        publish(Message(text, "", turn.agent, condition, act=turn.act, decision=decision, turn=turn.index))
+        text, status, decision = reply
+        publish(Message(text, "", turn.agent, status, act=turn.act, decision=decision, turn=turn.index))
         if keeps == "keep":
             self._memory = (*self._memory, *heard, reply.text)
 
@@ -82,7 +82,7 @@ class _Answers:
         call: str,
         messages: Iterable[ChatMessage],
         *,
-        reading: Reading,
+        reading: Parsing,
         priority: float = 0.0,
         dropped: int = 0,
     ) -> Reply:
@@ -147,12 +147,12 @@ class _OneByOne:
             spec = self._schedule.acts[turn.act]
             self.turns.append(turn)
             if read and not received and spec.unread == "skip":
-                self.messages.append(Message("", agent=turn.agent, condition="skipped", act=turn.act))
+                self.messages.append(Message("", agent=turn.agent, status="skipped", act=turn.act))
                 continue
             if not spec.draws:
                 self.messages.append(relayed(turn, received, "")._replace(turn=turn.index))
                 continue
-            reading = Reading(spec.parse, tuple(received), spec.attempts, spec.after, spec.formal)
+            reading = Parsing(spec.parse, tuple(received), spec.attempts, spec.after, spec.formal)
 
             async def ask(
                 call: str,
@@ -161,7 +161,7 @@ class _OneByOne:
                 parse: Parse | None = None,
                 dropped: int = 0,
                 turn: Turn = turn,
-                reading: Reading = reading,
+                reading: Parsing = reading,
             ) -> Reply:
                 return await self._answers.ask(turn, call, messages, reading=reading)
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         by_experiment as by_experiment,
         count_points as count_points,
         count_states as count_states,
+        doing_text as doing_text,
         points_of as points_of,
         reasons as reasons,
         replies_of as replies_of,

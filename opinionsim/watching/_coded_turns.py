@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST_TURNS = 200
 #: What is told of a call under the names of its fields.
 _CALL = (
-    "source verdict reason condition flag finish_reason model fingerprint input_tokens cached_tokens output_tokens "
+    "source verdict reason status flag finish_reason model fingerprint input_tokens cached_tokens output_tokens "
     "reasoning_tokens arrived_at reasoning"
 )
 
@@ -124,7 +124,7 @@ class Lines:
         self.changes: dict[int, float | None] = {}
         last: dict[int, float] = {}
         for turn, value in coded_turns(one.columns, name, one.kind(name, kind)):
-            if value is not None and (turn.condition != "truncated" or one.cell.counts_cut_off):
+            if value is not None and (turn.status != "truncated" or one.cell.counts_cut_off):
                 self.changes[turn.turn] = value - last[turn.agent] if turn.agent in last else None
                 last[turn.agent] = value
 
@@ -143,7 +143,7 @@ class Lines:
         told = []
         for turn in shown:
             if turn in turns:
-                line = picked(turns[turn], "turn step agent act kind condition text")
+                line = picked(turns[turn], "turn step agent act kind status text")
                 line |= {"reads": [str(ref) for ref in turns[turn].reads], "codes": codes[turn]}
                 told.append(line | {"change": self.changes.get(turn)})
         return {"turns": told, "read": {str(ref): self._read(ref, earlier, names) for ref in refs}}
@@ -152,11 +152,11 @@ class Lines:
         """A message that was read."""
         if isinstance(ref, int) and ref in turns:
             row = turns[ref]
-            told = picked(row, "agent kind text condition")
+            told = picked(row, "agent kind text status")
             return told | {"name": names.get(row.agent, ""), "value": self._values.get(ref)}
         # A message from outside: that of an event to one agent ends with the agent's number.
         event, _, number = str(ref).rpartition("-agent-")
         agent = int(number) if event and number.isdecimal() else None
         name = str(ref) if agent is None else f"{names.get(agent, '')} ({event})"
         text = self._events.get(event or str(ref))
-        return {"agent": agent, "name": name, "kind": "", "text": text, "condition": "answered", "value": None}
+        return {"agent": agent, "name": name, "kind": "", "text": text, "status": "answered", "value": None}

@@ -21,7 +21,7 @@ from opinionsim.watching._run_states import (
 )
 
 if TYPE_CHECKING:
-    from opinionsim.store import RunState, StoreReader
+    from opinionsim.store import Doing, RunState, StoreReader
 
 #: Seconds over which calls are counted for their rate, and least time before a rate is given.
 _MINUTE_S, _LEAST_S = 60.0, 2.0
@@ -42,7 +42,7 @@ class Seen:
     rate: float | None  # calls a second over the last minute
     left_s: float | None  # seconds until all runs have ended, at this rate
     paid: Mapping[str, tuple[float, float | None]]  # amounts used, and their limits
-    doing: tuple[str, ...]  # reports of the processes at work on the store, for any experiment
+    doing: tuple[Doing, ...]  # of the processes at work on the store, for any experiment
 
     @property
     def calls(self) -> int:
@@ -58,7 +58,7 @@ class Seen:
     @property
     def reasons(self) -> list[Reason]:
         """Why runs are not complete, or what is wrong with complete ones."""
-        return reasons(state.error for state in self.states.values() if state.error)
+        return reasons((state.error, state.cause) for state in self.states.values() if state.error)
 
     @property
     def over(self) -> bool:

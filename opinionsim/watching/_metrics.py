@@ -53,7 +53,7 @@ def values_by_step(
     found = [each for each in coded_turns(columns, instrument_id, kind) if each[0].agent < n_agents]
     grid = np.full((n_agents, max([steps, *(turn.step for turn, _ in found)]) + 1), np.nan)
     for turn, value in found:
-        if value is not None and (cut_off or turn.condition != "truncated"):
+        if value is not None and (cut_off or turn.status != "truncated"):
             grid[turn.agent, turn.step] = value
     source = np.maximum.accumulate(np.where(np.isnan(grid), 0, np.arange(grid.shape[1])), axis=1)
     return np.take_along_axis(grid, source, axis=1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from opinionsim.metrics import METRICS, evidence_statement
 from opinionsim.store import find_design
 from opinionsim.watching._experiments import Seen, look
-from opinionsim.watching._run_states import by_experiment, count_points, spelled
+from opinionsim.watching._run_states import by_experiment, count_points, doing_text, spelled
 from opinionsim.watching._run_view import picked
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def experiment(reader: StoreReader, experiment: str, *, design: int | None = Non
         row, designs = find_design(moment, experiment, design)
         told, seen = _told(moment, row, designs)
         told["reasons"] = [each._asdict() for each in seen.reasons]
-        told |= picked(seen, "doing last_reply_s")
+        told |= {"doing": list(map(doing_text, seen.doing)), "last_reply_s": seen.last_reply_s}
         told["axes"] = _axes(row)
         told["metrics"] = [picked(metric, "name meaning") for metric in METRICS.values() if metric.needs <= _GIVEN]
         told["runs"] = _runs(moment, seen)

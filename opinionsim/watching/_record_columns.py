@@ -98,7 +98,7 @@ def run_record(reader: StoreReader, run: str, *, since: str = "0.0", row: int | 
         turns: dict[str, list[Any]] = {
             name: [getattr(row, name) for row in found.turns] for name in ("turn", "step", "agent")
         }
-        for name in ("act", "kind", "condition"):
+        for name in ("act", "kind", "status"):
             turns[name] = words(getattr(row, name) for row in found.turns)
         opinions = {
             "turn": [row.turn for row in found.opinions],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from opinionsim.errors import SpecError, StoreError
 
 if TYPE_CHECKING:
-    from opinionsim.store import DesignRow, RunState, StoreReader
+    from opinionsim.errors import Cause
+    from opinionsim.store import DesignRow, Doing, RunState, StoreReader
 
 #: States of a run, in the order of output: a run marked as running is under way or was cut off.
 STATES = ("complete", "incomplete", "withdrawn", "under way", "cut off", "pending")
@@ -19,10 +19,6 @@ STATES = ("complete", "incomplete", "withdrawn", "under way", "cut off", "pendin
 _ROW_DIGITS = 7
 #: Runs that one query names; below the limit of every database.
 _PORTION = 500
-#: Beginning of an error: the place in the run.
-_PLACE = re.compile(r"run [0-9a-f]+(?:(?:, step -?\d+)?, turn \d+, agent \d+ \([\w-]+\))?: ")
-#: Details in which errors of one cause differ: digests of prompts, agents and acts.
-_PARTICULAR = re.compile(r"prompt [0-9a-f]+|agent \d+|act '[\w-]+'")
 
 
 def spelled(url: str) -> str:
@@ -153,8 +149,9 @@ def replies_of(opened: StoreReader, run_ids: Iterable[str], since: float = math.
     from sqlalchemy import bindparam, text
 
     statement = text(
-        "SELECT run_id, COUNT(*), MAX(arrived_at), SUM(CASE WHEN arrived_at > :since THEN 1 ELSE 0 END), "
-        "MIN(CASE WHEN arrived_at > :since THEN arrived_at END) "
+        "SELECT run_id, COUNT(*) AS number, MAX(arrived_at) AS last_at, "
+        "SUM(CASE WHEN arrived_at > :since THEN 1 ELSE 0 END) AS recent, "
+        "MIN(CASE WHEN arrived_at > :since THEN arrived_at END) AS recent_from "
         "FROM journal WHERE source = 'model' AND run_id IN :runs GROUP BY run_id"
     ).bindparams(bindparam("runs", expanding=True))
     wanted = list(run_ids)
@@ -162,8 +159,8 @@ def replies_of(opened: StoreReader, run_ids: Iterable[str], since: float = math.
     with opened.reading() as connection:
         for start in range(0, len(wanted), _PORTION):
             some = wanted[start : start + _PORTION]
-            for run_id, number, last_at, recent, first in connection.execute(statement, {"since": since, "runs": some}):
-                found[run_id] = Replies(number, last_at, int(recent), first)
+            for row in connection.execute(statement, {"since": since, "runs": some}):
+                found[row.run_id] = Replies(row.number, row.last_at, int(row.recent), row.recent_from)
     return found
 
 
@@ -179,17 +176,21 @@ def steps_of(opened: StoreReader, run_ids: Iterable[str]) -> dict[str, tuple[int
     return {run_id: (row.step, row.steps) for run_id, row in found.items() if row is not None}
 
 
+def doing_text(doing: Doing) -> str:
+    """What a process at work on a store is doing, in one line."""
+    calls, runs = ("call" if doing.in_flight == 1 else "calls"), ("run" if doing.runs == 1 else "runs")
+    told = [f"{doing.in_flight} {calls} in flight of {doing.limit}, in {doing.runs} {runs}"]
+    told += [f"{account} waits {math.ceil(left)} s for its rate limit" for account, left in doing.waiting.items()]
+    return "; ".join([*told, *(["stopping"] if doing.stopping else [])])
+
+
 class Reason(NamedTuple):
     """A cause of errors."""
 
     runs: int  # number of runs with this cause
     error: str  # the error of one of them
     alike: bool  # whether all of them have that same error
-
-    @property
-    def cause(self) -> str:
-        """The error without the run and the place in it."""
-        return _PLACE.sub("", self.error, count=1)
+    code: str = ""  # the code of the cause
 
     def __str__(self) -> str:
         return (
@@ -197,10 +198,10 @@ class Reason(NamedTuple):
         )
 
 
-def reasons(errors: Iterable[str]) -> list[Reason]:
-    """Causes of errors, the most frequent first; `errors` has one error a run."""
-    causes: dict[str, list[str]] = {}
-    for error in errors:
-        causes.setdefault(_PARTICULAR.sub("", _PLACE.sub("", error, count=1)), []).append(error)
-    found = [Reason(len(alike), alike[0], len(set(alike)) == 1) for alike in causes.values()]
+def reasons(errors: Iterable[tuple[str, Cause]]) -> list[Reason]:
+    """Causes of errors, the most frequent first; `errors` has the sentence and the cause of one error a run."""
+    causes: dict[tuple[str, str], list[str]] = {}
+    for error, cause in errors:
+        causes.setdefault((cause.code, cause.about), []).append(error)
+    found = [Reason(len(alike), alike[0], len(set(alike)) == 1, code) for (code, _), alike in causes.items()]
     return sorted(found, key=lambda reason: reason.runs, reverse=True)

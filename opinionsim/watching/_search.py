@@ -27,7 +27,7 @@ def search(
     cell: str = "",
     agent: str = "",
     act: str = "",
-    condition: str = "",
+    status: str = "",
     start: int = 0,
 ) -> dict[str, Any]:
     """Turns of an experiment that say something.
@@ -38,8 +38,8 @@ def search(
         As for :func:`experiment`.
     text : str
         What turns say, in any case; empty for all turns.
-    cell, agent, act, condition : str
-        Label of the cell, name or number of the author, act and condition; what is empty excludes nothing.
+    cell, agent, act, status : str
+        Label of the cell, name or number of the author, act and status; what is empty excludes nothing.
     start : int
         Place of the first hit that is told, from 0.
 
@@ -67,19 +67,19 @@ def search(
             for each in cast
         }
         evidence = {row.evidence for row in moment.registered(run_ids).values()}
-        acts, conditions, hits = set[str](), set[str](), list[tuple[int, int]]()
+        acts, statuses, hits = set[str](), set[str](), list[tuple[int, int]]()
         for turn in moment.said(run_ids):
             acts.add(turn.act)
-            conditions.add(turn.condition)
+            statuses.add(turn.status)
             author = "", str(turn.agent), names[turn.run_id, turn.agent]
-            wanted = act in ("", turn.act) and condition in ("", turn.condition) and agent in author
+            wanted = act in ("", turn.act) and status in ("", turn.status) and agent in author
             if wanted and turn.run_id in rows and said(turn.text):
                 hits.append((rows[turn.run_id], turn.turn))
         told = []
         for row, index in sorted(hits)[start : start + MOST_HITS]:
             hit = picked(every[row], "run_id cell replicate")
             (found,) = moment.turns(hit["run_id"], only=[index])
-            hit |= picked(found, "turn step agent act kind condition")
+            hit |= picked(found, "turn step agent act kind status")
             hit |= {"row": row, "name": names[hit["run_id"], found.agent]}
             told.append(hit | {"excerpt": _excerpt(found.text, said(found.text))})
     return {
@@ -88,7 +88,7 @@ def search(
         "from": start,
         "hits": told,
         "acts": sorted(acts),
-        "conditions": sorted(conditions),
+        "statuses": sorted(statuses),
         "cells": list(dict.fromkeys(each.cell for each in chosen.runs)),
         "agents": list(dict.fromkeys(names.values())),
     }

@@ -28,7 +28,7 @@ def transcript(
     """The messages of one run, in order, with what each agent read and how its text was coded.
 
     All agents are shown; those that are not participants are named with their role. A text that is not an answer is
-    marked with its condition: refused, empty, truncated or skipped. Of many messages that an agent read, the last ones
+    marked with its status: refused, empty, truncated or skipped. Of many messages that an agent read, the last ones
     are named; all of them where a single turn is asked for. Codes are those of the run's own instrument of stance for
     each text by itself. Where agents differ in model or kind of evidence, each is named with its own.
 
@@ -164,7 +164,7 @@ def paragraphs(
         read = [
             _author(ref, told["read"][ref]["agent"], names)
             for ref in each["reads"]
-            if told["read"][ref]["condition"] not in UNHEARD
+            if told["read"][ref]["status"] not in UNHEARD
         ]
         if len(read) > _MOST_NAMED and not whole:
             # Those who read everything that was said would have headings that grow with every turn.
@@ -209,8 +209,8 @@ def _author(ref: str, agent: int | None, names: Mapping[int, str]) -> str:
 def _mark(line: Mapping[str, Any], instrument_id: str | None) -> str:
     """Why a turn's text is not an answer, or how it was coded."""
     found = [code["value"] for code in line["codes"] if (code["instrument"], code["about"]) == (instrument_id, None)]
-    told = [] if line["condition"] == "answered" else [line["condition"]]
-    if found and line["condition"] in ("answered", "truncated"):
+    told = [] if line["status"] == "answered" else [line["status"]]
+    if found and line["status"] in ("answered", "truncated"):
         told.append(_coded(found[-1]))
     return f"  [{', '.join(told)}]" if told else ""
 

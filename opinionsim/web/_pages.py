@@ -208,7 +208,7 @@ def _asked(room: Room, request: Request, sight: Sight, problem: str = "") -> dic
         kept = {"text": "" if before is None else before.text}
     own = room.reader.turns(run_id, sight.seat) if sight.seat is not None else []
     return {
-        "gone": [row.condition for row in own if row.kind != "signal"][-2:] == ["empty", "empty"],
+        "gone": [row.status for row in own if row.kind != "signal"][-2:] == ["empty", "empty"],
         "seated": sight.seat is not None,
         "asked": asked,
         "question": question,

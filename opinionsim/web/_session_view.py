@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: States in which a session is over for good.
 CLOSED = ("complete", "withdrawn")
-#: Ends of a room, and conditions of turns, as a page words them; others have a text.
+#: Ends of a room, and statuses of turns, as a page words them; others have a text.
 _ENDED = {
     "turns": "The discussion is over: all turns were used.",
     "resolution": "The discussion is over: a resolution was agreed on.",
@@ -103,7 +103,7 @@ class Sight:
         # A moderator without a remark says nothing that a dialogue shows.
         if row.kind == "harm":
             return self._all
-        if row.kind in self._private or row.condition == "silent":
+        if row.kind in self._private or row.status == "silent":
             return False
         everything = self._all or (self._looks_on and not self._public)
         return everything or row.kind in self._public or row.agent == self.seat or row.turn in self._shown
@@ -111,7 +111,7 @@ class Sight:
     def line(self, row: TurnRow) -> Line:
         """A message as a page shows it."""
         who = self._agents.get(row.agent)
-        wordless = _ENDED.get(row.text, "") if row.kind == "ending" else _WORDLESS.get(row.condition, "")
+        wordless = _ENDED.get(row.text, "") if row.kind == "ending" else _WORDLESS.get(row.status, "")
         name, role, model = ("", "", "") if who is None else (who.name, who.role, who.model)
         return Line(
             turn=row.turn,
@@ -121,7 +121,7 @@ class Sight:
             kind=row.kind,
             text="" if wordless else row.text,
             wordless=wordless,
-            cut_off=row.condition == "truncated",
+            cut_off=row.status == "truncated",
             own=row.agent == self.seat,
         )
 

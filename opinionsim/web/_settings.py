@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
 
 
 @dataclass(frozen=True)
-class Setting:
+class Input:
     """One field of the form.
 
     Attributes
@@ -52,13 +52,13 @@ class Setting:
     long: bool = False
 
 
-def settings(experiment: Experiment) -> list[Setting]:
+def settings(experiment: Experiment) -> list[Input]:
     """The fields of the form, as the specification has them."""
     document = experiment.source.value
     models = [model.name for cell in experiment.cells for model in cell.spec.chat_models]
     given = dict(experiment.spec.interaction)
     found = [
-        Setting(f"interaction.{name}", label, "" if given[name] is None else str(given[name]))
+        Input(f"interaction.{name}", label, "" if given[name] is None else str(given[name]))
         for name, label in _NUMBERS.items()
         if name in given
     ]
@@ -74,10 +74,10 @@ def settings(experiment: Experiment) -> list[Setting]:
         name = named.get("name") if isinstance(named, Mapping) else None
         if named is None or name is not None:
             choices = tuple(dict.fromkeys([str(name or "scripted"), *models, "scripted"]))
-            found.append(Setting(f"{path}model.name", f"{who}: model", choices[0], choices))
+            found.append(Input(f"{path}model.name", f"{who}: model", choices[0], choices))
         texts = _TEXTS if path else {}
         found += [
-            Setting(path + key, f"{who}: {label.lower()}", each[key], (), True)
+            Input(path + key, f"{who}: {label.lower()}", each[key], (), True)
             for key, label in texts.items()
             if key in each
         ]

@@ -315,7 +315,7 @@ def test_no_line_is_wider_than_100_columns_and_no_cell_is_lost() -> None:
     }
     conditions = [dict(zip(long, levels, strict=True)) for levels in zip(*long.values(), strict=True)]
     frames = study([dict(each) for each in conditions], replicates=2, steps=10)
-    frames.opinions.loc[::3, "condition"] = "refused"
+    frames.opinions.loc[::3, "status"] = "refused"
     frames.opinions.loc[::3, "value"] = math.nan
     made = table(*_of(frames))
     text = made.to_text()

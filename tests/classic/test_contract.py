@@ -85,6 +85,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.whole
 def test_another_process_gives_the_same_bytes() -> None:
     here = {
         name: hashlib.sha256(

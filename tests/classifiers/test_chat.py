@@ -12,7 +12,7 @@ import pytest
 from opinionsim.classifiers import ChatClassifier, Classifier, Context, Item, asks, items_of, load_classifier
 from opinionsim.errors import SpecError
 from opinionsim.llm import MemoryJournal, RunCalls, SlotPool
-from opinionsim.messages import ChatMessage, Reading, Reply, take_as_is
+from opinionsim.messages import ChatMessage, Parsing, Reply, take_as_is
 from opinionsim.opinions import OpinionScale
 from opinionsim.schedules import Turn
 from opinionsim.testing import ClassifierContract
@@ -194,7 +194,7 @@ def test_answers_are_calls_that_are_kept_as_they_are() -> None:
 
     async def story() -> float:
         def ask(call: str, messages: Iterable[ChatMessage], *, parse: Any = None, dropped: int = 0) -> Any:
-            return calls.ask(_SITE, call, messages, reading=Reading(parse), dropped=dropped)
+            return calls.ask(_SITE, call, messages, reading=Parsing(parse), dropped=dropped)
 
         return float((await classifier.rate(ask, ITEM)).value[0])
 

@@ -115,7 +115,7 @@ def test_what_cannot_be_read_is_missing_and_on_record(bench: Bench) -> None:
 def test_the_budget_counts_judgements(bench: Bench) -> None:
     limited = changed(JUDGED, execution={"budget": {"calls": 20}})
     summary, results = carry_out(limited, "limited.sqlite")
-    assert "calls" in summary.exceeded
+    assert "calls" in str(summary.exceeded)
     assert summary.paid.calls == 20
     assert results.runs["status"].tolist() == ["complete"]
     assert results.runs["error"].str.contains("the budget is used up").all()

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,9 +15,8 @@ import torch
 from transformers import AutoTokenizer, ByT5Tokenizer, T5ForConditionalGeneration
 from typer.testing import CliRunner
 
-import opinionsim
 from opinionsim.classifiers import Classifier, FlanT5Classifier, Item, fit_calibration, items_of, load_classifier
-from opinionsim.classifiers._flan_t5_prompt import Question
+from opinionsim.classifiers._flan_t5_prompt import ScalePrompt
 from opinionsim.cli import app
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.opinions import OpinionScale
@@ -98,7 +96,7 @@ def reference(folder: Path) -> tuple[Any, Any]:
 def exhaustive(folder: Path, scale: OpinionScale, claim: Claim, text: str, *, eos: bool) -> np.ndarray:
     """Probability of each label's tokens after the prompt: the decoder runs anew for each label."""
     tokenizer, model = reference(folder)
-    prompt = tokenizer(Question(scale)(claim.text, text), return_tensors="pt")
+    prompt = tokenizer(ScalePrompt(scale)(claim.text, text), return_tensors="pt")
     with torch.no_grad():
         read = model.encoder(**prompt)
     found = []
@@ -283,7 +281,7 @@ def test_an_overlong_text_loses_its_middle_and_nothing_else(folders: dict[str, P
     ids = shown(classifier, TEA, text)
     prompt = read(folders["bytes"], ids)
     assert question + 70 < len(ids) <= question + 80
-    before, after = Question(OpinionScale())(TEA.text, "|").split("|")
+    before, after = ScalePrompt(OpinionScale())(TEA.text, "|").split("|")
     assert prompt.startswith(before + "THE BEGINNING and")
     assert prompt.endswith("on,  THE END" + after)
     assert "[...]" in prompt
@@ -298,7 +296,7 @@ def test_a_question_that_leaves_no_room_is_refused(folders: dict[str, Path]) -> 
 
 
 def test_the_wording_says_what_it_must() -> None:
-    prompt = Question(OpinionScale())("tea is blue", "I like {{ points }} tea")
+    prompt = ScalePrompt(OpinionScale())("tea is blue", "I like {{ points }} tea")
     for part in ("tea is blue", "I like {{ points }} tea", "5-point", "-2: strongly negative", "2: strongly positive"):
         assert part in prompt
     assert prompt.rstrip().endswith("-2, -1, 0, 1, 2 and nothing else.")
@@ -549,16 +547,6 @@ def test_options_that_are_not_valid(options: dict[str, Any], message: str, monke
 def test_a_label_that_cannot_be_spelled(folders: dict[str, Path]) -> None:
     with pytest.raises(MeasurementError, match="cannot spell the point 6"):
         build(folders["pieces"], OpinionScale((6, 7)))
-
-
-def test_naming_it_loads_nothing() -> None:
-    code = (
-        "import sys, opinionsim.classifiers as c, opinionsim.registry as r; c.FlanT5Classifier;"
-        "r.summary(r.find('classifier', 'flan-t5'));"
-        "sys.exit(any(name in sys.modules for name in ('torch', 'transformers', 'huggingface_hub')))"
-    )
-    root = Path(opinionsim.__file__).parents[1]
-    assert subprocess.run([sys.executable, "-c", code], check=False, cwd=root).returncode == 0
 
 
 # The command line

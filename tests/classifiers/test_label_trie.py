@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from opinionsim.classifiers._label_trie import Cell, LabelTrie
+from opinionsim.classifiers._label_trie import LabelTrie, TrieCell
 from opinionsim.errors import MeasurementError
 from opinionsim.foundation.streams import stream
 
@@ -43,8 +43,8 @@ def test_the_labels_of_t5_need_one_row_of_one_token():
     trie = LabelTrie([(3, 4949), (3, 2292), (3, 632), (209,), (204,)])
     assert trie.rows == ((3,),)
     assert set(trie.cells) == {
-        *(Cell(0, 0, token) for token in (3, 209, 204)),
-        *(Cell(0, 1, token) for token in (4949, 2292, 632)),
+        *(TrieCell(0, 0, token) for token in (3, 209, 204)),
+        *(TrieCell(0, 1, token) for token in (4949, 2292, 632)),
     }
 
 

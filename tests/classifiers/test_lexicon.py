@@ -543,6 +543,7 @@ def test_terminal_colours_say_nothing(code: str) -> None:
     assert plain == coloured == -2
 
 
+@pytest.mark.whole
 def test_the_words_load_fast() -> None:
     # It takes some 25 ms; the bound is loose for a busy machine.
     code = (

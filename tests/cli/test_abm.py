@@ -181,7 +181,7 @@ def test_a_setting_is_never_an_argument_of_the_simulation(invoke: Invoke) -> Non
 
 
 def test_a_parameter_given_as_an_option_says_how_it_is_set(invoke: Invoke) -> None:
-    assert "a parameter is --set epsilon=0.2" in " ".join(invoke("abm", "deffuant", "--epsilon", 0.2).stderr.split())
+    assert "a parameter is --set epsilon=VALUE" in " ".join(invoke("abm", "deffuant", "--epsilon", 0.2).stderr.split())
     assert "give --network ring" in invoke("abm", "deffuant", "--set", "network=ring").stderr
 
 

@@ -18,47 +18,12 @@ from opinionsim.messages import spelled_out
 from opinionsim.registry import names, places
 from tests.cli.conftest import Invoke
 
-HEAVY = {"jinja2", "langchain_core", "matplotlib", "mesa", "networkx", "numpy", "pandas", "pydantic", "scipy"}
-
 
 def _python(checkout: Path, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
     return subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, env=environment, cwd=cwd, check=False
     )
-
-
-def test_help_loads_nothing_heavy(checkout: Path) -> None:
-    code = (
-        "import sys, json\nfrom opinionsim.cli import app\n"
-        "try:\n    app(['--help'])\nexcept SystemExit as end:\n    assert end.code == 0\n"
-        "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
-    )
-    done = _python(checkout, "-c", code)
-    assert done.returncode == 0, done.stderr
-    assert set(json.loads(done.stdout.splitlines()[-1])) & HEAVY == set()
-
-
-@pytest.mark.parametrize("command", ["plan", "preview"])
-def test_what_is_known_before_a_run_is_told_without_langchain_and_pandas(checkout: Path, command: str) -> None:
-    code = (
-        "import sys, json\nfrom opinionsim.cli import app\n"
-        f"app(['{command}', 'quickstart'], standalone_mode=False)\n"
-        "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
-    )
-    done = _python(checkout, "-c", code)
-    assert done.returncode == 0, done.stderr
-    loaded = set(json.loads(done.stdout.splitlines()[-1]))
-    assert loaded & {"langchain", "langchain_core", "langsmith", "mesa", "pandas", "scipy"} == set()
-
-
-def test_a_run_reaches_its_first_call_without_pandas(checkout: Path, tmp_path: Path) -> None:
-    code = (
-        "import os, sys\nfrom opinionsim.cli import app\nfrom opinionsim.llm import SlotPool\n"
-        "SlotPool.lane = lambda *_, **__: os._exit(7 if 'pandas' in sys.modules else 3)\n"
-        "app(['run', 'quickstart', '--store', 'first.sqlite'], standalone_mode=False)"
-    )
-    assert _python(checkout, "-c", code, cwd=tmp_path).returncode == 3
 
 
 def test_every_command_has_help(invoke: Invoke) -> None:
@@ -87,7 +52,11 @@ def test_module_runs_as_the_command(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("plan", "nowhere.yaml"), ("show", "nowhere.sqlite"), ("list", "cows"), ("rnu",)]
+    "arguments",
+    [
+        ("plan", "nowhere.yaml"),
+        *(pytest.param(each, marks=pytest.mark.whole) for each in (("show", "no.sqlite"), ("list", "cows"), ("rnu",))),
+    ],
 )
 def test_bad_input_exits_2_without_a_traceback(checkout: Path, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     done = _python(checkout, "-m", "opinionsim", *arguments, cwd=tmp_path)
@@ -149,6 +118,7 @@ def test_a_defect_is_not_dressed_up_as_bad_input() -> None:
     assert isinstance(CliRunner().invoke(_failing(ZeroDivisionError("defect")), ["fail"]).exception, ZeroDivisionError)
 
 
+@pytest.mark.whole
 def test_a_closed_pipe_is_quiet(checkout: Path, store: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -164,6 +134,7 @@ def test_a_closed_pipe_is_quiet(checkout: Path, store: Path) -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
+@pytest.mark.whole
 def test_no_color_is_honoured(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b[1;31m" in _python(checkout, "-m", "opinionsim", "status", "gone.sqlite").stderr

@@ -22,11 +22,11 @@ import yaml
 
 import opinionsim as osim
 from opinionsim.cli import _follow
-from opinionsim.errors import StoreError
+from opinionsim.errors import Cause, ModelCallError, StoreError
 from opinionsim.llm import Entry, EntryKey
 from opinionsim.running import Invocation, under_way
 from opinionsim.specification import load_experiment
-from opinionsim.store import DesignRow, ExperimentRun, RunState, Store, open_store
+from opinionsim.store import DesignRow, Doing, ExperimentRun, RunState, Store, open_store
 from opinionsim.watching import Replies, Seen, _experiments, count_states, look_at, reasons
 from tests.cli.conftest import SMALL, GatedModel, Invoke, backup
 from tests.support.postgres import Server
@@ -39,7 +39,9 @@ SPEC: dict[str, Any] = yaml.safe_load(SMALL)
 DATED = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", re.MULTILINE)
 
 
-def _seen(*states: str, calls: int = 0, doing: str = "", step: int = 0, error: str = "", **others: Any) -> Seen:
+def _seen(
+    *states: str, calls: int = 0, doing: Doing | None = None, step: int = 0, error: str = "", **others: Any
+) -> Seen:
     """An experiment `study` of runs of twelve calls, one in each of some states, with `calls` replies each."""
     rows = tuple(ExperimentRun(f"{row}", None, 0, "b", f"cell {row}") for row in range(len(states)))
     of = {run.run_id: state for run, state in zip(rows, states, strict=True)}
@@ -62,7 +64,7 @@ def _seen(*states: str, calls: int = 0, doing: str = "", step: int = 0, error: s
             "rate": None,
             "left_s": None,
             "paid": {"calls": (calls * len(states), None), "tokens": (9, None), "money": (0.0, None)},
-            "doing": (doing,) if doing else (),
+            "doing": () if doing is None else (doing,),
             **others,
         }
     )
@@ -92,7 +94,7 @@ def followed(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Callable[..., t
 
 def test_a_line_for_each_change(followed: Any) -> None:
     lines, code, _ = followed(
-        _seen("pending", "pending", doing="0 calls in flight of 4, in 0 runs"),
+        _seen("pending", "pending", doing=Doing(0, 4, 0)),
         _seen("under way", "pending"),
         _seen("under way", "under way", calls=3),
         _seen("complete", "incomplete", calls=4, error="run 1, turn 4: no such\naccount"),
@@ -122,7 +124,7 @@ def test_how_far_it_is_is_said_every_ten_seconds_while_something_changes(followe
 
 def test_rate_time_left_budget_and_what_workers_wait_for_are_in_the_line(followed: Any) -> None:
     paid = {"calls": (6500, None), "tokens": (3_100_000, 5e6), "money": (4.2, 10.0)}
-    waits = "12 calls in flight of 64, in 5 runs; openai@api.example.org waits 34 s for its rate limit"
+    waits = Doing(12, 64, 5, {"openai@api.example.org": 33.2})
     busy = _seen(*["under way"] * 5, step=3, rate=148.3, left_s=983.0, paid=paid, doing=waits)
     lines, _, _ = followed(busy, _seen(*["complete"] * 5))
     assert lines[0] == (
@@ -131,14 +133,16 @@ def test_rate_time_left_budget_and_what_workers_wait_for_are_in_the_line(followe
         f"paid tokens 3,100,000 of at most 5,000,000; paid money 4.2 of at most 10; {waits}"
     )
     # Equations ask nobody, and control characters of others do not reach the terminal.
-    lines, _, _ = followed(_seen("under way", expected=0, doing="\x1b[2J\x07"), _seen("complete", expected=0))
+    lines, _, _ = followed(
+        _seen("under way", expected=0, doing=Doing(1, 1, 1, {"\x1b[2J\x07": 1.0})), _seen("complete", expected=0)
+    )
     assert "calls" not in lines[0]
     assert not set("\x1b\x07") & set(lines[0])
 
 
 def test_it_ends_when_nobody_is_at_work_any_more(followed: Any) -> None:
     """Between two runs that are tried again nobody holds one; a worker that was killed is on record for a while."""
-    ended, at_work = _seen("complete"), _seen("complete", doing="1 call in flight")
+    ended, at_work = _seen("complete"), _seen("complete", doing=Doing(1, 1, 1))
     assert followed(_seen("under way"), ended)[2] == 1.0
     assert followed(at_work, at_work, _seen("under way"), at_work, ended)[2] == 4.0
     assert followed(*[at_work] * 11)[2] == 10.0
@@ -156,12 +160,10 @@ def _look(url: object) -> Seen:
 
 
 def test_reasons_are_grouped() -> None:
-    alike = [f"run {number:x}, turn {number}, agent {number} (write): no such account" for number in range(3)]
-    assert [str(each) for each in reasons(["run ff: other", *alike])] == [
-        f"3 runs, for instance {alike[0]}",
-        "1 run: run ff: other",
-    ]
-    assert str(reasons(["stopped", "stopped"])[0]) == "2 runs: stopped"
+    alike = [ModelCallError("no such account", place=f"run {number:x}", turn=number) for number in range(3)]
+    found = [(str(error), error.cause) for error in (ModelCallError("other", place="run ff"), *alike)]
+    assert [str(each) for each in reasons(found)] == [f"3 runs, for instance {alike[0]}", "1 run: run ff: other"]
+    assert str(reasons([("stopped", Cause("stopped"))] * 2)[0]) == "2 runs: stopped"
 
 
 def test_a_store_is_seen_as_it_is(half: Path) -> None:
@@ -194,7 +196,7 @@ class _Rewritten:
     def begin(self) -> None:
         """Claim the run."""
         self.store.forget([self.cell.run_id])
-        self.epoch = self.store.claim(self.cell.run_id, "host 1") or 0
+        self.epoch = self.store.lease(self.cell.run_id, "host 1") or 0
         self.record = self.store.record(self.cell.run_id, self.epoch, self.experiment_id)
         self.record.begin(self.agents, [])
 
@@ -241,7 +243,7 @@ def test_experiments_under_way_are_looked_at_and_then_those_that_were(rewritten:
     osim.run(load_experiment(changed(SPEC, name="other", seed=9)), "s.sqlite")
     assert _look("s.sqlite").design.name == "other"
     with open_store("s.sqlite") as store:
-        assert store.claim_complete(rewritten.cell.run_id, "host 1")
+        assert store.lease_complete(rewritten.cell.run_id, "host 1")
         seen = look_at("s.sqlite")
         assert [each.design.name for each in seen.values()] == ["small"]
     assert look_at("s.sqlite", seen).keys() == seen.keys()
@@ -269,7 +271,7 @@ def test_a_database_is_looked_at_until_its_server_goes_away(invoke: Invoke, post
                 time.sleep(0.05)
             seen = look()
             assert (seen.calls, seen.counts["complete"]) == (29, 2)
-            assert any("in flight of" in said for said in seen.doing)
+            assert any(each.in_flight for each in seen.doing)
             assert "under way; this is what was on record at" in invoke("table", url).stderr
             assert invoke("show", url, "--run", 0).stdout.count("\nstep ") == 12
             postgres.stop()
@@ -341,7 +343,7 @@ def _calls(store: Path) -> int:
 
 def test_a_run_in_another_process_is_followed(invoke: Invoke, checkout: Path, tmp_path: Path) -> None:
     store = tmp_path / "s.sqlite"
-    with _slow_run(checkout, store, 0.3) as process:
+    with _slow_run(checkout, store, 0.5) as process:
         result = invoke("status", store, "--follow", "--json")
         assert process.wait() == 0
     assert (result.exit_code, result.stderr) == (0, "")
@@ -358,7 +360,7 @@ def test_a_killed_run_is_said_to_be_cut_off_and_the_store_is_left_alone(
     invoke: Invoke, checkout: Path, tmp_path: Path
 ) -> None:
     store = tmp_path / "s.sqlite"
-    with _slow_run(checkout, store, 0.3) as process, Command("status", store, "--follow") as follower:
+    with _slow_run(checkout, store, 2.0) as process, Command("status", store, "--follow") as follower:
         assert ": 4 runs: 4 under way; " in follower.stdout.readline()
         process.kill()
         process.wait()

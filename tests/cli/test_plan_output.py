@@ -153,7 +153,7 @@ def test_a_pilot_of_models_is_compared_and_tells_what_the_rest_takes(
 ) -> None:
     forecast = plan(load_experiment(spec), only=load_experiment(spec).pilot, reply_tokens=40)
     forecast = replace(forecast, models=(replace(forecast.models[0], name="maker:dear", cost=1.0),))
-    summary = Summary(2, 2, 0, {}, False, "", 24, 0, 0, Paid(24, 9_000, 1_000, 1.5), 12.0)
+    summary = Summary(2, 2, 0, {}, False, None, 24, 0, 0, Paid(24, 9_000, 1_000, 1.5), 12.0)
     _compare(forecast, summary, 72)
     said = capsys.readouterr().err
     assert "money (USD)" in said

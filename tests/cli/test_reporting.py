@@ -35,7 +35,7 @@ SAYINGS = (
     ("", "stop"),
     ("I had porridge for breakfast.", "stop"),
 )
-CONDITIONS = dict(zip(SAYINGS, ("answered", "refused", "truncated", "empty", "answered"), strict=True))
+STATUSES = dict(zip(SAYINGS, ("answered", "refused", "truncated", "empty", "answered"), strict=True))
 THOUGHT = "Hmm.\x1b[31m {{ 7 * 7 }}"
 
 
@@ -81,14 +81,14 @@ def talk(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_missing_values_keep_their_cause(talk: str) -> None:
     results = osim.load(talk)
     told = results.opinions.merge(results.turns[["run_id", "turn", "message"]], on=["run_id", "turn"])
-    expected = {text: condition for (text, _), condition in CONDITIONS.items()}
-    assert set(told["condition"]) == set(expected.values())
-    assert all(expected[row.message] == row.condition for row in told.itertuples())
-    assert told.loc[told["condition"] != "answered", "value"].isna().all()
+    expected = {text: status for (text, _), status in STATUSES.items()}
+    assert set(told["status"]) == set(expected.values())
+    assert all(expected[row.message] == row.status for row in told.itertuples())
+    assert told.loc[told["status"] != "answered", "value"].isna().all()
     for row in results.metrics.itertuples():
         own = told[(told["run_id"] == row.run_id) & (told["kind"] == row.kind)]
         for cause in ("refused", "empty", "truncated"):
-            assert getattr(row, f"n_{cause}") == (own["condition"] == cause).sum()
+            assert getattr(row, f"n_{cause}") == (own["status"] == cause).sum()
 
 
 @pytest.mark.long
@@ -131,12 +131,12 @@ def test_transcripts_mark_what_is_no_answer(invoke: Invoke, talk: str) -> None:
     assert len(blocks) == len(turns)
     for block, turn in zip(blocks, turns.itertuples(), strict=True):
         heading = block.split("\n")[0]
-        if turn.condition == "answered":
+        if turn.status == "answered":
             assert heading.endswith("[no answer]") == ("porridge" in turn.message)
-        elif turn.condition == "truncated":
+        elif turn.status == "truncated":
             assert "  [truncated, " in heading
         else:
-            assert heading.endswith(f"  [{turn.condition}]")
+            assert heading.endswith(f"  [{turn.status}]")
 
 
 def test_a_call_is_shown_with_its_reasoning_as_data(invoke: Invoke, talk: str) -> None:
@@ -147,7 +147,7 @@ def test_a_call_is_shown_with_its_reasoning_as_data(invoke: Invoke, talk: str) -
     results = osim.load(talk)
     own = results.calls[results.calls["run_id"] == results.runs["run_id"][0]]
     call = own[own["turn"] == 0].iloc[0]
-    assert f"=====\n{call['condition']} · finish reason {call['finish_reason']} · " in shown
+    assert f"=====\n{call['status']} · finish reason {call['finish_reason']} · " in shown
     assert shown.index("[reasoning]") < shown.index("[reply]")
 
 

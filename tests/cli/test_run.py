@@ -11,6 +11,7 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.cli._run import report
+from opinionsim.errors import DamagedError, JournalMismatch, ModelCallError, OpinionSimError
 from opinionsim.running import Summary
 from opinionsim.store import Paid, open_store
 from tests.cli.conftest import Invoke
@@ -73,19 +74,31 @@ def test_a_failed_run_is_reported_and_the_others_finish(invoke: Invoke, spec: Pa
 
 def test_many_reasons_are_counted_and_not_listed(capsys: pytest.CaptureFixture[str]) -> None:
     errors = {
-        f"{number:x}": f"run {number:x}, turn 0, agent 2 (write): reason {'abcdefgh'[number]}" for number in range(8)
+        f"{number:x}": ModelCallError(f"reason {'abcdefgh'[number]}", place=f"run {number:x}") for number in range(8)
     }
-    report("sqlite:///s.sqlite", Summary(8, 0, 0, errors, False, "", 3, 0, 0, Paid(3, 0, 0, 0.0), 1.0))
+    report("sqlite:///s.sqlite", Summary(8, 0, 0, errors, False, None, 3, 0, 0, Paid(3, 0, 0, 0.0), 1.0))
     said = capsys.readouterr().err
     assert said.count("  1 run: ") == 5
     assert "  and 3 more (see: opinionsim status s.sqlite)\n" in said
+
+
+@pytest.mark.parametrize(
+    ("error", "advised"),
+    [(ModelCallError("anders"), True), (JournalMismatch("anders"), False), (DamagedError("anders"), False)],
+    ids=["call", "journal", "damage"],
+)
+def test_going_on_is_advised_where_the_same_command_can_do_it(
+    error: OpinionSimError, advised: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report("s.sqlite", Summary(1, 0, 0, {"r": error}, False, None, 0, 0, 0, Paid(), 1.0))
+    assert ("run the same command again" in capsys.readouterr().err) == advised
 
 
 @pytest.mark.parametrize(("made", "said"), [(0, "no call was made"), (8, "8 calls made to code texts")])
 def test_runs_that_were_complete_say_whether_judges_were_asked(
     made: int, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report("sqlite:///s.sqlite", Summary(4, 4, 4, {}, False, "", made, 0, 0, Paid(made, 0, 0, 0.0), 1.0))
+    report("sqlite:///s.sqlite", Summary(4, 4, 4, {}, False, None, made, 0, 0, Paid(made, 0, 0, 0.0), 1.0))
     assert capsys.readouterr().err == f"all 4 runs were complete already; {said}\n"
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -248,35 +246,3 @@ def test_a_run_is_named_by_number_or_the_start_of_its_id() -> None:
             row_of("e", run_ids, given)
     with pytest.raises(SpecError, match="'e' has no runs on record"):
         row_of("e", [], "0")
-
-
-# -- what is loaded ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "loaded"),
-    [
-        (("status",), set()),
-        (("status", "--runs"), set()),
-        (("status", "--follow"), set()),
-        (("show", "--run", "1"), set()),
-        (("show", "--agent", "1", "--prompt"), set()),
-        (("table",), {"numpy", "pandas"}),
-    ],
-)
-def test_reading_loads_only_what_it_needs(
-    checkout: Path, store: Path, arguments: tuple[str, ...], loaded: set[str]
-) -> None:
-    command, *options = arguments
-    code = (
-        "import sys, json\nfrom opinionsim.cli import app\n"
-        f"app({[command, str(store), *options]!r}, standalone_mode=False)\n"
-        "print(json.dumps(sorted(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=checkout, check=True)
-    modules = set(json.loads(done.stdout.splitlines()[-1]))
-    heavy = {
-        "langchain_core", "matplotlib", "mesa", "networkx", "numba", "numpy", "opinionsim.classic",
-        "opinionsim.model", "opinionsim.running", "pandas", "psycopg", "scipy", "torch",
-    }  # fmt: skip
-    assert modules & heavy == loaded

@@ -45,7 +45,7 @@ def _by_hand(results: osim.Results) -> list[tuple[Any, ...]]:
                 if isinstance(ref, int | np.integer)
                 and ref in own
                 and own[ref].agent != row.agent
-                and own[ref].condition in ("answered", "retried", "shortened")
+                and own[ref].status in ("answered", "retried", "shortened")
             ]
             after = value.get((run_id, turn), np.nan)
             if heard:
@@ -69,7 +69,7 @@ def test_updates_are_those_on_record(spec: dict[str, Any]) -> None:
     assert len(found) > 10
     assert (found.groupby(["run_id", "agent"])["exposure"].diff().dropna() == 1).all()
     if spec is REFUSING:
-        assert (results.turns["condition"] == "refused").any()
+        assert (results.turns["status"] == "refused").any()
 
 
 def test_assigned_opinions_are_never_used() -> None:

@@ -195,7 +195,7 @@ def test_a_run_ends_with_the_questions_wanted_and_none_of_them_twice(tmp_path: P
     assert list(found.columns) == ["question", "run_id", "turn", "evidence"]
     per_run = [len(generated_questions(_only(results, run))) for run in results.run_ids]
     assert per_run == [3, 3, 3]
-    refused = results.turns[results.turns["condition"] != "answered"]
+    refused = results.turns[results.turns["status"] != "answered"]
     assert set(found["evidence"]) == {"scripted"}
     assert len(results.turns) > 9
     assert set(results.calls.loc[results.calls["verdict"] == "rejected", "reason"]) >= {

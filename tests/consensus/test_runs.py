@@ -232,7 +232,7 @@ def test_fewer_than_two_candidates_end_the_run_and_say_so() -> None:
 def test_a_citizen_whose_opinion_is_refused_is_left_out_of_drafts_and_votes_all_the_same() -> None:
     model = citizens({"state": lambda asked, number: REFUSED if "Aisha" in asked.system else f"State {number}."})
     results = finished(session(3, ballots=["stated", "predicted"], rounds=1), "s.sqlite", model)
-    lost = results.turns[results.turns["condition"] == "refused"]["turn"].tolist()
+    lost = results.turns[results.turns["status"] == "refused"]["turn"].tolist()
     assert lost == [0]
     acts = results.turns.set_index("turn")
     assert all(0 not in reads for reads in acts["reads"])

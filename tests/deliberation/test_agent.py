@@ -25,20 +25,20 @@ def echo(prompt: list[osim.messages.ChatMessage]) -> str:
         ({"ideology": "liberal", "query_str": "age < 40"}, "ideology and query_str both say who"),
         ({"persona": " "}, "persona: must have a character in it"),
         ({"task": ""}, "task: must have a character in it"),
-        ({"persona_template": "default"}, "persona_template: has no effect without a persona, query_str or ideology"),
-        ({"system_instructions": "a", "persona_template": "default"}, "persona_template: has no effect"),
+        ({"persona_template": "default"}, r"cast\[0\].template: has no effect without a persona, query or group"),
+        ({"system_instructions": "a", "persona_template": "default"}, r"cast\[0\].template: has no effect"),
         ({"persona": "a", "persona_template": "anse"}, "did you mean anes"),
         ({"persona": "a", "persona_template": "You are nobody."}, r"must hold \$\{persona\}"),
-        ({"combination_instructions": "chian"}, "^combination_instructions: unknown name .* .did you mean chain"),
+        ({"combination_instructions": "chian"}, r"cast\[0\]: instructions: unknown name .* .did you mean chain"),
         ({"combination_instructions": "Build on these."}, r"must hold \$\{previous_responses\}"),
-        ({"num_responses": 2}, "num_responses: 2 replies need a response_selector"),
-        ({"num_responses": 0, "response_selector": "first"}, "^num_responses: must be at least 1; got 0"),
-        ({"num_responses": True}, "num_responses: must be a whole number; got true"),
+        ({"num_responses": 2}, r"cast\[0\].draws: 2 replies need a selector"),
+        ({"num_responses": 0, "response_selector": "first"}, r"cast\[0\].draws: must be at least 1; got 0"),
+        ({"num_responses": True}, r"cast\[0\].draws: must be a whole number; got true"),
         ({"num_responses": 101, "response_selector": "first"}, "at most 100"),
-        ({"response_selector": "first"}, "response_selector: has no effect with one draw; give num_responses as well"),
+        ({"response_selector": "first"}, r"cast\[0\].selector: has no effect with one draw; give draws as well"),
         (
             {"num_responses": 2, "response_selector": "longets"},
-            "response_selector: unknown selector 'longets' .did you mean longest",
+            r"cast\[0\].selector: unknown selector 'longets' .did you mean longest",
         ),
         ({"num_responses": 2, "response_selector": 3}, "plain function or the name of a selector; got 3"),
         ({"model": "gpt-4o"}, "write 'openai:gpt-4o'"),
@@ -47,7 +47,7 @@ def echo(prompt: list[osim.messages.ChatMessage]) -> str:
         ({"model": 3}, "model must be a name"),
         ({"kwargs": "hot"}, "kwargs must be a mapping"),
         ({"kwargs": {"temperature": "hot"}}, "model.temperature: must be a number; got 'hot'"),
-        ({"kwargs": {"api_key": "secret"}}, "kwargs: api_key: a credential has no place"),
+        ({"kwargs": {"api_key": "secret"}}, r"cast\[0\].model.options: api_key: a credential has no place"),
         ({"model": osim.GivenReplies([]), "kwargs": {"temperature": 1}}, "kwargs have no effect on a chat model"),
     ],
 )
@@ -82,7 +82,7 @@ def test_nothing_about_an_agent_can_be_set_but_its_task() -> None:
     for name in ("persona", "task", "model", "combination_instructions", "history", "system_instructions"):
         with pytest.raises(AttributeError):
             setattr(agent, name, "another")
-    with pytest.raises(osim.SpecError, match=r"^task: must have a character"):
+    with pytest.raises(osim.SpecError, match=r"cast\[0\].task: must have a character"):
         agent.set_task(" ")
     chain = Chain([agent], cycles=1)
     agent.set_task("Sing.")

@@ -172,9 +172,9 @@ def test_any_slots_and_latencies_give_the_turns_of_one_call_at_a_time(
     else:
         assert found == expected
         assert _entries(second) == _entries(first)
-        for *_, text, _author, _agent, condition, _role, _act, _decision, _turn in found:
+        for *_, text, _author, _agent, status, _role, _act, _decision, _turn in found:
             # A refusal keeps its words on record; nobody is shown them.
-            assert condition == "refused" or bool(text.strip()) == (condition in ("answered", "truncated"))
+            assert status == "refused" or bool(text.strip()) == (status in ("answered", "truncated"))
 
 
 @examples(100)

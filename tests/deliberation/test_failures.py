@@ -80,10 +80,10 @@ def _chain(position: str, fault: Any, store: str = "s.sqlite", **fields: Any) ->
 
 
 def _published(results: osim.Results) -> dict[str, tuple[str, str]]:
-    """Condition and text of each turn, by position."""
+    """Status and text of each turn, by position."""
     turns = results.turns
     position = turns["act"].where(turns["act"] != "respond", turns["agent"].map(dict(enumerate(NAMES))))
-    return dict(zip(position, zip(turns["condition"], turns["message"], strict=True), strict=True))
+    return dict(zip(position, zip(turns["status"], turns["message"], strict=True), strict=True))
 
 
 @pytest.mark.parametrize("position", POSITIONS)
@@ -134,13 +134,13 @@ def test_a_reply_that_is_no_answer_is_left_out_of_what_others_see(position: str,
 
 
 @pytest.mark.parametrize("position", ["Ada", "Ben", "Cleo", "moderate"])
-@pytest.mark.parametrize("condition", ["refused", "empty"])
-def test_under_then_fail_it_ends_the_run(position: str, condition: str) -> None:
-    model = {"name": "numbered", "replies": {condition: {"reask": 1, "then": "fail"}}}
-    results, asked = _chain(position, REFUSED if condition == "refused" else AIMessage(""), model=model)
+@pytest.mark.parametrize("status", ["refused", "empty"])
+def test_under_then_fail_it_ends_the_run(position: str, status: str) -> None:
+    model = {"name": "numbered", "replies": {status: {"reask": 1, "then": "fail"}}}
+    results, asked = _chain(position, REFUSED if status == "refused" else AIMessage(""), model=model)
     error = results.runs["error"].item()
     assert re.search(rf"run \w+, turn \d, agent {AGENTS[position]} \((respond|moderate)\): ", error)
-    assert condition in error
+    assert status in error
     assert asked._asked.count(position) == 2 * (1 + (position == "Ben")), "asked once more, for each draw"
 
 
@@ -209,8 +209,8 @@ def test_a_draw_that_is_a_label_alone_is_not_chosen() -> None:
     model = osim.GivenReplies(lambda prompt: next(replies))
     results = osim.run(load_experiment({**spec, "model": {"name": "given"}}), "s.sqlite", chat_model=model)
     assert results.turns["message"].tolist() == ["Yes."]
-    assert results.turns["condition"].tolist() == ["answered"]
-    assert sorted(results.calls["condition"]) == ["answered", "answered", "empty"]
+    assert results.turns["status"].tolist() == ["answered"]
+    assert sorted(results.calls["status"]) == ["answered", "answered", "empty"]
 
 
 @pytest.mark.parametrize("left", [0, 1])
@@ -228,7 +228,7 @@ def test_a_judge_is_not_asked_where_there_is_nothing_to_choose(left: int) -> Non
     results = osim.run(load_experiment(spec), "s.sqlite", chat_model=model)
     assert results.runs["error"].item() == ""
     assert results.calls["call"].tolist() == ["reply", "reply.2", "reply.3"]
-    assert results.turns["condition"].tolist() == ["answered" if left else "refused"]
+    assert results.turns["status"].tolist() == ["answered" if left else "refused"]
 
 
 # -- through the client of a provider that misbehaves -------------------------------------------------------------
@@ -272,7 +272,7 @@ def test_structures_through_a_provider_that_misbehaves(stub: StubProvider, struc
     assert (summary.complete, summary.errors) == (4, {})
     assert summary.repeated > 0
     assert_paid_once(log, found.calls)
-    answered = found.turns[found.turns["condition"].isin(["answered", "truncated"])]
+    answered = found.turns[found.turns["status"].isin(["answered", "truncated"])]
     assert len(answered) < len(found.turns), "some replies were no answers"
     assert not answered["message"].str.strip().isin(["", "None"]).any()
     stub.faults = Faults(requests=content)

@@ -57,12 +57,12 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: Chain(TWO, TASK, cycles=1.5), "cycles: must be a whole number; got 1.5"),
     (lambda: Chain(TWO, TASK, last_n=0), "last_n: must be at least 1; got 0"),
     (lambda: Chain(TWO, TASK, last_n=True), "last_n: must be a whole number; got true"),
-    (lambda: Chain(TWO, TASK, combination_instructions="chian"), "^combination_instructions: unknown name .*chain"),
+    (lambda: Chain(TWO, TASK, combination_instructions="chian"), "interaction.instructions: unknown name .*chain"),
     (lambda: Chain(TWO, TASK, moderator=Agent()), "moderator must be a Moderator; got Agent"),
     (lambda: Chain(TWO, TASK, verbose="yes"), "verbose must be True or False"),
     (lambda: Chain(TWO, TASK, seed=-1), "seed: must be at least 0; got -1"),
     (lambda: Chain(TWO, TASK, no_answer="ignore"), "no_answer must be 'fail' or 'skip'"),
-    (lambda: Debate([Agent()], TASK), "agents: must be at least 2 for interaction kind 'debate'; got 1"),
+    (lambda: Debate([Agent()], TASK), "cast: must be at least 2 for interaction kind 'debate'; got 1"),
     (lambda: Debate([*TWO, Agent()], TASK), "a debate is between exactly 2 agents; got 3"),
     (lambda: Ensemble(TWO, TASK, last_n=2), "last_n: unknown field; valid: .*cycles"),
     (lambda: Rounds(TWO, TASK, last_n=2), "last_n: unknown field"),
@@ -86,14 +86,17 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: Moderator("default", system_instructions="Be brief."),
-        "moderator.system_instructions: cannot stand beside persona",
+        "roles.moderator.system: cannot stand beside persona",
     ),
-    (lambda: Moderator("default", "auto"), "moderator.system_instructions='auto': cannot stand beside persona"),
-    (lambda: Custom(TWO, "chian", TASK), "structure: unknown interaction 'chian' .did you mean chain"),
+    (lambda: Moderator("default", "auto"), "roles.moderator.automatic: cannot stand beside persona"),
+    (lambda: Custom(TWO, "chian", TASK), "interaction.kind: unknown interaction 'chian' .did you mean chain"),
     (lambda: Moderator("defualt"), "did you mean default"),
-    (lambda: Moderator(combination_instructions="chain"), "combination_instructions: unknown name 'chain'"),
+    (lambda: Moderator(combination_instructions="chain"), "roles.moderator: instructions: unknown name 'chain'"),
     (lambda: Moderator(system_instructions="auto").generate_system_instructions(), "has no task to write"),
-    (lambda: Moderator().generate_system_instructions(TASK, max_tries=True), "max_tries: must be a whole number"),
+    (
+        lambda: Moderator().generate_system_instructions(TASK, max_tries=True),
+        "interaction.attempts: must be a whole number",
+    ),
     (lambda: Chain(TWO, TASK).to_dataframe(), r"has not been processed; call process\(\) first"),
     (lambda: Chain(TWO, TASK).process(store="sqlite:///a.sqlite"), "give run=NAME"),
     (lambda: Chain(TWO, TASK).process(execution={"budgte": {}}), "did you mean|valid"),
@@ -250,7 +253,7 @@ def test_automatic_instructions_are_asked_for_again_up_to_the_number_of_tries() 
     with pytest.raises(osim.ModelCallError, match="must begin with 'Moderator instructions:'"):
         Moderator(model=model).generate_system_instructions(TASK, max_tries=3)
     assert len(model.prompts) == 3
-    with pytest.raises(osim.SpecError, match="system_instructions: cannot stand beside persona"):
+    with pytest.raises(osim.SpecError, match=r"roles\.moderator\.system: cannot stand beside persona"):
         Moderator("default").system_instructions = "Be brief."
 
 

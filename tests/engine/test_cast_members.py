@@ -238,7 +238,7 @@ def test_a_refusal_is_remembered_by_whoever_refused_and_received_by_nobody() -> 
     turns = [Turn(0, 1, 0, "write"), Turn(1, 1, 1, "review", (0,)), Turn(2, 2, 0, "write")]
     model = Script(refusal, "Snow.")
     messages, _ = carried_out(Listed(named(WRITE, REVIEW), *turns), model)
-    assert [(message.text, message.condition) for message in messages] == [
+    assert [(message.text, message.status) for message in messages] == [
         ("I will not.", "refused"),
         ("", "skipped"),
         ("Snow.", "answered"),
@@ -462,11 +462,11 @@ def test_who_decides_without_words_remembers_that_nothing_was_said_and_nobody_he
     turns = [Turn(0, 1, 0, "write"), Turn(1, 1, 1, "review", (0,)), Turn(2, 2, 0, "write")]
     model = Script("|I hold my tongue.", "Now.|")
     messages, _ = carried_out(Listed(acts, *turns), model)
-    assert [(message.text, message.condition, message.decision) for message in messages[::2]] == [
+    assert [(message.text, message.status, message.decision) for message in messages[::2]] == [
         ("", "silent", 18),
         ("Now.", "answered", 5),
     ]
-    assert messages[1].condition == "skipped", "there was nothing to review"
+    assert messages[1].status == "skipped", "there was nothing to review"
     assert "you did not post anything" in model.prompts[-1]
     assert not any("hold my tongue" in prompt for prompt in model.prompts)
 
@@ -474,6 +474,6 @@ def test_who_decides_without_words_remembers_that_nothing_was_said_and_nobody_he
 def test_of_several_draws_one_with_words_is_picked_before_silence() -> None:
     acts = named(replace(WRITE, parse=_aside, draws=3))
     messages, _ = carried_out(Listed(acts, Turn(0, 1, 0, "write")), Script("|No.", "Yes.|", "|Perhaps."))
-    assert (messages[0].text, messages[0].condition) == ("Yes.", "answered")
+    assert (messages[0].text, messages[0].status) == ("Yes.", "answered")
     silent, _ = carried_out(Listed(acts, Turn(0, 1, 0, "write")), Script("|No.", "|Yes.", "|Perhaps."))
-    assert (silent[0].text, silent[0].condition, silent[0].decision) == ("", "silent", 4)
+    assert (silent[0].text, silent[0].status, silent[0].decision) == ("", "silent", 4)

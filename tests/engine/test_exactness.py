@@ -20,7 +20,7 @@ from langchain_core.messages import AIMessage
 from opinionsim.engine import Engine
 from opinionsim.errors import ModelCallError, Rejected, StoreError
 from opinionsim.llm import Entry, MemoryJournal, ReplayOnly, RunCalls, SlotPool
-from opinionsim.messages import ChatMessage, Message, Reading, as_message
+from opinionsim.messages import ChatMessage, Message, Parsing, as_message
 from opinionsim.schedules import ActSpec, Event, External, Schedule, Turn, n_members, named, with_events
 from opinionsim.testing import run_virtual
 from tests.support.examples import examples
@@ -98,7 +98,7 @@ class Rememberer:
         replies = await asyncio.gather(*(ask(name, messages) for name in names))
         texts = [reply.text for reply in replies]
         reply = replies[spec.selector(texts) if spec.selector else 0]
-        publish(Message(reply.text, agent=turn.agent, condition=reply.condition, decision=reply.decision))
+        publish(Message(reply.text, agent=turn.agent, status=reply.status, decision=reply.decision))
         if spec.memory == "keep":
             event = (*self.memory, *(m.text for m in received), reply.text)
             if self.calls_per_event:
@@ -130,7 +130,7 @@ class Listed(Schedule):
     def picked(self, turn: Turn, message: Message) -> Turn:
         """The turn with the agent that an outcome picks; without a decision, the one it names."""
         told = self.follows[turn.index].what
-        number = message.decision if told == "decision" else len(message.text) + len(message.condition)
+        number = message.decision if told == "decision" else len(message.text) + len(message.status)
         return turn if number is None else replace(turn, agent=(turn.agent + number) % n_members(self))
 
 
@@ -200,7 +200,7 @@ def schedules(draw: st.DrawFn) -> Listed:
 
 
 def _row(turn: Turn, message: Message) -> tuple:
-    return turn.index, turn.agent, turn.act, turn.reads, message.text, message.condition, message.decision
+    return turn.index, turn.agent, turn.act, turn.reads, message.text, message.status, message.decision
 
 
 def _rows(engine: Engine) -> list[tuple]:
@@ -221,14 +221,14 @@ async def _sequential(schedule: Listed, reflects: bool) -> list[tuple]:
         read = [
             messages[ref] if isinstance(ref, int) else as_message(schedule.externals[ref.name]) for ref in turn.reads
         ]
-        received = [message for message in read if message.condition in ("answered", "truncated")]
+        received = [message for message in read if message.status in ("answered", "truncated")]
         turns.append(turn)
         if read and not received and spec.unread == "skip":
-            messages.append(Message("", condition="skipped"))
+            messages.append(Message("", status="skipped"))
             continue
 
         async def ask(call, prompt, *, parse=None, dropped=0, turn=turn, spec=spec, received=received):
-            reading = Reading(parse or spec.parse, tuple(received), spec.attempts, spec.after)
+            reading = Parsing(parse or spec.parse, tuple(received), spec.attempts, spec.after)
             return await calls.ask(turn, call, prompt, reading=reading)
 
         await actors[turn.agent].act(turn, received, ask, messages.append)

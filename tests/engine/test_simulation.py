@@ -18,8 +18,8 @@ from opinionsim.classifiers import ChatClassifier, items_of, load_classifier
 from opinionsim.engine import Casting, Simulation, TurnResult
 from opinionsim.errors import JournalMismatch, ModelCallError, ScheduleError, SpecError, StoreError
 from opinionsim.llm import Endpoint, Entry, EntryKey, MemoryJournal, ModelClient, ReplayOnly, RunCalls, SlotPool
-from opinionsim.measurement import Estimate, Instrument, Measuring, Queues, Text
-from opinionsim.messages import ChatMessage, Condition, text_id
+from opinionsim.measurement import Instrument, Measuring, Queues, Reading, Text
+from opinionsim.messages import ChatMessage, ReplyStatus, text_id
 from opinionsim.personas import Population
 from opinionsim.schedules import GivenDyads, Turn
 from opinionsim.specification import load_experiment
@@ -375,7 +375,7 @@ def test_only_texts_that_are_to_be_coded_are() -> None:
     assert {row[3] for row in run_virtual(_whole(unmeasured))} == {None}
 
 
-def _coded(*texts: Text, classifier: Any = LEXICON) -> list[Estimate]:
+def _coded(*texts: Text, classifier: Any = LEXICON) -> list[Reading]:
     """What an instrument of stance says of texts of a run, by itself."""
     calls = RunCalls("run", MemoryJournal(), ReplayOnly(), SlotPool(1))
     instrument = Instrument.of(classifier, ["report"])
@@ -384,8 +384,8 @@ def _coded(*texts: Text, classifier: Any = LEXICON) -> list[Estimate]:
     return [measuring.estimates[key] for key in sorted(measuring.estimates)]
 
 
-def _text(turn: int, text: str, condition: Condition = "answered") -> Text:
-    return Text(Turn(turn, 1, 0, "report"), "report", text, condition)
+def _text(turn: int, text: str, status: ReplyStatus = "answered") -> Text:
+    return Text(Turn(turn, 1, 0, "report"), "report", text, status)
 
 
 def test_an_estimate_is_what_the_classifier_says() -> None:
@@ -412,10 +412,10 @@ def test_a_text_that_was_cut_off_is_coded_as_it_stands() -> None:
     assert told.value > 0
 
 
-@pytest.mark.parametrize("condition", ["refused", "empty"])
-def test_what_is_no_answer_is_missing_whatever_it_says(condition: Condition) -> None:
+@pytest.mark.parametrize("status", ["refused", "empty"])
+def test_what_is_no_answer_is_missing_whatever_it_says(status: ReplyStatus) -> None:
     text = "I am sure that Theory XYZ is true."
-    told, missing = _coded(_text(0, text), _text(1, text, condition))
+    told, missing = _coded(_text(0, text), _text(1, text, status))
     assert told.value > 0
     assert math.isnan(missing.value)
     assert all(map(math.isnan, missing.probabilities))
@@ -466,7 +466,7 @@ def test_a_queue_is_bounded_and_ends_empty() -> None:
         queues = Queues()
         texts = [_text(turn, f"Theory XYZ is false, I say {turn}.") for turn in range(700)]
 
-        async def run(name: str) -> dict[Any, Estimate]:
+        async def run(name: str) -> dict[Any, Reading]:
             calls = RunCalls(name, MemoryJournal(), ReplayOnly(), SlotPool(1))
             measuring = Measuring([Instrument.of(counting, ["report"])], queues, calls, _claim())
             await measuring.code_all(texts, texts.__getitem__)
@@ -493,7 +493,7 @@ def test_what_is_no_answer_is_passed_on_to_nobody_and_its_reviews_are_skipped(me
     simulation, _ = _simulation(client=client, interaction={"kind": "dyadic", "steps": 12})
     told = run_virtual(_whole(simulation))
     reviews = [(each, row) for each, *_, row in told if each.act == "review"]
-    assert {turn_message.condition for _, turn_message, *_ in told[1::2]} == {"skipped"}
+    assert {turn_message.status for _, turn_message, *_ in told[1::2]} == {"skipped"}
     assert {row for _, row in reviews} == {None}, "a skipped review is no item"
     assert len(prompts) == 12, "nobody is asked to review what is not there"
     # Its author remembers that it did not post, and nobody is told how it declined.

@@ -50,7 +50,7 @@ def test_a_turn_that_has_nothing_left_to_read_is_skipped_and_asks_nobody(kind: s
     assert run.told == [kind, "skipped"]
     assert run.client.order == ["0"]
     (_, message) = run.engine.graph.published(1)
-    assert message == Message("", agent=1, condition="skipped", role=message.role, act="review", turn=1)
+    assert message == Message("", agent=1, status="skipped", role=message.role, act="review", turn=1)
     assert run.journal.lookup((1, "reply", 0)) is None  # type: ignore[arg-type]
 
 
@@ -101,7 +101,7 @@ def test_whoever_reads_a_skipped_message_is_skipped_too() -> None:
 
 
 def test_messages_from_outside_may_be_no_answers_either() -> None:
-    externals = {"news": Message("It rained.", condition="refused"), "radio": "It snowed."}
+    externals = {"news": Message("It rained.", status="refused"), "radio": "It snowed."}
     turns = [
         Turn(0, 1, 0, "review", (External("news"),)),
         Turn(1, 1, 0, "review", (External("news"), External("radio"))),

@@ -86,6 +86,7 @@ def test_cancelling_what_was_submitted_cancels_the_work() -> None:
     assert cancelled.wait(10)
 
 
+@pytest.mark.whole
 @pytest.mark.long
 def test_a_forked_child_gets_a_loop_of_its_own(checkout: Path) -> None:
     script = """

@@ -479,15 +479,15 @@ def test_stop_ends_a_back_off_at_once() -> None:
     assert desk.slots.in_flight == 0
 
 
-@pytest.mark.parametrize("condition", MISSING)
-def test_a_reply_that_is_no_answer_is_asked_for_again_and_then_taken_as_what_it_is(condition: str) -> None:
-    again = 1 if condition == "truncated" else 2
-    desk = Desk([Endpoint(Client(*[MISSING[condition]] * (1 + again)), max_tokens=40)] * 3)
+@pytest.mark.parametrize("status", MISSING)
+def test_a_reply_that_is_no_answer_is_asked_for_again_and_then_taken_as_what_it_is(status: str) -> None:
+    again = 1 if status == "truncated" else 2
+    desk = Desk([Endpoint(Client(*[MISSING[status]] * (1 + again)), max_tokens=40)] * 3)
     reply = run_virtual(desk.ask(PICKY))
-    assert reply.condition == condition
-    assert [(each.condition, each.verdict) for each in desk.journal.records] == [
-        *[(condition, "rejected")] * again,
-        (condition, "accepted"),
+    assert reply.status == status
+    assert [(each.status, each.verdict) for each in desk.journal.records] == [
+        *[(status, "rejected")] * again,
+        (status, "accepted"),
     ]
     assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(PICKY)) == reply
 
@@ -509,24 +509,24 @@ def test_a_longer_reply_is_within_the_budget_or_not_asked_for() -> None:
     desk = Desk([endpoint] * 3, budget=Budget(Limits(tokens=room + endpoint.worst(PROMPT).tokens)))
     with pytest.raises(BudgetExceeded, match="tokens"):
         run_virtual(desk.ask())
-    assert [record.condition for record in desk.journal.records] == ["truncated"]
+    assert [record.status for record in desk.journal.records] == ["truncated"]
 
 
 def test_a_reply_without_a_limit_of_ours_is_not_asked_for_again_when_it_was_cut_off() -> None:
     desk = Desk(Client(MISSING["truncated"]))
-    assert run_virtual(desk.ask()).condition == "truncated"
+    assert run_virtual(desk.ask()).status == "truncated"
 
 
-@pytest.mark.parametrize("condition", MISSING)
-def test_a_reply_that_is_no_answer_may_stop_the_run(condition: str) -> None:
-    policy = ReplyPolicy.model_validate({condition: {"reask": 0, "then": "fail"}})
-    client = Client(MISSING[condition], MISSING[condition], "Yes.")
+@pytest.mark.parametrize("status", MISSING)
+def test_a_reply_that_is_no_answer_may_stop_the_run(status: str) -> None:
+    policy = ReplyPolicy.model_validate({status: {"reask": 0, "then": "fail"}})
+    client = Client(MISSING[status], MISSING[status], "Yes.")
     endpoints = [Endpoint(client, replies=policy)] * 3
     desk = Desk(endpoints)
-    fails(desk, ModelCallError, rf"agent 2 \(write\): the reply was {condition}$")
+    fails(desk, ModelCallError, rf"agent 2 \(write\): the reply was {status}$")
     # What was paid for is on record, and whoever carries the run out anew asks once more.
-    assert [record.condition for record in desk.journal.records] == [condition]
-    fails(Desk(endpoints, desk.journal), ModelCallError, f"the reply was {condition}")
+    assert [record.status for record in desk.journal.records] == [status]
+    fails(Desk(endpoints, desk.journal), ModelCallError, f"the reply was {status}")
     assert run_virtual(Desk(endpoints, desk.journal).ask()) == Reply("Yes.")
     assert len(set(client.seeds)) == 3
 
@@ -536,7 +536,7 @@ def test_asking_again_is_bounded_and_takes_what_comes_last() -> None:
     twice = Client(MISSING["empty"], MISSING["refused"], "Yes.", "No.")
     desk = Desk([Endpoint(twice, replies=policy)] * 3)
     assert run_virtual(desk.ask()) == Reply("Yes.")
-    assert [(r.key.attempt, r.condition, r.verdict) for r in desk.journal.records] == [
+    assert [(r.key.attempt, r.status, r.verdict) for r in desk.journal.records] == [
         (0, "empty", "rejected"),
         (1, "refused", "rejected"),
         (2, "answered", "accepted"),

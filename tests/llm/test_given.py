@@ -147,7 +147,7 @@ def test_a_message_tells_its_usage_and_its_end() -> None:
     assert (record.finish_reason, record.model, record.source) == ("stop", "given-1", "model")
 
 
-@pytest.mark.parametrize("condition", MISSING)
-def test_it_may_be_told_to_give_no_answer(condition: str) -> None:
-    caller, _ = desk(lambda prompt: MISSING[condition])
-    assert run_virtual(caller.ask()).condition == condition
+@pytest.mark.parametrize("status", MISSING)
+def test_it_may_be_told_to_give_no_answer(status: str) -> None:
+    caller, _ = desk(lambda prompt: MISSING[status])
+    assert run_virtual(caller.ask()).status == status

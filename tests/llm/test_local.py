@@ -28,11 +28,11 @@ from opinionsim.llm._failures import classify_failure
 from opinionsim.llm._local import LocalChatModel, LocalOptions, load_local
 from opinionsim.llm._local_batching import Batcher, Call, alike
 from opinionsim.llm._local_decoder import (
-    Answer,
+    Decoded,
     Decoder,
     PromptError,
-    Question,
     Sampling,
+    ToDecode,
     load_decoder,
 )
 from opinionsim.messages import ChatMessage
@@ -42,7 +42,7 @@ from tests.support.tiny import END, TEMPLATE, save_tiny
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 QUESTIONS = [
-    Question(({"role": "user", "content": text},), seed)
+    ToDecode(({"role": "user", "content": text},), seed)
     for text, seed in (
         ("Is the earth flat?", 1),
         ("Is the earth flat?", 2),
@@ -81,7 +81,7 @@ def decoder(folder: Path) -> Decoder:
 
 
 @pytest.fixture(scope="module")
-def alone(decoder: Decoder) -> list[Answer | Exception]:
+def alone(decoder: Decoder) -> list[Decoded | Exception]:
     """The answers to all questions, each asked by itself."""
     return [decoder.answer([question], all_wanted)[0] for question in QUESTIONS]
 
@@ -113,13 +113,13 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @settings(max_examples=15)
 @given(st.lists(st.integers(0, len(QUESTIONS) - 1), min_size=1, max_size=10))
 def test_an_answer_depends_on_messages_and_seed_alone(
-    decoder: Decoder, alone: list[Answer | Exception], chosen: list[int]
+    decoder: Decoder, alone: list[Decoded | Exception], chosen: list[int]
 ) -> None:
     assert decoder.answer([QUESTIONS[i] for i in chosen], all_wanted) == [alone[i] for i in chosen]
 
 
-def test_answers_differ_by_seed_and_end_in_both_ways(alone: list[Answer | Exception]) -> None:
-    answers = [answer for answer in alone if isinstance(answer, Answer)]
+def test_answers_differ_by_seed_and_end_in_both_ways(alone: list[Decoded | Exception]) -> None:
+    answers = [answer for answer in alone if isinstance(answer, Decoded)]
     assert len(answers) == len(QUESTIONS)
     assert answers[0].text != answers[1].text
     assert len({answer.text for answer in answers}) == len(answers)
@@ -141,7 +141,7 @@ def test_without_temperature_the_likeliest_token_is_taken(folder: Path, sampling
         assert answer.text == text
 
 
-def test_a_reply_nobody_waits_for_is_broken_off(folder: Path, alone: list[Answer | Exception]) -> None:
+def test_a_reply_nobody_waits_for_is_broken_off(folder: Path, alone: list[Decoded | Exception]) -> None:
     decoder = decoder_at(folder, Sampling(1.0, max_tokens=12))
     asked: list[int] = []
 
@@ -157,7 +157,7 @@ def test_a_reply_nobody_waits_for_is_broken_off(folder: Path, alone: list[Answer
 
 
 def test_settings_of_the_checkpoint_do_not_enter_unseen(
-    folder: Path, tmp_path: Path, alone: list[Answer | Exception]
+    folder: Path, tmp_path: Path, alone: list[Decoded | Exception]
 ) -> None:
     copy = shutil.copytree(folder, tmp_path / "copy")
     end = json.loads((copy / "generation_config.json").read_text())["eos_token_id"]
@@ -168,7 +168,7 @@ def test_settings_of_the_checkpoint_do_not_enter_unseen(
     assert decoder.answer(QUESTIONS, all_wanted) == alone
 
 
-def test_tokens_are_counted_exactly(decoder: Decoder, folder: Path, alone: list[Answer | Exception]) -> None:
+def test_tokens_are_counted_exactly(decoder: Decoder, folder: Path, alone: list[Decoded | Exception]) -> None:
     for question, answer in zip(QUESTIONS, alone, strict=True):
         # One token a byte; the template frames a message with two control tokens and asks with one.
         assert answer.input_tokens == len(question.messages[0]["content"].encode()) + 3
@@ -187,8 +187,8 @@ def test_a_prompt_without_room_fails_alone(tmp_path: Path) -> None:
     folder = save_tiny(tmp_path / "short", context=context)
     decoder = decoder_at(folder, Sampling(1.0, max_tokens=12))
 
-    def of_length(tokens: int) -> Question:
-        return Question(({"role": "user", "content": "x" * (tokens - 3)},), tokens)
+    def of_length(tokens: int) -> ToDecode:
+        return ToDecode(({"role": "user", "content": "x" * (tokens - 3)},), tokens)
 
     lengths = (10, context, 20, context - 1, context - 4, 10, context + 30)
     found = decoder.answer([of_length(n) for n in lengths], all_wanted)
@@ -454,12 +454,6 @@ def test_an_adapter_without_peft_is_named(monkeypatch: pytest.MonkeyPatch, folde
         load_local(str(folder), adapter="adapter")
 
 
-def test_naming_a_local_model_loads_no_torch() -> None:
-    code = "import sys; import opinionsim.llm._local; assert not {'torch', 'transformers'} & set(sys.modules)"
-    root = Path(__file__).resolve().parents[2]
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=root, timeout=60)
-
-
 # The queue
 
 
@@ -572,6 +566,7 @@ def test_the_thread_ends_with_its_last_user() -> None:
     assert not thread.is_alive()
 
 
+@pytest.mark.whole
 def test_a_process_ends_in_the_middle_of_a_reply() -> None:
     code = (
         "import threading; from opinionsim.llm._local_batching import Batcher; begun = threading.Event()\n"

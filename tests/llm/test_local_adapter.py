@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM
 
 from opinionsim.errors import SpecError
 from opinionsim.llm._local import LocalOptions, load_local
-from opinionsim.llm._local_decoder import Question, Sampling, load_decoder
+from opinionsim.llm._local_decoder import Sampling, ToDecode, load_decoder
 from tests.support.tiny import save_tiny
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
@@ -29,7 +29,7 @@ def test_an_adapter_is_merged_and_enters_the_identity(tmp_path: Path) -> None:
     assert model.model.rpartition("@")[2] != plain.model.rpartition("@")[2]
 
     decoder = load_decoder(str(folder), LocalOptions(device="cpu", adapter=str(place)), Sampling(max_tokens=8))
-    question = Question(({"role": "user", "content": "Is the earth flat?"},), None)
+    question = ToDecode(({"role": "user", "content": "Is the earth flat?"},), None)
     (answer,) = decoder.answer([question], lambda row: False)
     ids = decoder._tokenizer(decoder.rendered(question.messages), add_special_tokens=False)["input_ids"]
     expected = list(ids)

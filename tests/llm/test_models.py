@@ -441,5 +441,5 @@ def test_reasoning_that_a_server_sends_beside_its_reply_is_kept(monkeypatch: pyt
         client = ModelClient(model, "openai:thinker")
         arrived = read_reply(background.run(client.call((ChatMessage("user", "Is it true?"),), 1)))
     assert arrived.reasoning.startswith("They ask for a few words")
-    assert arrived.condition == "answered"
+    assert arrived.status == "answered"
     assert arrived.reasoning not in arrived.text

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 from opinionsim.errors import JournalMismatch, ModelCallError, Rejected, ScheduleError
 from opinionsim.foundation.streams import call_seed
 from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly, RetryPolicy
-from opinionsim.messages import Message, Reading, Reply, take_as_is
+from opinionsim.messages import Message, Parsing, Reply, take_as_is
 from opinionsim.testing import run_virtual
 from tests.support.desk import AT_ONCE, MISSING, PICKY, PROMPT, Client, Desk, asking_again, fails, short
 from tests.support.examples import examples
@@ -47,27 +47,27 @@ def never(call: str, text: str, received: tuple[Message, ...]) -> None:
 
 def test_a_decision_is_what_parse_makes_of_the_reply_and_again_of_the_stored_one() -> None:
     desk = Desk(Client("7"))
-    assert run_virtual(desk.ask(Reading(number))) == Reply("7", decision=7)
+    assert run_virtual(desk.ask(Parsing(number))) == Reply("7", decision=7)
     assert desk.attempts == [(0, "7", "accepted")]
-    assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(Reading(number))) == Reply("7", decision=7)
+    assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(Parsing(number))) == Reply("7", decision=7)
 
 
-@pytest.mark.parametrize("reading", [Reading(), Reading(take_as_is)])
-def test_without_a_decision_every_reply_will_do(reading: Reading) -> None:
+@pytest.mark.parametrize("reading", [Parsing(), Parsing(take_as_is)])
+def test_without_a_decision_every_reply_will_do(reading: Parsing) -> None:
     assert run_virtual(Desk(Client(LONG)).ask(reading)) == Reply(LONG, decision=None)
 
 
 @pytest.mark.parametrize("decision", [None, False, 0, "", (), {"vote": "no"}])
 def test_a_decision_may_be_anything(decision: object) -> None:
     desk = Desk(Client("Yes."))
-    assert run_virtual(desk.ask(Reading(lambda call, text, received: decision))) == Reply("Yes.", decision=decision)
+    assert run_virtual(desk.ask(Parsing(lambda call, text, received: decision))) == Reply("Yes.", decision=decision)
     assert desk.attempts == [(0, "Yes.", "accepted")]
 
 
 def test_parse_is_told_which_part_was_answered_and_what_had_been_received() -> None:
     told: list[tuple[str, str, tuple[Message, ...]]] = []
     news = Message("It rained.", "Ann", 0)
-    reading = Reading(lambda *given: told.append(given), received=(news,))
+    reading = Parsing(lambda *given: told.append(given), received=(news,))
     desk = Desk(Client("Yes.", "No."))
     run_virtual(desk.ask(reading))
     run_virtual(desk.ask(reading, "reply.2"))
@@ -198,7 +198,7 @@ def test_what_is_taken_and_what_it_costs_is_the_same_wherever_the_run_was_broken
 ) -> None:
     """Rejections and refusals are counted apart, over all attempts, stored or not."""
     replies = [_told(kind, place) for place, kind in enumerate([*kinds, "good"])]
-    reading = Reading(short, attempts=attempts, after=after)
+    reading = Parsing(short, attempts=attempts, after=after)
 
     def desk(client: object, journal: MemoryJournal) -> Desk:
         return Desk([Endpoint(client, replies=asking_again(again))] * 3, journal)
@@ -241,14 +241,14 @@ def _unparsed(text: str = "seven") -> Desk:
     """A reply that was paid for, and that its act could not read."""
     desk = Desk(Client(text))
     words = f"ValueError: invalid literal for .*{text}.*The reply is kept; raise opinionsim.errors.Rejected"
-    fails(desk, ScheduleError, rf"{PLACE}, call 'reply': parse failed with {words}", Reading(number))
+    fails(desk, ScheduleError, rf"{PLACE}, call 'reply': parse failed with {words}", Parsing(number))
     return desk
 
 
 def test_a_parse_that_breaks_loses_no_reply() -> None:
     desk = _unparsed()
     (record,) = desk.journal.records
-    assert (record.text, record.verdict, record.condition) == ("seven", "unparsed", "answered")
+    assert (record.text, record.verdict, record.status) == ("seven", "unparsed", "answered")
     assert record.reason.startswith("parse failed with ValueError: invalid literal")
     assert desk.calls.made == 1
 
@@ -256,7 +256,7 @@ def test_a_parse_that_breaks_loses_no_reply() -> None:
 def test_the_error_of_a_parse_is_the_cause_of_the_one_that_stops_the_run() -> None:
     desk = Desk(Client("seven"))
     with pytest.raises(ScheduleError) as caught:
-        run_virtual(desk.ask(Reading(number), "reply.2"))
+        run_virtual(desk.ask(Parsing(number), "reply.2"))
     assert type(caught.value.__cause__) is ValueError
     assert "call 'reply.2'" in str(caught.value)
 
@@ -265,7 +265,7 @@ def test_as_long_as_it_is_broken_it_stops_the_run_and_costs_nothing() -> None:
     desk = _unparsed()
     again = Desk(ReplayOnly(), desk.journal)
     fails(
-        again, ScheduleError, r"turn 7, agent 2 \(write\), call 'reply': parse failed with ValueError", Reading(number)
+        again, ScheduleError, r"turn 7, agent 2 \(write\), call 'reply': parse failed with ValueError", Parsing(number)
     )
     assert desk.attempts == [(0, "seven", "unparsed")]
     assert (again.calls.made, again.calls.answered) == (0, 1)
@@ -274,23 +274,23 @@ def test_as_long_as_it_is_broken_it_stops_the_run_and_costs_nothing() -> None:
 def test_a_mended_parse_accepts_what_was_kept() -> None:
     desk = _unparsed()
     mended = Desk(ReplayOnly(), desk.journal)
-    assert run_virtual(mended.ask(Reading(lenient))) == Reply("seven", decision=None)
+    assert run_virtual(mended.ask(Parsing(lenient))) == Reply("seven", decision=None)
     assert (mended.calls.made, mended.calls.answered) == (0, 1)
 
 
 def test_a_mended_parse_that_rejects_what_was_kept_asks_the_next_attempt() -> None:
     desk = _unparsed()
     mended = Desk(Client("7"), desk.journal)
-    assert run_virtual(mended.ask(Reading(strict))) == Reply("7", decision=7)
+    assert run_virtual(mended.ask(Parsing(strict))) == Reply("7", decision=7)
     assert desk.attempts == [(0, "seven", "unparsed"), (1, "7", "accepted")]
     assert mended.client.seeds == [call_seed("run-1", 7, "reply", 1)]
     # From then on the journal answers all of it.
-    assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(Reading(strict))) == Reply("7", decision=7)
+    assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(Parsing(strict))) == Reply("7", decision=7)
 
 
 def test_what_was_kept_counts_as_one_of_the_attempts() -> None:
     desk = _unparsed()
-    last = Reading(strict, attempts=1, after="none")
+    last = Parsing(strict, attempts=1, after="none")
     assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(last)) == Reply("seven", decision=None)
     two = Desk(Client("eight"), desk.journal)
     words = "none of 2 replies was acceptable; the last one: 'eight' is no number"
@@ -302,34 +302,34 @@ def test_what_was_kept_counts_as_one_of_the_attempts() -> None:
 
 def test_an_accepted_reply_that_is_now_rejected_is_a_change_of_the_run() -> None:
     desk = Desk(Client("seven"))
-    run_virtual(desk.ask(Reading(lenient)))
+    run_virtual(desk.ask(Parsing(lenient)))
     changed = Desk(Client("7"), desk.journal)
     words = r"a stored reply that was accepted is now rejected: 'seven' is no number\. How act 'write' .*--fresh$"
-    fails(changed, JournalMismatch, f"{PLACE}: {words}", Reading(strict))
+    fails(changed, JournalMismatch, f"{PLACE}: {words}", Parsing(strict))
     assert changed.client.seeds == []
     assert desk.attempts == [(0, "seven", "accepted")]
 
 
 def test_an_accepted_reply_that_breaks_the_parse_stops_the_run_until_it_is_mended() -> None:
     desk = Desk(Client("seven"))
-    run_virtual(desk.ask(Reading(lenient)))
-    fails(Desk(ReplayOnly(), desk.journal), ScheduleError, r"turn 7, agent 2 \(write\), call 'reply'", Reading(number))
-    assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(Reading(lenient))) == Reply("seven")
+    run_virtual(desk.ask(Parsing(lenient)))
+    fails(Desk(ReplayOnly(), desk.journal), ScheduleError, r"turn 7, agent 2 \(write\), call 'reply'", Parsing(number))
+    assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(Parsing(lenient))) == Reply("seven")
 
 
 def test_a_rejected_reply_stays_rejected() -> None:
     """It is not read again: another one was asked for, and that is the one the run went on with."""
     desk = Desk(Client("seven", "7"))
-    run_virtual(desk.ask(Reading(strict)))
-    assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(Reading(lenient))) == Reply("7", decision=7)
+    run_virtual(desk.ask(Parsing(strict)))
+    assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(Parsing(lenient))) == Reply("7", decision=7)
 
 
 # -- replies that are no answers -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("condition", MISSING)
-def test_a_reply_that_is_no_answer_is_not_parsed(condition: str) -> None:
-    desk = Desk([Endpoint(Client(MISSING[condition]), replies=AT_ONCE)] * 3)
-    reply = run_virtual(desk.ask(Reading(never)))
-    assert (reply.condition, reply.decision) == (condition, None)
-    assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(Reading(never))) == reply
+@pytest.mark.parametrize("status", MISSING)
+def test_a_reply_that_is_no_answer_is_not_parsed(status: str) -> None:
+    desk = Desk([Endpoint(Client(MISSING[status]), replies=AT_ONCE)] * 3)
+    reply = run_virtual(desk.ask(Parsing(never)))
+    assert (reply.status, reply.decision) == (status, None)
+    assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(Parsing(never))) == reply

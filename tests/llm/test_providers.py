@@ -364,6 +364,7 @@ def test_without_aiohttp_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         _transport.fast_client.cache_clear()
 
 
+@pytest.mark.whole
 @pytest.mark.long
 def test_connections_are_closed_with_their_loop_and_with_the_process(server: Loopback, checkout: Path) -> None:
     """The first loop ends in order, the package's own never does."""

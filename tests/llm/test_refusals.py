@@ -24,7 +24,7 @@ DEVELOPMENT = [
 
 def read(text: str) -> tuple[str, str]:
     reply = read_reply(AIMessage(text))
-    return reply.condition, reply.flag
+    return reply.status, reply.flag
 
 
 OPINIONS = [
@@ -37,7 +37,7 @@ OPINIONS = [
 @pytest.mark.parametrize(("writer", "precision", "recall"), [("d", 0.92, 0.92), ("w", 0.98, 0.82)])
 def test_the_development_texts_are_read_as_they_were_meant(writer: str, precision: float, recall: float) -> None:
     rows = [row for row in DEVELOPMENT if row["id"].startswith(writer)]
-    refused = {row["id"] for row in rows if row["condition"] == "refused"}
+    refused = {row["id"] for row in rows if row["status"] == "refused"}
     found = {row["id"] for row in rows if read(row["text"])[0] == "refused"}
     assert len(refused & found) / len(found) >= precision
     assert len(refused & found) / len(refused) >= recall
@@ -151,16 +151,16 @@ def test_what_others_are_quoted_with_is_not_said() -> None:
 
 def test_a_text_that_was_cut_off_is_truncated_unless_it_refuses() -> None:
     cut: dict[str, Any] = {"response_metadata": {"finish_reason": "length"}}
-    assert read_reply(AIMessage(ANSWER, **cut)).condition == "truncated"
-    assert read_reply(AIMessage(f"{REFUSAL} It would be", **cut)).condition == "refused"
+    assert read_reply(AIMessage(ANSWER, **cut)).status == "truncated"
+    assert read_reply(AIMessage(f"{REFUSAL} It would be", **cut)).status == "refused"
 
 
 @given(st.text())
 def test_any_text_is_read(text: str) -> None:
-    condition, flag = read(text)
-    assert condition in ("answered", "refused", "empty")
+    status, flag = read(text)
+    assert status in ("answered", "refused", "empty")
     assert flag in ("", "note", "suspected")
-    assert not (flag and condition == "refused")
+    assert not (flag and status == "refused")
 
 
 @given(st.sampled_from([row["text"] for row in DEVELOPMENT]), st.sampled_from(["\n", "  ", "\n\n"]))

@@ -39,8 +39,8 @@ def test_an_opening_tag_that_the_template_wrote_itself_is_not_missed() -> None:
 
 def test_reasoning_that_never_ended_leaves_no_answer() -> None:
     arrived = read_reply(_with("<think>First, I", "length"))
-    assert (arrived.text, arrived.reasoning, arrived.condition) == ("", "First, I", "truncated")
-    assert read_reply(AIMessage("<think>First, I</think>  ")).condition == "empty"
+    assert (arrived.text, arrived.reasoning, arrived.status) == ("", "First, I", "truncated")
+    assert read_reply(AIMessage("<think>First, I</think>  ")).status == "empty"
 
 
 def test_tags_inside_an_answer_belong_to_it() -> None:
@@ -55,7 +55,7 @@ def test_reasoning_of_providers_is_split_off() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "condition"),
+    ("message", "status"),
     [
         (_with(), "answered"),
         (_with(""), "empty"),
@@ -72,8 +72,8 @@ def test_reasoning_of_providers_is_split_off() -> None:
         (AIMessage(content=[{"type": "refusal", "refusal": "I will not."}]), "refused"),
     ],
 )
-def test_what_became_of_the_question(message: AIMessage, condition: str) -> None:
-    assert read_reply(message).condition == condition
+def test_what_became_of_the_question(message: AIMessage, status: str) -> None:
+    assert read_reply(message).status == status
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_what_became_of_the_question(message: AIMessage, condition: str) -> None
     ],
 )
 def test_a_model_that_steps_out_of_its_task_has_refused(text: str) -> None:
-    assert read_reply(AIMessage(text)).condition == "refused"
+    assert read_reply(AIMessage(text)).status == "refused"
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_model_that_steps_out_of_its_task_has_refused(text: str) -> None:
     ],
 )
 def test_doubt_and_disagreement_are_answers(text: str) -> None:
-    assert read_reply(AIMessage(text)).condition == "answered"
+    assert read_reply(AIMessage(text)).status == "answered"
 
 
 def test_usage_is_read_whole() -> None:

@@ -23,7 +23,7 @@ from opinionsim.llm import (
     RetryPolicy,
     Seat,
 )
-from opinionsim.messages import Message, Prompt, Reading, Reply, prompt_hash
+from opinionsim.messages import Message, Parsing, Prompt, Reply, prompt_hash
 from opinionsim.testing import run_virtual
 from tests.support.desk import PICKY, PROMPT, TURN, Client, Desk, asking_again, fails
 from tests.support.people import NEVER_S, Double
@@ -116,7 +116,7 @@ def test_a_person_who_writes_nothing_has_written_nothing_and_is_not_asked_again(
     table = Table((5.0, text), (5.0, "Yes."))
     assert run_virtual(table.ask(PICKY)) == Reply(text, "empty")
     (record,) = table.journal.records
-    assert (record.condition, record.verdict, record.finish_reason) == ("empty", "accepted", "")
+    assert (record.status, record.verdict, record.finish_reason) == ("empty", "accepted", "")
     assert len(table.person.asked) == 1
 
 
@@ -157,12 +157,12 @@ def test_a_question_to_which_every_answer_is_rejected_counts_as_unanswered_in_th
 @pytest.mark.parametrize(
     ("reading", "unfit", "reason"),
     [
-        (Reading(form=Form(words=3)), "One two three four.", "the text has 4 words; at most 3 are possible"),
-        (Reading(form=Form("choice", ("yes", "no"))), "maybe", "choose one of: yes, no"),
-        (Reading(), "x" * 101, "the text has 101 characters; at most 100 are possible"),
+        (Parsing(form=Form(words=3)), "One two three four.", "the text has 4 words; at most 3 are possible"),
+        (Parsing(form=Form("choice", ("yes", "no"))), "maybe", "choose one of: yes, no"),
+        (Parsing(), "x" * 101, "the text has 101 characters; at most 100 are possible"),
     ],
 )
-def test_an_answer_that_does_not_fit_its_form_is_asked_for_again(reading: Reading, unfit: str, reason: str) -> None:
+def test_an_answer_that_does_not_fit_its_form_is_asked_for_again(reading: Parsing, unfit: str, reason: str) -> None:
     table = Table((1.0, unfit), (1.0, "no"))
     table.calls.longest_prompt = 100
     assert run_virtual(table.ask(reading)) == Reply("no")
@@ -172,16 +172,16 @@ def test_an_answer_that_does_not_fit_its_form_is_asked_for_again(reading: Readin
 @pytest.mark.parametrize(("own", "of_act", "told"), [(5, None, 5), (5, 3, 3), (3, 5, 3), (None, 4, 4)])
 def test_a_seat_narrows_the_words_of_a_text_and_of_nothing_else(own: Any, of_act: Any, told: int) -> None:
     seat, place = Seat(Double(), words=own), ("run", TURN, "reply", 0, Prompt.of(PROMPT))
-    assert seat.question(*place, Reading(form=Form(words=of_act))).form.words == told
+    assert seat.question(*place, Parsing(form=Form(words=of_act))).form.words == told
     choice = Form("choice", ("a", "b"))
-    assert seat.question(*place, Reading(form=choice)).form == choice
+    assert seat.question(*place, Parsing(form=choice)).form == choice
 
 
 def test_a_person_is_shown_the_messages_and_the_form_and_no_system_message() -> None:
     shown = (Message("Trams!", "Ann", 1, turn=3), Message("From outside."))
     form = Form("ranking", ("A", "B"), ("Trams!", "Buses!"))
     table = Table((1.0, "B > A"))
-    run_virtual(table.ask(Reading(received=shown, form=form)))
+    run_virtual(table.ask(Parsing(received=shown, form=form)))
     (asked,) = table.person.asked
     assert (asked.messages, asked.form, asked.text) == (shown, form, "Write.")
     told = asked.as_json()
@@ -195,11 +195,11 @@ def test_a_parse_that_breaks_keeps_what_the_person_wrote() -> None:
         table,
         ScheduleError,
         r"turn 7, agent 2 \(write\), call 'reply': parse failed with ValueError",
-        Reading(lambda _, text, __: int(text)),
+        Parsing(lambda _, text, __: int(text)),
     )
     assert table.attempts == [(0, "seven", "unparsed")]
     mended = again(table)
-    assert run_virtual(mended.ask(Reading(lambda call, text, received: len(text)))) == Reply("seven", decision=5)
+    assert run_virtual(mended.ask(Parsing(lambda call, text, received: len(text)))) == Reply("seven", decision=5)
     assert mended.person.asked == []
 
 
@@ -219,7 +219,7 @@ def test_an_answer_that_comes_late_is_not_taken_and_the_message_stays_empty() ->
 
     assert run_virtual(story()) == (Reply("", "empty"), 60.0)
     (record,) = table.journal.records
-    assert (record.text, record.condition, record.finish_reason) == ("", "empty", "timeout")
+    assert (record.text, record.status, record.finish_reason) == ("", "empty", "timeout")
     assert (record.verdict, record.source, record.latency_s) == ("accepted", "person", 60.0)
     assert table.person.left == 1
 
@@ -300,7 +300,7 @@ def test_who_asks_may_be_cancelled_and_leaves_nobody_waiting() -> None:
     assert (table.person.left, table.journal.records) == (1, [])
 
 
-def several(table: Table, indices: range, reading: Reading = Reading()) -> list[Reply]:  # noqa: B008 - a constant
+def several(table: Table, indices: range, reading: Parsing = Parsing()) -> list[Reply]:  # noqa: B008 - a constant
     """The replies to questions of one turn after the other."""
 
     async def story() -> list[Reply]:
@@ -339,11 +339,11 @@ def test_what_vacates_a_seat_is_the_same_after_a_kill_at_any_entry() -> None:
 
 
 def test_signals_are_given_without_a_limit_and_say_nothing_of_who_is_there() -> None:
-    signal = Reading(form=Form("signal", optional=True))
+    signal = Parsing(form=Form("signal", optional=True))
     table = Table(LATE, (900.0, ""), LATE, (1.0, "pause"), timeout_s=60.0)
 
     async def story() -> list[Reply]:
-        asked = [(0, Reading()), (1, signal), (2, Reading()), (3, signal), (4, Reading())]
+        asked = [(0, Parsing()), (1, signal), (2, Parsing()), (3, signal), (4, Parsing())]
         return [await table.ask(reading, turn=replace(TURN, index=index)) for index, reading in asked]
 
     # Nothing is what a signal may say; a question that runs out of time has no answer.
@@ -392,7 +392,7 @@ def test_nobody_is_asked_while_the_wait_cannot_be_kept() -> None:
 def test_signals_are_no_waits() -> None:
     journal = Keeping()
     table = Table((0.0, "pause"), journal=journal)
-    assert run_virtual(table.ask(Reading(form=Form("signal")))) == Reply("pause")
+    assert run_virtual(table.ask(Parsing(form=Form("signal")))) == Reply("pause")
     assert journal.waits == []
 
 

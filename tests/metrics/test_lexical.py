@@ -167,10 +167,10 @@ def test_corpora_without_a_measure_have_no_score_and_constant_measures_no_weight
     assert (found.loadings**2).sum() == pytest.approx(1)
 
 
-def _turn(run_id: str, turn: int, agent: int, message: str, condition: str = "answered", **more: Any) -> dict[str, Any]:
+def _turn(run_id: str, turn: int, agent: int, message: str, status: str = "answered", **more: Any) -> dict[str, Any]:
     return {"run_id": run_id, "turn": turn, "agent": agent, "kind": "response"} | {
         "message": message,
-        "condition": condition,
+        "status": status,
         **more,
     }
 
@@ -190,8 +190,8 @@ def test_a_frame_has_a_row_a_cell_and_run_over_what_its_participants_said() -> N
         [
             _turn("r0", 1, 0, "yes no yes"),
             _turn("r0", 2, 1, "no no"),
-            _turn("r0", 3, 1, "I cannot", condition="refused"),
-            _turn("r0", 4, 1, "cut", condition="truncated"),
+            _turn("r0", 3, 1, "I cannot", status="refused"),
+            _turn("r0", 4, 1, "cut", status="truncated"),
             _turn("r0", 5, 2, "moderators are left out"),
             _turn("r0", 6, 0, "so are probes", kind="probe"),
             _turn("r1", 0, 0, "alone"),

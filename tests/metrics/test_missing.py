@@ -16,10 +16,10 @@ NAN = math.nan
 
 
 def turns_frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """A turns frame of run r0: turn, agent, kind, reads and condition of each row, and what else it states."""
-    usual = {"run_id": "r0", "reads": (), "condition": "answered", "flag": "", "failed_reflections": 0}
+    """A turns frame of run r0: turn, agent, kind, reads and status of each row, and what else it states."""
+    usual = {"run_id": "r0", "reads": (), "status": "answered", "flag": "", "failed_reflections": 0}
     made = [usual | {"turn": place} | row for place, row in enumerate(rows)]
-    return pd.DataFrame([{"first_condition": row["condition"]} | row for row in made])
+    return pd.DataFrame([{"first_status": row["status"]} | row for row in made])
 
 
 #: Agents 0 and 1 post in turn; 2 and 3 review. Agent 0, first positive, refuses its second post.
@@ -27,17 +27,17 @@ TURNS = turns_frame(
     [
         {"agent": 0, "kind": "report"},
         {"agent": 1, "kind": "report"},
-        {"agent": 0, "kind": "post", "first_condition": "refused"},
+        {"agent": 0, "kind": "post", "first_status": "refused"},
         {"agent": 2, "kind": "report", "reads": (2,), "failed_reflections": 1},
-        {"agent": 0, "kind": "post", "condition": "refused"},
-        {"agent": 3, "kind": "report", "reads": (4,), "condition": "skipped"},
+        {"agent": 0, "kind": "post", "status": "refused"},
+        {"agent": 3, "kind": "report", "reads": (4,), "status": "skipped"},
         {"agent": 1, "kind": "post", "flag": "note"},
-        {"agent": 3, "kind": "report", "reads": (6, "news"), "condition": "truncated"},
-        {"agent": 2, "kind": "post", "condition": "empty"},
-        {"agent": 1, "kind": "report", "reads": (8, 6), "condition": "empty"},
+        {"agent": 3, "kind": "report", "reads": (6, "news"), "status": "truncated"},
+        {"agent": 2, "kind": "post", "status": "empty"},
+        {"agent": 1, "kind": "report", "reads": (8, 6), "status": "empty"},
     ]
 )
-#: What was coded of the reports: (turn, step, agent, value, kind, condition).
+#: What was coded of the reports: (turn, step, agent, value, kind, status).
 TEXTS = [
     (0, 1, 0, 2, "report"),
     (1, 1, 1, -1, "report"),
@@ -73,8 +73,8 @@ def test_posts_that_were_refused_at_first_or_flagged_are_counted_among_posts() -
 
 
 def test_what_was_silent_or_skipped_reaches_nobody() -> None:
-    silent = [{"agent": n, "kind": "post", "condition": "silent"} for n in range(4)]
-    skipped = [{"agent": 3 - n, "kind": "report", "reads": (n,), "condition": "skipped"} for n in range(4)]
+    silent = [{"agent": n, "kind": "post", "status": "silent"} for n in range(4)]
+    skipped = [{"agent": 3 - n, "kind": "report", "reads": (n,), "status": "skipped"} for n in range(4)]
     first = [{"agent": n, "kind": "report"} for n in range(4)]
     turns = turns_frame([*first, *silent, *(row | {"reads": (4 + row["reads"][0],)} for row in skipped)])
     frames = one_run([(n, 1, n, n - 2, "report") for n in range(4)], [0] * 4, steps=2)
@@ -147,5 +147,5 @@ def test_an_opinion_stated_in_or_after_the_post_is_not_its_authors_last_one_befo
 
 
 def test_a_frame_without_the_columns_is_refused() -> None:
-    with pytest.raises(MeasurementError, match=r"the turns frame lacks the column\(s\) first_condition, flag"):
-        run_metrics(FRAMES.runs, FRAMES.opinions, FRAMES.agents, turns=TURNS.drop(columns=["first_condition", "flag"]))
+    with pytest.raises(MeasurementError, match=r"the turns frame lacks the column\(s\) first_status, flag"):
+        run_metrics(FRAMES.runs, FRAMES.opinions, FRAMES.agents, turns=TURNS.drop(columns=["first_status", "flag"]))

@@ -87,12 +87,12 @@ def test_an_assigned_opinion_is_never_a_measured_one() -> None:
     )
 )
 def test_every_missing_value_has_one_cause(drawn: list[tuple[float, str]]) -> None:
-    told = [(value if condition == "answered" else math.nan, condition) for value, condition in drawn]
+    told = [(value if status == "answered" else math.nan, status) for value, status in drawn]
     frames = one_run([(i, 1, 0, value, "report", why) for i, (value, why) in enumerate(told)], assigned=[0])
     found = run_metrics(frames.runs, frames.opinions, frames.agents).iloc[0]
     for cause in ("refused", "empty", "truncated"):
-        assert found[f"n_{cause}"] == sum(condition == cause for _, condition in told)
-    unstated = sum(condition == "answered" and math.isnan(value) for value, condition in told)
+        assert found[f"n_{cause}"] == sum(status == cause for _, status in told)
+    unstated = sum(status == "answered" and math.isnan(value) for value, status in told)
     assert found["n_missing"] == unstated + found[["n_refused", "n_empty", "n_truncated"]].sum()
     assert found["n_texts"] == len(told)
 

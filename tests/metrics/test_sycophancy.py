@@ -16,7 +16,7 @@ from tests.support.frames import Frames, make, opinion_rows, run_row
 
 NAN = math.nan
 
-#: One turn: agent, messages it reads, opinion in its text, then kind and condition.
+#: One turn: agent, messages it reads, opinion in its text, then kind and status.
 Said = tuple[Any, ...]
 
 
@@ -26,12 +26,12 @@ def run(priors: Sequence[float], said: Sequence[Said], **values: Any) -> tuple[F
     row = run_row(**{"run_id": "r0", "n_agents": len(priors), "steps": 1} | values)
     turns, texts = [], []
     for turn, (agent, reads, value, *more) in enumerate([*probes, *said]):
-        kind, condition = (*more, *("response", "answered")[len(more) :])
+        kind, status = (*more, *("response", "answered")[len(more) :])
         step = int(turn >= len(priors))
         turns.append({"run_id": row["run_id"], "turn": turn, "step": step, "agent": agent, "act": "", "kind": kind})
-        turns[-1] |= {"reads": reads, "message": "", "condition": condition}
-        if condition != "skipped":
-            texts.append((turn, step, agent, value, kind, condition))
+        turns[-1] |= {"reads": reads, "message": "", "status": status}
+        if status != "skipped":
+            texts.append((turn, step, agent, value, kind, status))
     return make([row], [NAN] * len(priors), opinion_rows(row, texts)), pd.DataFrame(turns)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import igraph
@@ -80,12 +78,3 @@ def test_what_is_no_network(graph: Any, n: int | None, message: str) -> None:
 def test_a_weight_that_is_not_stated_counts_as_1() -> None:
     graph = igraph.Graph(3, [(0, 1), (1, 2)], edge_attrs={"weight": [None, 2.0]})
     assert _told(Network.of(graph))[3:] == ([[0, 1], [1, 2]], [1, 2])
-
-
-def test_igraph_is_not_loaded_for_other_graphs() -> None:
-    code = (
-        "import sys, networkx as nx\nfrom opinionsim.networks import build_network\n"
-        "build_network(nx.path_graph(3)), build_network('ring', 4)\nprint('igraph' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"

@@ -77,7 +77,7 @@ class Gist(KeptMessages):
     templates = (Frame("gist", "<memory>\nYou last wrote: {{ text }}\n</memory>", ("text",)),)
 
     async def remember(self, act, received, reply, ask):
-        past = self.past.advance(act, received, reply.condition)
+        past = self.past.advance(act, received, reply.status)
         return replace(self, past=past, kept=self.start.then(self.prompts.framed("gist", text=reply.text)))
 
 

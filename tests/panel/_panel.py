@@ -210,7 +210,7 @@ class Bench:
         self.items.append(item)
         reply = await ask("judge", [ChatMessage("user", f"Judge {item!r}")])
         rows = np.full((1, 7), np.nan)
-        if reply.condition == "answered":
+        if reply.status == "answered":
             rows[0] = [float(point == int(reply.text)) for point in range(1, 8)]
         return OpinionEstimates.from_probabilities(self.scale, rows)
 

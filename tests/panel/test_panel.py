@@ -25,8 +25,8 @@ def _run(**settings_: Any) -> Any:
 
 
 def _acts(found: Any) -> list[tuple[int, str, str]]:
-    """(agent, act, condition) of every turn."""
-    return [(agent, act, condition) for _, _, agent, act, _, _, _, _, condition, *_ in found.turns]
+    """(agent, act, status) of every turn."""
+    return [(agent, act, status) for _, _, agent, act, _, _, _, _, status, *_ in found.turns]
 
 
 def _decisions(found: Any, act: str) -> list[Any]:
@@ -67,8 +67,8 @@ def test_without_a_valid_pick_the_next_in_order_speaks(fault: str, position: int
     assert all(decision is not None for place, decision in enumerate(decisions) if place != position)
     speakers = [agent for agent, act, _ in _acts(found) if act == "speak"]
     assert speakers[position] == (speakers[position - 1] + 1) % 3 if position else speakers[0] == 0
-    conditions = [condition for _, act, condition in _acts(found) if act == "pick"]
-    assert conditions[position] == {"invalid": "answered", "refused": "refused", "missing": "empty"}[fault]
+    statuses = [status for _, act, status in _acts(found) if act == "pick"]
+    assert statuses[position] == {"invalid": "answered", "refused": "refused", "missing": "empty"}[fault]
     # The speaker sees an invalid pick, and nothing of one that is no answer.
     heard = [decision[1] for decision in _decisions(found, "speak")]
     reads = [len(turn[4]) for turn in found.turns if turn[3] == "speak"]
@@ -78,8 +78,8 @@ def test_without_a_valid_pick_the_next_in_order_speaks(fault: str, position: int
 def test_a_refused_speech_is_passed_on_to_nobody_and_nobody_is_asked_about_it() -> None:
     found = _run(voice=Voice(faults=lambda prompt: "refused" if "you have the floor" in prompt else ""))
     acts = _acts(found)
-    assert {condition for _, act, condition in acts if act == "speak"} == {"refused"}
-    assert {condition for _, act, condition in acts if act == "analyse"} == {"skipped"}
+    assert {status for _, act, status in acts if act == "speak"} == {"refused"}
+    assert {status for _, act, status in acts if act == "analyse"} == {"skipped"}
     # Nobody has an opinion, so that nobody is objected to, and no instrument was asked.
     assert not [act for _, act, _ in acts if act == "object"]
     assert not found.toy.coded
@@ -117,13 +117,13 @@ def test_a_guest_who_is_late_or_never_answers_leaves_an_empty_turn_that_nobody_r
     for wait in (TIMEOUT_S + 1, None):
         late = objections[0]
         found = _run(steps=8, guest=Guest(late=lambda turn, late=late, wait=wait: wait if turn == late else 1.0))
-        conditions = {turn[0]: turn[8] for turn in found.turns}
-        assert conditions[late] == "empty"
+        statuses = {turn[0]: turn[8] for turn in found.turns}
+        assert statuses[late] == "empty"
         assert [turn for turn in found.turns if turn[0] <= late][:-1] == [t for t in on_time.turns if t[0] < late]
         nxt = next(turn for turn in found.turns if turn[3] == "speak" and late in turn[4])
         assert nxt[-1][1] == len(nxt[4]) - 1
         entry = next(entry for entry in found.journal.records if entry.key.turn == late)
-        assert (entry.source, entry.condition, entry.finish_reason, entry.seed) == ("person", "empty", "timeout", None)
+        assert (entry.source, entry.status, entry.finish_reason, entry.seed) == ("person", "empty", "timeout", None)
 
 
 def test_sources_of_the_journal_tell_models_persons_and_instruments_apart() -> None:

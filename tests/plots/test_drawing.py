@@ -48,14 +48,18 @@ def test_panels_state_evidence_and_share_the_axis_of_opinions() -> None:
     assert {ax.get_ylim() for ax in figure.axes} == {(-2.5, 2.5)}
 
 
+@pytest.mark.whole
 def test_drawing_leaves_pyplot_and_global_style_alone() -> None:
     code = (
         "import sys, matplotlib\n"
         "before = dict(matplotlib.rcParams)\n"
         "from opinionsim import plots\n"
+        "from tests.plots.test_over_time_data import SWEEP, classic\n"
         "from tests.support.frames import study\n"
-        "frames = study([{}], steps=5)\n"
+        "frames, one = study([{}], steps=5), classic([[[0, 1, 0.5], [0.5, 0.5, 0.5]]], network=[(0, 1), (1, 2)])\n"
         "plots.trajectories(frames), plots.final_distribution(frames), plots.panels(frames)\n"
+        "plots.ribbons(one), plots.density(one), plots.transition_matrix(one), plots.network_snapshots(one)\n"
+        "plots.phase_diagram(SWEEP, 'epsilon', 'mu', 'clusters')\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
         "assert dict(matplotlib.rcParams) == before\n"
     )

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -193,7 +190,7 @@ def test_turns_without_a_whole_answer_have_a_mark() -> None:
     refused = frames.opinions.index == frames.opinions.index[-1]
     lost = frames.opinions.assign(condition=np.where(refused, "refused", "answered"))
     row = frames.opinions.iloc[0][["run_id", "step", "agent", "kind"]]
-    skipped = pd.DataFrame([{**row, "condition": "skipped"}, {**row, "kind": "post", "condition": "skipped"}])
+    skipped = pd.DataFrame([{**row, "status": "skipped"}, {**row, "kind": "post", "status": "skipped"}])
     ax = plots.trajectories(plots.Frames(frames.runs, frames.agents, lost, turns=skipped))
     assert [line.get_marker() for line in ax.lines if line.get_marker() in ("x", "|", "+", ">")] == ["x", "|"]
     legend = ax.get_legend()
@@ -248,24 +245,6 @@ def test_texts_stay_within_the_figure(draw: Callable[[], Figure]) -> None:
     assert max(box.x1 for box in boxes) <= figure.bbox.width + 1
     assert min(box.y0 for box in boxes) >= -1
     assert max(box.y1 for box in boxes) <= figure.bbox.height + 1
-
-
-def test_drawing_leaves_pyplot_and_global_style_alone() -> None:
-    code = (
-        "import sys, matplotlib\n"
-        "before = dict(matplotlib.rcParams)\n"
-        "from opinionsim import plots\n"
-        "from tests.plots.test_over_time_data import SWEEP, classic\n"
-        "one = classic([[[0, 1, 0.5], [0.5, 0.5, 0.5]]], network=[(0, 1), (1, 2)])\n"
-        "for draw in (plots.ribbons, plots.density, plots.transition_matrix, plots.network_snapshots):\n"
-        "    draw(one)\n"
-        "plots.phase_diagram(SWEEP, 'epsilon', 'mu', 'clusters')\n"
-        "assert 'matplotlib.pyplot' not in sys.modules\n"
-        "assert dict(matplotlib.rcParams) == before\n"
-    )
-    root = Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def test_an_equation_without_a_topic_is_about_nothing() -> None:

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from opinionsim.errors import SpecError
-from opinionsim.messages import ChatMessage, Condition, Message, Reply
+from opinionsim.messages import ChatMessage, Message, Reply, ReplyStatus
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona
 from opinionsim.prompts import AgentPrompts, Case, Conditions, Past, PromptPack
@@ -124,12 +124,12 @@ _SILENCE = {
 
 
 @pytest.mark.parametrize("act", _SILENCE)
-@pytest.mark.parametrize("condition", ["refused", "empty"])
+@pytest.mark.parametrize("status", ["refused", "empty"])
 @pytest.mark.parametrize("past", [_NONE, Past("write", 0, 2, 4), Past("review", 1, 2, 4)])
 def test_a_refusal_is_remembered_as_silence_in_the_second_person(
-    pack: PromptPack, agent: Agent, act: str, condition: Condition, past: Past
+    pack: PromptPack, agent: Agent, act: str, status: ReplyStatus, past: Past
 ) -> None:
-    refusal = Reply("Sorry, as a model I will not go on [declined].", condition)
+    refusal = Reply("Sorry, as a model I will not go on [declined].", status)
     told = _event(agent(), act, past, refusal)
     (inside,) = pack.marks.blocks("history", told)
     own = pack.marks.without("post", inside)
@@ -145,14 +145,14 @@ def test_a_text_that_was_cut_off_is_remembered_as_it_stands(agent: Agent) -> Non
         )
 
 
-@pytest.mark.parametrize("condition", ["refused", "empty"])
-def test_a_refusal_counts_as_no_post_and_no_report(condition: Condition) -> None:
+@pytest.mark.parametrize("status", ["refused", "empty"])
+def test_a_refusal_counts_as_no_post_and_no_report(status: ReplyStatus) -> None:
     past = Past("report", 0, 2, 4, 3)
-    assert past.advance(ACTS["write"], (), condition) == past
-    assert past.advance(ACTS["report"], (), condition) == past
-    assert past.advance(ACTS["write"], (_POST,), condition) == Past("report", 0, 2, 5, 3)
+    assert past.advance(ACTS["write"], (), status) == past
+    assert past.advance(ACTS["report"], (), status) == past
+    assert past.advance(ACTS["write"], (_POST,), status) == Past("report", 0, 2, 5, 3)
     # A refused review counts as a post seen: the agent was shown it.
-    assert past.advance(ACTS["review"], (_POST,), condition) == Past("review", 1, 2, 5, 3)
+    assert past.advance(ACTS["review"], (_POST,), status) == Past("review", 1, 2, 5, 3)
     assert past.advance(ACTS["write"], (), "truncated") == Past("write", 0, 3, 4, 3)
 
 
@@ -162,7 +162,7 @@ def test_a_reply_is_published_without_wrapper_and_without_what_no_prompt_can_hol
     assert said(Reply("<memory>I <b>doubt</b> it.</memory>", "truncated")) == Reply("I <b>doubt</b> it.", "truncated")
     assert said(Reply("\ud800half\x00", decision=3)) == Reply("\ufffdhalf\ufffd", decision=3)
     assert said(Reply("<post>\n</post>")) == Reply("", "empty")
-    assert said(Reply(" \n", "refused")).condition == "refused"
+    assert said(Reply(" \n", "refused")).status == "refused"
     assert agent().recollection(Reply("<memory>I saw it.</memory>")) == agent().recollection(Reply("I saw it."))
 
 

@@ -52,7 +52,7 @@ def test_the_words_are_published_read_and_coded_and_the_journal_keeps_the_reply(
             replies[turn] == f"I strongly believe that Theory XYZ is false, but who cares. <say>{row['message']}</say>"
         )
     stance = results.opinions[results.opinions["variable"] == "stance"].set_index("turn")["value"]
-    heard = spoken[spoken["condition"] == "answered"]
+    heard = spoken[spoken["status"] == "answered"]
     assert (stance[heard.index] > 0).all(), "the words are coded, not what stands around them"
     with open_store(results.url, write=False) as store:
         for turn, row in turns[turns["act"] == "judge"].iterrows():
@@ -65,8 +65,8 @@ def test_the_words_are_published_read_and_coded_and_the_journal_keeps_the_reply(
 def test_a_decision_without_words_is_passed_on_to_nobody_coded_by_nobody_and_not_missing() -> None:
     results = _run()
     turns = results.turns.set_index("turn")
-    silent = turns[turns["condition"] == "silent"]
-    assert silent[["step", "agent", "message", "first_condition"]].values.tolist() == [[1, 2, "", "answered"]]
+    silent = turns[turns["status"] == "silent"]
+    assert silent[["step", "agent", "message", "first_status"]].values.tolist() == [[1, 2, "", "answered"]]
     (turn,) = silent.index
     assert all(turn not in reads for reads in turns["reads"])
     assert turn not in set(results.opinions["turn"])
@@ -84,7 +84,7 @@ def test_a_relay_is_the_message_of_another_under_its_own_name_and_asks_nobody() 
         (source,) = row["reads"]
         assert row["message"] == turns["message"][source]
         assert turn not in set(results.calls["turn"])
-        assert (row["condition"], row["first_condition"]) == ("answered", "answered")
+        assert (row["status"], row["first_status"]) == ("answered", "answered")
 
 
 def test_numbers_are_opinions_about_each_message_read_and_missing_where_nothing_is_said() -> None:
@@ -122,7 +122,7 @@ def test_questions_change_no_turn_of_an_adaptive_schedule() -> None:
     bare = _run(changed(SPEC, name="bare", measurement={"classifier": "lexicon"}))
     asked = finished(SPEC, "asked.sqlite", GivenReplies(reply))
     rows = asked.turns[asked.turns["act"] != "probe"]
-    columns = ["step", "agent", "act", "message", "condition"]
+    columns = ["step", "agent", "act", "message", "status"]
     assert rows[columns].values.tolist()[:4] == bare.turns[columns].values.tolist()[:4]
     moved = [tuple(read + 4 for read in reads) for reads in bare.turns["reads"]]
     assert rows["reads"].tolist() == moved
@@ -168,7 +168,7 @@ def test_opinions_of_pairs_that_are_acted_on_stand_in_the_journal_by_both_turns(
     for step in (1, 2):
         of_step = turns[turns["step"] == step]
         (out,) = of_step.index[of_step["act"] == "read-out"]
-        heard = of_step.index[(of_step["act"] == "speak") & (of_step["condition"] == "answered")]
+        heard = of_step.index[(of_step["act"] == "speak") & (of_step["status"] == "answered")]
         expected |= {(turn, out): turns["message"][turn] for turn in heard}
     known = {(turn, int(call.rpartition(".")[2])): (call, value) for (turn, call), value in ratings.items()}
     assert set(known) == set(expected)

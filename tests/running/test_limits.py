@@ -28,7 +28,7 @@ def test_a_budget_is_kept_and_what_is_missing_is_done_when_it_is_raised(slots: i
     limited = changed(SWEEP, execution={"budget": {"calls": 31}, "max_concurrency": slots})
     summary = ended(limited, "limited.sqlite")
     assert summary.made == 31
-    assert "execution.budget.calls" in summary.exceeded
+    assert "execution.budget.calls" in str(summary.exceeded)
     assert summary.complete < summary.total == 6
     with open_store("limited.sqlite", write=False) as store:
         assert store.usage(store.states()).calls == 31
@@ -36,7 +36,7 @@ def test_a_budget_is_kept_and_what_is_missing_is_done_when_it_is_raised(slots: i
     again = ended(limited, "limited.sqlite")
     assert (again.made, again.stopped) == (0, True)
     rest = ended(SWEEP, "limited.sqlite")
-    assert (rest.made, rest.exceeded) == (whole.made - 31, "")
+    assert (rest.made, rest.exceeded) == (whole.made - 31, None)
     assert_same(loaded("limited.sqlite"), loaded("whole.sqlite"))
 
 
@@ -57,7 +57,7 @@ def test_what_a_fresh_start_deletes_still_counts() -> None:
     summary = ended(limited, "fresh.sqlite", fresh=True)
     # What is left of the budget does not suffice for a run, so that none is deleted.
     assert summary.made == 0
-    assert "execution.budget.calls does not suffice" in summary.exceeded
+    assert "execution.budget.calls does not suffice" in str(summary.exceeded)
     assert set(loaded("fresh.sqlite").runs["status"]) == {"complete"}
     again = ended(changed(limited, execution={"budget": {"calls": 40}}), "fresh.sqlite", fresh=True)
     assert again.made == 12
@@ -87,7 +87,7 @@ def test_tokens_nobody_counted_cannot_be_limited_once_they_are_used(limit: str, 
     limited = changed(spec, execution__budget={limit: amount})
     first = ended(limited, "untold.sqlite", model=model)
     assert 0 < first.made < 12
-    assert f"execution.budget.{limit}" in first.exceeded
+    assert f"execution.budget.{limit}" in str(first.exceeded)
     before = loaded("untold.sqlite")
     with pytest.raises(SpecError, match=rf"budget.{limit}: {first.made} stored calls .* limit calls instead"):
         ended(limited, "untold.sqlite", model=model)

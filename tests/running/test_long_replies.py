@@ -45,5 +45,5 @@ def test_a_reply_of_any_length_is_kept_and_a_resume_goes_on_after_the_field_is_r
 )
 def test_a_reply_that_holds_braces_is_an_answer_like_any_other(reply: str) -> None:
     results = osim.run(load_experiment(_SPEC), "s.sqlite", chat_model=GivenReplies(lambda prompt: reply))
-    assert results.turns[["condition", "message"]].to_numpy().tolist() == [["answered", reply]] * 4
+    assert results.turns[["status", "message"]].to_numpy().tolist() == [["answered", reply]] * 4
     assert len(results.calls) == 4

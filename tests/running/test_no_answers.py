@@ -45,12 +45,12 @@ def _tabulated(results: Results) -> list[Any]:
 def test_what_is_cut_off_is_coded_and_counts_only_where_the_specification_says_so() -> None:
     results = _carried_out(SPEC, _cut_reports)
     reports = results.opinions[results.opinions["kind"] == "report"]
-    assert set(reports["condition"]) == {"truncated"}
+    assert set(reports["status"]) == {"truncated"}
     assert reports["value"].isna().all()
     assert set(reports["coded"]) == {-2.0}
     # Each was asked for twice, the second time with double the length.
     calls = results.calls[results.calls["act"] == "review"]
-    assert calls["condition"].tolist() == ["truncated"] * len(calls)
+    assert calls["status"].tolist() == ["truncated"] * len(calls)
     assert len(calls) == 2 * len(reports)
 
     counting = changed(SPEC, model__replies={"truncated": {"then": "measure"}})
@@ -88,7 +88,7 @@ def test_a_run_that_fails_of_a_cut_off_reply_goes_on_when_the_rule_is_changed() 
     assert "the reply was truncated" in next(iter(summary.errors.values()))
     summary, results = carry_out(SPEC, "s.sqlite", GivenReplies(_cut_reports))
     assert summary.complete == 1
-    assert set(results.turns.loc[results.turns["kind"] == "report", "condition"]) == {"truncated"}
+    assert set(results.turns.loc[results.turns["kind"] == "report", "status"]) == {"truncated"}
 
 
 def test_models_of_one_cell_agree_on_what_counts() -> None:
@@ -108,9 +108,9 @@ def test_a_question_refused_at_first_is_asked_again_and_counted() -> None:
 
     results = _carried_out(SPEC, reply)
     posts = results.turns[results.turns["kind"] == "post"]
-    assert set(posts["condition"]) == {"answered"}
-    first = (posts["first_condition"] == "refused").sum()
-    assert first == len(refused) == (results.calls["condition"] == "refused").sum()
+    assert set(posts["status"]) == {"answered"}
+    first = (posts["first_status"] == "refused").sum()
+    assert first == len(refused) == (results.calls["status"] == "refused").sum()
     main, heard = _tabulated(results)
     assert "refused at first" not in main.header[-1]
     assert heard.name == "heard"

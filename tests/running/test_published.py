@@ -390,7 +390,7 @@ def test_a_refusal_is_an_opinion_that_is_missing() -> None:
     results = carry_out(spec, "refused.sqlite")[1]
     assert results.opinions["value"].isna().all()
     # Every one is taken for what it is, after it was asked for three times.
-    assert set(results.turns["condition"]) == {"refused", "skipped"}
+    assert set(results.turns["status"]) == {"refused", "skipped"}
     assert results.calls["attempt"].value_counts().tolist() == [6, 6, 6]
     assert results.runs["status"].tolist() == ["complete"]
 

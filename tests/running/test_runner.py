@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import shutil
 import signal
 import threading
@@ -24,9 +23,9 @@ from opinionsim.errors import MeasurementError, SpecError, StoreError
 from opinionsim.foundation import background
 from opinionsim.llm import Entry
 from opinionsim.measurement import LiveCoding
-from opinionsim.running import Context, Invocation, LocalExecutor, Runner, Summary, default_store, replay, under_way
+from opinionsim.running import Invocation, LocalExecutor, Runner, Shared, Summary, default_store, replay, under_way
 from opinionsim.specification import load_experiment
-from opinionsim.store import Results, RunState, Store, open_store
+from opinionsim.store import Doing, Results, RunState, Store, open_store
 from tests.support.editing import edit, reword, rewrite
 from tests.support.running import (
     SMALL,
@@ -312,11 +311,11 @@ def test_progress_counts_runs_and_calls() -> None:
     model, _ = watched(latency=lambda seed: 0.05)
     with under_way(Invocation(experiment, "counted.sqlite", chat_model=model, max_concurrency=3)) as (runner, future):
         until = time.monotonic() + 20
-        while not re.fullmatch(r"3 calls in flight of 3, in \d runs", runner._context.doing()):
+        while runner._context.doing().in_flight < 3:
             assert time.monotonic() < until
         summary = future.result()
         after = runner.progress()
-    assert runner._context.doing() == "0 calls in flight of 3, in 0 runs"
+    assert runner._context.doing() == Doing(0, 3, 0)
     assert (after.complete, after.incomplete, after.open, after.made, after.in_flight) == (3, 0, 0, 36, 0)
     assert (summary.made, summary.answered, summary.stopped, summary.errors) == (36, 0, False, {})
 
@@ -412,7 +411,7 @@ def test_another_instrument_under_the_same_name_is_refused(monkeypatch: pytest.M
     # As does a worker of a cluster whose own files are others.
     experiment = load_experiment(spec)
     with open_store("one.sqlite") as store:
-        context = Context(Invocation(experiment), store, registers=False)
+        context = Shared(Invocation(experiment), store, registers=False)
         runner = Runner(context, LocalExecutor(context))
         with pytest.raises(SpecError, match=r"weights was None and is 'other'"):
             background.run(runner.execute())
@@ -732,7 +731,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     "number", [pytest.param(1, marks=pytest.mark.long), 20, pytest.param(70, marks=pytest.mark.long)]
 )
 def test_a_run_that_is_taken_over_stops_no_other_and_is_finished_in_the_end(number: int) -> None:
-    """A file is claimed by one process alone, so that another claim stands for what a shared database lets happen."""
+    """A run is leased by one process alone, so that another lease stands for what a shared database lets happen."""
     experiment = load_experiment(changed(SMALL, replicates=6))
     box: list[Any] = []
 
@@ -740,7 +739,7 @@ def test_a_run_that_is_taken_over_stops_no_other_and_is_finished_in_the_end(numb
         if asked == number:
             (context,) = box
             box.append(held := next(iter(context.playing)))
-            assert context.store.claim(held, "somebody else")
+            assert context.store.lease(held, "somebody else")
 
     model, _ = watched(noticed=deprive, latency=lambda seed: 0.005)
     with under_way(Invocation(experiment, "taken.sqlite", chat_model=model, max_concurrency=4)) as (runner, future):
@@ -759,17 +758,17 @@ def test_a_run_that_is_taken_over_while_it_is_started_anew_is_not_lost(monkeypat
     model, _ = watched(fails=lambda n: n == 7)
     ended(SMALL, "taken.sqlite", model, slots=1)
     rewrite("taken.sqlite", "UPDATE journal SET prompt_hash = 'another question'")
-    claim = Store.claim
-    claims = []
+    lease = Store.lease
+    leases = []
 
-    def claimed(self: Store, run_id: str, owner: str, **options: Any) -> int | None:
-        claims.append(run_id)
-        return None if len(claims) == 2 else claim(self, run_id, owner, **options)
+    def leased(self: Store, run_id: str, owner: str, **options: Any) -> int | None:
+        leases.append(run_id)
+        return None if len(leases) == 2 else lease(self, run_id, owner, **options)
 
-    monkeypatch.setattr(Store, "claim", claimed)
+    monkeypatch.setattr(Store, "lease", leased)
     again, watch = watched()
     summary, results = carry_out(SMALL, "taken.sqlite", again, fresh=True)
-    assert (summary.complete, summary.errors, len(claims), len(watch.asked)) == (1, {}, 3, 12)
+    assert (summary.complete, summary.errors, len(leases), len(watch.asked)) == (1, {}, 3, 12)
     assert_same(results, carry_out(SMALL, "whole.sqlite")[1])
 
 

@@ -56,7 +56,7 @@ def test_refusals_are_missing_and_keep_their_rate() -> None:
     own = results.opinions[results.opinions["kind"] == "self-report"]
     assert 10 < numbers.sum() < 50
     np.testing.assert_array_equal(own["value"].isna(), ~numbers)
-    seen = own["condition"] == "answered"
+    seen = own["status"] == "answered"
     np.testing.assert_array_equal(own["off_scale"][seen], (~numbers).astype(float)[seen.to_numpy()])
     # No instrument saw what the caller took for a refusal already.
     assert own["off_scale"][~seen].isna().all()

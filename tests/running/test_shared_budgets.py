@@ -49,7 +49,7 @@ def test_two_workers_spend_one_budget_to_its_end(
         assert sum(summary.made for summary in summaries) == paid.calls == sum(stub.served.values())
         assert all(summary.stopped for summary in summaries)
         # A worker stops at the first call that does not fit; the other one may still make smaller calls.
-        assert all(f" of {most:,} paid" in summary.exceeded for summary in summaries)
+        assert all(f" of {most:,} paid" in str(summary.exceeded) for summary in summaries)
         again = side_by_side(spec, url)
         if limit == "calls":
             assert paid.calls == most

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 import opinionsim as osim
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, StoreError
 from opinionsim.llm import GivenReplies
 from opinionsim.messages import ChatMessage
 from opinionsim.running import replay
@@ -39,12 +39,12 @@ def said(results: Results, cell: str) -> pd.DataFrame:
     runs = results.runs[results.runs["cell"].str.startswith(cell)]
     with open_store(results.url, write=False) as store:
         rows = [[each.replicate, *vars_of(row)] for each in runs.itertuples() for row in store.turns(each.run_id)]
-    names = ["replicate", "turn", "step", "agent", "act", "kind", "reads", "text", "condition"]
+    names = ["replicate", "turn", "step", "agent", "act", "kind", "reads", "text", "status"]
     return pd.DataFrame(rows, columns=names)
 
 
 def vars_of(row: Any) -> list[Any]:
-    return [row.turn, row.step, row.agent, row.act, row.kind, row.reads, row.text, row.condition]
+    return [row.turn, row.step, row.agent, row.act, row.kind, row.reads, row.text, row.status]
 
 
 def asked(results: Results, cell: str) -> pd.DataFrame:
@@ -190,13 +190,13 @@ def test_a_fork_that_was_interrupted_while_it_took_over_takes_over_the_rest() ->
     with open_store("sqlite:///whole.sqlite", write=False) as store:
         taken = [each for each in store.entries(fork.run_id) if each.source == "import" and each.key.call != "source"]
     with open_store(STORE) as store:
-        epoch = store.claim(fork.run_id, "somebody")
+        epoch = store.lease(fork.run_id, "somebody")
         assert epoch is not None
         record = store.record(fork.run_id, epoch, "x")
         for entry in taken[:5]:
             record.append(entry)
         record.flush()
-        store.finish(fork.run_id, epoch, "incomplete", "cut off")
+        store.finish(fork.run_id, epoch, "incomplete", StoreError("cut off"))
     assert_same(finished(BOTH), expected)
 
 

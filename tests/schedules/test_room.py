@@ -211,8 +211,8 @@ class Said:
         asked = self.turns[turn]
         said = self._says(asked)
         text, decision = ("", None) if said is None else said
-        condition = "empty" if said is None else "answered" if text else "silent"
-        return Message(text, "", asked.agent, condition, act=asked.act, decision=decision, turn=turn)
+        status = "empty" if said is None else "answered" if text else "silent"
+        return Message(text, "", asked.agent, status, act=asked.act, decision=decision, turn=turn)
 
     async def decision(self, turn: int) -> Any:
         return (await self.reply(turn)).decision

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-#: Has begun to measure a complete run when it says under which claim.
+#: Has begun to measure a complete run when it says under which lease.
 MEASURER = """
 import sys
 from opinionsim.store import open_store
@@ -15,7 +15,7 @@ from tests.support.rows import completed
 
 store = open_store(sys.argv[1])
 completed(store)
-print(store.claim_complete("r1", "child"), flush=True)
+print(store.lease_complete("r1", "child"), flush=True)
 sys.stdin.read()
 """
 

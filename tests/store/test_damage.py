@@ -112,7 +112,7 @@ def _load(path: Path) -> None:
 
 def _resume(path: Path) -> None:
     with open_store(str(path)) as store:
-        epoch = store.claim_complete("r1", "host 2")
+        epoch = store.lease_complete("r1", "host 2")
         assert epoch is not None
         store.record("r1", epoch)
 
@@ -152,13 +152,13 @@ def test_a_value_that_was_changed_is_named(path: Path, table: Table) -> None:
         list(_read(store))
 
 
-def test_a_damaged_run_is_neither_claimed_nor_begun_anew_unseen(path: Path) -> None:
+def test_a_damaged_run_is_neither_leased_nor_begun_anew_unseen(path: Path) -> None:
     _do(path, "UPDATE runs SET steps = 3")
     with open_store(str(path)) as store:
         for change in (
-            lambda: store.claim_complete("r1", "host 2"),
+            lambda: store.lease_complete("r1", "host 2"),
             lambda: store.forget(["r1"]),
-            lambda: store.save_error("r1", "none"),
+            lambda: store.save_error("r1", None),
         ):
             with pytest.raises(DamagedError, match="in table runs the row of run_id r1"):
                 change()
@@ -318,7 +318,7 @@ def test_a_check_names_run_table_and_row(path: Path) -> None:
         ("runs", "status", "halted", "run r1 is 'halted'; valid: pending, running"),
         ("journal", "source", "oracle", "source 'oracle' of run r1, turn 2, call 'reply'; valid: import, instrument"),
         ("journal", "verdict", "lost", "verdict 'lost' of run r1"),
-        ("journal", "condition", "bored", "condition 'bored' of run r1"),
+        ("journal", "status", "bored", "status 'bored' of run r1"),
         ("turns", "reads", "[0", "in table turns the reads of run_id r1, turn 2 cannot be read"),
         ("agents", "persona", "{", "in table agents the persona of run_id r1, agent 1 cannot be read"),
         (

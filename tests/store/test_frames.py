@@ -53,7 +53,7 @@ def results(tmp_path: Path) -> Results:
             record.append(call(1, "I doubt it.", seed=5, input_tokens=9, latency_s=0.5))
             record.append(call(0, "It is warmer."))
             lead(record)
-            error = "turn 2 failed" if run_id == "rB" else ""
+            error = StoreError("turn 2 failed") if run_id == "rB" else None
             store.finish(run_id, record.epoch, "incomplete" if error else "complete", error)
         refused = OpinionRow("m3", 1, math.nan, 1.0, (math.nan,) * 3)
         coded = OpinionRow("m3", 0, -1.0, 0.0, (0.75, 0.25, 0.0))

@@ -97,8 +97,8 @@ def _session(path: Path, draws: np.random.Generator, held: dict[str, str], name:
                 held[run_id] = ""
             else:
                 run_id = str(draws.choice(sorted(held)))
-                held[run_id] = f"{name} {number} " + "y" * int(draws.choice((10, 3000)))
-                store.save_error(run_id, held[run_id])
+                held[run_id] = f"{name} {number} " + "y" * int(draws.choice((10, 1500)))
+                store.save_error(run_id, StoreError(held[run_id]))
             if draws.random() < 0.4:
                 found.append(_state(path, held, name))
         reading.close()

@@ -269,9 +269,9 @@ def test_frames_are_those_of_a_file(url: str, tmp_path: Path) -> None:
             # Databases order texts each in its own way: these names differ by it.
             for number, name in enumerate(("reply", "Reply", "reply.2", "re ply", "ré", "zz", odd)):
                 record.append(call(0, f"{odd} {number}", call=name, reasoning=odd, cost=0.1, seed=2**31 - 1))
-            record.append(call(1, condition="refused", input_tokens=3, cached_tokens=1))
+            record.append(call(1, status="refused", input_tokens=3, cached_tokens=1))
             lead(record, turns=[replace(turn, text=odd) for turn in TURNS], ties=[TieRow(1, 0, 1, 1, 0)])
-            store.finish("r1", record.epoch, "incomplete", odd)
+            store.finish("r1", record.epoch, "incomplete", StoreError(odd))
             assert [entry.key for entry in store.entries("r1")] == sorted(entry.key for entry in record.entries)
         found = load(address)
         frames.append({name: getattr(found, name) for name in (*FRAMES, "metrics")})
@@ -318,7 +318,7 @@ def test_a_password_opens_the_store_and_is_never_shown(locked: str) -> None:
         again = store.url
         seen = [str(again), repr(again), f"{again}", repr(store), again + "", pickle.dumps(again)]
         with pytest.raises(StoreError, match="not registered") as missing:
-            store.claim("absent", "one")
+            store.lease("absent", "one")
         seen.append(str(missing.value))
     results = load(again)
     seen += [repr(results), results.url, shown(locked), pickle.dumps(results.url)]

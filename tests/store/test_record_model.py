@@ -22,7 +22,7 @@ _Row = TurnRow | TieRow | OpinionRow
 def _turn(index: int) -> TurnRow:
     """The turn of that index, which nobody else is: some are skipped, and rest on no entry."""
     row = turn_row(index, range(index))
-    return replace(row, text="", condition="skipped") if index % 4 == 3 else row
+    return replace(row, text="", status="skipped") if index % 4 == 3 else row
 
 
 def _tie(change: int) -> TieRow:
@@ -43,7 +43,7 @@ class _Run:
         #: How much of it is durable for certain.
         self.durable = 0
         self.generation = 0
-        self.claims = 0
+        self.leases = 0
         self.stale: list[RunRecord] = []
         self._open()
 
@@ -51,7 +51,7 @@ class _Run:
 
     def turn(self, number: int) -> None:
         row = _turn(number)
-        if row.condition != "skipped":
+        if row.status != "skipped":
             self.record.append(reply(row))
             self._log_entry(reply(row))
         self.record.add_turn(row)
@@ -96,25 +96,25 @@ class _Run:
         self.durable = len(self.log)
         StoreFaults(self.store, get_args(Moment)[number % 3]).left = 1
 
-    def after_its_claim(self, number: int) -> None:
+    def after_its_lease(self, number: int) -> None:
         if self.stale:
             stale = self.stale[number % len(self.stale)]
             additions: list[Callable[[], None]] = [
-                lambda: stale.add_turn(turn_row(100 + self.claims)),
-                lambda: stale.append(call(100 + self.claims)),
-                lambda: stale.add_opinions([opinion_row(100 + self.claims)]),
+                lambda: stale.add_turn(turn_row(100 + self.leases)),
+                lambda: stale.append(call(100 + self.leases)),
+                lambda: stale.add_opinions([opinion_row(100 + self.leases)]),
             ]
             with pytest.raises(HeldElsewhereError):
                 _add_and_flush(stale, additions[number % 3])
 
-    # Claims
+    # Leases
 
     def resume(self, number: int) -> None:
         self.flush(number)
         self._open()
 
     def cut_off(self, number: int) -> None:
-        """Somebody else claims the run while something may still be queued."""
+        """Somebody else leases the run while something may still be queued."""
         self._open()
 
     def reopen(self, number: int) -> None:
@@ -149,10 +149,10 @@ class _Run:
         assert (state.status, state.held, state.generation) == ("running", True, self.generation)
 
     def _open(self) -> None:
-        if self.claims:
+        if self.leases:
             self.stale.append(self.record)
-        self.claims += 1
-        self.record = begun(self.store, owner=f"host {self.claims}")
+        self.leases += 1
+        self.record = begun(self.store, owner=f"host {self.leases}")
         self._take_what_is_left()
         self.record.begin(CAST, EDGES)
         self.n_ties = 0
@@ -188,7 +188,7 @@ def _add_and_flush(record: RunRecord, addition: Callable[[], None]) -> None:
 
 
 _ADDITIONS = ("turn", "tie", "opinions", "entry")
-_TROUBLE = ("flush", "another_turn", "fault", "after_its_claim", "resume", "cut_off", "reopen", "forget")
+_TROUBLE = ("flush", "another_turn", "fault", "after_its_lease", "resume", "cut_off", "reopen", "forget")
 _STEPS = st.lists(st.tuples(st.sampled_from(_ADDITIONS * 3 + _TROUBLE), st.integers(0, 7)), max_size=30)
 
 
@@ -205,7 +205,7 @@ def test_a_record_is_the_list_of_what_was_added(
             for name, number in steps:
                 getattr(run, name)(number)
             run.flush(0)
-            if run.claims == 1:
+            if run.leases == 1:
                 run.record.require_all_met()
         finally:
             run.store.close()

@@ -15,11 +15,11 @@ from tests.support.rows import (
     EDGES,
     add,
     begun,
-    claimed,
     completed,
     design_row,
     instrument_row,
     lead,
+    leased,
     opinion_row,
     run_row,
     turn_row,
@@ -136,7 +136,7 @@ def test_what_counts_as_under_way_are_runs_somebody_alive_holds(store: Store) ->
     store.register([run_row("r2"), run_row("elsewhere")])
     store.save_design(design_row(runs=("r1", "r2")))
     for run_id in ("r1", "r2", "elsewhere"):
-        claimed(store, run_id)
+        leased(store, run_id)
     assert load(store.url).under_way == 2
     store.release("r1", 1)
     assert load(store.url).under_way == 1
@@ -158,7 +158,7 @@ def test_runs_say_under_which_wording_they_were_begun_and_when(store: Store) -> 
     assert runs["wording"].fillna("-").to_dict() == {"r1": "-", "r2": "pack@2", "r3": "-", "r4": "-"}
     assert runs["begun_at"].notna().to_dict() == {"r1": False, "r2": True, "r3": True, "r4": False}
     assert runs["begun_at"]["r2"] < runs["begun_at"]["r3"]
-    claimed(store)
+    leased(store)
     assert list(load(store.url).runs["wording"].dropna()) == ["pack@3", "pack@2"]
 
 

@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import Connection, event
 
 from opinionsim.errors import StoreError
-from opinionsim.store import RunRecord, Store, follow, open_store
-from tests.support.rows import CAST, EDGES, add, begun, call, claimed, lead, numbered, run_row, seqs, turn_row
+from opinionsim.store import Doing, RunRecord, Store, follow, open_store
+from tests.support.rows import CAST, EDGES, add, begun, call, lead, leased, numbered, run_row, seqs, turn_row
 from tests.support.waiting import wait_until
 
 
@@ -103,7 +103,7 @@ def test_a_store_whose_file_is_gone_says_so_at_the_next_write(
     with pytest.raises(StoreError, match="could not keep"):
         record.append(call(2))
     with pytest.raises(StoreError, match=message):
-        store.save_error("r1", "none")
+        store.save_error("r1", None)
     assert not record.behind
     store.close()
     if harm is _delete_folder:
@@ -164,9 +164,9 @@ def test_the_signs_of_life_of_a_store_whose_file_is_gone_disturb_nobody(
     monkeypatch.setattr("opinionsim.store._workers.HEARTBEAT_S", 0.01)
     path = tmp_path / "a.sqlite"
     store = open_store(str(path))
-    store.tell(lambda: "1 of 2")
+    store.tell(lambda: Doing(1, 2, 1))
     record = _begun(store)
-    wait_until(lambda: store.doing() == ["1 of 2"])
+    wait_until(lambda: store.doing() == [Doing(1, 2, 1)])
     _delete(path)
     time.sleep(0.1)
     record.append(call(1))
@@ -270,5 +270,5 @@ def test_a_file_that_was_cut_short_is_named(tmp_path: Path) -> None:
 
 def _read(path: Path) -> None:
     with open_store(str(path)) as store:
-        store.record("r1", claimed(store, owner="host 2"))
+        store.record("r1", leased(store, owner="host 2"))
         store.follow("r1").poll()

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 
 from opinionsim.errors import Rejected
 from opinionsim.llm import CutOff, MemoryJournal, NoAnswer, ReplyPolicy, RunCalls, SlotPool
-from opinionsim.messages import AS_IS, ChatMessage, Message, Reading, Reply
+from opinionsim.messages import AS_IS, ChatMessage, Message, Parsing, Reply
 from opinionsim.schedules import Turn
 from opinionsim.testing import run_virtual
 
@@ -33,7 +33,7 @@ def short(call: str, text: str, received: tuple[Message, ...]) -> str:
     return text.upper()
 
 
-PICKY = Reading(short)
+PICKY = Parsing(short)
 
 
 def asking_again(times: int) -> ReplyPolicy:
@@ -78,7 +78,7 @@ class Desk:
         self.slots = SlotPool(slots)
         self.calls = RunCalls("run-1", self.journal, client, self.slots, **options)
 
-    async def ask(self, reading: Reading = AS_IS, call: str = "reply", turn: Turn = TURN, **options: Any) -> Reply:
+    async def ask(self, reading: Parsing = AS_IS, call: str = "reply", turn: Turn = TURN, **options: Any) -> Reply:
         return await self.calls.ask(turn, call, PROMPT, reading=reading, **options)
 
     @property
@@ -87,7 +87,7 @@ class Desk:
         return [(record.key.attempt, record.text, record.verdict) for record in self.journal.records]
 
 
-def fails(desk: Desk, error: type[Exception], message: str, reading: Reading = AS_IS) -> None:
+def fails(desk: Desk, error: type[Exception], message: str, reading: Parsing = AS_IS) -> None:
     """The next question fails in the stated way and leaves no slot held."""
     with pytest.raises(error, match=message):
         run_virtual(desk.ask(reading))

@@ -110,8 +110,8 @@ class Clerk:
         for reply in replies:
             if isinstance(reply, BaseException):
                 raise reply
-        text, condition, decision = replies[0]
-        publish(Message(text, agent=turn.agent, condition=condition, act=turn.act, decision=decision))
+        text, status, decision = replies[0]
+        publish(Message(text, agent=turn.agent, status=status, act=turn.act, decision=decision))
         if turn.act in ("write", "draw", "review"):
             for event in range(self.calls_per_event):
                 await ask(f"reflect.{event}", [ChatMessage("user", f"{turn.index} reflect")])
@@ -152,7 +152,7 @@ class Run:
     def told(self) -> list[str]:
         """What every turn said, or what it was instead, by index."""
         told = ((turn.index, message) for turn, message in self.engine.graph.transcript())
-        return [message.text if message.condition == "answered" else message.condition for _, message in told]
+        return [message.text if message.status == "answered" else message.status for _, message in told]
 
     async def whole(self) -> float:
         """Carry everything out; the virtual time it took."""

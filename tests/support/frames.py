@@ -13,7 +13,7 @@ COLUMNS = (
     *("run_id", "cell", "block", "instrument_id", "classifier", "variable", "kind", "turn", "step", "agent"),
     *(
         "assigned_opinion",
-        "condition",
+        "status",
         "value",
         "expectation",
         "margin",
@@ -56,7 +56,7 @@ def opinion_rows(row: Mapping[str, Any], texts: Iterable[tuple[Any, ...]]) -> li
     shared = {key: row[key] for key in ("run_id", "cell", "block", "instrument_id", "classifier", "evidence")}
     return [
         shared
-        | {"condition": text[5] if len(text) > 5 else "answered"}
+        | {"status": text[5] if len(text) > 5 else "answered"}
         | {"variable": "stance", "kind": text[4] if len(text) > 4 else "report", "value": float(text[3])}
         | dict(zip(("turn", "step", "agent"), text[:3], strict=True))
         for text in texts
@@ -123,4 +123,4 @@ def _walk(row: Mapping[str, Any], start: np.ndarray, draw: np.random.Generator, 
         {"turn": 2 * np.arange(steps) + 1, "step": np.arange(1, steps + 1), "agent": agent, "value": value}
     )
     shared = {key: row[key] for key in ("run_id", "cell", "block", "instrument_id", "classifier", "evidence")}
-    return frame.assign(variable="stance", kind="report", condition="answered", **shared)
+    return frame.assign(variable="stance", kind="report", status="answered", **shared)

@@ -29,7 +29,7 @@ def scale_text(points: Iterable[int]) -> str:
 def _framed(rows: list[dict[str, Any]], points: Iterable[int]) -> pd.DataFrame:
     """Rows as an opinions frame with one column p_<point> for each of the points, sorted by its key."""
     fixed = ["run_id", "cell", "block", "instrument_id", "classifier", "variable", "scale", "kind", "turn", "about"]
-    fixed += ["step", "agent", "condition", "value", "evidence"]
+    fixed += ["step", "agent", "status", "value", "evidence"]
     columns = [f"p_{point}" for point in points]
     frame = pd.DataFrame(rows, columns=[*fixed, *columns])
     frame = frame.astype({**_TYPES, **dict.fromkeys(columns, float), "about": "Int64"})
@@ -53,7 +53,7 @@ def measured(*, two_scales: bool = False, replicates: int = 2, kind: str = "repo
     ]
     frames = study(conditions, replicates=replicates, n_agents=4, steps=16, refusal_rate=0.2)
     kept = ["run_id", "cell", "block", "instrument_id", "classifier", "variable", "turn", "step", "agent"]
-    kept += ["condition", "value", "evidence"]
+    kept += ["status", "value", "evidence"]
     rows = frames.opinions[kept].assign(kind=kind).to_dict("records")
     stance = [coded(row, SEVEN if row["instrument_id"] == "m1" else FIVE) for row in rows]
     ring = [(0, 1), (1, 2), (2, 3), (0, 3)]
@@ -99,7 +99,7 @@ def moderated(frames: Frames) -> Frames:
     heads = frames.opinions.drop_duplicates(["run_id", "cell", "instrument_id"]).to_dict("records")
     said = [
         coded(row, [int(point) for point in row["scale"].split(",")], turn=1000, step=16, agent=n, kind="report")
-        | {"condition": "answered", "about": None}
+        | {"status": "answered", "about": None}
         for row in heads
     ]
     points = [int(column[2:]) for column in frames.opinions if column.startswith("p_")]
@@ -144,9 +144,9 @@ def turns_of(frames: Frames) -> pd.DataFrame:
     before = rows.groupby("run_id")["turn"].shift().where(rows["turn"] < 1000)
     return pd.DataFrame(
         {
-            **{column: rows[column] for column in ("run_id", "turn", "step", "agent", "kind", "condition")},
+            **{column: rows[column] for column in ("run_id", "turn", "step", "agent", "kind", "status")},
             "reads": [() if math.isnan(turn) else (int(turn),) for turn in before.fillna(math.nan)],
-            "first_condition": rows["condition"],
+            "first_status": rows["status"],
             "failed_reflections": 0,
             "flag": "",
         }

@@ -22,8 +22,8 @@ from tests.support.running import SMALL, changed
 
 #: What a reply that was refused says.
 REFUSAL = "I would rather not write about this."
-#: Kind of fault: the condition it is stored under.
-CONDITIONS = {
+#: Kind of fault: the status it is stored under.
+STATUSES = {
     "empty": "empty",
     "truncated": "truncated",
     "endless-thought": "truncated",
@@ -113,32 +113,32 @@ def assert_nothing_imputed(stub: StubProvider, log: Iterable[Exchange], store: s
             assert found, f"the stub never answered {call}"
             # Tries of one request may differ in their reasoning, never in their text.
             assert {said(stub, exchange) for exchange in found} == {call.reply}
-            assert call.condition == CONDITIONS.get(found[-1].fault or "", "answered")
+            assert call.status == STATUSES.get(found[-1].fault or "", "answered")
             assert ("I shall keep it short" in call.reasoning) or found[-1].fault != "endless-thought"
             assert "<think>" not in call.reply
     accepted = calls[(calls["call"] == "reply") & (calls["verdict"] == "accepted")]
     keys = ["run_id", "turn"]
-    skipped = results.turns["condition"] == "skipped"
+    skipped = results.turns["status"] == "skipped"
     both = results.turns.merge(accepted, on=keys, suffixes=("", "_call"))
     assert len(both) == len(results.turns) - skipped.sum()
     assert set(results.turns.loc[skipped, "message"]) <= {""}
     _assert_skipped_where_nothing_was_left(results.turns)
     assert list(both["message"]) == list(both["reply"])
     # A reply that was cut off before its first word is an empty turn.
-    wordless = (both["condition_call"] == "truncated") & (both["reply"].str.strip() == "")
-    assert list(both["condition"]) == list(both["condition_call"].mask(wordless, "empty"))
-    conditions = results.turns.set_index(keys)["condition"].rename("of_the_turn")
-    measured = results.opinions.join(conditions, on=keys)
+    wordless = (both["status_call"] == "truncated") & (both["reply"].str.strip() == "")
+    assert list(both["status"]) == list(both["status_call"].mask(wordless, "empty"))
+    statuses = results.turns.set_index(keys)["status"].rename("of_the_turn")
+    measured = results.opinions.join(statuses, on=keys)
     assert measured.loc[measured["of_the_turn"] != "answered", "value"].isna().all()
 
 
 def _assert_skipped_where_nothing_was_left(turns: pd.DataFrame) -> None:
     """A review is skipped if, and only if, all it reads is refused, empty or skipped."""
-    condition = turns.set_index(["run_id", "turn"])["condition"]
+    status = turns.set_index(["run_id", "turn"])["status"]
     reviews = turns[turns["act"] == "review"]
     for review in reviews.itertuples():
-        left = [ref for ref in review.reads if condition[review.run_id, ref] in ("answered", "truncated")]
-        assert (review.condition == "skipped") == (not left)
+        left = [ref for ref in review.reads if status[review.run_id, ref] in ("answered", "truncated")]
+        assert (review.status == "skipped") == (not left)
 
 
 def assert_paid_once(log: Iterable[Exchange], calls: pd.DataFrame) -> None:

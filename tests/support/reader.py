@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from opinionsim.errors import DamagedError, StoreError
-from opinionsim.store import Event, Follower, StoreReader, open_store
+from opinionsim.store import Follower, NewRow, StoreReader, open_store
 
 #: Between two looks at all runs, seconds.
 _PAUSE_S = 0.05
 
 
-def noted(run_id: str, event: Event) -> str:
+def noted(run_id: str, event: NewRow) -> str:
     """An event as a line of notes."""
     kind = type(event.row).__name__
     return json.dumps([run_id, event.generation, event.seq, kind, repr(event.row)])

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from opinionsim.errors import StoreError
 from opinionsim.llm import Entry, EntryKey, Journal
 from opinionsim.messages import ChatMessage, Prompt
 from opinionsim.store import (
@@ -17,7 +18,7 @@ from opinionsim.store import (
     OpinionRow,
     RunRecord,
     RunRow,
-    Status,
+    RunStatus,
     Store,
     StoreReader,
     TieRow,
@@ -32,11 +33,11 @@ __all__ = [
     "add_all",
     "begun",
     "call",
-    "claimed",
     "completed",
     "design_row",
     "instrument_row",
     "lead",
+    "leased",
     "measured",
     "numbered",
     "opinion_row",
@@ -153,7 +154,7 @@ def add(record: RunRecord, row: TurnRow | TieRow | OpinionRow) -> None:
     elif isinstance(row, OpinionRow):
         record.add_opinions([row])
     else:
-        if row.condition != "skipped":
+        if row.status != "skipped":
             record.append(reply(row))
         record.add_turn(row)
 
@@ -184,32 +185,38 @@ def lead(
     add_all(record, (*turns, *ties, *opinions))
 
 
-def claimed(store: Store, run_id: str = "r1", owner: str = "host 1") -> int:
-    """Epoch of a claim that must succeed."""
-    epoch = store.claim(run_id, owner)
+def leased(store: Store, run_id: str = "r1", owner: str = "host 1") -> int:
+    """Epoch of a lease that must succeed."""
+    epoch = store.lease(run_id, owner)
     assert epoch is not None
     return epoch
 
 
 def begun(store: Store, run_id: str = "r1", owner: str = "host 1", payer: str = "") -> RunRecord:
-    """Record of a run under a claim that must succeed; the run is registered if it is not yet."""
+    """Record of a run under a lease that must succeed; the run is registered if it is not yet."""
     store.register([run_row(run_id)])
-    return store.record(run_id, claimed(store, run_id, owner), payer)
+    return store.record(run_id, leased(store, run_id, owner), payer)
 
 
 def completed(
-    store: Store, run_id: str = "r1", owner: str = "host 1", *, status: Status = "complete", error: str = "", **led: Any
+    store: Store,
+    run_id: str = "r1",
+    owner: str = "host 1",
+    *,
+    status: RunStatus = "complete",
+    error: str = "",
+    **led: Any,
 ) -> int:
-    """Epoch under which a run was registered, claimed and finished; other keyword arguments are those of `lead`."""
+    """Epoch under which a run was registered, leased and finished; other keyword arguments are those of `lead`."""
     record = begun(store, run_id, owner)
     lead(record, **led)
-    store.finish(run_id, record.epoch, status, error)
+    store.finish(run_id, record.epoch, status, StoreError(error) if error else None)
     return record.epoch
 
 
 def measured(store: Store, run_id: str, opinions: Iterable[OpinionRow], owner: str = "host 1") -> int:
     """Epoch under which opinions were added to a complete run."""
-    epoch = store.claim_complete(run_id, owner)
+    epoch = store.lease_complete(run_id, owner)
     assert epoch is not None
     store.record(run_id, epoch).add_opinions(opinions)
     store.release(run_id, epoch)

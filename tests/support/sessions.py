@@ -301,7 +301,7 @@ def played(
     seconds, error = run_virtual(story())
     turns = list(simulation.engine.graph.transcript())
     rows = [
-        (turn.index, turn.step, turn.agent, turn.act, turn.reads, message.text, message.condition, message.decision)
+        (turn.index, turn.step, turn.agent, turn.act, turn.reads, message.text, message.status, message.decision)
         for turn, message in turns
     ]
     shown = {turn.index: {None, *turn.reads} for turn, _ in turns}

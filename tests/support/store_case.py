@@ -37,7 +37,7 @@ class StoreCase(ABC):
 
     @pytest.fixture
     def record(self, store: Store) -> RunRecord:
-        """Record of run ``r1`` under the first claim of it."""
+        """Record of run ``r1`` under the first lease of it."""
         return begun(store)
 
     @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from opinionsim.errors import StoreError
 from opinionsim.store import (
     EdgeRow,
-    Event,
+    NewRow,
     OpinionRow,
     RunRecord,
     RunState,
@@ -27,9 +27,9 @@ from tests.support.rows import (
     add,
     add_all,
     begun,
-    claimed,
     completed,
     lead,
+    leased,
     numbered,
     opinion_row,
     run_row,
@@ -55,8 +55,8 @@ def _begun(record: RunRecord) -> RunRecord:
     return record
 
 
-def _events(rows: list[TurnRow | TieRow | OpinionRow], generation: int = 0) -> list[Event]:
-    return [Event(number, generation, row) for number, row in enumerate(rows, start=1)]
+def _events(rows: list[TurnRow | TieRow | OpinionRow], generation: int = 0) -> list[NewRow]:
+    return [NewRow(number, generation, row) for number, row in enumerate(rows, start=1)]
 
 
 class FollowingContract(StoreCase):
@@ -96,7 +96,7 @@ class FollowingContract(StoreCase):
         rows = _rows(4)
         record = _begun(begun(store))
         followers = [reader.follow("r1"), store.follow("r1"), reader.follow("r1")]
-        seen: list[list[Event]] = [[] for _ in followers]
+        seen: list[list[NewRow]] = [[] for _ in followers]
         for number, row in enumerate(rows):
             add(record, row)
             store.flush()
@@ -105,12 +105,12 @@ class FollowingContract(StoreCase):
         for follower, events in zip(followers, seen, strict=True):
             assert events + follower.poll() == _events(rows)
 
-    def test_a_follower_goes_on_under_the_next_claim(self, store: Store, reader: Store) -> None:
+    def test_a_follower_goes_on_under_the_next_lease(self, store: Store, reader: Store) -> None:
         rows = _rows(6)
         record = _begun(begun(store))
         follower = reader.follow("r1")
         add_all(record, rows[:7])
-        store.finish("r1", record.epoch, "incomplete", "stopped")
+        store.finish("r1", record.epoch, "incomplete", StoreError("stopped"))
         seen = follower.poll()
         assert follower.over
         assert follower.state.error == "stopped"
@@ -119,13 +119,13 @@ class FollowingContract(StoreCase):
         store.finish("r1", record.epoch, "complete")
         assert seen + follower.poll() == _events(rows)
         # Opinions that are added to a complete run come too, and meanwhile it is not over.
-        epoch = store.claim_complete("r1", "host 3")
+        epoch = store.lease_complete("r1", "host 3")
         assert epoch is not None
         assert follower.poll() == []
         assert not follower.over
         store.record("r1", epoch).add_opinions([opinion_row(0, "m2")])
         store.release("r1", epoch)
-        assert follower.poll() == [Event(len(rows) + 1, 0, opinion_row(0, "m2"))]
+        assert follower.poll() == [NewRow(len(rows) + 1, 0, opinion_row(0, "m2"))]
         assert follower.over
 
     def test_a_follower_starts_anew_with_the_run(self, store: Store, reader: Store) -> None:
@@ -177,7 +177,7 @@ class FollowingContract(StoreCase):
         with open_store(self.url(tmp_path)) as store:
             record = _begun(begun(store, "run of one"))
             add_all(record, rows)
-            store.finish("run of one", record.epoch, "incomplete", "stopped")
+            store.finish("run of one", record.epoch, "incomplete", StoreError("stopped"))
         assert list(follow(self.url(tmp_path), "run of one")) == _events(rows)
         assert list(follow(self.url(tmp_path), "run", after=3)) == _events(rows)[3:]
         assert list(follow(self.url(tmp_path), "run", after=len(rows))) == []
@@ -206,7 +206,7 @@ class FollowingContract(StoreCase):
         assert list(islice(waiting, 4)) == _events(rows[:4])
         with ThreadPoolExecutor(1) as pool:
             rest = pool.submit(list, waiting)
-            record = store.record("r1", claimed(store, owner="host 2"))
+            record = store.record("r1", leased(store, owner="host 2"))
             add_all(record, rows)
             store.finish("r1", record.epoch, "complete")
             assert rest.result() == _events(rows)[4:]

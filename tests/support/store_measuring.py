@@ -25,8 +25,8 @@ class MeasuringContract(StoreCase):
     def test_what_an_instrument_has_not_coded_is_found_by_kind(self, store: Store) -> None:
         kinds = ("post", "report", "probe")
         turns = [turn_row(turn, kind=kinds[turn % 3]) for turn in range(12)]
-        turns[3] = replace(turns[3], text="", condition="skipped")
-        turns[6] = replace(turns[6], text="", condition="refused")
+        turns[3] = replace(turns[3], text="", status="skipped")
+        turns[6] = replace(turns[6], text="", status="refused")
         for run_id in ("r2", "r1", "elsewhere"):
             completed(store, run_id, turns=tuple(turns), opinions=())
         runs = ["r2", "r1"]
@@ -49,10 +49,10 @@ class MeasuringContract(StoreCase):
         turns = (
             turn_row(0),
             turn_row(1, (0, "news"), kind="report"),
-            turn_row(2, text="", condition="refused"),
-            turn_row(3, (1, 2, 0, "1"), condition="truncated"),
-            turn_row(4, (3, 0), text="", condition="skipped"),
-            turn_row(5, (0, 4, 3, 0), text="", condition="empty"),
+            turn_row(2, text="", status="refused"),
+            turn_row(3, (1, 2, 0, "1"), status="truncated"),
+            turn_row(4, (3, 0), text="", status="skipped"),
+            turn_row(5, (0, 4, 3, 0), text="", status="empty"),
             turn_row(6, ("news",)),
         )
         for run_id in ("r1", "r2"):

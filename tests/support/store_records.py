@@ -31,9 +31,9 @@ from tests.support.rows import (
     add_all,
     begun,
     call,
-    claimed,
     completed,
     lead,
+    leased,
     numbered,
     opinion_row,
     reply,
@@ -52,11 +52,11 @@ _ROWS: tuple[TurnRow | TieRow | OpinionRow, ...] = (
     TieRow(1, 0, 1, 1, 0),
     opinion_row(0),
     turn_row(2, (0, "news")),
-    turn_row(1, text="", condition="skipped"),
+    turn_row(1, text="", status="skipped"),
     opinion_row(0, "m2"),
     opinion_row(2, about=0),
     TieRow(2, 1, 0, 0, 1),
-    turn_row(3, (2,), text="", condition="refused"),
+    turn_row(3, (2,), text="", status="refused"),
     opinion_row(3, value=math.nan, off_scale=1.0, probabilities=(math.nan,) * 5),
 )
 
@@ -151,7 +151,7 @@ class RecordContract(StoreCase):
             # The resumed run adds its stored rows again, and then new ones.
             record.begin(CAST, EDGES)
             add_all(record, (*first, *then))
-            store.finish("r1", record.epoch, "incomplete", "stopped")
+            store.finish("r1", record.epoch, "incomplete", StoreError("stopped"))
             record = begun(store, owner="host 3")
             add_all(record, (*first, *then))
             record.require_all_met()
@@ -159,7 +159,7 @@ class RecordContract(StoreCase):
             store.finish("r1", record.epoch, "complete")
             assert repr(numbered(store)) == _counted(_ROWS)
             assert seqs(store) == list(range(1, len(_ROWS) + 1))
-            epoch = store.claim_complete("r1", "host 4")
+            epoch = store.lease_complete("r1", "host 4")
             assert epoch is not None
             store.record("r1", epoch).add_opinions([opinion_row(1, "m3"), opinion_row(0)])
             store.release("r1", epoch)
@@ -206,7 +206,7 @@ class RecordContract(StoreCase):
         for _ in range(2):
             record = begun(store)
             lead(record, turns=turns, ties=ties)
-            # Within one claim, too.
+            # Within one lease, too.
             for turn in turns:
                 record.add_turn(turn)
             record.add_opinions([opinion_row(0)])
@@ -218,7 +218,7 @@ class RecordContract(StoreCase):
         add(begun(store), turn_row(2))
         assert seqs(store) == [1, 2, 3, 4, 5]
 
-    def test_a_turn_added_twice_under_one_claim_is_one(self, store: Store, record: RunRecord) -> None:
+    def test_a_turn_added_twice_under_one_lease_is_one(self, store: Store, record: RunRecord) -> None:
         record.begin(CAST, EDGES)
         for turn in (0, 0, 1, 0, 1):
             add(record, turn_row(turn))
@@ -234,7 +234,7 @@ class RecordContract(StoreCase):
             {"act": "review"},
             {"kind": "report"},
             {"reads": ("news",)},
-            {"condition": "truncated"},
+            {"status": "truncated"},
         ]
         completed(store, status="incomplete", turns=[turn_row(0), turn_row(1)])
         before = tables(store)
@@ -298,11 +298,11 @@ class RecordContract(StoreCase):
 
 
 class WritingContract(StoreCase):
-    """Tests of how rows become durable: under ended claims, through faults, and while much waits to be written."""
+    """Tests of how rows become durable: under ended leases, through faults, and while much waits to be written."""
 
-    # Claims that have ended
+    # Leases that have ended
 
-    def test_under_an_ended_claim_nothing_is_added(self, store: Store) -> None:
+    def test_under_an_ended_lease_nothing_is_added(self, store: Store) -> None:
         stale = begun(store)
         lead(stale, turns=TURNS[:1])
         store.flush()
@@ -316,7 +316,7 @@ class WritingContract(StoreCase):
             lambda: stale.append(call(1)),
         ]
         stale.add_turn(turn_row(1))
-        with pytest.raises(HeldElsewhereError, match="run r1 has been claimed by somebody else since epoch 1"):
+        with pytest.raises(HeldElsewhereError, match="run r1 has been leased by somebody else since epoch 1"):
             stale.flush()
         for addition in additions:
             with pytest.raises(HeldElsewhereError, match="r1"):
@@ -328,7 +328,7 @@ class WritingContract(StoreCase):
         add(late, opinion_row(1))
         assert numbered(store)[1:] == [(2, opinion_row(0)), (3, turn_row(1)), (4, opinion_row(1))]
 
-    def test_what_was_queued_when_a_claim_ended_is_dropped_whole(self, store: Store) -> None:
+    def test_what_was_queued_when_a_lease_ended_is_dropped_whole(self, store: Store) -> None:
         faults = StoreFaults(store)
         stale = begun(store)
         stale.begin(CAST, EDGES)
@@ -341,7 +341,7 @@ class WritingContract(StoreCase):
         store._database.write = faults._write  # type: ignore[method-assign]
         if not store.shared:
             faults.held.set()
-        epoch = claimed(store, owner="host 2")
+        epoch = leased(store, owner="host 2")
         faults.held.set()
         late = store.record("r1", epoch)
         found = numbered(store)
@@ -403,7 +403,7 @@ class WritingContract(StoreCase):
         faults = StoreFaults(store, "within")
         for change in (
             lambda: store.register([run_row()]),
-            lambda: claimed(store),
+            lambda: leased(store),
             lambda: lead(store.record("r1", 1)),
             lambda: store.finish("r1", 1, "complete"),
             lambda: store.forget(["r1"]),

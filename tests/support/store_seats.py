@@ -57,14 +57,14 @@ class SeatContract(StoreCase):
 
     def test_a_wait_is_written_anew_when_the_run_goes_on(self, store: Store, record: RunRecord) -> None:
         asyncio.run(record.wait_for(ASKED))
-        later = store.claim("r1", "host 2")
+        later = store.lease("r1", "host 2")
         assert later is not None
         asyncio.run(store.record("r1", later).wait_for(replace(ASKED, asked_at=900.0)))
         assert [(row.asked_at, row.deadline) for row in store.waits()] == [(900.0, 960.0)]
 
     def test_who_has_lost_a_run_keeps_no_wait_and_asks_nobody(self, store: Store, record: RunRecord) -> None:
-        store.claim("r1", "host 2")
-        with pytest.raises(HeldElsewhereError, match="claimed by somebody else"):
+        store.lease("r1", "host 2")
+        with pytest.raises(HeldElsewhereError, match="leased by somebody else"):
             asyncio.run(record.wait_for(ASKED))
         assert store.waits() == []
 

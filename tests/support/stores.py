@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import pytest
 
-from opinionsim.errors import StoreError
+from opinionsim.errors import Cause, StoreError
 from opinionsim.llm import Entry, EntryKey, Journal, Source
 from opinionsim.messages import ChatMessage
 from opinionsim.store import DesignRow, ExperimentRun, Paid, RunRecord, RunState, Store, open_store
@@ -22,16 +22,16 @@ from tests.support.rows import (
     TURNS,
     begun,
     call,
-    claimed,
     completed,
     design_row,
     instrument_row,
+    leased,
     run_row,
     tables,
     text_of,
 )
-from tests.support.store_claims import ClaimContract
 from tests.support.store_following import FollowingContract
+from tests.support.store_leases import LeaseContract
 from tests.support.store_measuring import MeasuringContract
 from tests.support.store_records import RecordContract, WritingContract
 from tests.support.store_seats import SeatContract
@@ -73,14 +73,14 @@ class JournalContract(ABC):
 
 
 class StoreContract(
-    ClaimContract, RecordContract, WritingContract, SeatContract, FollowingContract, MeasuringContract, JournalContract
+    LeaseContract, RecordContract, WritingContract, SeatContract, FollowingContract, MeasuringContract, JournalContract
 ):
     """Tests of :class:`opinionsim.store.Store`, whatever database is behind it."""
 
     _kept: Store | None = None
 
     def journal(self, folder: Path) -> Journal:
-        """The record of a claimed run."""
+        """The record of a leased run."""
         self._kept = open_store(self.url(folder))
         return begun(self._kept)
 
@@ -106,7 +106,7 @@ class StoreContract(
             output_tokens=5,
             latency_s=0.25,
             arrived_at=1.7e9,
-            condition="truncated",
+            status="truncated",
             reasoning="Let me think.",
             cached_tokens=4,
             reasoning_tokens=2,
@@ -196,8 +196,16 @@ class StoreContract(
         completed(store)
         before, parts = store.registered(["r1"])["r1"].fields, {"own:Part": "sha256:1"}
         store.save_inputs("r1", "made of these", "pack@1", parts)
-        store.save_error("r1", "could not be coded")
-        state = RunState("complete", 1, "host 1", "could not be coded", inputs="made of these", parts=parts)
+        store.save_error("r1", StoreError("could not be coded"))
+        state = RunState(
+            "complete",
+            1,
+            "host 1",
+            "could not be coded",
+            inputs="made of these",
+            parts=parts,
+            cause=Cause("store", "could not be coded"),
+        )
         assert store.states()["r1"] == state
         with store.reading() as connection:
             assert connection.exec_driver_sql("SELECT wording FROM runs").scalar_one() == "pack@1"
@@ -259,7 +267,7 @@ class StoreContract(
         store.register([run_row(run.run_id) for run in whole.runs])
         store.save_design(whole)
         completed(store, "r2")
-        claimed(store, "r3")
+        leased(store, "r3")
         assert store.save_design(fewer) == 1
         assert [run.run_id for run in store.designs()[0].runs] == ["r1", "r2", "r3"]
         # A forgotten run no longer counts as begun.
@@ -286,7 +294,7 @@ class StoreContract(
             record.append(call(2))
             for turn, source in enumerate(("person", "instrument", "import"), start=3):
                 record.append(call(turn, source=source, **spent))
-            record.append(call(6, condition="refused", finish_reason="content_filter"))
+            record.append(call(6, status="refused", finish_reason="content_filter"))
         assert store.usage(["r1"]) == Paid(4, 17, 3, 0.75, 2)
         assert store.usage(["r1", "r3", "absent"]) == Paid(8, 34, 6, 1.5, 4)
         assert store.models(["r1", "r3", "absent"]) == {"": {("of r1", "f"), ("of r3", "f")}}
@@ -349,9 +357,9 @@ class StoreContract(
                 lambda: store.register([run_row()]),
                 lambda: store.save_design(design_row()),
                 lambda: store.save_inputs("r1", "", None, {}),
-                lambda: store.save_error("r1", ""),
-                lambda: store.claim("r1", "host 1"),
-                lambda: store.claim_complete("r1", "host 1"),
+                lambda: store.save_error("r1", None),
+                lambda: store.lease("r1", "host 1"),
+                lambda: store.lease_complete("r1", "host 1"),
                 lambda: store.release("r1", 0),
                 lambda: store.finish("r1", 0, "complete"),
                 lambda: store.forget(["r1"]),

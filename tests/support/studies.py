@@ -23,7 +23,7 @@ from opinionsim.comparison._comparison import (
     _lacking as _lacking,
     _noise as _noise,
 )
-from opinionsim.comparison._filter import Rule as Rule, draw as draw, predict as predict
+from opinionsim.comparison._filter import Moves as Moves, draw as draw, predict as predict
 from opinionsim.comparison._findings import Comparison as Comparison, Explained as Explained
 from opinionsim.comparison._fit import (
     Fit as Fit,
@@ -50,7 +50,7 @@ from opinionsim.comparison._trust import (
     no_more_than as no_more_than,
     strength as strength,
 )
-from opinionsim.comparison._update_arrays import Study as Study
+from opinionsim.comparison._update_arrays import Updates as Updates
 from opinionsim.comparison._updates import studies as studies
 
 POINTS = np.arange(-2.0, 3.0)
@@ -58,17 +58,17 @@ POINTS = np.arange(-2.0, 3.0)
 Own = Callable[[float, float, list[float], int, np.random.Generator], float]
 
 
-def meetings(runs: int, agents: int, steps: int, seed: int, points: np.ndarray = POINTS) -> Study:
+def meetings(runs: int, agents: int, steps: int, seed: int, points: np.ndarray = POINTS) -> Updates:
     """One post, and one report of another agent that has read it, at each step. All is rated the first point."""
     rng = np.random.default_rng(seed)
     pairs = np.array([rng.choice(agents, 2, replace=False) for _ in range(runs * steps)])
     return among(pairs, np.tile(np.arange(1, steps + 1), runs), runs, agents, points)
 
 
-def among(pairs: np.ndarray, step: np.ndarray, runs: int, agents: int, points: np.ndarray = POINTS) -> Study:
+def among(pairs: np.ndarray, step: np.ndarray, runs: int, agents: int, points: np.ndarray = POINTS) -> Updates:
     """Given pairs (K, 2) of speaker and listener, as many in each run."""
     size = 2 * len(pairs)
-    return Study(
+    return Updates(
         cell="cell",
         evidence="model",
         points=points,
@@ -92,13 +92,13 @@ def candidate(model: str | None, **fixed: float) -> Candidate:
 
 
 def rated(
-    study: Study,
+    study: Updates,
     model: str | None,
     parameters: Mapping[str, float],
     error: float,
     seed: int,
     start: tuple[float, float] | None = None,
-) -> Study:
+) -> Updates:
     """Ratings drawn from a candidate at given parameters; opinions begin anywhere, or between two ends."""
     grid = Grid(study.points)
     low, high = start or (grid.low, grid.high)
@@ -108,7 +108,7 @@ def rated(
     return study.rated(draw(study, grid, prior / prior.sum(), rule, misread, rng)[1])
 
 
-def ruled(study: Study, rule: Own, error: float, seed: int, *, exact: bool = False) -> Study:
+def ruled(study: Updates, rule: Own, error: float, seed: int, *, exact: bool = False) -> Updates:
     """Ratings, or `exact` opinions, that a rule of the test's own left."""
     rng = np.random.default_rng(seed)
     low, high, k = study.points[0], study.points[-1], len(study.points)

@@ -47,8 +47,8 @@ def test_pages_hold_every_turn_once_with_what_was_read(reader: StoreReader, run:
         assert (told["total"], told["from"]) == (len(turns), len(seen))
         for line in told["turns"]:
             row = turns.loc[line["turn"]]
-            assert [line[name] for name in ("step", "agent", "act", "kind", "condition", "text")] == [
-                row[name] for name in ("step", "agent", "act", "kind", "condition", "message")
+            assert [line[name] for name in ("step", "agent", "act", "kind", "status", "text")] == [
+                row[name] for name in ("step", "agent", "act", "kind", "status", "message")
             ]
             assert line["reads"] == [str(ref) for ref in row["reads"]]
             for ref in row["reads"]:

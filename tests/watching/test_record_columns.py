@@ -34,7 +34,7 @@ class _Written:
     def begin(self) -> None:
         """Begin the run anew."""
         self.store.forget([self.run])
-        epoch = self.store.claim(self.run, "host 1") or 0
+        epoch = self.store.lease(self.run, "host 1") or 0
         self.record = self.store.record(self.run, epoch, self.design.experiment_id)
         self.record.begin(self.agents, [EdgeRow(0, 1)])
         self.record.flush()

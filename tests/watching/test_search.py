@@ -75,7 +75,7 @@ def test_what_was_found_stands_between_what_is_around_it(reader: StoreReader) ->
     assert hit["excerpt"] == ["<img ", "src=x", " onerror=alert(1)>"]
 
 
-@pytest.mark.parametrize("column", ["cell", "act", "condition", "agent", "name"])
+@pytest.mark.parametrize("column", ["cell", "act", "status", "agent", "name"])
 def test_filters_choose_what_the_frames_choose(reader: StoreReader, results: osim.Results, column: str) -> None:
     frame = results.turns.merge(results.runs[["run_id", "cell"]]).merge(results.agents[["run_id", "agent", "name"]])
     chosen = watching.search(reader, experiment="small")

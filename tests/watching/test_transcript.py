@@ -102,7 +102,7 @@ def _line(turn: int, agent: int, kind: str, reads: tuple[int, ...], **others: An
     """A turn as it is told, with what the instrument m0 read from it."""
     value = others.pop("value", None)
     codes = [] if value is None else [{"instrument": "m0", "about": None, "value": value}]
-    line = {"turn": turn, "step": 1, "agent": agent, "act": kind, "kind": kind, "text": "", "condition": "answered"}
+    line = {"turn": turn, "step": 1, "agent": agent, "act": kind, "kind": kind, "text": "", "status": "answered"}
     return {**line, "reads": [*map(str, reads)], "codes": codes, **others}
 
 
@@ -110,7 +110,7 @@ def _line(turn: int, agent: int, kind: str, reads: tuple[int, ...], **others: An
 MEETING = (
     _line(0, 2, "post", (), text="Welcome.", value=0.0),
     _line(1, 0, "report", (0,), text="I agree.", value=2.0),
-    _line(2, 1, "report", (0, 1), condition="skipped"),
+    _line(2, 1, "report", (0, 1), status="skipped"),
 )
 CAST = (("Ada", "participant"), ("Ben", "participant"), ("Kim", "moderator"))
 PLAYED = (("openai:a", "model"), ("openai:a", "human"), ("scripted", "scripted"))
@@ -121,7 +121,7 @@ def _headings(lines: Sequence[dict[str, Any]], cast: Sequence[tuple[str, str]] =
         AgentRow(number, name, role, evidence, None, {}, model)
         for number, ((name, role), (model, evidence)) in enumerate(zip(cast, PLAYED, strict=True))
     ]
-    read = {str(line["turn"]): {"agent": line["agent"], "condition": line["condition"]} for line in lines}
+    read = {str(line["turn"]): {"agent": line["agent"], "status": line["status"]} for line in lines}
     told = paragraphs({"turns": lines, "read": read}, agents, "m0", **options)
     return [paragraph.split("\n")[1] for paragraph in told]
 
@@ -165,7 +165,7 @@ def test_codes_are_of_texts_by_themselves_and_of_the_cells_own_instrument() -> N
         assert connection.execute("select count(distinct instrument_id) from opinions").fetchone() == (1,)
     connection.close()
     with open_store("coded.sqlite") as store:
-        epoch = store.claim_complete(run_id, "another")
+        epoch = store.lease_complete(run_id, "another")
         assert epoch is not None
         record = store.record(run_id, epoch)
         others = [OpinionRow(own, turn, 7.0, 0.0, (1.0,), about=0), OpinionRow("a9", turn, 6.0, 0.0, (1.0,))]

@@ -53,9 +53,9 @@ def _of_record(record: dict[str, Any], kind: str) -> list[list[float | None]]:
     """Opinions by step as a page works them out of a record: one list an agent."""
     about, words, turns, opinions = (record[name] for name in ("about", "words", "turns", "opinions"))
     said = {
-        turn: (step, agent, words[act_kind], words[condition])
-        for turn, step, agent, act_kind, condition in zip(
-            *(turns[name] for name in ("turn", "step", "agent", "kind", "condition")), strict=True
+        turn: (step, agent, words[act_kind], words[status])
+        for turn, step, agent, act_kind, status in zip(
+            *(turns[name] for name in ("turn", "step", "agent", "kind", "status")), strict=True
         )
     }
     stance = record["instruments"][0]["id"]
@@ -63,8 +63,8 @@ def _of_record(record: dict[str, Any], kind: str) -> list[list[float | None]]:
     for turn, instrument, value, second in zip(
         *(opinions[name] for name in ("turn", "instrument", "value", "about")), strict=True
     ):
-        step, agent, own, condition = said[turn]
-        counts = condition != "truncated" or about["counts_cut_off"]
+        step, agent, own, status = said[turn]
+        counts = status != "truncated" or about["counts_cut_off"]
         if words[instrument] == stance and second is None and own == kind and value is not None and counts:
             last[agent, step] = max(last.get((agent, step), (-1, 0.0)), (turn, value))
     found = []

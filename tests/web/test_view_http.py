@@ -213,7 +213,7 @@ def test_live_tells_what_is_added_and_that_a_run_is_begun_anew(store: Path, run:
         with found.live(run, f"0.{before['seq']}") as events:
             assert next(events) == ("change", {"generation": 0, "seq": before["seq"], "state": "complete"})
             opened.forget([run])
-            record = opened.record(run, opened.claim(run, "host 1") or 0)
+            record = opened.record(run, opened.lease(run, "host 1") or 0)
             record.begin(agents, [])
             record.add_turn(TurnRow(0, 1, 0, "write", "post", (), "Anew."))
             record.flush()

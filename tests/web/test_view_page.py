@@ -524,7 +524,7 @@ def test_what_was_refused_and_skipped_is_marked(browser: Any, viewed: Viewed) ->
     with viewed.page(browser, f"#/run/{run}") as page:
         page.wait_for_selector("canvas[aria-label^='Opinions of']")
         words = page.locator("canvas[aria-label^='Opinions of']").get_attribute("aria-label")
-        counts = turns["condition"].value_counts()
+        counts = turns["status"].value_counts()
         assert counts["skipped"] > 0
         assert f"{counts['refused']} refused, {counts['skipped']} skipped" in words
         viewed.go(page, f"#/run/{run}/dialogue")
@@ -535,7 +535,7 @@ def test_what_was_refused_and_skipped_is_marked(browser: Any, viewed: Viewed) ->
 def test_texts_that_were_cut_off_are_marked_and_count_where_they_shall(browser: Any, viewed: Viewed, name: str) -> None:
     results, run = osim.load(str(viewed.store), name), run_of(viewed.store, name)
     found = osim.metrics.trajectories(results.runs, results.agents, results.opinions, "report")
-    cut_off = (results.turns["condition"] == "truncated").sum()
+    cut_off = (results.turns["status"] == "truncated").sum()
     with viewed.page(browser, f"#/run/{run}") as page:
         assert viewed.asked(page, f"runs/{run}")["about"]["counts_cut_off"] is (name == "counted")
         rows = table(page, FIGURES[0])[1:]

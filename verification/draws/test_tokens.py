@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 from opinionsim.llm._local import LocalOptions
 from opinionsim.llm._local_decoder import (
     Decoder,
-    Question,
+    ToDecode,
     Sampling,
     SeededSampling,
     load_decoder,
@@ -68,7 +68,7 @@ def test_noisy_scores_are_greatest_as_often_as_tokens_are_probable(
 def test_sampled_tokens_are_as_frequent_as_their_probability(folder: Path) -> None:
     decoder = decoder_at(folder, Sampling(0.8, max_tokens=1))
     prompt = ({"role": "user", "content": "a"},)
-    answers = decoder.answer([Question(prompt, seed) for seed in range(1500)], lambda row: False)
+    answers = decoder.answer([ToDecode(prompt, seed) for seed in range(1500)], lambda row: False)
     ids = decoder._tokenizer(decoder.rendered(prompt), add_special_tokens=False)["input_ids"]
     probability = (decoder._model(torch.tensor([ids])).logits[0, -1].double() / 0.8).softmax(0)
     # Control tokens leave no text, so they count as one.

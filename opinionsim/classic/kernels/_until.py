@@ -68,12 +68,12 @@ def read_until(given: Any, span: tuple[float, float], *, discrete: bool) -> Unti
         width = span[1] - span[0]
         return Until("consensus", 0.0 if discrete else _AGREEING * (width if np.isfinite(width) else 1.0))
     if not isinstance(given, Mapping) or len(given) != 1 or next(iter(given)) not in ("frozen", "consensus", "change"):
-        raise SpecError(f"until must name the event that ends a run; got {given!r:.60}; {valid}")
+        raise SpecError(f"must name the event that ends a run; got {given!r:.60}; {valid}", place="until")
     ((event, tolerance),) = given.items()
     number = isinstance(tolerance, (int, float, np.number)) and not isinstance(tolerance, bool)
     if not (number and np.isfinite(tolerance) and tolerance >= 0 and (tolerance > 0 or event == "consensus")):
         least = "of at least 0" if event == "consensus" else "above 0"
-        raise SpecError(f"until: {event} must be a number {least}, in units of opinion; got {tolerance!r:.60}")
+        raise SpecError(f"{event} must be a number {least}, in units of opinion; got {tolerance!r:.60}", place="until")
     return Until(event, float(tolerance))
 
 

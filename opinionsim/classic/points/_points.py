@@ -207,7 +207,7 @@ def points_of(
     grid.sort(key=lambda each: given[each[0]].group)
     for _, members in itertools.groupby(grid, key=lambda each: given[each[0]].group):
         checked: set[Any] = set()
-        held: _Held | None = None
+        held: _Net | None = None
         for place, values in members:
             try:
                 if held is None:
@@ -234,7 +234,7 @@ def points_of(
 
 
 @dataclass(frozen=True)
-class _Given:
+class _Stated:
     """What a point says of its network and its opinions."""
 
     network: Any
@@ -244,7 +244,7 @@ class _Given:
 
 
 @dataclass(frozen=True)
-class _Held:
+class _Net:
     """The network of the first replicate, for all points that share it."""
 
     spec: Any
@@ -286,7 +286,7 @@ def _is_whole(model: ClassicModel, name: str, network: Any) -> bool:
     return False
 
 
-def _given(values: Mapping[str, Any], network: Any, initial: Any, n: int | None) -> _Given:
+def _given(values: Mapping[str, Any], network: Any, initial: Any, n: int | None) -> _Stated:
     """Network, opinions and number of agents of a point, as they are given."""
     network, n = values.get("network", network), values.get("n", n)
     initial = given_opinions(values["initial"]) if "initial" in values else initial
@@ -296,7 +296,7 @@ def _given(values: Mapping[str, Any], network: Any, initial: Any, n: int | None)
             network = {**({"kind": network} if isinstance(network, str) else network), part: value}
         elif dot:
             initial = {**({"kind": initial} if isinstance(initial, str) else initial), part: value}
-    return _Given(network, initial, n, f"{_spelled(network)} {n!r} {np.shape(initial)}")
+    return _Stated(network, initial, n, f"{_spelled(network)} {n!r} {np.shape(initial)}")
 
 
 def _spelled(value: Any) -> str:
@@ -307,7 +307,7 @@ def _spelled(value: Any) -> str:
         return f"object {id(value)}"
 
 
-def _held(given: _Given, seed: int) -> _Held:
+def _held(given: _Stated, seed: int) -> _Net:
     """Build the network of a point's first replicate."""
     built, drawn = find_network(given.network, given.initial, given.n, seed)
     spec = "complete" if given.network is None else given.network
@@ -316,10 +316,10 @@ def _held(given: _Given, seed: int) -> _Held:
         spec = "complete" if built.complete else built
     by_name = isinstance(spec, (str, Mapping))
     identity = NetworkKind.read(spec).identity(built.n) if by_name else {"edges": _content(built)}
-    return _Held(spec, built, drawn, _keyed(identity), {})
+    return _Net(spec, built, drawn, _keyed(identity), {})
 
 
-def _checked(point: Point, held: _Held, metrics: Metrics, checked: set[Any]) -> Point:
+def _checked(point: Point, held: _Net, metrics: Metrics, checked: set[Any]) -> Point:
     """The point with its key, if its first run can begin and be measured."""
     setup = point.setup(held.network, held.contacts)
     check_steps(setup, point.steps)

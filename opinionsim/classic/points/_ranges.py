@@ -76,15 +76,15 @@ def _range(name: str, text: str) -> list[Any]:
     except (ValueError, InvalidOperation):
         raise SpecError(f"{name} must be {_FORMS}; got {text!r:.60}") from None
     if not all(np.isfinite(float(each)) for each in (start, stop, step)):
-        raise SpecError(f"{name}: the range {text} does not end; start, stop and step must be finite numbers")
+        raise SpecError(f"the range {text} does not end; start, stop and step must be finite numbers", place=name)
     if step == 0 or (stop - start) * step < 0:
         way = "be 0" if step == 0 else "lead away from the end"
-        raise SpecError(f"{name}: the range {text} does not end; its step must not {way}")
+        raise SpecError(f"the range {text} does not end; its step must not {way}", place=name)
     with localcontext() as context:
         context.prec = 60
         steps = (stop - start) / step + _NEAR
         if steps >= _MOST_VALUES:
-            raise SpecError(f"{name}: the range {text} has more than {_MOST_VALUES} values")
+            raise SpecError(f"the range {text} has more than {_MOST_VALUES} values", place=name)
         values = [start + place * step for place in range(int(steps) + 1)]
     if abs(values[-1] - stop) <= _NEAR * abs(step):
         values[-1] = stop
@@ -99,14 +99,14 @@ def _spaced(name: str, given: Mapping[str, Any], whole: bool) -> list[Any]:
         raise SpecError(f"{name} must be {_FORMS}; {wrong}")
     low, high, number, scale = given["from"], given["to"], given["number"], given.get("scale", "linear")
     if any(isinstance(end, bool) or not isinstance(end, (int, float)) or not np.isfinite(end) for end in (low, high)):
-        raise SpecError(f"{name}: from and to must be finite numbers; got {low!r:.30} and {high!r:.30}")
+        raise SpecError(f"from and to must be finite numbers; got {low!r:.30} and {high!r:.30}", place=name)
     if isinstance(number, bool) or not isinstance(number, int) or not 2 <= number <= _MOST_VALUES:
-        raise SpecError(f"{name}: number must be a whole number from 2 to {_MOST_VALUES}; got {number!r:.30}")
+        raise SpecError(f"number must be a whole number from 2 to {_MOST_VALUES}; got {number!r:.30}", place=name)
     if scale not in ("linear", "log"):
-        raise SpecError(f"{name}: scale must be 'linear' or 'log'; got {scale!r:.30}")
+        raise SpecError(f"scale must be 'linear' or 'log'; got {scale!r:.30}", place=name)
     if low == high or (scale == "log" and min(low, high) <= 0):
         what = "be above 0 on a logarithmic scale" if low != high else "differ"
-        raise SpecError(f"{name}: from and to must {what}; got {low} and {high}")
+        raise SpecError(f"from and to must {what}; got {low} and {high}", place=name)
     found = np.geomspace(low, high, number) if scale == "log" else np.linspace(low, high, number)
     if whole:
         return list(dict.fromkeys(round(value) for value in found.tolist()))
@@ -132,7 +132,7 @@ def moments_of(given: Any, steps: int) -> tuple[int, ...]:
     if isinstance(given, Mapping) and set(given) == {"log"}:
         number = given["log"]
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= _MOST_VALUES:
-            raise SpecError(f"at: log must be a whole number from 1 to {_MOST_VALUES}; got {number!r:.30}")
+            raise SpecError(f"log must be a whole number from 1 to {_MOST_VALUES}; got {number!r:.30}", place="at")
         if not steps:
             return ()
         found = [steps] if number == 1 else np.rint(np.geomspace(1, steps, number)).astype(int).tolist()
@@ -142,5 +142,7 @@ def moments_of(given: Any, steps: int) -> tuple[int, ...]:
         found = values_of("at", given, whole=True)
     wrong = [each for each in found if isinstance(each, bool) or not isinstance(each, int) or not 0 <= each <= steps]
     if wrong:
-        raise SpecError(f"at: must be whole numbers of steps from 0 to the limit of {steps}; got {wrong[0]!r:.30}")
+        raise SpecError(
+            f"must be whole numbers of steps from 0 to the limit of {steps}; got {wrong[0]!r:.30}", place="at"
+        )
     return tuple(sorted(set(found)))

@@ -228,8 +228,7 @@ def _placed(document: Document, keys: KeyPath, function: Any, *arguments: Any, *
     try:
         return function(*arguments, **options)
     except OpinionSimError as error:
-        problem = str(error).removeprefix(f"{keys[-1]}:" if keys else "").removeprefix(f"{keys[-1]} " if keys else "")
-        raise document.error(keys, problem.lstrip()) from None
+        raise document.error(keys, error.unplaced if error.places == keys[-1:] else str(error)) from None
 
 
 def _anchored(folder: Path, network: Any) -> Any:

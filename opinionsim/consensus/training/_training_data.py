@@ -22,7 +22,7 @@ _LOWEST, _HIGHEST = 1, 7
 _TRAIN, _VALIDATION = "train", "validation"
 
 
-class Pair(NamedTuple):
+class TrainingPair(NamedTuple):
     """Two statements, of which one person agrees more with the first; and what that person wrote before any."""
 
     question: str
@@ -185,7 +185,7 @@ def split_ratings(
     return [table[sides == side] for side in (_TRAIN, _VALIDATION)]
 
 
-def preference_pairs(table: pd.DataFrame, min_difference: float = 1.0) -> list[Pair]:
+def preference_pairs(table: pd.DataFrame, min_difference: float = 1.0) -> list[TrainingPair]:
     """All pairs of statements that one person rated, on one question, clearly apart.
 
     Parameters
@@ -203,7 +203,7 @@ def preference_pairs(table: pd.DataFrame, min_difference: float = 1.0) -> list[P
     keys = [key for key in ("group", "round", "question", "citizen", "opinion") if key in table]
     means: Any = table.dropna(subset=["agreement"]).groupby([*keys, "statement"], sort=False, dropna=False)
     return [
-        Pair(one.question, one.opinion, one.statement, two.statement)
+        TrainingPair(one.question, one.opinion, one.statement, two.statement)
         for _, rated in means["agreement"].mean().reset_index().groupby(keys, sort=False, dropna=False)
         for one, two in itertools.permutations(rated.itertuples(), 2)
         if one.agreement - two.agreement > min_difference

@@ -12,8 +12,8 @@ from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.consensus.voting._elections import (
-        Comparison as Comparison,
         Election as Election,
+        RuleComparison as RuleComparison,
         compare_rules as compare_rules,
         elect as elect,
     )

@@ -137,7 +137,7 @@ def _untied(ranks: np.ndarray, ballots: np.ndarray | None, scores: bool, rng: np
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RuleComparison:
     """What several rules choose in the same elections.
 
     Attributes
@@ -164,7 +164,7 @@ class Comparison:
 
 def compare_rules(
     ballots: ArrayLike, rules: Iterable[str | Mapping[str, Any] | Rule] | None = None, *, scores: bool = False
-) -> Comparison:
+) -> RuleComparison:
     """What rules choose from the same ballots, and how often they agree.
 
     Parameters
@@ -176,7 +176,7 @@ def compare_rules(
 
     Returns
     -------
-    Comparison
+    RuleComparison
 
     Raises
     ------
@@ -190,4 +190,4 @@ def compare_rules(
         raise SpecError("rules must name at least one rule")
     values = read_ballots(ballots, scores)
     parts = [[dense_ranks(-rule.tally(each).T) == 0 for rule in chosen] for each in portions(values, scores)]
-    return Comparison(chosen, np.concatenate(parts, axis=1))
+    return RuleComparison(chosen, np.concatenate(parts, axis=1))

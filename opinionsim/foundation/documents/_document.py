@@ -65,12 +65,12 @@ class Document:
         line = self.line(path)
         return str(self.path) if line is None else f"{self.path}:{line}"
 
-    def error(self, keys: Sequence[str | int], problem: str) -> SpecError:
+    def error(self, keys: Sequence[str | int], problem: str, code: str = "") -> SpecError:
         """An error about the value at `keys`, in the common form: place, field, problem."""
         place, spelled = self.locate(keys), spell_path(keys)
         # A place such as "--set prompts" names the field already.
         named = bool(spelled) and f" {place}".endswith(f" {spelled}")
-        return SpecError(": ".join(part for part in (place, "" if named else spelled, problem) if part))
+        return SpecError(problem, place=(place, "" if named else spelled), code=code)
 
     def with_value(self, value: dict[str, Any], *origins: tuple[KeyPath, str]) -> Document:
         """A copy with other content; `origins` names the origin of changed values."""

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
 import math
 import re
-import textwrap
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import cache, reduce
-from itertools import pairwise
+from functools import reduce
 from operator import getitem
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -22,6 +17,7 @@ from pydantic_core import CoreSchema
 from opinionsim.errors import SpecError, meant
 from opinionsim.foundation.documents._document import Document, show_value
 from opinionsim.foundation.documents._parsing import KeyPath, key_text
+from opinionsim.foundation.provenance import docstring, field_docstrings
 
 #: Largest integer that every store keeps exactly.
 MAX_INT = 2**63 - 1
@@ -46,7 +42,10 @@ class DocumentModel(BaseModel):
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         form = handler(core)
-        fields = handler.resolve_ref_schema(form)["properties"]
+        own = handler.resolve_ref_schema(form)
+        if what := docstring(cls):
+            own.setdefault("description", what)
+        fields = own["properties"]
         docstrings = _docstrings(cls)
         for name, info in cls.model_fields.items():
             told = info.description or docstrings.get(name)
@@ -57,20 +56,7 @@ class DocumentModel(BaseModel):
 
 def _docstrings(model: type[BaseModel]) -> dict[str, str]:
     """Docstrings of the fields of a model, its bases' included, as far as there are sources."""
-    return {field: text for each in reversed(model.__mro__) for field, text in _own_docstrings(each).items()}
-
-
-@cache
-def _own_docstrings(model: type) -> dict[str, str]:
-    """Docstrings of the fields that a class itself defines; models share bases, and sources are slow to read."""
-    found: dict[str, str] = {}
-    with suppress(OSError, TypeError):
-        defined = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
-        for field, text in pairwise(ast.iter_child_nodes(defined)):
-            match field, text:
-                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(docstring))):
-                    found[name] = inspect.cleandoc(docstring)
-    return found
+    return {field: text for each in reversed(model.__mro__) for field, text in field_docstrings(each).items()}
 
 
 def validate(model_class: type[_Model], source: Document | Mapping[str, Any], name: str = "") -> _Model:
@@ -110,7 +96,7 @@ def validate(model_class: type[_Model], source: Document | Mapping[str, Any], na
     except ValidationError as failure:
         value = json.loads(plain)
         problems = _problems(model_class, [dict(error) for error in failure.errors(include_url=False)], value)
-        raise SpecError("\n".join(str(document.error(keys, text)) for keys, text in problems)) from None
+        raise SpecError.joined(document.error(*each) for each in problems) from None
 
 
 #: Errors about the sort of a value alone, with the sort that is expected, in words.
@@ -126,6 +112,8 @@ _SORTS = {
     "dict_type": "a mapping",
     "none_required": "null",
 }
+#: Codes of errors that are about no value.
+_CODES = {"extra_forbidden": "spec-unknown-field", "missing": "spec-missing-field"}
 
 
 def _is_mismatch(error: Mapping[str, Any]) -> bool:
@@ -138,8 +126,8 @@ def _is_mismatch(error: Mapping[str, Any]) -> bool:
 
 def _problems(
     model_class: type[BaseModel], errors: Sequence[dict[str, Any]], value: Any
-) -> Iterator[tuple[KeyPath, str]]:
-    """Problems to report, each with its key path.
+) -> Iterator[tuple[KeyPath, str, str]]:
+    """Problems to report: key path, text and code.
 
     A union reports an error for every branch it tried. Errors about the sort of a value are dropped when another branch
     accepted the sort and reports the content; when all branches report the sort, they become one problem.
@@ -150,15 +138,15 @@ def _problems(
     sorts: dict[KeyPath, list[dict[str, Any]]] = {}
     for keys, error in located:
         if not _is_mismatch(error):
-            yield _describe(model_class, keys, error, value)
+            yield *_describe(model_class, keys, error, value), _CODES.get(error["type"], "spec-value")
         elif keys not in content and not any(keys == place[: len(keys)] != place for place in places):
             sorts.setdefault(keys, []).append(error)
     for keys, group in sorts.items():
         wanted = dict.fromkeys(_SORTS[error["type"]] for error in group if error["type"] in _SORTS)
         if len(wanted) > 1:
-            yield keys, f"must be {' or '.join(wanted)}; got {show_value(group[0]['input'])}"
+            yield keys, f"must be {' or '.join(wanted)}; got {show_value(group[0]['input'])}", "spec-value"
         else:
-            yield _describe(model_class, keys, group[0], value)
+            yield *_describe(model_class, keys, group[0], value), "spec-value"
 
 
 def _non_finite(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, float]]:

@@ -5,7 +5,7 @@ const ANCHORS = [[230, 0, 0], [255, 128, 128], [153, 153, 153], [102, 194, 255],
 const SHARES = [[207, 225, 234], [127, 176, 200], [52, 120, 155], [18, 60, 87]];
 // Kinds of text that opinions are read from, in the order of preference where none is named.
 const KINDS = ["report", "response", "speech", "post", "probe", "self-report", "opinion"];
-// Conditions of turns that are marked in figures, and how.
+// Statuses of turns that are marked in figures, and how.
 const MARKS = [["refused", "× refused"], ["empty", "○ empty"], ["truncated", "¬ cut off"], ["skipped", "– skipped"]];
 // Opinions that are not at the few points of a scale are counted in so many portions of the range.
 const FEW = 11, PORTIONS = 10;
@@ -40,7 +40,7 @@ export class Run {
     for (const [name, value] of Object.entries(lasting)) if (value !== null) this[name] = value;
     turns.turn.forEach((turn, row) => this.turns.set(turn, {
       turn, step: turns.step[row], agent: turns.agent[row], act: words[turns.act[row]],
-      kind: words[turns.kind[row]], condition: words[turns.condition[row]],
+      kind: words[turns.kind[row]], status: words[turns.status[row]],
     }));
     opinions.turn.forEach((turn, row) => this.codes.push({
       turn: this.turns.get(turn), instrument: words[opinions.instrument[row]], value: opinions.value[row],
@@ -72,7 +72,7 @@ export class Run {
     this.kinds = KINDS.filter((kind) => coded.has(kind));
     this.kind = this.kinds.includes(given.kind) ? given.kind : this.kinds[0];
     return own.filter(({ turn, value }) => turn.kind === this.kind && turn.agent < this.n && value !== null
-      && (turn.condition !== "truncated" || this.about.counts_cut_off));
+      && (turn.status !== "truncated" || this.about.counts_cut_off));
   }
 
   // Lay the measured opinions on a grid of agents and steps, and carry each forward. An assigned opinion is none.
@@ -81,7 +81,7 @@ export class Run {
     const last = turns.reduce((so, { step }) => Math.max(so, step), 0);
     this.span = Math.max(this.about.steps ?? 0, last);
     this.last = this.state === "complete" ? this.span : last;
-    this.marks = MARKS.map(([name, words]) => [words, turns.filter((turn) => turn.condition === name)]);
+    this.marks = MARKS.map(([name, words]) => [words, turns.filter((turn) => turn.status === name)]);
     this.marks = [...this.marks, ["▾ events", this.events]].filter(([, marked]) => marked.length);
     this.marked = this.marks.map(([words, marked]) => `${marked.length} ${words.slice(2)}`).join(", ");
     this.measured = agents.map(() => new Map());

@@ -40,7 +40,7 @@ function card(run, line, received) {
       value !== null && sure > 0 && ` (${signed(100 * sure, 0)} %)`, about !== null && ` about turn ${about}`);
   });
   const changed = !!line.change && chip(`changed by ${line.change > 0 ? "+" : ""}${signed(line.change)}`);
-  const state = line.kind === "analysis" ? "analysis" : line.condition, wordless = WORDLESS[state] ?? state;
+  const state = line.kind === "analysis" ? "analysis" : line.status, wordless = WORDLESS[state] ?? state;
   const who = agentLink(run.run_id, line.agent, run.name(line.agent)), more = `turn ${line.turn}: prompts, cost`;
   return item(line.kind, [who, ` step ${line.step}, ${line.act} `, changed, turnLink(run.run_id, line.turn, more)],
     received, state !== "analysis" && text(line.text), text(wordless, "wordless", "p"), el("p", {}, codes));
@@ -148,7 +148,7 @@ export async function searchView(_, given, signal) {
   return [ways("Experiment", link("the experiment", to(["experiment", experiment], { design }))),
     el("form", { class: "choices", submit: search }, field, el("button", {}, "Search"),
       filter("Condition", "cell", found.cells), filter("Agent", "agent", found.agents),
-      filter("Act", "act", found.acts), filter("Reply", "condition", found.conditions)),
+      filter("Act", "act", found.acts), filter("Reply", "status", found.statuses)),
     paged(found, found.hits.map(hit))];
 }
 

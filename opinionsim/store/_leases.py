@@ -1,4 +1,4 @@
-"""Claims on runs: taking a run to carry it out or to add opinions, and excluding other workers from it."""
+"""Leases on runs: taking a run to carry it out or to add opinions, and excluding other workers from it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, select, union, update
 
-from opinionsim.errors import StoreError
+from opinionsim.errors import OpinionSimError, StoreError
 from opinionsim.store import _counts, _queries, _schema
 from opinionsim.store._workers import Heartbeat, lives
 
@@ -22,8 +22,8 @@ class HeldElsewhereError(StoreError):
     """An owner tried to change a run that it does not hold, or no longer holds; nothing was changed."""
 
 
-class Claims:
-    """The claims on a store's runs; each method works inside the caller's write transaction.
+class Leases:
+    """The leases on a store's runs; each method works inside the caller's write transaction.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Claims:
         self._heartbeat = heartbeat
 
     def take(self, connection: Connection, run_id: str, owner: str, *, complete: bool) -> int | None:
-        """Claim a run; returns the new epoch, or None where the run cannot be claimed.
+        """Lease a run; returns the new epoch, or None where the run cannot be leased.
 
         Parameters
         ----------
@@ -48,7 +48,7 @@ class Claims:
         run_id : str
             A registered run.
         owner : str
-            Name of the worker that claims it.
+            Name of the worker that leases it.
         complete : bool
             True takes complete runs only, to add to them; False takes all others, to carry them out.
 
@@ -65,7 +65,7 @@ class Claims:
         if self._heartbeat is not None:
             self._heartbeat.add(connection, owner)
         epoch: int = run.epoch + 1
-        state: dict[str, Any] = {} if complete else {"status": "running", "error": ""}
+        state: dict[str, Any] = {} if complete else {"status": "running", "error": None}
         if run.begun_at is None:
             state["begun_at"] = time.time()
         set_run(connection, run_id, epoch=epoch, owner=owner, held=1, **state)
@@ -97,7 +97,7 @@ class Claims:
                 connection.execute(delete(table).where(table.c.run_id.in_(some)))
         for run_id, run in _locked(connection, wanted).items():
             anew: dict[str, Any] = {"epoch": run.epoch + 1, "generation": run.generation + 1}
-            set_run(connection, run_id, status="pending", owner="", error="", held=0, begun_at=None, **anew)
+            set_run(connection, run_id, status="pending", owner="", error=None, held=0, begun_at=None, **anew)
             _schema.upsert(connection, _schema.counts, [_counts.Counts().sealed(run_id)])
 
     def withdraw(self, connection: Connection, run_id: str, agent: int) -> None:
@@ -119,7 +119,8 @@ class Claims:
             reads = [ref for ref in _schema.read_json(turn, row, "reads") if isinstance(ref, str) or ref in known]
             _schema.insert_new(connection, turn, [_schema.sealed_row(turn, row, seq=seq, reads=reads)])
         _schema.upsert(connection, _schema.counts, [counts.sealed(run_id)])
-        set_run(connection, run_id, status="withdrawn", error="a person has withdrawn what it wrote")
+        error = OpinionSimError("a person has withdrawn what it wrote", code="withdrawn")
+        set_run(connection, run_id, status="withdrawn", error=error)
         for table in (_schema.waits, _schema.labels):
             connection.execute(delete(table).where(table.c.run_id == run_id))
         drop_unused(connection)
@@ -145,7 +146,7 @@ def drop_unused(connection: Connection) -> None:
 
 
 def require_epoch(connection: Connection, run_id: str, epoch: int) -> None:
-    """Refuse to go on under a claim that has ended.
+    """Refuse to go on under a lease that has ended.
 
     Raises
     ------
@@ -156,7 +157,7 @@ def require_epoch(connection: Connection, run_id: str, epoch: int) -> None:
     if current != epoch:
         raise HeldElsewhereError(
             f"run {run_id} is not held under epoch {epoch} (the store says {current}): "
-            f"it was claimed by somebody else or never claimed"
+            f"it was leased by somebody else or never leased"
         )
 
 
@@ -164,13 +165,17 @@ def current_epochs(connection: Connection, run_ids: Iterable[str]) -> dict[str, 
     """Epochs of runs, their rows held until the transaction ends where the database locks rows."""
     epochs: dict[str, int] = {}
     for some in _schema.chunks(run_ids):
-        epochs.update((run_id, epoch) for run_id, epoch in connection.execute(_EPOCHS, {"run_ids": some}))
+        epochs.update((row.run_id, row.epoch) for row in connection.execute(_EPOCHS, {"run_ids": some}))
     return epochs
 
 
 def set_run(connection: Connection, run_id: str, **values: Any) -> None:
-    """Replace columns of a run's row, which must be intact."""
+    """Replace columns of a run's row, which must be intact; `error` is an OpinionSimError, or None for none."""
     table = _schema.runs
+    if "error" in values:
+        error = values["error"]
+        cause = _schema.to_json({} if error is None else error.cause._asdict(), "the cause of an error")
+        values |= {"error": "" if error is None else str(error), "cause": cause}
     for row in _schema.sealed(connection, table, select(table).where(table.c.run_id == run_id).with_for_update()):
         changed = {**row._asdict(), **values}
         names = table.columns.keys()

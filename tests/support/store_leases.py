@@ -1,4 +1,4 @@
-"""Tests of claims on runs: one writer at a time, and earlier owners excluded."""
+"""Tests of leases on runs: one writer at a time, and earlier owners excluded."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Any
 
 import pytest
 
-from opinionsim.errors import StoreError
+from opinionsim.errors import Cause, StoreError
 from opinionsim.messages import ChatMessage
-from opinionsim.store import HeldElsewhereError, RunRecord, RunState, Store, open_store
-from tests.support.rows import begun, call, claimed, completed, lead, opinion_row, run_row, tables
+from opinionsim.store import Doing, HeldElsewhereError, RunRecord, RunState, Store, open_store
+from tests.support.rows import begun, call, completed, lead, leased, opinion_row, run_row, tables
 from tests.support.store_case import StoreCase
 from tests.support.waiting import wait_until
 
 
-class ClaimContract(StoreCase):
-    """Tests of the claims on a store's runs, whatever database is behind it."""
+class LeaseContract(StoreCase):
+    """Tests of the leases on a store's runs, whatever database is behind it."""
 
-    def test_claims_count_up_and_end_earlier_ones(self, store: Store) -> None:
+    def test_leases_count_up_and_end_earlier_ones(self, store: Store) -> None:
         stale, other = begun(store), begun(store, "r2")
         stale.append(call(0, "kept"))
         store.flush()
-        assert (stale.epoch, store.claim("r1", "host 2")) == (1, 2)
+        assert (stale.epoch, store.lease("r1", "host 2")) == (1, 2)
         assert store.states()["r1"] == RunState("running", 2, "host 2", "", held=True)
         stale.append(call(1, "lost"))
-        with pytest.raises(HeldElsewhereError, match="run r1 has been claimed by somebody else"):
+        with pytest.raises(HeldElsewhereError, match="run r1 has been leased by somebody else"):
             stale.flush()
         with pytest.raises(HeldElsewhereError, match="r1"):
             stale.append(call(2))
@@ -46,47 +46,52 @@ class ClaimContract(StoreCase):
         assert len(store.entries("r2")) == 1
         assert store.states(["r1"])["r1"].status == "running"
 
-    def test_a_run_must_be_registered_to_be_claimed(self, store: Store) -> None:
-        for claim in (store.claim, store.claim_complete):
+    def test_a_run_must_be_registered_to_be_leased(self, store: Store) -> None:
+        for lease in (store.lease, store.lease_complete):
             with pytest.raises(StoreError, match="run nope is not registered"):
-                claim("nope", "host 1")
+                lease("nope", "host 1")
 
-    def test_a_complete_run_is_not_claimed_and_an_incomplete_one_is(self, store: Store) -> None:
+    def test_a_complete_run_is_not_leased_and_an_incomplete_one_is(self, store: Store) -> None:
         epoch = completed(store, status="incomplete", error="stopped")
-        assert store.states()["r1"] == RunState("incomplete", epoch, "host 1", "stopped")
-        assert store.claim("r1", "host 2") == 2
+        assert store.states()["r1"] == RunState(
+            "incomplete", epoch, "host 1", "stopped", cause=Cause("store", "stopped")
+        )
+        assert store.lease("r1", "host 2") == 2
         assert store.states()["r1"] == RunState("running", 2, "host 2", "", held=True)
         store.finish("r1", 2, "complete")
-        assert store.claim("r1", "host 2") is None
+        assert store.lease("r1", "host 2") is None
         assert store.states()["r1"] == RunState("complete", 2, "host 2", "")
         store.forget(["r1"])
-        assert store.claim("r1", "host 2") == 4
+        assert store.lease("r1", "host 2") == 4
 
-    def test_a_worker_may_claim_again_what_it_holds(self, store: Store) -> None:
+    def test_a_worker_may_lease_again_what_it_holds(self, store: Store) -> None:
         begun(store)
-        assert store.claim("r1", "host 1") == 2
+        assert store.lease("r1", "host 1") == 2
         store.finish("r1", 2, "complete")
-        assert [store.claim_complete("r1", "host 1") for _ in range(2)] == [3, 4]
+        assert [store.lease_complete("r1", "host 1") for _ in range(2)] == [3, 4]
 
-    def test_only_a_complete_run_is_claimed_to_add_opinions(self, store: Store) -> None:
+    def test_only_a_complete_run_is_leased_to_add_opinions(self, store: Store) -> None:
         store.register([run_row()])
-        assert store.claim_complete("r1", "host 1") is None
+        assert store.lease_complete("r1", "host 1") is None
         assert store.states()["r1"] == RunState("pending", 0, "", "")
-        epoch = claimed(store)
-        assert store.claim_complete("r1", "host 1") is None
+        epoch = leased(store)
+        assert store.lease_complete("r1", "host 1") is None
         assert store.states()["r1"] == RunState("running", epoch, "host 1", "", held=True)
-        store.finish("r1", epoch, "incomplete", "stopped")
-        assert store.claim_complete("r1", "host 1") is None
-        assert store.states()["r1"] == RunState("incomplete", epoch, "host 1", "stopped")
+        store.finish("r1", epoch, "incomplete", StoreError("stopped"))
+        assert store.lease_complete("r1", "host 1") is None
+        assert store.states()["r1"] == RunState(
+            "incomplete", epoch, "host 1", "stopped", cause=Cause("store", "stopped")
+        )
 
     def test_adding_opinions_leaves_the_status_and_the_error_alone(self, store: Store) -> None:
         first = completed(store, error="could not be coded", opinions=())
         late = store.record("r1", first)
-        assert store.claim_complete("r1", "host 2") == first + 1
-        state = RunState("complete", first + 1, "host 2", "could not be coded")
+        assert store.lease_complete("r1", "host 2") == first + 1
+        cause = Cause("store", "could not be coded")
+        state = RunState("complete", first + 1, "host 2", "could not be coded", cause=cause)
         assert store.states()["r1"] == state._replace(held=True)
         late.append(call(9, "late"))
-        with pytest.raises(HeldElsewhereError, match="run r1 has been claimed by somebody else"):
+        with pytest.raises(HeldElsewhereError, match="run r1 has been leased by somebody else"):
             late.flush()
         record = store.record("r1", first + 1)
         record.append(call(0, call="judge.m1"))
@@ -102,26 +107,26 @@ class ClaimContract(StoreCase):
             completed(one, "done")
             completed(one, "wanted")
             one.register([run_row("begun")])
-            claimed(one, "begun")
-            measuring = one.claim_complete("done", "one")
+            leased(one, "begun")
+            measuring = one.lease_complete("done", "one")
             assert measuring is not None
             if not one.shared:
                 with pytest.raises(StoreError, match="in use"):
                     open_store(self.url(tmp_path))
                 return
             with open_store(self.url(tmp_path)) as two:
-                assert two.claim_complete("done", "two") is None
-                assert two.claim("done", "two") is None
-                assert two.claim("begun", "two") is None
+                assert two.lease_complete("done", "two") is None
+                assert two.lease("done", "two") is None
+                assert two.lease("begun", "two") is None
                 with pytest.raises(HeldElsewhereError, match="run done is being measured by one and cannot be"):
                     two.forget(["wanted", "done"])
-                wanted = two.claim_complete("wanted", "two")
+                wanted = two.lease_complete("wanted", "two")
                 assert wanted is not None
-                assert one.claim_complete("wanted", "one") is None
+                assert one.lease_complete("wanted", "one") is None
                 two.release("wanted", wanted)
-                assert one.claim_complete("wanted", "one") == wanted + 1
+                assert one.lease_complete("wanted", "one") == wanted + 1
                 one.release("done", measuring)
-                assert two.claim_complete("done", "two") == measuring + 1
+                assert two.lease_complete("done", "two") == measuring + 1
                 assert {state.status for state in two.states(["done", "wanted"]).values()} == {"complete"}
 
     def test_a_run_that_was_released_goes_on_from_where_it_stood(self, store: Store, record: RunRecord) -> None:
@@ -145,14 +150,15 @@ class ClaimContract(StoreCase):
 
     def test_finishing_twice_equals_finishing_once(self, store: Store) -> None:
         epoch = completed(store, status="incomplete", error="turn 1 failed")
-        assert store.states()["r1"] == RunState("incomplete", epoch, "host 1", "turn 1 failed")
+        cause = Cause("store", "turn 1 failed")
+        assert store.states()["r1"] == RunState("incomplete", epoch, "host 1", "turn 1 failed", cause=cause)
         store.finish("r1", epoch, "complete")
         once = tables(store)
         store.finish("r1", epoch, "complete")
         assert tables(store) == once
         assert store.states()["r1"] == RunState("complete", epoch, "host 1", "")
 
-    def test_forgetting_leaves_other_runs_and_fences_the_old_claim(self, store: Store) -> None:
+    def test_forgetting_leaves_other_runs_and_fences_the_old_lease(self, store: Store) -> None:
         for run_id in ("r1", "r2"):
             completed(store, run_id)
         kept = store.record("r1", 1)
@@ -166,7 +172,7 @@ class ClaimContract(StoreCase):
         with pytest.raises(StoreError, match="r1"):
             kept.flush()
 
-    def test_when_a_run_was_begun_is_when_it_was_first_claimed(self, tmp_path: Path) -> None:
+    def test_when_a_run_was_begun_is_when_it_was_first_leased(self, tmp_path: Path) -> None:
         def begun_at(store: Store) -> float | None:
             with store.reading() as connection:
                 found = connection.exec_driver_sql("SELECT begun_at FROM runs").scalar_one()
@@ -175,15 +181,15 @@ class ClaimContract(StoreCase):
         with open_store(self.url(tmp_path)) as store:
             store.register([run_row()])
             assert begun_at(store) is None
-            claimed(store)
+            leased(store)
             first = begun_at(store)
             assert first is not None
-            store.finish("r1", claimed(store, owner="host 2"), "complete")
-            store.claim_complete("r1", "host 3")
+            store.finish("r1", leased(store, owner="host 2"), "complete")
+            store.lease_complete("r1", "host 3")
             assert begun_at(store) == first
             store.forget(["r1"])
             assert begun_at(store) is None
-            claimed(store)
+            leased(store)
             assert (begun_at(store) or 0.0) >= first
 
     def test_a_run_is_under_way_while_somebody_alive_holds_it(self, store: Store, reader: Store) -> None:
@@ -195,13 +201,13 @@ class ClaimContract(StoreCase):
 
         store.register([run_row("r1"), run_row("r2"), run_row("r3")])
         assert under_way() == set()
-        claimed(store, "r1")
-        claimed(store, "r3")
+        leased(store, "r1")
+        leased(store, "r3")
         assert under_way() == {"r1", "r3"}
         store.finish("r1", 1, "complete")
         store.release("r3", 1)
         assert under_way() == set()
-        assert store.claim_complete("r1", "host 1") == 2
+        assert store.lease_complete("r1", "host 1") == 2
         assert under_way() == {"r1"}
         store.close()
         # The process that held it is gone.
@@ -212,11 +218,11 @@ class ClaimContract(StoreCase):
         self, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("opinionsim.store._workers.HEARTBEAT_S", 0.01)
-        doing = ["1 of 9"]
+        doing = [Doing(1, 9, 1)]
         store.tell(lambda: doing[0])
         begun(store)
         with open_store(self.url(tmp_path), write=False) as reader:
-            for doing[0] in ("1 of 9", "2 of 9"):
+            for doing[0] in (Doing(1, 9, 1), Doing(2, 9, 1, {"openai": 2.5}, stopping=True)):
                 wait_until(lambda: reader.doing() == doing)
             store.close()
             assert reader.doing() == []

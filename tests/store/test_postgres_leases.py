@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import event
 
-from opinionsim.errors import StoreError
+from opinionsim.errors import Cause, StoreError
 from opinionsim.store import EXPIRY_S, RunState, Store, open_store
 from tests.store._children import MEASURER, killed
 from tests.support.postgres import age, cut
@@ -17,8 +17,8 @@ from tests.support.rows import (
     add,
     begun,
     call,
-    claimed,
     completed,
+    leased,
     opinion_row,
     reply,
     run_row,
@@ -49,15 +49,15 @@ def test_a_run_under_way_is_taken_over_once_its_owner_gives_no_sign_of_life(url:
         record = begun(one, owner="one")
         record.append(call(0, "kept"))
         record.flush()
-        assert two.claim("r1", "two") is None
+        assert two.lease("r1", "two") is None
         age(ask, EXPIRY_S - 5)
-        assert two.claim("r1", "two") is None
+        assert two.lease("r1", "two") is None
         assert two.states()["r1"] == RunState("running", 1, "one", "", held=True)
         age(ask, 10)
-        assert two.claim("r1", "two") == 2
+        assert two.lease("r1", "two") == 2
         record.append(call(1, "lost"))
         record.add_turn(turn_row(0))
-        with pytest.raises(StoreError, match="run r1 has been claimed by somebody else"):
+        with pytest.raises(StoreError, match="run r1 has been leased by somebody else"):
             record.flush()
         with pytest.raises(StoreError, match="epoch 1"):
             one.finish("r1", 1, "complete")
@@ -67,41 +67,41 @@ def test_a_run_under_way_is_taken_over_once_its_owner_gives_no_sign_of_life(url:
         assert two.states()["r1"] == RunState("complete", 2, "two", "")
         assert two.turns("r1") == []
         assert [entry.text for entry in two.entries("r1")] == ["kept"]
-        assert one.claim("r1", "one") is None
+        assert one.lease("r1", "one") is None
 
 
-def test_every_claim_is_a_sign_of_life(url: str, ask) -> None:
-    """A worker that stalled could otherwise be deprived at once of what it claims next."""
+def test_every_lease_is_a_sign_of_life(url: str, ask) -> None:
+    """A worker that stalled could otherwise be deprived at once of what it leases next."""
     with open_store(url) as one, open_store(url) as two:
         one.register([run_row("r1"), run_row("r2")])
-        claimed(one, "r1", "one")
+        leased(one, "r1", "one")
         age(ask, EXPIRY_S + 1)
-        claimed(one, "r2", "one")
-        assert two.claim("r2", "two") is None
+        leased(one, "r2", "one")
+        assert two.lease("r2", "two") is None
 
 
-def test_the_runs_of_a_closed_store_can_be_claimed_at_once(url: str, ask) -> None:
+def test_the_runs_of_a_closed_store_can_be_leased_at_once(url: str, ask) -> None:
     with open_store(url) as one:
         one.register([run_row()])
-        claimed(one, owner="one")
+        leased(one, owner="one")
         assert ask("SELECT owner FROM workers") == [("one",)]
     assert ask("SELECT owner FROM workers") == []
     with open_store(url) as two:
-        assert two.claim("r1", "two") == 2
+        assert two.lease("r1", "two") == 2
 
 
-def test_a_run_that_failed_can_be_claimed_by_anybody(url: str) -> None:
+def test_a_run_that_failed_can_be_leased_by_anybody(url: str) -> None:
     with open_store(url) as one, open_store(url) as two:
         completed(one, owner="one", status="incomplete", error="turn 2 failed")
-        assert two.claim("r1", "two") == 2
+        assert two.lease("r1", "two") == 2
 
 
 def test_a_store_goes_on_giving_signs_of_life(url: str, ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opinionsim.store._workers.HEARTBEAT_S", 0.01)
     with open_store(url) as store:
         store.register([run_row("r1"), run_row("r2")])
-        claimed(store, "r1", "one")
-        claimed(store, "r2", "other")
+        leased(store, "r1", "one")
+        leased(store, "r2", "other")
         ((first,),) = ask("SELECT min(heartbeat_at) FROM workers")
         while ask("SELECT min(heartbeat_at) FROM workers") <= [(first,)]:
             pass
@@ -114,7 +114,7 @@ def test_a_store_goes_on_giving_signs_of_life(url: str, ask, monkeypatch: pytest
             pass
 
 
-def test_of_workers_that_claim_at_the_same_moment_one_wins(url: str) -> None:
+def test_of_workers_that_lease_at_the_same_moment_one_wins(url: str) -> None:
     runs = [f"r{number}" for number in range(12)]
     with open_store(url) as one, open_store(url) as two, open_store(url) as three:
         one.register([run_row(run_id) for run_id in runs])
@@ -125,7 +125,7 @@ def test_of_workers_that_claim_at_the_same_moment_one_wins(url: str) -> None:
             won = []
             for run_id in runs:
                 together.wait()
-                won.append(stores[number].claim(run_id, f"worker {number}"))
+                won.append(stores[number].lease(run_id, f"worker {number}"))
             return won
 
         with ThreadPoolExecutor(len(stores)) as pool:
@@ -138,13 +138,13 @@ def test_of_workers_that_claim_at_the_same_moment_one_wins(url: str) -> None:
 def test_a_dead_worker_has_one_heir(url: str, ask) -> None:
     with open_store(url) as dead, open_store(url) as one, open_store(url) as two:
         dead.register([run_row()])
-        claimed(dead, owner="dead")
+        leased(dead, owner="dead")
         age(ask, 100)
         together = threading.Barrier(2)
 
         def take(store: Store, owner: str) -> int | None:
             together.wait()
-            return store.claim("r1", owner)
+            return store.lease("r1", owner)
 
         with ThreadPoolExecutor(2) as pool:
             taken = [each.result() for each in (pool.submit(take, one, "one"), pool.submit(take, two, "two"))]
@@ -175,7 +175,7 @@ def test_whoever_takes_a_run_over_waits_for_what_is_being_written_of_it(url: str
         heir = taken.result()
         assert heir.epoch == 2
         add(record, turn_row(1, text="too late"))
-        with pytest.raises(StoreError, match="claimed by somebody else"):
+        with pytest.raises(StoreError, match="leased by somebody else"):
             record.flush()
         for turn in range(2):
             add(heir, turn_row(turn))
@@ -196,7 +196,7 @@ def test_a_run_another_worker_carries_out_is_not_forgotten(url: str, ask) -> Non
         assert ask("SELECT status, owner, held FROM runs") == [("pending", "", 0)] * 2
         assert two.entries("r1") == []
         record.append(call(1))
-        with pytest.raises(StoreError, match="claimed by somebody else"):
+        with pytest.raises(StoreError, match="leased by somebody else"):
             record.flush()
 
 
@@ -204,22 +204,22 @@ def test_a_run_is_measured_anew_once_whoever_measured_it_is_dead(url: str, ask) 
     with open_store(url) as one, open_store(url) as two:
         first = completed(one, owner="one", error="not coded yet", opinions=())
         assert ask("SELECT held FROM runs") == [(0,)]
-        epoch = one.claim_complete("r1", "one")
+        epoch = one.lease_complete("r1", "one")
         assert epoch == first + 1
         assert ask("SELECT held FROM runs") == [(1,)]
         record = one.record("r1", epoch)
         record.add_opinions([opinion_row(0)])
         record.flush()
         age(ask, EXPIRY_S - 5)
-        assert two.claim_complete("r1", "two") is None
+        assert two.lease_complete("r1", "two") is None
         with pytest.raises(StoreError, match="run r1 is being measured by one and cannot be started anew"):
             two.forget(["r1"])
         age(ask, 10)
-        assert two.claim_complete("r1", "two") == epoch + 1
+        assert two.lease_complete("r1", "two") == epoch + 1
         # It was only slow, and comes back.
         record.append(call(1, call="judge.m1"))
         record.add_opinions([opinion_row(1)])
-        with pytest.raises(StoreError, match="run r1 has been claimed by somebody else"):
+        with pytest.raises(StoreError, match="run r1 has been leased by somebody else"):
             record.flush()
         with pytest.raises(StoreError, match=f"epoch {epoch}"):
             one.release("r1", epoch)
@@ -229,26 +229,28 @@ def test_a_run_is_measured_anew_once_whoever_measured_it_is_dead(url: str, ask) 
         two.release("r1", epoch + 1)
         assert two.uncoded(["r1"], "m1", ["post", "report"]) == {}
         assert [entry.key.call for entry in two.entries("r1")] == ["reply", "reply"]
-        assert two.states()["r1"] == RunState("complete", epoch + 1, "two", "not coded yet")
+        assert two.states()["r1"] == RunState(
+            "complete", epoch + 1, "two", "not coded yet", cause=Cause("store", "not coded yet")
+        )
         assert [event.seq for event in two.follow("r1").poll()] == [1, 2, 3, 4]
-        assert one.claim_complete("r1", "one") == epoch + 2
+        assert one.lease_complete("r1", "one") == epoch + 2
 
 
 def test_a_killed_worker_that_measured_has_an_heir(url: str, ask) -> None:
     assert killed(MEASURER, url) == [2]
     with open_store(url) as store:
-        assert store.claim_complete("r1", "heir") is None
+        assert store.lease_complete("r1", "heir") is None
         age(ask, 100)
-        assert store.claim_complete("r1", "heir") == 3
+        assert store.lease_complete("r1", "heir") == 3
         assert store.states()["r1"] == RunState("complete", 3, "heir", "", held=True)
 
 
 def test_a_run_whose_measuring_store_is_closed_can_be_measured_at_once(url: str) -> None:
     with open_store(url) as one:
         completed(one, owner="one")
-        assert one.claim_complete("r1", "one") == 2
+        assert one.lease_complete("r1", "one") == 2
     with open_store(url) as two:
-        assert two.claim_complete("r1", "two") == 3
+        assert two.lease_complete("r1", "two") == 3
 
 
 def test_of_workers_that_would_measure_at_the_same_moment_one_wins(url: str) -> None:
@@ -262,7 +264,7 @@ def test_of_workers_that_would_measure_at_the_same_moment_one_wins(url: str) -> 
             won = []
             for run_id in runs:
                 together.wait()
-                won.append(store.claim_complete(run_id, owner))
+                won.append(store.lease_complete(run_id, owner))
             return won
 
         with ThreadPoolExecutor(2) as pool:
@@ -280,7 +282,7 @@ def test_a_killed_worker_leaves_a_prefix_to_its_heir(url: str, ask) -> None:
         rows = [row for turn in range(n_turns) for row in (turn_row(turn), opinion_row(turn))]
         assert [event.row for event in events] == rows[: len(events)]
     with open_store(url) as store:
-        assert store.claim("r1", "heir") is None
+        assert store.lease("r1", "heir") is None
         age(ask, 100)
         record = begun(store, owner="heir")
         assert len(record.entries) in (n_turns, n_turns + 1)

@@ -1,0 +1,59 @@
+"""One word has one meaning: retired words do not return, and classes of two rooms have names of their own."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+_TOP = Path(__file__).parents[1]
+_PACKAGE = _TOP / "opinionsim"
+#: Retired names of columns and fields, and what they became.
+_RETIRED = {"condition": "status", "first_condition": "first_status"}
+
+
+def _classes() -> dict[str, set[str]]:
+    rooms = defaultdict(set)
+    for path in _PACKAGE.glob("**/*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                rooms[node.name].add(path.relative_to(_PACKAGE).parts[0])
+    return rooms
+
+
+def test_a_class_has_a_name_that_no_other_room_uses() -> None:
+    assert {name: rooms for name, rooms in _classes().items() if len(rooms) > 1} == {}
+
+
+def test_columns_have_no_retired_name() -> None:
+    frames = tomllib.loads((_PACKAGE / "store" / "columns.toml").read_text(encoding="utf-8"))
+    schema = (_PACKAGE / "store" / "_schema.py").read_text(encoding="utf-8")
+    assert [(frame, name) for frame, columns in frames.items() for name in columns if name in _RETIRED] == []
+    assert [name for name in _RETIRED if re.search(rf"\b{name}\b", schema)] == []
+
+
+def test_fields_have_no_retired_name() -> None:
+    found = [
+        f"{path.name}: {node.name}.{each.target.id}"
+        for room in ("llm", "store", "messages.py", "measurement", "engine", "watching", "memory")
+        for path in ([_PACKAGE / room] if room.endswith(".py") else (_PACKAGE / room).glob("**/*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+        for each in node.body
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and each.target.id in _RETIRED
+    ]
+    assert found == []
+
+
+def test_runs_are_leased() -> None:
+    from opinionsim.store import Store
+
+    assert [name for name in vars(Store) if "claim" in name] == []
+
+
+def test_words_are_few_and_listed_once_in_order() -> None:
+    words = re.findall(r"^\| ([a-z ]+) \|", (_TOP / "docs" / "words.md").read_text(encoding="utf-8"), re.M)
+    assert len(words) <= 90
+    assert words == sorted(set(words))
