@@ -444,7 +444,7 @@ def test_a_model_that_is_not_scripted_needs_its_classifier_named() -> None:
         ({"max_concurrency": 0}, "max_concurrency must be at least 1; got 0"),
         (
             {"cognition": {"memroy": "cumulative"}},
-            "cognition: memroy: unknown field (did you mean memory?); valid: ",
+            "cognition: memroy: unknown field .did you mean memory",
         ),
         (
             {"cognition": {"memory": "photographic"}},
