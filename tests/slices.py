@@ -37,7 +37,7 @@ def without(name: str, folder: Path) -> Path:
 
 
 def done(folder: Path, *arguments: str) -> str:
-    """What a module of Python prints, with the package of a source tree.
+    """What a script or module of Python prints, with the package of a source tree; `arguments` as those of Python.
 
     Raises
     ------
@@ -45,8 +45,9 @@ def done(folder: Path, *arguments: str) -> str:
         If it fails; with all that it says.
     """
     environment = {**os.environ, "PYTHONPATH": str(folder)}
-    command = [sys.executable, "-m", *arguments]
-    found = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     if found.returncode:
         raise RuntimeError(f"{' '.join(arguments)} in {folder}:\n{found.stdout}\n{found.stderr}")
     return found.stdout
@@ -54,14 +55,14 @@ def done(folder: Path, *arguments: str) -> str:
 
 def quickstart(folder: Path, store: Path) -> str:
     """The table of the quickstart with the package of a source tree, planned and run into a new store."""
-    done(folder, "opinionsim", "plan", "quickstart")
-    done(folder, "opinionsim", "run", "quickstart", "--store", str(store))
-    return done(folder, "opinionsim", "table", str(store)).replace(str(store), "STORE")
+    done(folder, "-m", "opinionsim", "plan", "quickstart")
+    done(folder, "-m", "opinionsim", "run", "quickstart", "--store", str(store))
+    return done(folder, "-m", "opinionsim", "table", str(store)).replace(str(store), "STORE")
 
 
 def collected(folder: Path) -> str:
     """The names of all tests of a source tree, which are collected without an error."""
-    return done(folder, "pytest", "--collect-only", "-q", "-n", "0", "-p", "no:cacheprovider", "tests")
+    return done(folder, "-m", "pytest", "--collect-only", "-q", "-n", "0", "-p", "no:cacheprovider", "tests")
 
 
 def main() -> None:
@@ -77,8 +78,10 @@ def main() -> None:
             assert quickstart(left, Path(folder) / "left.sqlite") == whole, "the table of the quickstart is another"
             print(collected(left).splitlines()[-1])
             if not given.brief:
+                # The page of every field has none of those that are gone.
+                done(left, "docs/specification.py")
                 tests = [f"tests/{room}" for room in ROOMS]
-                print(done(left, "pytest", "-q", "-n", "0", "-m", "not long and not whole", *tests))
+                print(done(left, "-m", "pytest", "-q", "-n", "0", "-m", "not long and not whole", *tests))
         print(f"The package is whole without {name}.")
 
 

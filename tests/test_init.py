@@ -61,6 +61,7 @@ print(command.help, [(each.metavar, each.help) for each in command.params])
 """
 
 
+@pytest.mark.whole
 def test_texts_for_users_are_there_without_docstrings(checkout: Path) -> None:
     env = {"PYTHONPATH": str(checkout)}
     said = [

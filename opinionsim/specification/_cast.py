@@ -190,7 +190,7 @@ def _told(each: MemberSpec | RoleSpec, author: str, **own: Any) -> Direction:
 
 
 def reader_notes(spec: ExperimentSpec) -> Iterator[str]:
-    """Sentences on what a structure or cast does that a reader of its specification may not expect."""
+    """Sentences on what a way of interacting or a cast does that a reader of its specification may not expect."""
     interaction = spec.interaction
     if not interaction.remembers and spec.cognition.memory != CognitionSpec().memory:
         yield f"Agents of {interaction.kind!r} do not remember: cognition.memory has no effect without remember."

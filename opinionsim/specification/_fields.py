@@ -91,7 +91,7 @@ class PopulationSpec(DocumentModel):
     shown: Literal["full", "demographics", "name", "none"] = "full"
     """Part of its persona that an agent is told."""
     template: str | None = Field(None, min_length=1)
-    """Persona template of structures: a name of the prompt pack, or a text that holds ${persona}. Null takes its
+    """Persona template, where the prompt pack has some: a name, or a text that holds ${persona}. Null takes its
     default."""
     query: str | None = Field(None, min_length=1)
     """Respondents of the survey from whom to draw: comparisons of variables with their original values."""
@@ -231,8 +231,8 @@ class ExperimentSpec(DocumentModel):
     measurement: MeasurementSpec = Field(default_factory=MeasurementSpec)
     """How opinions are coded from texts."""
     prompts: Annotated[str, Field(min_length=1)] | PromptsSpec | None = None
-    """Prompt pack: `default`, `deliberation`, or the path of a folder, or a mapping with pack and variant. Null takes
-    `deliberation` for structures, and `default` for others."""
+    """Prompt pack: a name, as `opinionsim list templates` shows, the path of a folder, or a mapping with pack and
+    variant. Null takes that of the way of interacting."""
     scale: ScaleSpec = Field(default_factory=ScaleSpec)
     """The opinion scale."""
     ethics: EthicsSpec = Field(default_factory=EthicsSpec)
@@ -260,7 +260,7 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def moderator(self) -> RoleSpec | None:
-        """The moderator behind a structure; None without one, and where it has its place in the interaction."""
+        """The moderator after all turns; None without one, and where it has its place in the interaction."""
         return None if MODERATOR in self.interaction.others else self.roles.get(MODERATOR)
 
     @property

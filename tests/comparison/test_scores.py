@@ -11,7 +11,7 @@ from tests.support.studies import (
     BASELINES,
     POINTS,
     Problem,
-    Study,
+    Updates,
     among,
     by_run,
     fit,
@@ -27,7 +27,7 @@ from tests.support.studies import (
 )
 
 
-def _blocked(study: Study, blocks: list[str]) -> Study:
+def _blocked(study: Updates, blocks: list[str]) -> Updates:
     return replace(study, blocks=tuple(blocks))
 
 

@@ -513,7 +513,7 @@ def test_a_text_that_was_cut_off_is_shown_as_it_stands_to_its_readers_and_its_au
 
     simulation, _ = _simulation(client=Client(), interaction={"kind": "dyadic", "steps": 3})
     told = run_virtual(_whole(simulation))
-    assert all(row[3].startswith("Estimate(value=nan") for row in told)
+    assert all(row[3].startswith("Reading(value=nan") for row in told)
     assert "I think" not in prompts[0]
     assert sum(":\nI think\n</memory>" in prompt or "<post>\nI think\n</post>" in prompt for prompt in prompts) >= 3
     assert not any("[" in prompt for prompt in prompts)

@@ -3,8 +3,6 @@
 // Colours of the five published opinions, most negative first, as in the figures of the package.
 const ANCHORS = [[230, 0, 0], [255, 128, 128], [153, 153, 153], [102, 194, 255], [0, 102, 255]];
 const SHARES = [[207, 225, 234], [127, 176, 200], [52, 120, 155], [18, 60, 87]];
-// Kinds of text that opinions are read from, in the order of preference where none is named.
-const KINDS = ["report", "response", "speech", "post", "probe", "self-report", "opinion"];
 // Statuses of turns that are marked in figures, and how.
 const MARKS = [["refused", "× refused"], ["empty", "○ empty"], ["truncated", "¬ cut off"], ["skipped", "– skipped"]];
 // Opinions that are not at the few points of a scale are counted in so many portions of the range.
@@ -69,7 +67,7 @@ export class Run {
       ?? instruments.find((each) => each.stance) ?? instruments[0];
     const own = this.codes.filter((code) => code.instrument === this.instrument?.id && code.about === null);
     const coded = new Set(own.map((code) => code.turn.kind));
-    this.kinds = KINDS.filter((kind) => coded.has(kind));
+    this.kinds = (this.instrument?.kinds ?? []).filter((kind) => coded.has(kind));
     this.kind = this.kinds.includes(given.kind) ? given.kind : this.kinds[0];
     return own.filter(({ turn, value }) => turn.kind === this.kind && turn.agent < this.n && value !== null
       && (turn.status !== "truncated" || this.about.counts_cut_off));
