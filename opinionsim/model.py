@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields, replace
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -13,22 +12,22 @@ import mesa
 import numpy as np
 from langchain_core.language_models import BaseChatModel
 from mesa.agent import AgentSet
+from pydantic import Field
 
 from opinionsim.classifiers import Classifier, load_classifier
 from opinionsim.engine import (
-    Cognition,
+    Casting,
     Direction,
     Engine,
     Member,
     PersonaActor,
     Simulation,
     TurnResult,
-    other_actors,
-    persona_actors,
 )
 from opinionsim.errors import OpinionSimError, ScheduleError, SpecError, whole_number
 from opinionsim.foundation import background
 from opinionsim.foundation.data import data_file
+from opinionsim.foundation.documents import validate
 from opinionsim.foundation.streams import canonical_json, digest, stream
 from opinionsim.llm import (
     Endpoint,
@@ -45,7 +44,8 @@ from opinionsim.measurement import Instrument, Measuring, Queues
 from opinionsim.metrics import bias, diversity
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population, draw_population, load_personas
-from opinionsim.prompts import PromptPack, load_pack
+from opinionsim.prompts import Conditions, PromptPack, load_pack
+from opinionsim.registry import NamedPart
 from opinionsim.schedules import AnySchedule, Dyads, Setting, called, check_schedule
 from opinionsim.topics import Claim, load_topics
 
@@ -167,6 +167,24 @@ def _fixed(problem: str) -> SpecError:
     )
 
 
+class _Cognition(Conditions):
+    """Memory of the agents, and the conditions of their prompts."""
+
+    memory: NamedPart = Field(default_factory=lambda: NamedPart(name="cumulative"))
+    token_budget: int | None = None
+
+    @property
+    def conditions(self) -> Conditions:
+        """The conditions alone."""
+        return Conditions(**{name: getattr(self, name) for name in Conditions.model_fields})
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What can reach a prompt."""
+        memory = {"memory": self.memory.name, "options": self.memory.options}
+        return {**dict(self.conditions), **memory, "token_budget": self.token_budget}
+
+
 class _Unnamed(Enum):
     """The default classifier, which must be named unless all texts are scripted."""
 
@@ -198,8 +216,9 @@ class OpinionModel(mesa.Model):
         Root seed, >= 0.
     framing : str, optional
         Side of the topic where `topic` is a name; default ``falsehood``.
-    cognition : Cognition or mapping
-        Memory, confirmation bias, world, and what agents are shown.
+    cognition : mapping
+        Memory, with its `token_budget`, and the conditions of all prompts, by the names of :class:`Conditions`; by
+        default the claim is masked as its topic says.
     prompts : str or PromptPack
         ``default``, a folder, or a pack.
     scale : OpinionScale, optional
@@ -245,7 +264,7 @@ class OpinionModel(mesa.Model):
         seed: int = 0,
         *,
         framing: str | None = None,
-        cognition: Cognition | Mapping[str, Any] | None = None,
+        cognition: Mapping[str, Any] | None = None,
         prompts: str | PromptPack = "default",
         scale: OpinionScale | None = None,
         max_concurrency: int = 64,
@@ -390,7 +409,7 @@ class OpinionModel(mesa.Model):
             None if self.claim is None else self.claim.text,
             [persona.name for persona in self.population.personas],
             self.population.opinions,
-            asdict(self.cognition),
+            self.cognition.identity,
             [called(self.schedule), self.schedule.steps, *self.schedule.others],
             *([self._task] if self._task else []),
             [model._llm_type, str(model._identifying_params)],
@@ -438,23 +457,26 @@ class OpinionModel(mesa.Model):
 
     def _cast(self) -> list[Member]:
         """The cast before its first turn."""
-        schedule, pack, claim, scale = self.schedule, self.pack, self.claim, self.scale
-        about: dict[str, Any] = {"claim": claim, "scale": scale, "task": self._task}
-        told = [_told(self._seats.get(agent)) for agent in range(schedule.n_agents)]
-        participants = persona_actors(
-            self.population, schedule, pack, cognition=self.cognition, directions=told, **about
-        )
-        others_told = {role: _told(each) for role, each in zip(schedule.others, self._others, strict=True)}
-        masked = self.cognition.masked
-        others = other_actors(schedule, pack, masked=masked, directions=others_told, **about)
         played = Endpoint(self._client, account=self._client.account, networked=self._client.networked)
-        members = [
-            _member(actor, self._seats.get(actor.agent, played), persona, opinion)
-            for actor, persona, opinion in zip(
-                participants, self.population.personas, self.population.opinions, strict=True
-            )
-        ]
-        return members + [_member(actor, each) for actor, each in zip(others, self._others, strict=True)]
+        agents = range(self.schedule.n_agents)
+        endpoints = [*(self._seats.get(agent, played) for agent in agents), *self._others]
+        told = [_told(each) for each in endpoints]
+        casting = Casting(
+            population=self.population,
+            schedule=self.schedule,
+            pack=self.pack,
+            claim=self.claim,
+            scale=self.scale,
+            memory=self.cognition.memory,
+            token_budget=self.cognition.token_budget,
+            conditions=self.cognition.conditions,
+            task=self._task,
+            directions=tuple(told[: len(agents)]),
+            others=dict(zip(self.schedule.others, told[len(agents) :], strict=True)),
+        )
+        personas = [*self.population.personas, *(None for _ in self._others)]
+        opinions = [*self.population.opinions, *(None for _ in self._others)]
+        return [*map(_member, casting.actors(), endpoints, personas, opinions)]
 
     def _client_of(self, chat_model: str | BaseChatModel) -> ModelClient:
         """A chat model ready to be asked; the scripted one reads this model's prompts and scale."""
@@ -492,9 +514,7 @@ def _told(endpoint: Endpoint | Seat | None) -> Direction:
     return Direction(invitation="" if isinstance(endpoint, Seat) else None)
 
 
-def _member(
-    actor: PersonaActor, endpoint: Endpoint | Seat, persona: Persona | None = None, opinion: int | None = None
-) -> Member:
+def _member(actor: PersonaActor, endpoint: Endpoint | Seat, persona: Persona | None, opinion: int | None) -> Member:
     """A member of the cast."""
     return Member(
         actor,
@@ -538,16 +558,10 @@ def _claim(topic: Claim | str | None, framing: str | None) -> Claim | None:
     return topics[topic].claim(framing)
 
 
-def _cognition(cognition: Cognition | Mapping[str, Any] | None, claim: Claim | None) -> Cognition:
-    """Conditions as given, or from a mapping of their names; the claim is masked as its topic has it."""
-    if isinstance(cognition, Cognition):
-        masked = cognition.masked if claim is None or cognition.masked is not None else claim.masked
-        return replace(cognition, masked=masked)
-    valid = [field.name for field in fields(Cognition)]
-    for name in cognition or {}:
-        if name not in valid:
-            raise SpecError(f"cognition: unknown field {name!r}; valid: {', '.join(valid)}")
-    return _cognition(Cognition(**(cognition or {})), claim)
+def _cognition(given: Mapping[str, Any] | None, claim: Claim | None) -> _Cognition:
+    """Memory and conditions from a mapping of their names; the claim is masked as its topic has it."""
+    masked = claim is not None and claim.masked
+    return validate(_Cognition, {"masked": masked, **(given or {})}, "cognition")
 
 
 def _classifier(

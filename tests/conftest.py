@@ -137,3 +137,12 @@ def postgres() -> Iterator[Server]:
 
     with server() as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Debian's Chromium; for one module, since Playwright keeps a loop running that other tests would find."""
+    from tests.support.rooms import chromium
+
+    with chromium() as found:
+        yield found

@@ -139,7 +139,8 @@ def test_the_runner_gives_the_same_run_under_the_same_identity(monkeypatch: pyte
     planned = experiment.runs[0]
     results = carry_out(experiment, "same.sqlite")[1]
     parts = assemble(planned, experiment.resources)
-    model = OpinionModel(parts.population, parts.claim, parts.schedule, cognition=parts.cognition, seed=5)
+    cognition = {**dict(parts.conditions), "memory": parts.memory.name}
+    model = OpinionModel(parts.population, parts.claim, parts.schedule, cognition=cognition, seed=5)
     monkeypatch.setattr(model, "_run_id", planned.run_id)
     model.run()
     assert [each.message.text for each in model.history] == results.turns["message"].tolist()
@@ -441,12 +442,15 @@ def test_a_model_that_is_not_scripted_needs_its_classifier_named() -> None:
         ({"seed": -1}, "seed must be a whole number of at least 0; got -1"),
         ({"lookahead": -1}, "lookahead must be a whole number of at least 0; got -1"),
         ({"max_concurrency": 0}, "max_concurrency must be at least 1; got 0"),
-        ({"cognition": {"memroy": "cumulative"}}, "cognition: unknown field 'memroy'; valid: memory, "),
+        (
+            {"cognition": {"memroy": "cumulative"}},
+            "cognition: memroy: unknown field .did you mean memory",
+        ),
         (
             {"cognition": {"memory": "photographic"}},
             "unknown memory 'photographic'; valid: cumulative, none, reflective",
         ),
-        ({"cognition": {"confirmation_bias": "mild"}}, "confirmation_bias must be one of none, weak, strong"),
+        ({"cognition": {"confirmation_bias": "mild"}}, "confirmation_bias: unknown value 'mild'; valid: none, weak"),
         ({"prompts": "no-such-folder"}, "neither 'default', 'deliberation', 'room' nor a folder"),
         (
             {"schedule": SimilarityDyads(steps=2).schedule(Setting.of(10)), "classifier": None},

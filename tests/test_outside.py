@@ -335,7 +335,7 @@ def test_an_error_names_file_line_and_field(folder: Path, monkeypatch: pytest.Mo
 _FAULTY = """
 import opinionsim as osim
 from opinionsim.opinions import OpinionEstimates, OpinionScale
-from opinionsim.memory import find_memory
+from opinionsim.memory import CumulativeMemory
 from opinionsim.schedules import REVIEW, WRITE, Interaction, SteppedInteraction, Turn, named
 
 @osim.part("interaction")
@@ -373,12 +373,12 @@ class Far(__import__("opinionsim.networks").networks.NetworkKind):
         return [(0, size)]
 
 @osim.part("memory")
-class Silent(find_memory("cumulative")):
+class Silent(CumulativeMemory):
     def prompt(self, *arguments):
         return None
 
 @osim.part("memory")
-class Asking(find_memory("cumulative")):
+class Asking(CumulativeMemory):
     async def remember(self, act, received, reply, ask):
         await ask("reflect", ())
         return self

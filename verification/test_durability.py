@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from opinionsim.store import Results
-from tests.support.durability import Kind, Supervisor, describe, study, supervisor, undisturbed
 from tests.support.postgres import Server, server
+from verification._durability import Kind, Supervisor, describe, study, supervisor, undisturbed
 
 
 @pytest.fixture(scope="module")

@@ -30,8 +30,9 @@ import opinionsim as osim
 from opinionsim.engine import CriticalPath
 from opinionsim.foundation.streams import stream
 from opinionsim.llm import MemoryJournal
-from opinionsim.memory import estimated_tokens, find_memory
+from opinionsim.memory import estimated_tokens
 from opinionsim.networks import Neighbours, build_network
+from opinionsim.registry import find
 
 SIZES = (10, 100, 1000, 10_000, 100_000, 1_000_000)
 QUICK = SIZES[:3]
@@ -147,7 +148,7 @@ def drawn(network: str, n_agents: int, replicate: int) -> Drawn:
     del graph
     paths = {}
     for memory in MEMORY_KINDS:
-        widths = in_flight(pairs, n_agents, find_memory(memory).calls_per_event)
+        widths = in_flight(pairs, n_agents, find("memory", memory).target.calls_per_event)
         paths[memory] = CriticalPath(len(widths), int(widths.sum()), int(widths.max()))
     return Drawn(paths, int(np.bincount(pairs.ravel()).max()))
 
@@ -201,7 +202,7 @@ def depth_bound(n_agents: int, steps: int, calls_per_event: int, odds: float = 0
 
 def calls_in_all(n_agents: int, memory: str) -> int:
     """Calls of a run: a post and a review a dyad, and what remembering each takes."""
-    return 2 * EXPOSURES * n_agents * (1 + find_memory(memory).calls_per_event)
+    return 2 * EXPOSURES * n_agents * (1 + find("memory", memory).target.calls_per_event)
 
 
 # -- tokens --------------------------------------------------------------------------------------------------
@@ -437,7 +438,7 @@ def complete_table(found: Shapes, sizes: Sequence[int]) -> Table:
         for memory in MEMORY_KINDS:
             at = found["complete", n]
             depth, calls = at.depth[memory], calls_in_all(n, memory)
-            bound = depth_bound(n, EXPOSURES * n, find_memory(memory).calls_per_event)
+            bound = depth_bound(n, EXPOSURES * n, find("memory", memory).target.calls_per_event)
             width = calls / depth
             cells = [number(calls), f"{depth:.1f}", f"{bound:.0f}", number(width), number(at.peak[memory])]
             rows.append([f"{n:,}", number(EXPOSURES * n), memory, *cells, f"{width / n:.3f}"])
@@ -645,7 +646,7 @@ def draw_depth(found: Shapes) -> Figure:
     figure = draw_by_network(found, lambda n, memory, depth: depth, "Depth", "longest chain of calls")
     sizes = sorted(n for name, n in found if name == "complete")
     for ax, memory in zip(figure.axes, MEMORY_KINDS, strict=True):
-        bounds = [depth_bound(n, EXPOSURES * n, find_memory(memory).calls_per_event) for n in sizes]
+        bounds = [depth_bound(n, EXPOSURES * n, find("memory", memory).target.calls_per_event) for n in sizes]
         ax.plot(sizes, bounds, color=SOFT, lw=1, ls=":", label="99 % bound (regular)")
     add_legend(figure)
     return figure

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opinionsim.assembly._source_runs import Seeds, read_there, seeds_of_fork
-from opinionsim.engine import Cognition, Direction, Member, OnRecord, PersonaActor, other_actors, persona_actors
+from opinionsim.engine import Casting, Direction, Member, OnRecord
 from opinionsim.errors import SpecError
 from opinionsim.foundation.streams import call_seed, stream
 from opinionsim.llm import Endpoint, ReplayOnly
@@ -18,7 +18,6 @@ from opinionsim.measurement import Text
 from opinionsim.networks import Network
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona, Population, draw_population
-from opinionsim.prompts import PromptPack
 from opinionsim.schedules import (
     PARTICIPANT,
     ActSpec,
@@ -47,7 +46,7 @@ from opinionsim.specification import (
     cast_personas,
     cast_respondents,
     changed_networks,
-    cognition_of,
+    conditions_of,
     events_of,
     known_participants,
     naming_own_part,
@@ -55,7 +54,7 @@ from opinionsim.specification import (
     setting_of,
     uses_survey,
 )
-from opinionsim.topics import Claim, Topic
+from opinionsim.topics import Topic
 
 if TYPE_CHECKING:
     from opinionsim.specification import Equation
@@ -64,38 +63,22 @@ if TYPE_CHECKING:
 _READ = "(a text that its counterpart read)"
 
 
-@dataclass(frozen=True)
-class RunParts:
-    """Everything a run is made of, drawn and loaded.
+@dataclass(frozen=True, kw_only=True)
+class RunParts(Casting):
+    """Everything a run is made of, drawn and loaded: its casting, and the attributes below.
 
     Attributes
     ----------
-    topic, claim : Topic, Claim or None
-        The topic and claim of opinions; a task alone has no claim.
-    task : str
-        What agents are asked to do; empty for nothing beyond their acts.
-    population : Population
-        The personas and initial opinions of the agents.
+    topic : Topic
+        The topic of opinions; a task alone has no claim.
     network : Network or None
         Ties between agents; None where all can meet all, or nobody meets anybody.
-    schedule : StaticSchedule or AdaptiveSchedule
-        The turns of the run, probes included.
-    pack : PromptPack
-        Wording of the prompts.
-    scale : OpinionScale
-        The scale of opinions.
-    cognition : Cognition
-        Memory, bias and world of the agents, and what they are told of persona and topic.
     lookahead : int or None
         Steps dispatched beyond the last complete one.
     opinions : tuple of float or None, length N
         Initial opinions: points of the scale, or any number within it for an equation.
     names : tuple of str, length N
         Names of the agents in results; empty for those of their personas.
-    directions : tuple of Direction, length N
-        What each agent is told apart from the others.
-    others : mapping of str to Direction
-        The same for other members, by role.
     models : tuple of ModelSpec, length N + number of others
         Chat model of each member; empty where agents follow an equation.
     model_labels : tuple of str, length N + number of others
@@ -113,19 +96,10 @@ class RunParts:
     """
 
     topic: Topic
-    claim: Claim | None
-    task: str
-    population: Population
     network: Network | None
-    schedule: AnySchedule
-    pack: PromptPack
-    scale: OpinionScale
-    cognition: Cognition
     lookahead: int | None
     opinions: tuple[float | None, ...]
     names: tuple[str, ...]
-    directions: tuple[Direction, ...]
-    others: Mapping[str, Direction]
     models: tuple[ModelSpec, ...]
     model_labels: tuple[str, ...]
     seed_of: Seeds
@@ -137,23 +111,22 @@ class RunParts:
     @property
     def calls_per_event(self) -> int:
         """Number of calls of an agent to remember a turn."""
-        return 0 if self.equation is not None else self.cognition.remembering.calls_per_event
+        return 0 if self.equation is not None else self.remembering.calls_per_event
 
     def cast(self) -> tuple[Member, ...]:
         """The cast of the run, before its first turn, with endpoints that make no call."""
         actors: list[Any]
-        others: list[Any] = []
         if self.equation is not None:
             actors, kind, unnamed = list(self.equation.actors()), "equation", "(equation)"
         elif self.recorded:
             actors, kind, unnamed = [OnRecord()] * len(self.population), "human", "(person)"
         else:
-            actors, kind, unnamed = list(self._personas()), "scripted", "(no role)"
-            others = self._others()
+            actors, kind, unnamed = list(self.actors()), "scripted", "(no role)"
+        others = [each.role for each in actors[len(self.population) :]]
         members = zip(
-            [*actors, *others],
-            [*(PARTICIPANT for _ in actors), *(each.role for each in others)],
-            [*self.names, *(each.role.capitalize() for each in others)],
+            actors,
+            [*(PARTICIPANT for _ in self.opinions), *others],
+            [*self.names, *map(str.capitalize, others)],
             [*self.population.personas, *(BARE for _ in others)],
             [*self.opinions, *(None for _ in others)],
             self.model_labels,
@@ -177,29 +150,6 @@ class RunParts:
         """Members of the cast whom persons play: by agent, the number of a participant or the role of another."""
         told: list[tuple[int | str, Direction]] = [*enumerate(self.directions), *self.others.items()]
         return {agent: key for agent, (key, each) in enumerate(told) if each.invitation is not None}
-
-    def _personas(self) -> Sequence[PersonaActor]:
-        return persona_actors(
-            self.population,
-            self.schedule,
-            self.pack,
-            claim=self.claim,
-            scale=self.scale,
-            cognition=self.cognition,
-            task=self.task,
-            directions=self.directions,
-        )
-
-    def _others(self) -> list[PersonaActor]:
-        return other_actors(
-            self.schedule,
-            self.pack,
-            claim=self.claim,
-            scale=self.scale,
-            masked=self.cognition.masked,
-            task=self.task,
-            directions=self.others,
-        )
 
 
 def _attributes(persona: Persona) -> dict[str, str]:
@@ -289,7 +239,9 @@ def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] |
         schedule=eventful,
         pack=resources.pack(spec.pack),
         scale=scale,
-        cognition=cognition_of(spec),
+        memory=spec.cognition.memory,
+        token_budget=spec.cognition.token_budget,
+        conditions=conditions_of(spec),
         lookahead=spec.execution.lookahead,
         opinions=opinions,
         names=cast.names,

@@ -11,7 +11,7 @@ from opinionsim.deliberation._survey import drawn_persona
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
-from opinionsim.prompts import Brief, load_pack
+from opinionsim.prompts import Addressee, Brief, Conditions, load_pack
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -116,11 +116,13 @@ class Agent(Speaker):
         message = (
             load_pack("deliberation")
             .for_agent(
-                scale=OpinionScale(),
-                world="open",
-                persona=None if self.persona is None else Persona("", background=self.persona),
-                task=self.task or "",
-                brief=Brief(system=self._system, template=self.persona_template),
+                Addressee(
+                    OpinionScale(),
+                    Conditions(world="open"),
+                    None if self.persona is None else Persona("", background=self.persona),
+                    task=self.task or "",
+                    brief=Brief(system=self._system, template=self.persona_template),
+                )
             )
             .system()
         )

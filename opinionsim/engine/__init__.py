@@ -13,15 +13,13 @@ from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.engine._cast_members import (
-        Cognition as Cognition,
+        Casting as Casting,
         Direction as Direction,
         Member as Member,
         OnRecord as OnRecord,
         PersonaActor as PersonaActor,
         check_cast as check_cast,
         conditions_of_others as conditions_of_others,
-        other_actors as other_actors,
-        persona_actors as persona_actors,
     )
     from opinionsim.engine._contracts import (
         Actor as Actor,

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from opinionsim.engine._contracts import Actor, Publish
 from opinionsim.errors import OpinionSimError, Rejected, ScheduleError, SpecError
 from opinionsim.llm import REPLY, SELECT, CallName, Endpoint, ReplayOnly, Seat
 from opinionsim.measurement import Author
-from opinionsim.memory import Memory, find_memory, new_memory
-from opinionsim.messages import EMPTY_PROMPT, SPOKEN, Ask, ChatMessage, Message, Prompt, Reply
+from opinionsim.memory import Memory, NoMemory
+from opinionsim.messages import EMPTY_PROMPT, SPOKEN, Ask, ChatMessage, Message, Reply
 from opinionsim.opinions import OpinionScale
-from opinionsim.personas import Persona, Population
-from opinionsim.prompts import AgentPrompts, Brief, Conditions, PromptPack
-from opinionsim.registry import RAISED, raised
+from opinionsim.personas import Population
+from opinionsim.prompts import Addressee, AgentPrompts, Brief, Conditions, Frame, PromptPack
+from opinionsim.registry import RAISED, NamedPart, raised
 from opinionsim.schedules import (
     PARTICIPANT,
     ActSpec,
@@ -34,71 +34,13 @@ from opinionsim.topics import Claim
 
 
 @dataclass(frozen=True)
-class Cognition:
-    """How agents are told to think, and what they are shown of themselves.
-
-    Attributes
-    ----------
-    memory : str
-        ``cumulative`` (A7), ``reflective`` (A8), ``reflective-as-run`` (A11), ``none``, or the import path of a memory
-        of the user's own.
-    options : mapping
-        Further arguments of the memory.
-    token_budget : int or None
-        Estimated tokens of memory a prompt may carry; the oldest events are left out beyond it.
-    confirmation_bias : str
-        ``none``, ``weak`` or ``strong`` (A6).
-    world : str
-        ``closed`` or ``open`` (A6).
-    persona_shown : str
-        ``full``, ``demographics``, ``name`` or ``none``.
-    masked : bool or None
-        Whether the claim is called "Theory XYZ" after it is first stated (A5); None asks its topic where it can, and
-        is otherwise false.
-    belief_tense : str
-        ``present`` words the initial belief without a verb (A4), ``past`` in the past tense.
-    post_words : int or None
-        Most words that a post is asked to have, >= 1; None says nothing of length.
-    """
-
-    memory: str = "cumulative"
-    options: Mapping[str, Any] = field(default_factory=dict)
-    token_budget: int | None = None
-    confirmation_bias: Literal["none", "weak", "strong"] = "none"
-    world: Literal["closed", "open"] = "closed"
-    persona_shown: Literal["full", "demographics", "name", "none"] = "full"
-    masked: bool | None = None
-    belief_tense: Literal["present", "past"] = "present"
-    post_words: int | None = 60
-
-    @property
-    def remembering(self) -> type[Memory]:
-        """The memory's class."""
-        return find_memory(self.memory, self.options)
-
-    @property
-    def conditions(self) -> Conditions:
-        """What all prompts vary with."""
-        return {
-            "world": self.world,
-            "persona_shown": self.persona_shown,
-            "masked": bool(self.masked),
-            "confirmation_bias": self.confirmation_bias,
-            "belief_tense": self.belief_tense,
-            "post_words": self.post_words,
-        }
-
-
-@dataclass(frozen=True)
-class Direction:
+class Direction(Brief):
     """What one member of a cast is told, and does, apart from the others.
 
     Attributes
     ----------
-    brief : Brief or None
-        The texts that address it; None for those of all.
-    task : str or None
-        Its task; None for that of the run.
+    system, template, instructions, persona, values, without, task, author
+        The texts that address it, as those of :class:`opinionsim.prompts.Brief`.
     draws : int or None
         Replies drawn for each of its answers; None for those of the act. Off-record answers have one.
     selector : callable, AskingSelector or None
@@ -107,8 +49,6 @@ class Direction:
         For a person at a seat: what it is told in front of each question, which may be nothing; None for others.
     """
 
-    brief: Brief | None = None
-    task: str | None = None
     draws: int | None = None
     selector: Any = None
     invitation: str | None = None
@@ -317,12 +257,6 @@ async def _judged(selector: AskingSelector, texts: Sequence[str], ask: Callable[
     return 0 if told.decision is None else int(told.decision)
 
 
-def _start(prompts: AgentPrompts, invitation: str | None) -> Prompt:
-    """The beginning of every prompt: an agent's system message or a person's invitation; or nothing."""
-    first = prompts.system() if invitation is None else ChatMessage("user", invitation)
-    return EMPTY_PROMPT if first is None or not first.content else EMPTY_PROMPT.then(first)
-
-
 def _occasions(schedule: AnySchedule) -> tuple[bool, bool]:
     """Whether participants can ever write a post, and whether they can ever be shown messages."""
     writes = reads = False
@@ -338,146 +272,115 @@ def _occasions(schedule: AnySchedule) -> tuple[bool, bool]:
     return writes, reads
 
 
-def persona_actors(
-    population: Population,
-    schedule: AnySchedule,
-    pack: PromptPack,
-    *,
-    claim: Claim | None,
-    scale: OpinionScale,
-    cognition: Cognition,
-    task: str = "",
-    directions: Sequence[Direction] = (),
-) -> list[PersonaActor]:
-    """The participants of a run as personas, before their first turn.
+def conditions_of_others(masked: bool) -> Conditions:
+    """The conditions of members other than participants: an open world, and no bias.
 
     Parameters
     ----------
+    masked : bool
+        Whether the claim is called "Theory XYZ".
+    """
+    return Conditions(world="open", masked=masked, post_words=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Casting:
+    """Who is to take part in a run, and what all and each are told.
+
+    Attributes
+    ----------
     population : Population
-        One persona an agent, with the opinions they are assigned.
+        The persona of each participant, with the opinion it is assigned.
     schedule : StaticSchedule or AdaptiveSchedule
-        The schedule they will carry out.
+        The schedule they will carry out, with the roles of the others.
     pack : PromptPack
         Wording.
     claim : Claim or None
         What opinions are about.
     scale : OpinionScale
         The scale of assigned opinions.
-    cognition : Cognition
-        Memory, bias, world, and what agents are shown.
+    memory : NamedPart
+        The memory of participants; others have none.
+    token_budget : int or None
+        Estimated tokens of memory that a prompt may carry; the oldest events are left out beyond it.
+    conditions : Conditions
+        What the prompts of participants vary with.
     task : str
         What they are asked to do, in free words; empty for nothing beyond their acts.
-    directions : sequence of Direction, length N or 0
-        What each is told, and does, apart from the others; by default nothing.
-
-    Raises
-    ------
-    SpecError
-        If the population has another size than the schedule, or the pack lacks what the acts need.
+    directions : tuple of Direction, length N or 0
+        What each participant is told, and does, apart from the others; by default nothing.
+    others : mapping of str to Direction
+        The same for other members, by role; by default nothing.
     """
-    if schedule.n_agents != len(population):
-        raise SpecError(f"the schedule is for {schedule.n_agents} agents; the population has {len(population)}")
-    wording = pack.bind(_asked(schedule, directions), cognition.remembering.templates, **cognition.conditions)
-    writes, reads = _occasions(schedule)
-    # One historical memory treats the agent that acts first differently.
-    leader = first_keeper(schedule) if cognition.remembering.treats_first else None
-    actors = []
-    directions = directions or (Direction(),) * len(population)
-    members = zip(population.personas, population.opinions, directions, strict=True)
-    for agent, (persona, opinion, direction) in enumerate(members):
-        prompts = wording.for_agent(
-            persona=persona,
-            opinion=opinion,
-            claim=claim,
-            task=task if direction.task is None else direction.task,
-            scale=scale,
-            reads=reads,
-            writes=writes,
-            agent=agent,
-            brief=direction.brief,
-            **cognition.conditions,
-        )
-        leads, start = agent == leader, _start(prompts, direction.invitation)
-        memory = new_memory("none", prompts, start=start)
-        if direction.invitation is None:
-            memory = new_memory(
-                cognition.memory, prompts, cognition.token_budget, leads=leads, start=start, options=cognition.options
-            )
-        actors.append(PersonaActor(agent, prompts, memory, direction.acts(schedule.acts)))
-    return actors
 
+    population: Population
+    schedule: AnySchedule
+    pack: PromptPack
+    claim: Claim | None
+    scale: OpinionScale
+    memory: NamedPart = field(default_factory=lambda: NamedPart(name="cumulative"))
+    token_budget: int | None = None
+    conditions: Conditions = field(default_factory=Conditions)
+    task: str = ""
+    directions: tuple[Direction, ...] = ()
+    others: Mapping[str, Direction] = field(default_factory=dict)
 
-def _asked(schedule: AnySchedule, directions: Iterable[Direction]) -> list[ActSpec]:
-    """The acts of a schedule, and the same for persons if there are any."""
-    acts = [*schedule.acts.values()]
-    return acts + [act.for_person for act in acts if any(each.invitation is not None for each in directions)]
+    @property
+    def remembering(self) -> type[Memory]:
+        """The class of the memory."""
+        found: type[Memory] = self.memory.found("memory").target
+        return found
 
+    def actors(self) -> list[PersonaActor]:
+        """All members of the cast before their first turn, participants first.
 
-def conditions_of_others(masked: bool | None) -> Conditions:
-    """The conditions of members other than participants: an open world, and no bias.
+        Raises
+        ------
+        SpecError
+            If the population has another size than the schedule, or the pack lacks what the acts need.
+        """
+        population, schedule = self.population, self.schedule
+        if schedule.n_agents != len(population):
+            raise SpecError(f"the schedule is for {schedule.n_agents} agents; the population has {len(population)}")
+        writes, reads = _occasions(schedule)
+        # One historical memory treats the agent that acts first differently.
+        leader = first_keeper(schedule) if self.remembering.treats_first else None
+        about = Addressee(self.scale, self.conditions, claim=self.claim, task=self.task, reads=reads, writes=writes)
+        wording = self._wording(self.remembering.templates, self.conditions)
+        directions = self.directions or (Direction(),) * len(population)
+        actors = []
+        for agent, (persona, opinion) in enumerate(zip(population.personas, population.opinions, strict=True)):
+            told = replace(about, persona=persona, opinion=opinion, agent=agent, brief=directions[agent])
+            actors.append(self._actor(wording.for_agent(told), told, directions[agent], leads=agent == leader))
+        if schedule.others:
+            conditions = conditions_of_others(self.conditions.masked)
+            about = Addressee(self.scale, conditions, claim=self.claim, task=self.task)
+            wording = self._wording((), conditions)
+        for agent, role in enumerate(schedule.others, schedule.n_agents):
+            direction = self.others.get(role, Direction())
+            told = replace(about, agent=agent, role=role, brief=direction)
+            actors.append(self._actor(wording.for_agent(told), told, direction))
+        return actors
 
-    Parameters
-    ----------
-    masked : bool or None
-        As in :class:`Cognition`.
-    """
-    return {"world": "open", "masked": bool(masked)}
+    def _wording(self, frames: Sequence[str | Frame], conditions: Conditions) -> PromptPack:
+        """The pack, bound to the acts of the schedule, and to the same for persons if there are any."""
+        acts = [*self.schedule.acts.values()]
+        persons = any(each.invitation is not None for each in (*self.directions, *self.others.values()))
+        return self.pack.bind([*acts, *(act.for_person for act in acts if persons)], frames, conditions)
 
-
-def other_actors(
-    schedule: AnySchedule,
-    pack: PromptPack,
-    *,
-    claim: Claim | None,
-    scale: OpinionScale,
-    personas: Mapping[str, Persona] | None = None,
-    memory: str = "none",
-    masked: bool | None = None,
-    task: str = "",
-    directions: Mapping[str, Direction] | None = None,
-) -> list[PersonaActor]:
-    """The members of a run other than its participants, before their first turn.
-
-    Parameters
-    ----------
-    schedule : StaticSchedule or AdaptiveSchedule
-        Names their roles.
-    pack : PromptPack
-        Wording.
-    claim, scale, masked, task
-        As for :func:`persona_actors`.
-    personas : mapping of str to Persona, optional
-        The persona of a role; default none.
-    memory : str
-        The memory they have.
-    directions : mapping of str to Direction, optional
-        What the member of a role is told, and does, apart from the others; default nothing.
-
-    Raises
-    ------
-    SpecError
-        If the pack lacks what the acts need.
-    """
-    told = conditions_of_others(masked)
-    acts = _asked(schedule, (directions or {}).values())
-    wording = pack.bind(acts, find_memory(memory).templates, **told)
-    actors = []
-    for agent, role in enumerate(schedule.others, schedule.n_agents):
-        direction = (directions or {}).get(role, Direction())
-        prompts = wording.for_agent(
-            persona=(personas or {}).get(role),
-            claim=claim,
-            task=task if direction.task is None else direction.task,
-            scale=scale,
-            agent=agent,
-            role=role,
-            brief=direction.brief,
-            **told,
-        )
-        kept = memory if direction.invitation is None else "none"
-        blank = new_memory(kept, prompts, start=_start(prompts, direction.invitation))
-        actors.append(PersonaActor(agent, prompts, blank, direction.acts(schedule.acts), role))
-    return actors
+    def _actor(
+        self, prompts: AgentPrompts, told: Addressee, direction: Direction, *, leads: bool = False
+    ) -> PersonaActor:
+        """A member of the cast, by its prompts."""
+        person = direction.invitation is not None
+        # Every prompt begins with an agent's system message or a person's invitation; or with nothing.
+        first = ChatMessage("user", direction.invitation or "") if person else prompts.system()
+        start = EMPTY_PROMPT if first is None or not first.content else EMPTY_PROMPT.then(first)
+        remembers = told.role == PARTICIPANT and not person
+        build: Any = self.remembering if remembers else NoMemory
+        options = self.memory.options if remembers else {}
+        memory = build(prompts, self.token_budget, start, leads=leads, **options)
+        return PersonaActor(told.agent or 0, prompts, memory, direction.acts(self.schedule.acts), told.role)
 
 
 class OnRecord:

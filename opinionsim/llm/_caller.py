@@ -153,7 +153,7 @@ class RunCalls:
     longest_prompt : float
         Most characters of a prompt, and of a reply that prompts may have to show; no limit until it is set.
     names_steps : bool
-        Whether errors name steps, which in structures say nothing that turns do not.
+        Whether errors name the step of a turn beside its number.
     seed_of : callable
         Seed of a call by turn, call and attempt; until it is set, a hash of these and the run.
     made, answered, repeated, cost : int, float

@@ -196,7 +196,7 @@ class DryRun:
                 [(asked[0], asked[2 if shared else 1]) for asked in seen]
                 for seen in (self.asked.get(sort) or next(alike, every), every)
             )
-            self._lengths[sort, shared] = _Lengths(own, of_all, self.parts.cognition.token_budget)
+            self._lengths[sort, shared] = _Lengths(own, of_all, self.parts.token_budget)
         return round(self._lengths[sort, shared].total(remembered))
 
     def _shared(self, prompt: Prompt) -> int:
@@ -264,7 +264,7 @@ class DryRun:
         declared = self.parts.calls_per_event if act.memory == "keep" else 0
         if n_asked > act.calls + declared:
             raise SpecError(
-                f"cognition.memory: {self.parts.cognition.memory} asks {n_asked - act.calls} times for an "
+                f"cognition.memory: {self.parts.memory.name} asks {n_asked - act.calls} times for an "
                 f"event, and its calls_per_event is {declared}"
             )
 

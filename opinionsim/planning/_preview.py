@@ -99,7 +99,7 @@ def _first_prompts(parts: RunParts) -> dict[str, tuple[ChatMessage, ...]]:
     Where that turn reads nothing and a later one does, both are given. Members of a cast have prompts of their own.
     """
     cast = parts.cast()
-    listed = any(each.brief is not None and each.brief.author is not None for each in parts.directions)
+    listed = any(each.author is not None for each in parts.directions)
     prompts: dict[str, tuple[ChatMessage, ...]] = {}
     alone: set[str] = set()
     authors: list[Message] = []

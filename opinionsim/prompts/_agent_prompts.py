@@ -12,6 +12,7 @@ from jinja2 import Template
 from opinionsim.errors import NothingSaid, SpecError
 from opinionsim.messages import SPOKEN, ChatMessage, Message, Parse, Reply, ReplyStatus, printable
 from opinionsim.prompts._marks import Marks
+from opinionsim.prompts._prompt_settings import TASK_VARIABLES
 from opinionsim.prompts._templates import SUFFIX, render
 
 #: Kind of act in memories: wrote a post; read messages and stated a belief; stated a belief without reading; or
@@ -47,8 +48,8 @@ class Act(Protocol):
         """The template itself, used where the pack has none of that name; None where the pack must have it."""
 
     @property
-    def variables(self) -> tuple[str, ...]:
-        """Task variables that its template may use."""
+    def variables(self) -> tuple[str, ...] | None:
+        """Task variables that its template may use; None for all."""
 
     @property
     def values(self) -> Mapping[str, str]:
@@ -236,7 +237,8 @@ class AgentPrompts:
             If there is no template for the act.
         """
         scene = self._scene(act, received, past)
-        declared = {name: scene[name] for name in act.variables if name in scene}
+        names = TASK_VARIABLES if act.variables is None else act.variables
+        declared = {name: scene[name] for name in names if name in scene}
         values = {name: self._wording.defang(text) for name, text in act.values.items()}
         return self._user(self._wording.task(act), {**declared, **values})
 

@@ -10,7 +10,8 @@ from jinja2 import Template
 
 from opinionsim.errors import SpecError
 from opinionsim.prompts._agent_prompts import Act, Frame, Wording
-from opinionsim.prompts._templates import SUFFIX, VARIABLES, Library, check_own_names
+from opinionsim.prompts._prompt_settings import TASK_VARIABLES
+from opinionsim.prompts._templates import SUFFIX, Library, check_own_names
 
 #: Beginning of the names of templates for persons at seats, who are shown the messages beside the text.
 PERSON = "person-"
@@ -34,7 +35,7 @@ class PlainAct:
     answers: bool = True
     labelling: str = "anonymous"
     text: str | None = None
-    variables: tuple[str, ...] = VARIABLES["task"]
+    variables: tuple[str, ...] = TASK_VARIABLES
     pairs: tuple[tuple[str, str], ...] = ()
     scripted: str = ""
 
@@ -53,8 +54,9 @@ class PlainAct:
             if not isinstance(name, str) or not isinstance(value, str):
                 raise SpecError(f"act {act.name!r}: values must be texts by name; got {value!r} for {name!r}")
         pairs = tuple(sorted(act.values.items()))
-        told = (act.name, act.template, act.heard, act.answers, act.labelling, act.text, tuple(act.variables))
-        return cls(*told, pairs, act.scripted)
+        told = (act.name, act.template, act.heard, act.answers, act.labelling, act.text)
+        variables = TASK_VARIABLES if act.variables is None else tuple(act.variables)
+        return cls(*told, variables, pairs, act.scripted)
 
     @property
     def values(self) -> Mapping[str, str]:
@@ -125,7 +127,7 @@ def bind_acts(library: Library, wording: Wording, acts: Iterable[PlainAct]) -> t
 
 def _check_declared(act: PlainAct) -> None:
     """Check that an act declares variables that exist, and values under other names."""
-    catalogue = VARIABLES["task"]
+    catalogue = TASK_VARIABLES
     for name in act.variables:
         if name not in catalogue:
             raise SpecError(f"act {act.name!r}: there is no variable {name!r}; valid: {', '.join(catalogue)}")

@@ -1,14 +1,19 @@
-"""The named texts of a pack that address one agent: persona template, instructions, and what a moderator is told."""
+"""Whom prompts address, and the named texts of a pack that do: persona template, instructions, a moderator's texts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from opinionsim.errors import SpecError
 from opinionsim.foundation.documents import show_value
+from opinionsim.opinions import OpinionScale
+from opinionsim.personas import Persona
 from opinionsim.prompts._named_texts import Texts, fill, pieces
+from opinionsim.prompts._prompt_settings import Conditions
+from opinionsim.topics import Claim
 
 #: Placeholders of the texts.
 _PERSONA, _RESPONSES, _TASK, _VALUES = "persona", "previous_responses", "task", "values"
@@ -18,7 +23,7 @@ _STOPPED = re.compile(r"(\$\{(\w+)\})\.(?!\.)")
 
 @dataclass(frozen=True)
 class Brief:
-    """How an agent is addressed, as far as its persona and task do not say.
+    """How one agent is addressed apart from the others, as far as its persona does not say.
 
     Attributes
     ----------
@@ -34,6 +39,8 @@ class Brief:
         For a moderator: the values by which alone it decides.
     without : tuple of str
         Ideals of deliberation that are left out.
+    task : str or None
+        Its task; None for that of all.
     author : str or None
         The name under which others are shown its messages; None for that of its persona.
     """
@@ -44,51 +51,78 @@ class Brief:
     persona: str | None = None
     values: str | None = None
     without: tuple[str, ...] = ()
+    task: str | None = None
     author: str | None = None
 
 
 @dataclass(frozen=True)
-class Told:
-    """The texts of a brief, resolved.
+class Addressee:
+    """An agent to whom prompts are addressed, and what they are about.
 
     Attributes
     ----------
-    system : str
-        The whole system message; empty where template and persona make it.
-    frame : tuple of str
-        The persona template, split where the persona stands; empty for a pack without named texts.
-    instructions : tuple of str
-        The instructions, split where received messages stand; empty for a pack without named texts.
-    automatic : str
-        The request for a moderator's instructions; empty for a pack without named texts.
-    knows_task : bool
-        Whether the system message of a moderator states its task.
+    scale : OpinionScale
+        Source of the verbal anchors.
+    conditions : Conditions
+        What the study varies in all its prompts.
+    persona : Persona or None
+        Persona of the agent. With None and ``BARE`` there is no role-play, whatever the conditions say.
+    opinion : int or None
+        The opinion assigned at the start, a point of `scale`; with role-play, prompts state its verbal anchor.
+    claim : Claim or None
+        The claim that opinions are about; None where the run has no claim.
+    task : str
+        Free text that every task states, unless the brief has another; empty for none.
+    reads, writes : bool
+        Whether the agent is ever shown posts, and whether it ever writes any; what it never does stands in no prompt,
+        nor do strangers in the closed world of one that never reads (A12).
+    agent : int or None
+        Its number in the cast, which marks its own among received messages; None marks none.
+    role : str
+        Its role in the run.
+    brief : Brief
+        Named texts of the pack that address it, or texts in their place; by default those named ``default``, if the
+        pack has named texts.
     """
 
-    system: str = ""
-    frame: tuple[str, ...] = ()
-    instructions: tuple[str, ...] = ()
-    automatic: str = ""
-    knows_task: bool = False
+    scale: OpinionScale
+    conditions: Conditions = field(default_factory=Conditions)
+    persona: Persona | None = None
+    opinion: int | None = None
+    claim: Claim | None = None
+    task: str = ""
+    reads: bool = True
+    writes: bool = True
+    agent: int | None = None
+    role: str = "participant"
+    brief: Brief = field(default_factory=Brief)
+
+    def varied(self, name: str, value: Any) -> Addressee:
+        """The same agent with another value of a condition, or of a field of its own."""
+        if name in Conditions.model_fields:
+            return replace(self, conditions=self.conditions.model_copy(update={name: value}))
+        return replace(self, **{name: value})
 
 
-def told_by(brief: Brief, texts: Texts | None, role: str, task: str, place: str, *, topic: bool = False) -> Told:
-    """Resolve a brief.
+def texts_for(told: Addressee, texts: Texts | None, place: str) -> dict[str, str | tuple[str, ...]]:
+    """The texts of an agent's brief, as variables of templates.
 
     Parameters
     ----------
-    brief : Brief
-        The brief.
+    told : Addressee
+        The agent.
     texts : Texts or None
         The named texts of the pack; None where it has none.
-    role : str
-        The agent's role: a moderator has instructions of its own.
-    task : str
-        The agent's task.
     place : str
         Name of the pack in errors.
-    topic : bool
-        Whether there is a topic, which stands for the task where there is none.
+
+    Returns
+    -------
+    dict
+        ``task``, empty for a moderator whose system message states it; ``system``, empty where template and persona
+        make it; ``frame``, the persona template, split where the persona stands; ``instructions``, split where received
+        messages stand; and ``automatic``, the request for a moderator's instructions. A pack without named texts has
+        only the first two.
 
     Raises
     ------
@@ -96,13 +130,17 @@ def told_by(brief: Brief, texts: Texts | None, role: str, task: str, place: str,
         If the pack does not have a text that the brief names, or has none at all, or a text states a task and there is
         none.
     """
+    brief = told.brief
+    task = told.task if brief.task is None else brief.task
     if texts is None:
-        for field in ("template", "instructions", "persona", "values", "without"):
-            if given := getattr(brief, field):
-                raise SpecError(f"{place} has no texts.yaml, so that {field} {given!r} has no effect")
-        return Told("" if brief.system is None else _filled(brief.system, {_TASK: task}))
-    values = {_TASK: task or (texts.discussion if topic else "")}
-    moderates = role != "participant"
+        for name in ("template", "instructions", "persona", "values", "without"):
+            if given := getattr(brief, name):
+                raise SpecError(f"{place} has no texts.yaml, so that {name} {given!r} has no effect")
+        system = "" if brief.system is None else _filled(brief.system, {_TASK: task})
+        return {"task": task, "system": system, "frame": (), "instructions": (), "automatic": ""}
+    # A topic stands for the task where there is none.
+    values = {_TASK: task or ("" if told.claim is None else texts.discussion)}
+    moderates = told.role != "participant"
     template = brief.template or "default"
     instructions = brief.instructions or ("default" if brief.values is None else "verdict")
     held = {ideal for given in (template, instructions, brief.persona or "") for ideal in texts.ideals_of(given)}
@@ -120,15 +158,13 @@ def told_by(brief: Brief, texts: Texts | None, role: str, task: str, place: str,
         # One pass over both: values may name ${task} or not, and are themselves never expanded.
         values, system = {**values, _VALUES: brief.values}, texts.values
     instruct = texts.moderation if moderates else texts.instructions
-    wanted = instruct(instructions, without(instructions))
-    frame = texts.persona(template, without(template))
-    return Told(
-        _filled(system, values),
-        _split(frame, _PERSONA, values),
-        _split(wanted, _RESPONSES, values),
-        fill(texts.automatic, values),
-        moderates and f"${{{_TASK}}}" in system,
-    )
+    return {
+        "task": "" if moderates and f"${{{_TASK}}}" in system else task,
+        "system": _filled(system, values),
+        "frame": _split(texts.persona(template, without(template)), _PERSONA, values),
+        "instructions": _split(instruct(instructions, without(instructions)), _RESPONSES, values),
+        "automatic": fill(texts.automatic, values),
+    }
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,9 @@ from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
 from opinionsim.prompts._agent_prompts import AgentPrompts, Frame, Past
 from opinionsim.prompts._binding import PERSON, PlainAct
+from opinionsim.prompts._brief import Addressee
 from opinionsim.prompts._marks import BLOCKS, Block
-from opinionsim.prompts._prompt_settings import PLAIN, PersonaShown
+from opinionsim.prompts._prompt_settings import Conditions
 from opinionsim.prompts._templates import SUFFIX
 from opinionsim.topics import Claim
 
@@ -44,7 +45,7 @@ _COMMON_ATTRIBUTES = ("political_leaning", "age", "gender", "ethnicity", "educat
 _Scene = tuple[Past, tuple[Message, ...]]
 _SCENES: list[_Scene] = [(past, _POSTS[:n]) for past, n in product(_PASTS, (0, 1, 2))]
 _FEW_SCENES: list[_Scene] = [(_PASTS[0], ()), (_PASTS[2], _POSTS)]
-#: Who may be asked, and about what, under any condition.
+#: Who may be asked, and about what, under any condition: changed fields of the addressee.
 _OCCASIONS: tuple[dict[str, Any], ...] = (
     {},
     {"opinion": 0},
@@ -128,19 +129,21 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Setting:
-    """The prompts of a sample agent under one condition."""
+    """The prompts of a sample agent on one occasion."""
 
     pack: PromptPack
-    condition: Mapping[str, Any]
+    told: Addressee
     spelled: str
     prompts: AgentPrompts
 
     @classmethod
-    def of(cls, pack: PromptPack, condition: Mapping[str, Any]) -> _Setting:
-        """Under a condition: arguments of :meth:`PromptPack.for_agent`."""
-        values = [f"{key}: {value}" for key, value in condition.items() if key not in ("persona", "claim")]
-        values += [f"no {key}" for key in ("persona", "claim") if condition[key] is None]
-        return cls(pack, condition, ", ".join(values), pack.for_agent(scale=_SCALE, agent=_AGENT, **condition))
+    def of(cls, pack: PromptPack, told: Addressee, occasion: Mapping[str, Any]) -> _Setting:
+        """Of an addressee with other fields."""
+        told = replace(told, agent=_AGENT, **occasion)
+        stated = {**dict(told.conditions), **occasion}
+        values = [f"{key}: {value}" for key, value in stated.items() if key not in ("persona", "claim")]
+        values += [f"no {key}" for key in ("persona", "claim") if getattr(told, key) is None]
+        return cls(pack, told, ", ".join(values), pack.for_agent(told))
 
     @property
     def system(self) -> str:
@@ -158,20 +161,20 @@ class _Setting:
 
     def check_claim(self, at: _Place, text: str) -> None:
         """Check that the claim stands in its block, or that there is no block without a claim."""
-        if self.condition["claim"] is None:
+        if self.told.claim is None:
             at.absent(text, "claim", "there is no claim")
         else:
             at.enclosed(text, "claim", _CLAIM, "the claim")
 
     def check_task(self, at: _Place, text: str) -> None:
         """Check that the free task is stated, here or in the system message."""
-        task = self.condition.get("task", "")
+        task = self.told.task
         if task and task not in text and task not in self.system:
             raise at.error("the variable task must stand in the prompt, here or in the system message; it does not")
 
 
 def check_use(
-    pack: PromptPack, acts: Iterable[PlainAct], frames: Collection[str | Frame], conditions: Mapping[str, Any]
+    pack: PromptPack, acts: Iterable[PlainAct], frames: Collection[str | Frame], conditions: Conditions
 ) -> None:
     """Render what a run uses of a pack in a few cases, and check the required parts.
 
@@ -183,8 +186,8 @@ def check_use(
         The acts of the run.
     frames : collection of str or Frame
         Templates that the memories of the run use.
-    conditions : mapping
-        The conditions of the run, by name.
+    conditions : Conditions
+        The conditions of the run.
 
     Raises
     ------
@@ -193,9 +196,10 @@ def check_use(
         whole blocks, and not be blank.
     """
     usual = _usual(pack, conditions)
+    plain = Conditions(world="open", persona_shown="none", masked=False, post_words=None)
     blank = {act.name for act in acts}
     for occasion in _OCCASIONS:
-        setting, scenes = _Setting.of(pack, {**usual, **occasion}), _FEW_SCENES if occasion else _SCENES
+        setting, scenes = _Setting.of(pack, usual, occasion), _FEW_SCENES if occasion else _SCENES
         _check_system(setting)
         for act in acts:
             if sum(_check_task(setting, act, *scene) for scene in scenes):
@@ -206,13 +210,11 @@ def check_use(
         _check_reflection(setting, frames)
     if blank:
         raise SpecError(f"act {min(blank)}: the text is blank; it has to ask for something")
-    check_effects(
-        pack, acts, {name: (plain, usual[name]) for name, plain in PLAIN.items() if name in usual}, conditions
-    )
+    check_effects(pack, acts, {name: (least, getattr(conditions, name)) for name, least in plain}, conditions)
 
 
 def check_effects(
-    pack: PromptPack, acts: Iterable[PlainAct], values: Mapping[str, Iterable[Any]], conditions: Mapping[str, Any]
+    pack: PromptPack, acts: Iterable[PlainAct], values: Mapping[str, Iterable[Any]], conditions: Conditions
 ) -> None:
     """Check that the values of conditions each give another system message, or of `post_words` another request.
 
@@ -223,8 +225,8 @@ def check_effects(
     acts : iterable of PlainAct
         Without one that writes, nothing needs to depend on whether, or in how many words, an agent writes.
     values : mapping of str to iterable
-        Values to tell apart, by argument of :meth:`PromptPack.for_agent`.
-    conditions : mapping
+        Values to tell apart, by name of the condition, or of another field of an addressee.
+    conditions : Conditions
         All other conditions. Without role-play nothing needs to depend on how persona and claim are introduced.
 
     Raises
@@ -232,15 +234,15 @@ def check_effects(
     SpecError
         At the first two values that give the same text.
     """
-    usual = {**_usual(pack, conditions), "opinion": 0}
+    usual = replace(_usual(pack, conditions), opinion=0)
     write = next((act for act in acts if act.template == "write"), None)
-    silent = {"belief_tense", "masked"} if conditions.get("persona_shown") == "none" else set()
+    silent = {"belief_tense", "masked"} if conditions.persona_shown == "none" else set()
     silent |= set() if write else {"post_words", "writes"}
     for name in sorted(values.keys() - silent):
         template = "write" if name == "post_words" else "system"
         told: dict[ChatMessage | None, Any] = {}
         for value in dict.fromkeys(values[name]):
-            prompts = pack.for_agent(scale=_SCALE, **{**usual, name: value})
+            prompts = pack.for_agent(usual.varied(name, value))
             text = prompts.task(write, (), Past()) if write and template == "write" else prompts.system()
             if text in told:
                 where = f"{pack.place}/{template}{SUFFIX}"
@@ -248,9 +250,9 @@ def check_effects(
             told[text] = value
 
 
-def _usual(pack: PromptPack, conditions: Mapping[str, Any]) -> dict[str, Any]:
-    """A sample persona and claim, under some conditions; arguments of :meth:`PromptPack.for_agent`."""
-    return {"persona": _persona(pack), "claim": _SAMPLE_CLAIM, "world": "closed", **conditions}
+def _usual(pack: PromptPack, conditions: Conditions) -> Addressee:
+    """A sample persona and claim, under some conditions."""
+    return Addressee(_SCALE, conditions, _persona(pack), claim=_SAMPLE_CLAIM)
 
 
 def _persona(pack: PromptPack) -> Persona:
@@ -266,25 +268,25 @@ def _spell(past: Past, received: tuple[Message, ...], labelling: str) -> str:
 
 def _check_system(setting: _Setting) -> None:
     """Check persona, initial belief, claim and disposition in the system message."""
-    at, text, condition = setting.at("system"), setting.system, setting.condition
+    at, text, told = setting.at("system"), setting.system, setting.told
     at.balanced(text)
     at.cue(text, "")
     at.absent(text, "history", "the system message is no memory")
     at.absent(text, "post", "nobody has posted yet")
-    if condition.get("confirmation_bias", "none") == "none":
+    if told.conditions.confirmation_bias == "none":
         at.absent(text, "disposition", "there is no confirmation bias")
     elif not any(block.strip() for block in at.pack.marks.blocks("disposition", text)):
         raise at.error(f"no instruction stands between {' and '.join(map(repr, at.pack.marks.disposition))}")
-    shown: PersonaShown = "none" if condition["persona"] is None else condition.get("persona_shown", "full")
+    shown = "none" if told.persona is None else told.conditions.persona_shown
     if shown == "none":
         at.absent(text, "persona", "there is no role-play")
-    if shown != "none" or condition["claim"] is None:
+    if shown != "none" or told.claim is None:
         setting.check_claim(at, text)
     if shown != "none":
-        _check_persona(at, text, shown, condition.get("opinion") is not None)
+        _check_persona(at, text, shown, told.opinion is not None)
 
 
-def _check_persona(at: _Place, text: str, shown: PersonaShown, opinion: bool) -> None:
+def _check_persona(at: _Place, text: str, shown: str, opinion: bool) -> None:
     """Check that the parts of a persona that are shown stand in its block."""
     opening, closing = at.pack.marks.persona
     inside = "".join(at.pack.marks.blocks("persona", text))
@@ -328,7 +330,7 @@ def _check_event(setting: _Setting, act: PlainAct, past: Past, received: tuple[M
         at.cue(text, "")
         at.posts(text, received)
     at.wrapped(told, _OWN)
-    if setting.condition["claim"] is None:
+    if setting.told.claim is None:
         setting.check_claim(at, told)
     if _OWN in "".join(at.pack.marks.blocks("post", told)):
         raise at.error("the agent's own text must stand outside the delimiters of posts")

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Unpack, get_args
+from typing import Any
 
 from pydantic import Field
 
 from opinionsim.errors import SpecError
 from opinionsim.foundation.documents import DocumentModel, parse_value, read_text, validate
 from opinionsim.messages import ChatMessage
-from opinionsim.opinions import OpinionScale
-from opinionsim.personas import BARE, Persona
+from opinionsim.personas import BARE
 from opinionsim.prompts._agent_prompts import Act, AgentPrompts, Frame, Wording
 from opinionsim.prompts._binding import PERSON, PlainAct, bind_acts, bind_frames
-from opinionsim.prompts._brief import Brief, told_by
+from opinionsim.prompts._brief import Addressee, texts_for
 from opinionsim.prompts._check import check_effects, check_use
 from opinionsim.prompts._marks import Marks
 from opinionsim.prompts._named_texts import Texts
-from opinionsim.prompts._prompt_settings import BeliefTense, Conditions, ConfirmationBias, PersonaShown, World
+from opinionsim.prompts._prompt_settings import Conditions
 from opinionsim.prompts._templates import FRAMES, SUFFIX, TASKS, Library, check_names, render
 from opinionsim.registry import names, places
-from opinionsim.topics import Claim
 
 #: The pack that is used where none is named.
 DEFAULT = "default"
@@ -149,7 +147,7 @@ class PromptPack:
         return self._library.attributes
 
     def bind(
-        self, acts: Iterable[Act], frames: Iterable[str | Frame] = (), **conditions: Unpack[Conditions]
+        self, acts: Iterable[Act], frames: Iterable[str | Frame] = (), conditions: Conditions | None = None
     ) -> PromptPack:
         """The pack as a run uses it.
 
@@ -163,9 +161,8 @@ class PromptPack:
             The acts of the run.
         frames : iterable of str or Frame
             Templates that the memories of the run use: ``event``, ``reflect``, ``recollection``, and their own.
-        **conditions
-            Those of the arguments of :meth:`for_agent` that :class:`Conditions` names; default a closed world, and
-            otherwise those that :meth:`for_agent` has.
+        conditions : Conditions, optional
+            What the study says of all prompts; default what :class:`Conditions` does.
 
         Returns
         -------
@@ -178,9 +175,11 @@ class PromptPack:
             If a template is missing or fails, an act declares or uses a variable that is not valid, or :meth:`check`
             finds a fault.
         """
-        return _bind(self._origin, *_plain(acts, frames), tuple(sorted(conditions.items())))
+        return _bind(self._origin, *_plain(acts, frames), conditions or Conditions())
 
-    def check(self, acts: Iterable[Act], frames: Iterable[str | Frame] = (), **conditions: Unpack[Conditions]) -> None:
+    def check(
+        self, acts: Iterable[Act], frames: Iterable[str | Frame] = (), conditions: Conditions | None = None
+    ) -> None:
         """Render what a run uses in a few cases with sample values, and check the required parts.
 
         That is the system message, the templates of its acts, and the frames: delimiters stand in pairs, what is
@@ -188,7 +187,7 @@ class PromptPack:
 
         Parameters
         ----------
-        acts, frames, **conditions
+        acts, frames, conditions
             As for :meth:`bind`.
 
         Raises
@@ -197,10 +196,10 @@ class PromptPack:
             At the first thing that fails, is missing, out of place, ambiguous or without effect.
         """
         plain = _plain(acts, frames)
-        check_use(self.bind(*plain, **conditions), *plain, conditions)
+        check_use(self.bind(*plain, conditions), *plain, conditions or Conditions())
 
     def check_effects(
-        self, acts: Iterable[Act], values: Mapping[str, Iterable[Any]], **conditions: Unpack[Conditions]
+        self, acts: Iterable[Act], values: Mapping[str, Iterable[Any]], conditions: Conditions | None = None
     ) -> None:
         """Check that the values of conditions each give a text of their own.
 
@@ -209,8 +208,8 @@ class PromptPack:
         acts : iterable of Act
             The acts of the run; without one that writes, its words do not matter.
         values : mapping of str to iterable
-            The values of each condition, by argument of :meth:`for_agent`.
-        **conditions
+            The values of each condition, by its name, or by that of another field of :class:`Addressee`.
+        conditions
             As for :meth:`bind`; all but the one that is varied.
 
         Raises
@@ -218,65 +217,15 @@ class PromptPack:
         SpecError
             At the first two values that give the same system message, or of `post_words` the same request of a post.
         """
-        check_effects(self, _plain(acts)[0], values, conditions)
+        check_effects(self, _plain(acts)[0], values, conditions or Conditions())
 
-    def for_agent(
-        self,
-        *,
-        scale: OpinionScale,
-        world: World,
-        persona: Persona | None = None,
-        opinion: int | None = None,
-        claim: Claim | None = None,
-        task: str = "",
-        persona_shown: PersonaShown = "full",
-        masked: bool = True,
-        confirmation_bias: ConfirmationBias = "none",
-        belief_tense: BeliefTense = "present",
-        post_words: int | None = None,
-        reads: bool = True,
-        writes: bool = True,
-        agent: int | None = None,
-        role: str = "participant",
-        brief: Brief | None = None,
-    ) -> AgentPrompts:
+    def for_agent(self, told: Addressee) -> AgentPrompts:
         """The prompts of one agent.
 
         Parameters
         ----------
-        scale : OpinionScale
-            Source of the verbal anchors.
-        world : {"closed", "open"}
-            Whether prompts shut out all other sources of information (A6).
-        persona : Persona, optional
-            Persona of the agent. With None (default) and ``BARE`` there is no role-play, regardless of `persona_shown`.
-        opinion : int, optional
-            The opinion assigned at the start, a point of `scale`; with role-play, prompts state its verbal anchor.
-            Default none.
-        claim : Claim, optional
-            The claim that opinions are about; None (default) where the run has no claim.
-        task : str
-            Free text that every task states; empty (default) for none.
-        persona_shown : {"full", "demographics", "name", "none"}
-            Name, attributes and background; attributes only; the name only; or no role-play at all.
-        masked : bool
-            Call the claim "Theory XYZ" after its first mention in a message (A5).
-        confirmation_bias : {"none", "weak", "strong"}
-            Instruction on confirmation bias (A6).
-        belief_tense : {"present", "past"}
-            Whether the initial belief is a noun phrase without a verb (A4), or stated in the past tense.
-        post_words : int or None
-            Most words that a post is asked to have, >= 1; None (default) says nothing of length.
-        reads, writes : bool
-            Whether the agent is ever shown posts, and whether it ever writes any; what it never does stands in no
-            prompt, nor do strangers in the closed world of one that never reads (A12).
-        agent : int, optional
-            Its number in the cast, which marks its own among received messages; None (default) marks none.
-        role : str
-            Its role in the run; default that of a participant.
-        brief : Brief, optional
-            Named texts of the pack that address it, or texts in their place; default those named ``default``, if the
-            pack has named texts.
+        told : Addressee
+            The agent, and the conditions of its prompts.
 
         Returns
         -------
@@ -286,76 +235,50 @@ class PromptPack:
         Raises
         ------
         SpecError
-            If a condition is unknown, the opinion is off the scale, the persona has no attributes where only these are
-            shown, the brief names a text that the pack does not have, or the system template fails for this persona.
+            If the opinion is off the scale, the persona has no attributes where only these are shown, the brief names a
+            text that the pack does not have, or the system template fails for this persona.
         """
-        _check_choice("persona_shown", persona_shown, PersonaShown)
-        _check_choice("confirmation_bias", confirmation_bias, ConfirmationBias)
-        _check_choice("world", world, World)
-        _check_choice("belief_tense", belief_tense, BeliefTense)
-        if post_words is not None and post_words < 1:
-            raise SpecError(f"post_words must be a number of words >= 1, or none for no limit; got {post_words}")
-        player = BARE if persona is None or persona_shown == "none" else persona
+        shown, claim, scale, defang = told.conditions.persona_shown, told.claim, told.scale, self._wording.defang
+        player = BARE if told.persona is None or shown == "none" else told.persona
         role_play = player != BARE
-        defang = self._wording.defang
-        told = told_by(brief or Brief(), self.named, role, task, self._wording.place, topic=claim is not None)
-        name = defang(player.name) if persona_shown in ("full", "name") else ""
-        shared = {
-            "name": name,
-            "role": defang(role),
+        attributes = player.attributes if shown in ("full", "demographics") else {}
+        if shown == "demographics" and role_play and not attributes:
+            raise SpecError(
+                f"persona_shown is 'demographics', but persona {player.name!r} has no attributes; "
+                "give it some, or show full, name or none"
+            )
+        texts = {
+            "name": player.name if shown in ("full", "name") else "",
+            "role": told.role,
+            "claim": "" if claim is None else claim.text,
+            "question": "" if claim is None else claim.question,
+            "background": player.background if shown == "full" else "",
+            "initial_belief": scale.label(told.opinion) if role_play and told.opinion is not None else "",
+            **texts_for(told, self.named, self._wording.place),
+        }
+        safe = {
+            name: defang(text) if isinstance(text, str) else tuple(map(defang, text)) for name, text in texts.items()
+        }
+        variables = {
+            **dict(told.conditions),
+            **safe,
             "role_play": role_play,
-            "claim": "" if claim is None else defang(claim.text),
-            "question": "" if claim is None else defang(claim.question),
             "truth": claim is not None and claim.accepted is not None,
-            # A moderator whose system message states the task is not told it again.
-            "task": "" if told.knows_task else defang(task),
-            "masked": masked,
-            "confirmation_bias": confirmation_bias,
-            "world": world,
-            "post_words": post_words,
-            "reads": reads,
-            "writes": writes,
+            "reads": told.reads,
+            "writes": told.writes,
             "scale": tuple((point, defang(label)) for point, label in zip(scale.points, scale.labels, strict=True)),
-            "instructions": tuple(map(defang, told.instructions)),
-            "automatic": defang(told.automatic),
+            "attributes": {defang(key): defang(value) for key, value in attributes.items()},
         }
-        belief = scale.label(opinion) if role_play and opinion is not None else ""
-        shown = {
-            **_shown(player, persona_shown, defang),
-            "initial_belief": defang(belief),
-            "belief_tense": belief_tense,
-            "system": defang(told.system),
-            "frame": tuple(map(defang, told.frame)),
-        }
-        system = render(self._wording.place, self._wording.frame("system"), {**shared, **shown})
+        system = render(self._wording.place, self._wording.frame("system"), variables)
+        name = str(safe["name"])
         return AgentPrompts(
             name,
-            agent,
-            name if brief is None or brief.author is None else brief.author,
+            told.agent,
+            name if told.brief.author is None else told.brief.author,
             self._wording,
-            MappingProxyType(shared),
+            MappingProxyType(variables),
             ChatMessage("system", system) if system else None,
         )
-
-
-def _shown(player: Persona, persona_shown: PersonaShown, defang: Callable[[str], str]) -> dict[str, Any]:
-    """Variables of the system message about a persona, beside its name."""
-    listed = player.attributes if persona_shown in ("full", "demographics") else {}
-    if persona_shown == "demographics" and not listed and player != BARE:
-        raise SpecError(
-            f"persona_shown is 'demographics', but persona {player.name!r} has no attributes; "
-            "give it some, or show full, name or none"
-        )
-    return {
-        "attributes": {defang(key): defang(value) for key, value in listed.items()},
-        "background": defang(player.background) if persona_shown == "full" else "",
-    }
-
-
-def _check_choice(field_name: str, value: str, choices: object) -> None:
-    valid = get_args(choices)
-    if value not in valid:
-        raise SpecError(f"{field_name} must be one of {', '.join(valid)}; got {value!r}")
 
 
 @lru_cache(maxsize=16)
@@ -399,16 +322,16 @@ def _bind(
     origin: _Origin,
     acts: tuple[PlainAct, ...],
     frames: tuple[str | Frame, ...],
-    conditions: tuple[tuple[str, Any], ...],
+    conditions: Conditions,
 ) -> PromptPack:
     """Bind a pack; cached, since every run of a sweep binds the same one."""
     pack = _build(origin)
     wording, texts = bind_acts(pack._library, bind_frames(pack._library, pack._wording, frames), acts)
     bound = replace(pack, texts=MappingProxyType(texts), _wording=wording)
     if pack.contents not in map(_shipped, names("pack")):
-        check_use(bound, acts, frames, dict(conditions))
+        check_use(bound, acts, frames, conditions)
     elif own := [act for act in acts if act.name in texts]:
-        check_use(bound, own, (), dict(conditions))
+        check_use(bound, own, (), conditions)
     return bound
 
 

@@ -1,40 +1,58 @@
-"""The conditions of a study that every prompt of an agent follows."""
+"""The conditions of a study that every prompt of an agent follows, and the variables that templates have."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal, TypedDict
+from typing import Literal
 
-#: Parts of its persona an agent is told: name, attributes and background; attributes; name; no role-play.
-PersonaShown = Literal["full", "demographics", "name", "none"]
-#: Which instruction on confirmation bias an agent gets (A6).
-ConfirmationBias = Literal["none", "weak", "strong"]
-#: Whether prompts shut out all other sources of information (A6).
-World = Literal["closed", "open"]
-#: Wording of the initial belief: without a verb (A4), or in the past tense.
-BeliefTense = Literal["present", "past"]
+from pydantic import Field
+
+from opinionsim.foundation.documents import MAX_INT, DocumentModel
 
 
-class Conditions(TypedDict, total=False):
-    """What a study may vary in all prompts of an agent: arguments of :meth:`PromptPack.for_agent`."""
+class CognitionFields(DocumentModel):
+    """Conditions of prompts that a specification states under `cognition`; templates know each by its name."""
 
-    world: World
-    persona_shown: PersonaShown
-    masked: bool
-    confirmation_bias: ConfirmationBias
-    belief_tense: BeliefTense
-    post_words: int | None
+    confirmation_bias: Literal["none", "weak", "strong"] = "none"
+    """Instruction to favour messages that agree with the agent's belief."""
+    world: Literal["closed", "open"] | None = None
+    """`closed` tells agents that only the other agents can inform them. Null is closed for a population, and open for a
+    cast, which is told no more than it says."""
+    belief_tense: Literal["present", "past"] = "present"
+    """Wording of the initial belief: a phrase without a verb, or a sentence in the past tense."""
+    post_words: int | None = Field(60, ge=1, le=MAX_INT)
+    """Most words that agents are asked to write in a post, or in a response on a topic. Null says nothing of length."""
 
 
-#: The conditions under which a prompt says least.
-PLAIN: Mapping[str, Any] = MappingProxyType(
+class Conditions(CognitionFields):
+    """What a study varies in all prompts of an agent: the conditions of cognition, and what it is told of itself."""
+
+    world: Literal["closed", "open"] = "closed"
+    """Whether prompts shut out all other sources of information (A6)."""
+    persona_shown: Literal["full", "demographics", "name", "none"] = "full"
+    """Parts of its persona that an agent is told: name, attributes and background; attributes; name; no role-play."""
+    masked: bool = True
+    """Whether the claim is called "Theory XYZ" after its first mention in a message (A5)."""
+
+
+_SHARED = (
+    "name", "role", "role_play", "claim", "question", "truth", "task", *Conditions.model_fields, "reads", "writes",
+    "scale", "instructions", "automatic",
+)  # fmt: skip
+#: Variables of a task template, unless an act declares others; `opinionsim/prompts/default/README.md` explains each.
+TASK_VARIABLES = (
+    *_SHARED, "act", "received", "labelling", "previous", "previous_reads", "posts_written", "posts_seen",
+    "reports_given",
+)  # fmt: skip
+
+#: Variables of each template; ``task`` stands for all task templates.
+VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "world": "open",
-        "persona_shown": "none",
-        "masked": False,
-        "confirmation_bias": "none",
-        "belief_tense": "present",
-        "post_words": None,
+        "system": (*_SHARED, "attributes", "background", "initial_belief", "system", "frame"),
+        "task": TASK_VARIABLES,
+        "event": (*TASK_VARIABLES, "case", "condition", "text"),
+        "reflect": ("name", "experience", "past"),
+        "recollection": ("name", "text"),
     }
 )

@@ -20,6 +20,7 @@ from jinja2.runtime import Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from opinionsim.errors import SpecError
+from opinionsim.prompts._prompt_settings import VARIABLES
 
 SUFFIX = ".j2"
 
@@ -42,26 +43,6 @@ _WIDE = frozenset(
 _PATTERNED = frozenset(("format", "format_map"))
 #: A width in a pattern: of seven digits, or one that is an argument.
 _WIDTH, _GIVEN_WIDTH = re.compile(r"\d{7}"), re.compile(r"%[^a-zA-Z%]*\*|\{[^{}]*\{")
-
-_SHARED = (
-    "name", "role", "role_play", "claim", "question", "truth", "task", "masked", "confirmation_bias", "world",
-    "post_words", "reads", "writes", "scale", "instructions", "automatic",
-)  # fmt: skip
-_SCENE = (
-    *_SHARED, "act", "received", "labelling", "previous", "previous_reads", "posts_written", "posts_seen",
-    "reports_given",
-)  # fmt: skip
-
-#: Variables of each template; ``task`` stands for all task templates.
-VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "system": (*_SHARED, "attributes", "background", "initial_belief", "belief_tense", "system", "frame"),
-        "task": _SCENE,
-        "event": (*_SCENE, "case", "condition", "text"),
-        "reflect": ("name", "experience", "past"),
-        "recollection": ("name", "text"),
-    }
-)
 
 _ANY = frozenset(variable for group in VARIABLES.values() for variable in group)
 

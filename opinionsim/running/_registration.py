@@ -143,7 +143,7 @@ class Registration:
 
 
 def _memory(spec: ExperimentSpec) -> str:
-    """Name of the memory that agents have; `none` in structures whose agents do not remember."""
+    """Name of the memory that agents have; `none` where they do not remember."""
     return spec.cognition.memory.name if spec.interaction.remembers else "none"
 
 

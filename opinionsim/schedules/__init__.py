@@ -84,7 +84,6 @@ if TYPE_CHECKING:
     from opinionsim.schedules._turns import (
         NO_EXTERNALS as NO_EXTERNALS,
         PARTICIPANT as PARTICIPANT,
-        TASK_VARIABLES as TASK_VARIABLES,
         ActSpec as ActSpec,
         AdaptiveSchedule as AdaptiveSchedule,
         AnySchedule as AnySchedule,

@@ -65,14 +65,6 @@ def with_own(reads: Sequence[Ref], own: int) -> tuple[Ref, ...]:
     return (*outside, *sorted([*(ref for ref in reads if isinstance(ref, int)), own]))
 
 
-#: Variables of a task template, unless an act declares others; `opinionsim/prompts/default/README.md` explains each.
-TASK_VARIABLES = (
-    "name", "role", "role_play", "claim", "question", "truth", "task", "masked", "confirmation_bias", "world",
-    "post_words", "reads", "writes", "scale", "instructions", "automatic", "act", "received", "labelling", "previous",
-    "previous_reads", "posts_written", "posts_seen", "reports_given",
-)  # fmt: skip
-
-
 #: Ways in which received messages are introduced to their reader.
 Labelling = Literal["anonymous", "numbered", "named", "you-other"]
 
@@ -91,8 +83,8 @@ class ActSpec:
         Kind of text it produces, in lower case: one of the package's, such as ``post``, or one of its own.
     text : str or None
         The template itself, used where the prompt pack has none of that name; None where the pack must have it.
-    variables : tuple of str
-        Names the template may use; any other is an error when the template is loaded. Default all task variables.
+    variables : tuple of str or None
+        Names the template may use; any other is an error when the template is loaded. None for all task variables.
     values : mapping of str to str
         Further variables of this act, with their texts.
     labelling : str
@@ -146,7 +138,7 @@ class ActSpec:
     template: str
     kind: str
     text: str | None = None
-    variables: tuple[str, ...] = TASK_VARIABLES
+    variables: tuple[str, ...] | None = None
     values: Mapping[str, str] = field(default_factory=dict)
     labelling: Labelling = "anonymous"
     memory: Literal["keep", "fork", "none"] = "keep"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         cast_of as cast_of,
         cast_personas as cast_personas,
         cast_respondents as cast_respondents,
-        cognition_of as cognition_of,
+        conditions_of as conditions_of,
         known_participants as known_participants,
         participant_names as participant_names,
         reader_notes as reader_notes,

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from opinionsim.engine import Cognition, Direction
+from opinionsim.engine import Direction
 from opinionsim.errors import SpecError
 from opinionsim.personas import BARE, Persona, Population
-from opinionsim.prompts import Brief
+from opinionsim.prompts import CognitionFields, Conditions
 from opinionsim.schedules import MODERATOR, selector_of
 from opinionsim.specification._fields import CognitionSpec, ExperimentSpec
 from opinionsim.specification._member_fields import MemberSpec, RoleSpec, SeatSpec
@@ -44,23 +44,14 @@ class Cast:
     models: tuple[ModelSpec, ...]
 
 
-def cognition_of(spec: ExperimentSpec) -> Cognition:
-    """How the participants are told to think, and what they are shown of themselves."""
-    own = spec.cognition
-    cognition = Cognition(
-        own.memory.name,
-        own.memory.options,
-        own.token_budget,
-        masked=spec.topic.masked,
-        belief_tense=own.belief_tense,
-        post_words=own.post_words,
-    )
+def conditions_of(spec: ExperimentSpec) -> Conditions:
+    """What the prompts of the participants vary with."""
+    stated = {name: getattr(spec.cognition, name) for name in CognitionFields.model_fields}
+    stated |= {"world": spec.world, "persona_shown": spec.population.shown, "masked": bool(spec.topic.masked)}
     if not spec.interaction.role_play:
         # The bare model: no person, no room, no bias (A12).
-        return replace(cognition, confirmation_bias="none", world="open", persona_shown="none")
-    return replace(
-        cognition, confirmation_bias=own.confirmation_bias, world=spec.world, persona_shown=spec.population.shown
-    )
+        stated |= {"confirmation_bias": "none", "world": "open", "persona_shown": "none"}
+    return Conditions(**stated)
 
 
 def participant_names(spec: ExperimentSpec, personas: tuple[Persona, ...] = ()) -> tuple[str, ...]:
@@ -110,12 +101,15 @@ def cast_of(spec: ExperimentSpec, population: Population, models: Callable[[], t
             each.model or (spec.model if each.text is None and each.seat is None else unasked) for each in spec.cast
         )
     else:
-        brief = Brief(template=spec.population.template, instructions=_instructions(spec))
-        directions = (Direction(brief),) * len(population)
+        told = Direction(template=spec.population.template, instructions=spec.interaction.guidance)
+        directions = (told,) * len(population)
         assigned = models()
     # A moderator comes last: it acts around a schedule that has its own roles.
     roles = _roles(spec)
-    others = {role: _of_role(role, spec.roles[role]) for role in roles}
+    others = {
+        role: _told(each, role.capitalize(), persona=each.persona, values=each.values, instructions=each.instructions)
+        for role, each in ((role, spec.roles[role]) for role in roles)
+    }
     for role in roles:
         own = spec.roles[role]
         assigned = (*assigned, own.model or (spec.model.chat_models[0] if own.seat is None else unasked))
@@ -175,43 +169,28 @@ def seat_numbers(spec: ExperimentSpec) -> dict[int, SeatSpec]:
     }
 
 
-def _instructions(spec: ExperimentSpec) -> str | None:
-    """The instructions of a structure; None for other interactions."""
-    return spec.interaction.guidance
-
-
 def _direction(spec: ExperimentSpec, each: MemberSpec, name: str) -> Direction:
-    template = each.template or ("anes" if each.drawn else None)
-    brief = Brief(
-        system=each.system,
-        template=template,
-        instructions=each.instructions or _instructions(spec),
-        without=each.without,
-        author=name,
+    return _told(
+        each,
+        name,
+        template=each.template or ("anes" if each.drawn else None),
+        instructions=each.instructions or spec.interaction.guidance,
+        draws=each.draws,
+        selector=None if each.selector is None else selector_of(each.selector),
     )
-    selector: Any = None if each.selector is None else selector_of(each.selector)
-    return Direction(brief, each.task, each.draws, selector, _invitation(each))
 
 
-def _of_role(role: str, each: RoleSpec) -> Direction:
-    brief = Brief(
-        system=each.system,
-        persona=each.persona,
-        values=each.values,
-        instructions=each.instructions,
-        without=each.without,
-        author=role.capitalize(),
+def _told(each: MemberSpec | RoleSpec, author: str, **own: Any) -> Direction:
+    """What a member is told, and does, apart from the others."""
+    # What a person at a seat is told in front of each question; None for members that no person plays.
+    invitation = None if each.seat is None else each.seat.invitation or ""
+    return Direction(
+        system=each.system, without=each.without, task=each.task, author=author, invitation=invitation, **own
     )
-    return Direction(brief, each.task, invitation=_invitation(each))
-
-
-def _invitation(each: MemberSpec | RoleSpec) -> str | None:
-    """What a person at a seat is told in front of each question; None for members that no person plays."""
-    return None if each.seat is None else each.seat.invitation or ""
 
 
 def reader_notes(spec: ExperimentSpec) -> Iterator[str]:
-    """Sentences on what a structure or cast does that a reader of its specification may not expect."""
+    """Sentences on what a way of interacting or a cast does that a reader of its specification may not expect."""
     interaction = spec.interaction
     if not interaction.remembers and spec.cognition.memory != CognitionSpec().memory:
         yield f"Agents of {interaction.kind!r} do not remember: cognition.memory has no effect without remember."

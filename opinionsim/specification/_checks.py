@@ -15,10 +15,10 @@ from opinionsim.foundation.documents import Document, KeyPath, fields_at, spell_
 from opinionsim.foundation.streams import canonical_json
 from opinionsim.llm import own_model
 from opinionsim.personas import BARE, PersonaSet, Population, draw_population
-from opinionsim.prompts import Brief
+from opinionsim.prompts import Addressee
 from opinionsim.registry import NamedPart, find
 from opinionsim.schedules import MODERATOR, PARTICIPANT
-from opinionsim.specification._cast import cast_of, cast_personas, cast_respondents, cognition_of, known_participants
+from opinionsim.specification._cast import cast_of, cast_personas, cast_respondents, conditions_of, known_participants
 from opinionsim.specification._event_fields import EventError, check_events
 from opinionsim.specification._fields import ExperimentSpec, conflicts
 from opinionsim.specification._identity import RUN_FIELDS, TOP_FIELDS, setting_of
@@ -108,20 +108,21 @@ class Checks:
 
     def _wording(self, spec: ExperimentSpec) -> None:
         """Check what the run uses of its prompt pack, and that cells which differ in a condition differ in words."""
-        pack, cognition = self.resources.pack(spec.pack), cognition_of(spec)
+        pack, conditions = self.resources.pack(spec.pack), conditions_of(spec)
         if spec.model.equation is not None:
             return
         # Agents without memory need no wording of one.
         keeps = any(act.memory != "none" for act in spec.acts)
         acts = [*spec.acts, *spec.acts_of_persons]
-        pack.bind(acts, cognition.remembering.templates if keeps else (), **cognition.conditions)
+        memory = spec.cognition.memory.found("memory").target
+        pack.bind(acts, memory.templates if keeps else (), conditions)
         if spec.roles:
-            pack.bind(acts, **conditions_of_others(cognition.masked))
+            pack.bind(acts, (), conditions_of_others(conditions.masked))
         told = self._told.setdefault(spec.pack, {})
-        for name, value in cognition.conditions.items():
+        for name, value in conditions:
             values = told.setdefault(name, {})
             if values and value not in values:
-                pack.check_effects(spec.acts, {name: (*values, value)}, **cognition.conditions)
+                pack.check_effects(spec.acts, {name: (*values, value)}, conditions)
             values[value] = None
 
     def _briefs(self, spec: ExperimentSpec) -> Iterator[_Problem]:
@@ -136,10 +137,8 @@ class Checks:
             return
 
         def address(direction: Direction, role: str = PARTICIPANT) -> None:
+            pack.for_agent(Addressee(spec.scale.scale(), claim=claim, task=spec.task, brief=direction, role=role))
             task = spec.task if direction.task is None else direction.task
-            pack.for_agent(
-                scale=spec.scale.scale(), world="open", claim=claim, task=task, brief=direction.brief, role=role
-            )
             if role == MODERATOR and automatic and claim is None and not task.strip():
                 raise SpecError("is needed and missing: a moderator writes its own instructions for a task", "task")
 
@@ -149,7 +148,7 @@ class Checks:
         if shared is not None:
             # Told once, and not of every agent that has them.
             unusable = list(
-                _attempt(("interaction", "instructions"), partial(address, Direction(Brief(instructions=shared), "T")))
+                _attempt(("interaction", "instructions"), partial(address, Direction(instructions=shared, task="T")))
             )
             yield from unusable
             if unusable:

@@ -13,6 +13,7 @@ from opinionsim.classifiers import DECIDED
 from opinionsim.foundation.documents import MAX_INT, DocumentModel, KeyPath
 from opinionsim.llm import Limits, RetryPolicy
 from opinionsim.opinions import OpinionScale
+from opinionsim.prompts import CognitionFields
 from opinionsim.registry import NamedPart
 from opinionsim.schedules import (
     INSTRUCT,
@@ -90,7 +91,7 @@ class PopulationSpec(DocumentModel):
     shown: Literal["full", "demographics", "name", "none"] = "full"
     """Part of its persona that an agent is told."""
     template: str | None = Field(None, min_length=1)
-    """Persona template of structures: a name of the prompt pack, or a text that holds ${persona}. Null takes its
+    """Persona template, where the prompt pack has some: a name, or a text that holds ${persona}. Null takes its
     default."""
     query: str | None = Field(None, min_length=1)
     """Respondents of the survey from whom to draw: comparisons of variables with their original values."""
@@ -135,7 +136,7 @@ class InlineTopicSpec(DocumentModel):
     the topic says: true for those of the package, false for one of your own unless it says `masked: true`."""
 
 
-class CognitionSpec(DocumentModel):
+class CognitionSpec(CognitionFields):
     """Memory and bias of the agents."""
 
     memory: NamedPart = Field(default_factory=lambda: NamedPart(name="cumulative"))
@@ -143,15 +144,6 @@ class CognitionSpec(DocumentModel):
     mapping with name and options."""
     token_budget: int | None = Field(None, ge=1, le=MAX_INT)
     """Most tokens of memory in a prompt; the oldest events are left out first. Null sets no limit."""
-    confirmation_bias: Literal["none", "weak", "strong"] = "none"
-    """Instruction to favour messages that agree with the agent's belief."""
-    world: Literal["closed", "open"] | None = None
-    """`closed` tells agents that only the other agents can inform them. Null is closed for a population, and open for a
-    cast, which is told no more than it says."""
-    belief_tense: Literal["present", "past"] = "present"
-    """Wording of the initial belief: a phrase without a verb, or a sentence in the past tense."""
-    post_words: int | None = Field(60, ge=1, le=MAX_INT)
-    """Most words that agents are asked to write in a post, or in a response on a topic. Null says nothing of length."""
     draws: int = Field(1, ge=1, le=100)
     """Replies drawn for each answer; `selector` picks the one that counts. Off-record answers have one draw."""
     selector: NamedPart = Field(default_factory=lambda: NamedPart(name="first"))
@@ -239,8 +231,8 @@ class ExperimentSpec(DocumentModel):
     measurement: MeasurementSpec = Field(default_factory=MeasurementSpec)
     """How opinions are coded from texts."""
     prompts: Annotated[str, Field(min_length=1)] | PromptsSpec | None = None
-    """Prompt pack: `default`, `deliberation`, or the path of a folder, or a mapping with pack and variant. Null takes
-    `deliberation` for structures, and `default` for others."""
+    """Prompt pack: a name, as `opinionsim list templates` shows, the path of a folder, or a mapping with pack and
+    variant. Null takes that of the way of interacting."""
     scale: ScaleSpec = Field(default_factory=ScaleSpec)
     """The opinion scale."""
     ethics: EthicsSpec = Field(default_factory=EthicsSpec)
@@ -268,7 +260,7 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def moderator(self) -> RoleSpec | None:
-        """The moderator behind a structure; None without one, and where it has its place in the interaction."""
+        """The moderator after all turns; None without one, and where it has its place in the interaction."""
         return None if MODERATOR in self.interaction.others else self.roles.get(MODERATOR)
 
     @property

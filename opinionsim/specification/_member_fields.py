@@ -126,8 +126,8 @@ class MemberSpec(DocumentModel):
 class RoleSpec(DocumentModel):
     """A member of the cast beside the participants, such as a moderator, a mediator or a predictor.
 
-    A moderator reads all answers of a structure once they are given, and answers last; only it has a persona, values,
-    instructions and ideals.
+    A moderator reads all answers once they are given, and answers last; only it has a persona, values, instructions and
+    ideals.
     """
 
     persona: _Text | None = None

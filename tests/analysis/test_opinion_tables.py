@@ -13,6 +13,7 @@ from opinionsim.analysis import Table, table, table1, table2, tables
 from opinionsim.errors import SpecError
 from opinionsim.metrics import EVIDENCE, NOT_VALIDATED, run_metrics
 from opinionsim.store import load
+from tests.support.examples import few
 from tests.support.frames import Frames, final, make, one_run, opinion_rows, run_row, study
 from tests.support.instruments import assert_same, beside, measured, moderated, plain
 from tests.support.running import SMALL, carry_out, changed
@@ -482,7 +483,7 @@ MAKERS = {
 }
 
 
-@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("maker", few(MAKERS, 2))
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "plain"])
 def test_a_second_instrument_and_a_moderator_change_no_table(maker: str, whole: bool) -> None:
     alone = measured()

@@ -10,6 +10,7 @@ from opinionsim.foundation.data import data_folder
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.llm.phrases import stated
 from opinionsim.messages import Message
+from opinionsim.prompts import Addressee, Conditions
 from opinionsim.specification import load_experiment
 from opinionsim.topics import load_topics
 
@@ -35,10 +36,8 @@ def test_whole_replies_are_coded_as_they_are_meant(topic: str, framing: str, mas
     model = ScriptedChatModel().bound(parts.pack.marks, parts.scale)
     texts = []
     for agent, (persona, opinion) in enumerate(zip(*_members(parts), strict=True)):
-        prompts = parts.pack.for_agent(
-            persona=persona, opinion=opinion, claim=parts.claim, scale=parts.scale, persona_shown="full",
-            masked=masked, confirmation_bias="none", world="closed",
-        )  # fmt: skip
+        told = Addressee(parts.scale, Conditions(masked=masked, post_words=None), persona, opinion, parts.claim)
+        prompts = parts.pack.for_agent(told)
         texts += _replies(model, prompts, range(100 * agent, 100 * agent + 8))
     coded = load_classifier("lexicon").classify(items_of(texts, parts.claim)).value
     wrong = [(text, stated(text), value) for text, value in zip(texts, coded, strict=True) if stated(text) != value]

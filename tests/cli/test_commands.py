@@ -450,6 +450,7 @@ def _description(figure: Path) -> str:
         return str(image.info["Description"])
 
 
+@pytest.mark.whole
 def test_demo_writes_what_it_lists_and_can_be_repeated(invoke: Invoke, tmp_path: Path, checkout: Path) -> None:
     first, second = invoke("demo", "--out", "shown"), invoke("demo", "--out", "shown")
     assert (first.exit_code, second.exit_code) == (0, 0), first.stderr + second.stderr

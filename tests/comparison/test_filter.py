@@ -14,8 +14,8 @@ from tests.support.studies import (
     POINTS,
     Candidate,
     Grid,
-    Rule,
-    Study,
+    Moves,
+    Updates,
     among,
     by_run,
     candidate,
@@ -38,12 +38,12 @@ CASES: dict[str, tuple[str | None, dict[str, float]]] = {
 }
 
 
-def _rule(case: str, grid: Grid) -> Rule:
+def _rule(case: str, grid: Grid) -> Moves:
     model, values = CASES[case]
     return candidate(model).rule(values, grid)
 
 
-def _next(rule: Rule, grid: Grid) -> np.ndarray:
+def _next(rule: Moves, grid: Grid) -> np.ndarray:
     """Probability of the next node by bin of the start, own node and node read, (S, G, G, G), written anew."""
     size, bins = len(grid), int(rule.starts.max()) + 1
     found = np.zeros((bins, size, size, size))
@@ -63,7 +63,7 @@ def _next(rule: Rule, grid: Grid) -> np.ndarray:
     return found
 
 
-def _over_all_paths(study: Study, grid: Grid, rule: Rule) -> float:
+def _over_all_paths(study: Updates, grid: Grid, rule: Moves) -> float:
     """Log likelihood of one run, summed over every path of nodes, one node a turn and one of each agent at first."""
     size, readings, step = len(grid), grid.readings(MISREAD), _next(rule, grid)
     said = {int(each): -1 for each in study.reads}
@@ -129,7 +129,7 @@ def test_what_is_drawn_is_predicted_best_at_the_truth() -> None:
     prior, misread = np.full(len(grid), 1 / len(grid)), misreading(5, 0.1, 0.8)
     truth = {"epsilon": 1.2, "mu": 0.3, "stay": 0.2, "jump": 0.02, "pull": 0.03, "towards": 1.0}
 
-    def score(values: dict[str, float], drawn: Study) -> float:
+    def score(values: dict[str, float], drawn: Updates) -> float:
         return float(predict(drawn, grid, prior, candidate("deffuant").rule(values, grid), misread).sum())
 
     rule = candidate("deffuant").rule(truth, grid)
@@ -186,7 +186,7 @@ def test_starts_in_bins_do_as_well_as_the_full_state() -> None:
     grid, model = Grid(POINTS), candidate("friedkin-johnsen")
     prior, misread = np.full(len(grid), 1 / len(grid)), misreading(5, 0.1, 0.8)
 
-    def rules(susceptibility: float) -> tuple[Rule, Rule]:
+    def rules(susceptibility: float) -> tuple[Moves, Moves]:
         parameters = {"susceptibility": susceptibility, "self_weight": 1.0}
         binned = model.rule({**parameters, "jump": 0.01}, grid)
         steps = grid.steps(find_model("friedkin-johnsen"), parameters, grid.nodes)

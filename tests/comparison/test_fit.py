@@ -42,11 +42,7 @@ def _all(problem: Problem, names: list[str], seed: int = 0) -> list[Fit]:
 
 @pytest.mark.parametrize(
     ("truth", "error", "exact"),
-    [
-        ("deffuant", 0.3, False),
-        (None, 0.0, True),
-        *(pytest.param(*each, False, marks=pytest.mark.whole) for each in ((None, 0.1), ("voter", 0.0))),
-    ],
+    [pytest.param("deffuant", 0.3, False, marks=pytest.mark.whole), ("voter", 0.0, False), (None, 0.0, True)],
 )
 def test_a_larger_model_never_fits_worse(truth: str | None, error: float, exact: bool) -> None:
     study = meetings(3, 4, 20, 1)
@@ -61,7 +57,7 @@ def test_a_larger_model_never_fits_worse(truth: str | None, error: float, exact:
             assert each.objective >= smaller.objective - 0.05, (each.candidate.name, smaller.candidate.name)
 
 
-@pytest.mark.parametrize("truth", ["voter", "deffuant", pytest.param("degroot", marks=pytest.mark.whole)])
+@pytest.mark.parametrize("truth", ["voter", pytest.param("deffuant", marks=pytest.mark.whole)])
 def test_parameters_are_found_again(truth: str) -> None:
     problem = Problem(rated(meetings(12, 10, 50, 3), truth, TRUTHS[truth], 0.1, 3))
     attractor = fit(problem, BASELINES[2])
@@ -69,13 +65,8 @@ def test_parameters_are_found_again(truth: str) -> None:
     assert found.objective > attractor.objective + 10
     assert found.values["error"] == pytest.approx(0.1, abs=0.04)
     assert found.values["pull"] < 0.05
-    if truth == "degroot":
-        # Few large moves and many small ones are nearly alike; what both move is known.
-        strength = (1 - found.values["stay"]) / (1 + found.values["self_weight"])
-        assert strength == pytest.approx(0.25, abs=0.05)
-    else:
-        for name, value in TRUTHS[truth].items():
-            assert found.values[name] == pytest.approx(value, abs=0.1), name
+    for name, value in TRUTHS[truth].items():
+        assert found.values[name] == pytest.approx(value, abs=0.1), name
 
 
 def test_known_noise_is_not_fitted() -> None:

@@ -7,24 +7,24 @@ import pandas as pd
 import pytest
 
 from opinionsim.metrics import neighbour_correlation
-from tests.support.studies import Problem, Study, free_runs, meetings, misreading, named, rated
+from tests.support.studies import Problem, Updates, free_runs, meetings, misreading, named, rated
 
 TRUTH = {"jump": 1e-3, "stay": 0.0, "pull": 0.0, "towards": 0.0, "epsilon": 1.2, "mu": 0.3}
 
 
 @pytest.fixture(scope="module")
-def study() -> Study:
+def study() -> Updates:
     return rated(meetings(10, 8, 40, 1), "deffuant", TRUTH, 0.1, 1)
 
 
-def _outside(study: Study, model: str) -> pd.Series[float]:
+def _outside(study: Updates, model: str) -> pd.Series[float]:
     """Share of steps at which the record is outside the band of a model, by measure."""
     found = free_runs(Problem(study, misreading(5, 0.1, 0.8)), named(model)[0], [TRUTH] * 15, 0)
     assert (found.groupby("measure").size() == 40).all()
     return found.groupby("measure")["outside"].mean()
 
 
-def test_what_made_the_record_stays_near_it(study: Study) -> None:
+def test_what_made_the_record_stays_near_it(study: Updates) -> None:
     outside = _outside(study, "deffuant")
     assert set(outside.index) == {
         *("bias", "diversity", "fragmentation", "neighbour correlation", "transitions", "Wasserstein")
@@ -32,13 +32,13 @@ def test_what_made_the_record_stays_near_it(study: Study) -> None:
     assert outside.mean() < 0.25
 
 
-def test_agents_that_adopt_what_they_read_are_told_from_those_that_go_a_part_of_the_way(study: Study) -> None:
+def test_agents_that_adopt_what_they_read_are_told_from_those_that_go_a_part_of_the_way(study: Updates) -> None:
     outside = _outside(study, "voter")
     assert outside["transitions"] > 0.8
     assert outside["diversity"] > 0.8
 
 
-def test_neighbours_are_those_whose_messages_an_agent_reads(study: Study) -> None:
+def test_neighbours_are_those_whose_messages_an_agent_reads(study: Updates) -> None:
     problem = Problem(study, misreading(5, 0.1, 0.8))
     found = free_runs(problem, named("deffuant")[0], [TRUTH] * 2, 0)
     last = found[found["measure"] == "neighbour correlation"]["observed"].iloc[-1]

@@ -125,6 +125,7 @@ def test_what_is_not_adequate_is_told_by_what_exceeds_chance() -> None:
     assert not found.adequate
 
 
+@pytest.mark.whole
 def test_a_comparison_without_reports_is_printed() -> None:
     _dyads(
         name="debate",

@@ -11,7 +11,7 @@ from tests.support.studies import (
     BASELINES,
     POINTS,
     Problem,
-    Study,
+    Updates,
     among,
     by_run,
     fit,
@@ -27,7 +27,7 @@ from tests.support.studies import (
 )
 
 
-def _blocked(study: Study, blocks: list[str]) -> Study:
+def _blocked(study: Updates, blocks: list[str]) -> Updates:
     return replace(study, blocks=tuple(blocks))
 
 
@@ -125,6 +125,7 @@ def test_what_two_searches_for_one_optimum_leave_is_no_difference() -> None:
         assert (mean > 2 * error) is claimed
 
 
+@pytest.mark.long
 def test_scores_are_the_same_on_any_number_of_threads_and_in_any_order_of_runs() -> None:
     study = rated(meetings(6, 5, 15, 7), "degroot", {"self_weight": 2.0}, 0.1, 7)
     problem = Problem(study)

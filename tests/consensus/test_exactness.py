@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from opinionsim.llm import MemoryJournal, ReplayOnly, Seat
+from tests.support.examples import examples, few
 from tests.support.people import Double
 from tests.support.sessions import PREDICTING, Ended, Voices, played, session, sessions, with_texts
 
@@ -64,7 +65,7 @@ def assert_same(found: Ended, expected: Ended) -> None:
     assert found.opinions == expected.opinions
 
 
-@pytest.mark.parametrize("name", SESSIONS)
+@pytest.mark.parametrize("name", few(SESSIONS, 3))
 @pytest.mark.parametrize("moody", [False, True], ids=["plain", "moody"])
 def test_any_number_of_slots_gives_the_sequential_session(name: str, moody: bool) -> None:
     expected = played(SESSIONS[name], Voices(lambda seed: 0.0, moody), slots=1)
@@ -87,7 +88,7 @@ def cut(journal: MemoryJournal, length: int) -> MemoryJournal:
     return MemoryJournal(list(journal.records)[:length])
 
 
-@pytest.mark.parametrize("name", SESSIONS)
+@pytest.mark.parametrize("name", few(SESSIONS, 2))
 def test_a_session_killed_after_any_entry_is_resumed_and_replayed(name: str) -> None:
     seated = seats() if name in SEATED else None
     journal = MemoryJournal()
@@ -105,7 +106,7 @@ def test_a_session_killed_after_any_entry_is_resumed_and_replayed(name: str) -> 
     assert_same(replayed, expected)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(40)
 @given(sessions(), st.integers(1, 6), st.integers(0, 10**6))
 def test_any_session_is_the_same_in_every_order_and_after_a_kill(spec: dict[str, Any], slots: int, kill: int) -> None:
     expected = played(spec, Voices(lambda seed: 0.0, True), slots=1)

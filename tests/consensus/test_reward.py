@@ -24,6 +24,7 @@ from opinionsim.opinions import OpinionScale
 from opinionsim.testing import ClassifierContract
 from tests.classifiers._tiny_t5 import byte_folder
 from tests.consensus._ratings import planted_ratings, save_encoder
+from tests.support.examples import few
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -163,7 +164,7 @@ def whole(drawing: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
     return folder, train_reward(FEW, drawing, folder, **BRIEF)
 
 
-@pytest.mark.parametrize("step", [1, 4, 9, 12])
+@pytest.mark.parametrize("step", few([1, 4, 9, 12], 2))
 def test_an_interrupted_training_resumes_to_equal_weights(
     whole: tuple[Path, dict[str, Any]], drawing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:

@@ -16,6 +16,7 @@ from opinionsim.deliberation import NumberedReplies, play, who_saw_what
 from opinionsim.llm import phrases
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment
+from tests.support.examples import few
 from tests.support.provider import StubProvider
 from tests.support.provider_faults import Faults, evenly
 from tests.support.provider_replies import scripted_reply
@@ -86,7 +87,7 @@ def _published(results: osim.Results) -> dict[str, tuple[str, str]]:
     return dict(zip(position, zip(turns["status"], turns["message"], strict=True), strict=True))
 
 
-@pytest.mark.parametrize("position", POSITIONS)
+@pytest.mark.parametrize("position", few(POSITIONS, 2))
 def test_a_model_that_raises_ends_the_run_with_an_error_that_names_the_turn_and_a_later_run_makes_it_good(
     position: str,
 ) -> None:
@@ -108,12 +109,15 @@ NO_ANSWERS = {"refused": REFUSED, "empty": AIMessage(""), "blank": AIMessage("\n
 @pytest.mark.parametrize(
     ("position", "fault"),
     # A label is no number and no instruction: judges and instructions that are one are rejected, as others are.
-    [
-        (each, fault)
-        for fault in NO_ANSWERS
-        for each in POSITIONS
-        if fault != "label" or each not in ("select", "instruct")
-    ],
+    few(
+        [
+            (each, fault)
+            for fault in NO_ANSWERS
+            for each in POSITIONS
+            if fault != "label" or each not in ("select", "instruct")
+        ],
+        8,
+    ),
 )
 def test_a_reply_that_is_no_answer_is_left_out_of_what_others_see(position: str, fault: str) -> None:
     results, _ = _chain(position, NO_ANSWERS[fault])
@@ -145,7 +149,7 @@ def test_under_then_fail_it_ends_the_run(position: str, status: str) -> None:
 
 
 @pytest.mark.parametrize("position", ["Ada", "Ben", "Cleo", "moderate"])
-@pytest.mark.parametrize("label", ["Response 3: ", "[You]:\n", "[Other participant]: [You]:", "OWN: "])
+@pytest.mark.parametrize("label", few(["Response 3: ", "[You]:\n", "[Other participant]: [You]:", "OWN: "], 2))
 def test_a_label_that_is_echoed_is_taken_away_at_every_position(position: str, label: str) -> None:
     own = {"moderate": "Moderator"}.get(position, position)
     results, _ = _chain(position, label.replace("OWN", own))
@@ -253,7 +257,7 @@ PROVIDED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("structure", PROVIDED)
+@pytest.mark.parametrize("structure", few(PROVIDED, 1))
 def test_structures_through_a_provider_that_misbehaves(stub: StubProvider, structure: str) -> None:
     quick = tuple(kind for kind in Faults.TRANSPORT if kind not in ("hang", "stall"))
     content = evenly(0.7, Faults.CONTENT)

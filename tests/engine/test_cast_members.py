@@ -12,14 +12,12 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from opinionsim.engine import (
-    Cognition,
+    Casting,
     Engine,
     Member,
     PersonaActor,
     calls_per_event,
     check_cast,
-    other_actors,
-    persona_actors,
 )
 from opinionsim.errors import ModelCallError, Rejected, ScheduleError, SpecError
 from opinionsim.llm import Endpoint, EntryKey, MemoryJournal, RunCalls, SlotPool
@@ -27,6 +25,7 @@ from opinionsim.messages import ChatMessage, Message, Said
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population
 from opinionsim.prompts import load_pack
+from opinionsim.registry import NamedPart
 from opinionsim.schedules import PROBE, REVIEW, WRITE, ActSpec, Schedule, Turn, n_members, named
 from opinionsim.testing import run_virtual
 from opinionsim.topics import Claim
@@ -69,12 +68,10 @@ NEUTRAL = OpinionScale()
 TEA = Claim("tea is best", "tea", "truth")
 
 
-def cast_of(schedule: Schedule, memory: str = "cumulative", others: str = "none") -> list[PersonaActor]:
+def cast_of(schedule: Schedule, memory: str = "cumulative") -> list[PersonaActor]:
     population = Population((Persona("Ann Lee"), Persona("Bo Ek")), (1, -1))
-    pack = load_pack()
-    cognition = Cognition(memory=memory, masked=True)
-    personas = persona_actors(population, schedule, pack, claim=TEA, scale=NEUTRAL, cognition=cognition)
-    return [*personas, *other_actors(schedule, pack, claim=TEA, scale=NEUTRAL, memory=others, masked=True)]
+    about = {"population": population, "claim": TEA, "scale": NEUTRAL, "memory": NamedPart(name=memory)}
+    return Casting(schedule=schedule, pack=load_pack(), **about).actors()
 
 
 def carried_out(schedule: Schedule, model: Script, slots: int = 1, **kept: str) -> tuple[list[Message], MemoryJournal]:
@@ -362,8 +359,8 @@ def test_a_member_beside_the_participants_has_a_role_and_no_persona() -> None:
 @pytest.mark.parametrize(("memory", "calls"), [("none", 0), ("cumulative", 0), ("reflective", 1)])
 def test_members_say_what_it_costs_them_to_remember(memory: str, calls: int) -> None:
     schedule = Listed(named(WRITE), Turn(0, 1, 2, "write"))
-    ann, _, moderator = cast_of(schedule, memory=memory, others="reflective")
-    assert (calls_per_event(ann), calls_per_event(ann.fork()), calls_per_event(moderator)) == (calls, calls, 1)
+    ann, _, moderator = cast_of(schedule, memory=memory)
+    assert (calls_per_event(ann), calls_per_event(ann.fork()), calls_per_event(moderator)) == (calls, calls, 0)
     assert calls_per_event(object()) == 0  # type: ignore[arg-type]
 
 

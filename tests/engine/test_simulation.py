@@ -15,7 +15,7 @@ from pydantic import PrivateAttr
 
 from opinionsim.assembly import assemble
 from opinionsim.classifiers import ChatClassifier, items_of, load_classifier
-from opinionsim.engine import Cognition, Simulation, TurnResult, persona_actors
+from opinionsim.engine import Casting, Simulation, TurnResult
 from opinionsim.errors import JournalMismatch, ModelCallError, ScheduleError, SpecError, StoreError
 from opinionsim.llm import Endpoint, Entry, EntryKey, MemoryJournal, ModelClient, ReplayOnly, RunCalls, SlotPool
 from opinionsim.measurement import Instrument, Measuring, Queues, Reading, Text
@@ -513,7 +513,7 @@ def test_a_text_that_was_cut_off_is_shown_as_it_stands_to_its_readers_and_its_au
 
     simulation, _ = _simulation(client=Client(), interaction={"kind": "dyadic", "steps": 3})
     told = run_virtual(_whole(simulation))
-    assert all(row[3].startswith("Estimate(value=nan") for row in told)
+    assert all(row[3].startswith("Reading(value=nan") for row in told)
     assert "I think" not in prompts[0]
     assert sum(":\nI think\n</memory>" in prompt or "<post>\nI think\n</post>" in prompt for prompt in prompts) >= 3
     assert not any("[" in prompt for prompt in prompts)
@@ -524,7 +524,7 @@ def test_what_does_not_fit_is_refused() -> None:
     told: dict[str, Any] = {"claim": _claim(), "scale": LEXICON.scale}
     schedule = GivenDyads(4, [(0, 1)])
     with pytest.raises(SpecError, match="the schedule is for 4 agents; the population has 5"):
-        persona_actors(Population.bare(5), schedule, pack, cognition=Cognition(), **told)
+        Casting(population=Population.bare(5), schedule=schedule, pack=pack, **told).actors()
     adaptive, _ = _simulation(interaction=SIMILAR)
     calls = RunCalls("run", MemoryJournal(), ReplayOnly(), SlotPool(1))
     with pytest.raises(ScheduleError, match="SimilarityDyads acts on 'stance', and no instrument of the run"):

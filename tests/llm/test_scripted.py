@@ -22,7 +22,7 @@ from opinionsim.llm import PRESETS, ScriptedChatModel, ScriptedParameters, laten
 from opinionsim.messages import ChatMessage, Message, Reply
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
-from opinionsim.prompts import AgentPrompts, Marks, Past, load_pack
+from opinionsim.prompts import Addressee, AgentPrompts, Conditions, Marks, Past, load_pack
 from opinionsim.schedules import PROBE, REPORT, REVIEW, SELF_REPORT, WRITE, named
 from opinionsim.topics import Claim
 
@@ -513,17 +513,11 @@ def test_a_seed_must_be_an_integer(seed: object) -> None:
 
 
 def agent(**conditions: Any) -> AgentPrompts:
-    settings: dict[str, Any] = {
-        "persona": Persona("Maya Jackson", attributes={"political_leaning": "Neutral", "age": "29"}),
-        "opinion": 1,
-        "claim": Claim(CLAIM, "moon", "falsehood"),
-        "scale": OpinionScale(),
-        "persona_shown": "full",
-        "masked": True,
-        "confirmation_bias": "none",
-        "world": "closed",
-    }
-    return load_pack().for_agent(**{**settings, **conditions})
+    maya = Persona("Maya Jackson", attributes={"political_leaning": "Neutral", "age": "29"})
+    told = Addressee(OpinionScale(), Conditions(post_words=None), maya, 1, Claim(CLAIM, "moon", "falsehood"))
+    for name, value in conditions.items():
+        told = told.varied(name, value)
+    return load_pack().for_agent(told)
 
 
 def pack_prompt(

@@ -16,14 +16,15 @@ import numpy as np
 from langchain_core.messages import AIMessage
 
 from opinionsim.classifiers import Item
-from opinionsim.engine import Cognition, Member, Simulation, other_actors, persona_actors
+from opinionsim.engine import Casting, Member, Simulation
 from opinionsim.errors import Rejected
 from opinionsim.llm import Endpoint, Journal, MemoryJournal, Question, RunCalls, Seat, SlotPool
 from opinionsim.measurement import Instrument, Measuring, Queues
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.personas import Persona, Population
-from opinionsim.prompts import load_pack
+from opinionsim.prompts import Conditions, load_pack
+from opinionsim.registry import NamedPart
 from opinionsim.schedules import ActSpec, Schedule, Turn, named
 from opinionsim.topics import Claim
 
@@ -273,20 +274,23 @@ def session(
     schedule = Panel(steps)
     voice = voice or Voice()
     population = Population(tuple(Persona(name, None, {"job": "driver"}) for name in NAMES), (1, -1, None))
-    shared: dict[str, Any] = {"claim": CLAIM, "scale": SCALE, "task": "Keep to the point."}
-    pack = load_pack()
-    cognition = Cognition(memory="reflective")
+    casting = Casting(
+        population=population,
+        schedule=schedule,
+        pack=load_pack(),
+        claim=CLAIM,
+        scale=SCALE,
+        memory=NamedPart(name="reflective"),
+        conditions=Conditions(masked=False),
+        task="Keep to the point.",
+    )
+    actors = casting.actors()
     cast = [
         Member(actor, name=persona.name, endpoint=Endpoint(voice), opinion=opinion, attributes=persona.attributes)
-        for actor, persona, opinion in zip(
-            persona_actors(population, schedule, pack, cognition=cognition, **shared),
-            population.personas,
-            population.opinions,
-            strict=True,
-        )
+        for actor, persona, opinion in zip(actors, population.personas, population.opinions, strict=False)
     ]
     seat = Seat(guest or Guest(), timeout_s=TIMEOUT_S)
-    for actor in other_actors(schedule, pack, **shared):
+    for actor in actors[len(population) :]:
         person = actor.role == "seat"
         cast.append(
             Member(actor, actor.role, seat if person else Endpoint(voice), evidence="human" if person else "scripted")

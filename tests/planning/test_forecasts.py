@@ -8,6 +8,7 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.specification import load_experiment
+from tests.support.examples import few
 from tests.support.judge import Bench, judge_model
 from tests.support.running import SMALL, changed, ended
 
@@ -77,7 +78,7 @@ def _bench(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opinionsim.classifiers._chat._loaded", lambda *arguments: judge_model(Bench()))
 
 
-@pytest.mark.parametrize("name", [*STATIC, *ADAPTIVE])
+@pytest.mark.parametrize("name", few([*STATIC, *ADAPTIVE], 10))
 def test_a_forecast_is_what_runs_of_the_scripted_model_take(name: str) -> None:
     spec = changed(SMALL, **{**STATIC, **ADAPTIVE}[name])
     experiment = load_experiment(spec)

@@ -18,6 +18,7 @@ from opinionsim.errors import SpecError, StoreError
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.planning import counts_by_run, preview
 from opinionsim.specification import load_experiment
+from tests.support.examples import few
 from tests.support.judge import Bench, judge_model
 from tests.support.running import SMALL, carry_out, changed, ended
 
@@ -83,7 +84,7 @@ def count_calls(spec: dict[str, Any]) -> int:
     ],
     ids=["cumulative", "probed", "reflective", "as-run"],
 )
-@pytest.mark.parametrize("kind", INTERACTIONS)
+@pytest.mark.parametrize("kind", few(INTERACTIONS, 4))
 def test_the_forecast_is_what_a_run_makes(
     kind: str, memory: str, probe: dict[str, int], self_report: dict[str, int]
 ) -> None:

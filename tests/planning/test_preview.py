@@ -8,13 +8,14 @@ from opinionsim.errors import SpecError
 from opinionsim.planning import preview
 from opinionsim.specification import load_experiment
 from tests.planning.test_plan import INTERACTIONS
+from tests.support.examples import few
 from tests.support.running import SMALL, carry_out, changed
 
 
 @pytest.mark.parametrize(
     "asked", [{}, {"probe": {"before": 1}, "self_report": {"after": 1}}], ids=["not asked", "asked"]
 )
-@pytest.mark.parametrize("kind", INTERACTIONS)
+@pytest.mark.parametrize("kind", few(INTERACTIONS, 4))
 def test_every_act_is_shown_and_nobody_is_asked(
     kind: str, asked: dict[str, dict[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

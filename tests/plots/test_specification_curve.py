@@ -17,6 +17,7 @@ from opinionsim.metrics import EVIDENCE
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results
 from tests.analysis.test_robustness import SPEC
+from tests.support.examples import few
 from tests.support.frames import study
 
 VARIANT = {"label": "second", "change": {"prompts.variant": "second"}}
@@ -37,7 +38,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return osim.run(experiment, store=url)
 
 
-@pytest.mark.parametrize("width", [84, 174])
+@pytest.mark.parametrize("width", few([84, 174], 1))
 def test_a_curve_rises_and_each_combination_has_its_choices_below(results: Results, width: int) -> None:
     with plots.paper(width):
         figure = plots.specification_curve(results)

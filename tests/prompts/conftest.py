@@ -9,7 +9,7 @@ import pytest
 import opinionsim.prompts
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
-from opinionsim.prompts import AgentPrompts, PromptPack, load_pack
+from opinionsim.prompts import Addressee, AgentPrompts, Conditions, PromptPack, load_pack
 from opinionsim.topics import Claim
 
 ANN = Persona("Ann Lee", -1, {"political_leaning": "Moderate", "age": "37"}, "Keeps bees.")
@@ -24,19 +24,13 @@ def pack() -> PromptPack:
 @pytest.fixture(scope="session")
 def agent(pack: PromptPack) -> Callable[..., AgentPrompts]:
     """Prompts of one agent under the usual conditions, any of them replaced."""
+    usual = Addressee(OpinionScale(), Conditions(world="open", post_words=None), ANN, 2, FLAT)
 
-    def build(source: PromptPack = pack, **conditions: object) -> AgentPrompts:
-        usual: dict[str, object] = {
-            "persona": ANN,
-            "opinion": 2,
-            "claim": FLAT,
-            "scale": OpinionScale(),
-            "persona_shown": "full",
-            "masked": True,
-            "confirmation_bias": "none",
-            "world": "open",
-        }
-        return source.for_agent(**{**usual, **conditions})  # type: ignore[arg-type]
+    def build(source: PromptPack = pack, **changed: object) -> AgentPrompts:
+        told = usual
+        for name, value in changed.items():
+            told = told.varied(name, value)
+        return source.for_agent(told)
 
     return build
 

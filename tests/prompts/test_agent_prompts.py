@@ -4,12 +4,13 @@ from collections.abc import Callable
 from itertools import product
 
 import pytest
+from pydantic import ValidationError
 
 from opinionsim.errors import SpecError
 from opinionsim.messages import ChatMessage, Message, Reply, ReplyStatus
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona
-from opinionsim.prompts import AgentPrompts, Case, Past, PromptPack
+from opinionsim.prompts import AgentPrompts, Case, Conditions, Past, PromptPack
 from opinionsim.schedules import PROBE, REPORT, REPORT_ONCE, REVIEW, SELF_REPORT, WRITE, ActSpec, named
 from opinionsim.topics import Claim
 
@@ -206,14 +207,6 @@ def test_a_post_is_asked_to_be_as_short_as_stated(agent: Agent, words: int | Non
     assert not any("most" in prompts.task(ACTS[act], (), _NONE).content for act in others)
 
 
-@pytest.mark.parametrize("words", [0, -1])
-def test_a_post_of_no_words_is_refused(agent: Agent, words: int) -> None:
-    with pytest.raises(
-        SpecError, match=f"post_words must be a number of words >= 1, or none for no limit; got {words}"
-    ):
-        agent(post_words=words)
-
-
 @pytest.mark.parametrize("act", ["write", "review", "report", "probe"])
 def test_a_task_addresses_the_agent_defines_the_claim_and_carries_its_cue(
     pack: PromptPack, agent: Agent, act: str
@@ -333,8 +326,6 @@ def test_the_initial_belief_is_the_assigned_one_and_speaks_the_scale(agent: Agen
 def test_the_initial_belief_in_the_past_tense_is_a_variant(pack: PromptPack, agent: Agent) -> None:
     (block,) = pack.marks.blocks("persona", _system(agent(opinion=-1, belief_tense="past")))
     assert block.splitlines()[2] == "Initial belief: at the start, your opinion about Theory XYZ was slightly negative"
-    with pytest.raises(SpecError, match="belief_tense must be one of present, past; got 'future'"):
-        agent(belief_tense="future")
 
 
 @pytest.mark.parametrize("masked", [True, False])
@@ -393,10 +384,10 @@ def test_nothing_to_show_is_an_error(agent: Agent) -> None:
         agent(persona=Persona("Bo Ek"), persona_shown="demographics")
 
 
-@pytest.mark.parametrize("condition", ["persona_shown", "confirmation_bias", "world"])
-def test_an_unknown_condition_is_an_error_that_lists_the_known(agent: Agent, condition: str) -> None:
-    with pytest.raises(SpecError, match=rf"{condition} must be one of .*; got 'odd'"):
-        agent(**{condition: "odd"})
+@pytest.mark.parametrize("condition", ["persona_shown", "confirmation_bias", "world", "belief_tense", "post_words"])
+def test_a_value_that_a_condition_does_not_have_is_refused(condition: str) -> None:
+    with pytest.raises(ValidationError, match=condition):
+        Conditions.model_validate({condition: 0 if condition == "post_words" else "odd"})
 
 
 def test_a_plain_claim_is_never_called_by_the_mask(agent: Agent) -> None:

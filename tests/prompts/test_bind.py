@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from opinionsim.errors import SpecError
-from opinionsim.memory import find_memory
+from opinionsim.memory import CumulativeMemory, NoMemory
 from opinionsim.messages import Message
 from opinionsim.prompts import AgentPrompts, Past, PromptPack
+from opinionsim.registry import find
 from opinionsim.schedules import PROBE, REPORT, REVIEW, SELF_REPORT, WRITE, ActSpec
 
 Agent = Callable[..., AgentPrompts]
@@ -110,7 +111,7 @@ def test_an_act_without_any_template_is_an_error_that_lists_what_there_is(pack: 
 def test_a_pack_need_only_hold_what_its_run_uses(pack: PromptPack, agent: Agent) -> None:
     small = _without(pack, "probe", "report", "self-report", "reflect", "recollection")
     assert small.tasks == ("review", "write")
-    bound = small.bind([WRITE, REVIEW], find_memory("cumulative").templates)
+    bound = small.bind([WRITE, REVIEW], CumulativeMemory.templates)
     assert agent(bound).task(REVIEW, (_POST,), Past()) == agent().task(REVIEW, (_POST,), Past())
     assert "no task template 'probe'" in _refusal(small, WRITE, PROBE)
 
@@ -118,16 +119,16 @@ def test_a_pack_need_only_hold_what_its_run_uses(pack: PromptPack, agent: Agent)
 @pytest.mark.parametrize("memory", ["reflective", "reflective-as-run"])
 def test_a_memory_needs_its_frames(pack: PromptPack, memory: str) -> None:
     small = _without(pack, "reflect")
-    assert pack.bind([WRITE], find_memory(memory).templates).frames == (
+    assert pack.bind([WRITE], find("memory", memory).target.templates).frames == (
         "system",
         "event",
         "reflect",
         "recollection",
     )
-    assert _refusal(small, WRITE, frames=find_memory(memory).templates) == (
+    assert _refusal(small, WRITE, frames=find("memory", memory).target.templates) == (
         "prompt pack mine has no template reflect.j2, which the memory of this run needs"
     )
-    assert small.bind([WRITE], find_memory("none").templates).name == "default"
+    assert small.bind([WRITE], NoMemory.templates).name == "default"
 
 
 # What a template may use

@@ -12,7 +12,7 @@ import pytest
 
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
-from opinionsim.prompts import Act, Past, PromptPack, load_pack
+from opinionsim.prompts import Act, Addressee, Conditions, Past, PromptPack, load_pack
 from opinionsim.schedules import ActSpec, Guideline, RoomInteraction
 from opinionsim.testing import PromptPackContract
 from tests.support.editing import reword
@@ -30,6 +30,7 @@ class TestDefault(PromptPackContract):
         return load_pack()
 
 
+@pytest.mark.whole
 class TestDeliberation(PromptPackContract):
     def pack(self) -> PromptPack:
         return load_pack("deliberation")
@@ -39,6 +40,7 @@ class TestDeliberation(PromptPackContract):
         return [*own, *(act for act in super().acts() if act.template not in _VALUES)]
 
 
+@pytest.mark.whole
 class TestRoom(PromptPackContract):
     def pack(self) -> PromptPack:
         return load_pack("room")
@@ -54,7 +56,8 @@ def test_each_line_of_guidance_can_be_left_out_of_a_room(template: str) -> None:
         interaction = RoomInteraction(kind="room", without=without)
         act = next(act for act in interaction.acts.values() if act.template == template)
         pack = load_pack("room").bind([act])
-        return pack.for_agent(scale=OpinionScale(), world="open", task="T").task(act, (), Past()).content
+        told = Addressee(OpinionScale(), Conditions(world="open"), task="T")
+        return pack.for_agent(told).task(act, (), Past()).content
 
     whole, names = prompt().splitlines(), get_args(Guideline)
     rules = [line for line in whole if line.startswith("- ")]

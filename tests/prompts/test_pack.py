@@ -11,8 +11,8 @@ import opinionsim.prompts
 from opinionsim.errors import SpecError
 from opinionsim.messages import Reply
 from opinionsim.personas import Persona
-from opinionsim.prompts import BLOCKS, VARIABLES, AgentPrompts, Past, PromptPack, load_pack
-from opinionsim.schedules import PROBE, REPORT, REVIEW, SELF_REPORT, TASK_VARIABLES, WRITE
+from opinionsim.prompts import BLOCKS, VARIABLES, AgentPrompts, CognitionFields, Conditions, Past, PromptPack, load_pack
+from opinionsim.schedules import PROBE, REPORT, REVIEW, SELF_REPORT, WRITE
 from tests.support.editing import reword
 
 Agent = Callable[..., AgentPrompts]
@@ -25,7 +25,7 @@ _FRAMES = ("event", "reflect", "recollection")
 def _refusal(folder: Path, **conditions: Any) -> str:
     """The error of a run under some conditions, whose acts and memory use every template."""
     with pytest.raises(SpecError) as caught:
-        load_pack(folder).bind(_ACTS, _FRAMES, **conditions)
+        load_pack(folder).bind(_ACTS, _FRAMES, Conditions(**conditions))
     message = str(caught.value)
     assert "\n" not in message
     assert "mine" in message
@@ -194,7 +194,7 @@ def test_a_fault_in_a_condition_is_refused_where_a_run_has_it(
     folder: Path, file: str, old: str, new: str, conditions: dict[str, Any], said: str
 ) -> None:
     reword(folder / file, old, new)
-    load_pack(folder).bind(_ACTS, _FRAMES)
+    load_pack(folder).bind(_ACTS, _FRAMES, Conditions(post_words=None))
     assert said in _refusal(folder, **conditions)
 
 
@@ -234,10 +234,6 @@ def test_a_pack_may_hold_nothing_but_the_system_message(pack: PromptPack, agent:
         agent(bare).event(WRITE, (), Reply("My words."), Past())
 
 
-def test_the_variables_of_tasks_are_those_that_acts_declare() -> None:
-    assert VARIABLES["task"] == TASK_VARIABLES
-
-
 def test_the_kinds_of_blocks_are_public(pack: PromptPack) -> None:
     assert [kind for kind, _ in pack.marks.delimiters()][::2] == list(BLOCKS)
 
@@ -267,5 +263,6 @@ def test_a_pack_that_is_no_folder_is_refused(folder: Path, where: str) -> None:
 def test_the_readme_lists_every_variable(pack: PromptPack) -> None:
     readme = (Path(opinionsim.prompts.__file__).parent / "default" / "README.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"`(\w+)`", readme))
-    assert {name for group in VARIABLES.values() for name in group} <= listed
+    # Conditions that a study states are listed with the fields of a specification.
+    assert {name for group in VARIABLES.values() for name in group} - CognitionFields.model_fields.keys() <= listed
     assert {file for file in pack.contents if not file.startswith("_")} <= set(re.findall(r"`([\w.-]+)`", readme))

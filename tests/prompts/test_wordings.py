@@ -49,6 +49,7 @@ def test_no_two_wordings_are_the_same(template: str) -> None:
     assert all(one != another for one, another in combinations(texts, 2))
 
 
+@pytest.mark.whole
 class TestSecond(PromptPackContract):
     def pack(self) -> PromptPack:
         return load_pack("default::second")

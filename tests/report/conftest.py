@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +15,6 @@ from tests.support.archives import STUDY, carried_out
 from tests.support.pages import HOSTILE
 from tests.support.provider import StubProvider
 from tests.support.provider_replies import scripted_reply
-from tests.support.rooms import chromium
 from tests.support.running import SMALL, changed
 
 #: A word that no line holds, and a sentence that is written from right to left.
@@ -69,13 +66,6 @@ def modelled(tmp_path_factory: pytest.TempPathFactory) -> Results:
         results = osim.run(load_experiment(spec), str(tmp_path_factory.mktemp("model") / "a.sqlite"))
     monkeypatch.undo()
     return results
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Debian's Chromium; for one module, since Playwright keeps a loop running that other tests would find."""
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from opinionsim.prompts import load_pack
 from opinionsim.report import released, tables_of, verify, write_archive
 from opinionsim.store import Results, SeatRow, open_store
 from tests.support.archives import STUDY, all_bytes, carried_out
+from tests.support.examples import few
 from tests.support.provider import StubProvider
 
 pytestmark = pytest.mark.usefixtures("without_figures")
@@ -203,7 +204,7 @@ FILES: Mapping[str, tuple[dict[str, Any], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", [*FILES, "prompts"])
+@pytest.mark.parametrize("kind", few([*FILES, "prompts"], 2))
 def test_files_that_say_so(kind: str, tmp_path: Path) -> None:
     spec: dict[str, Any] = {**STUDY, "sweep": {}}
     secrets = ["You are going to play one particular person"]
@@ -221,7 +222,7 @@ def test_files_that_say_so(kind: str, tmp_path: Path) -> None:
     nowhere(secrets, carried_out(spec, tmp_path), tmp_path)
 
 
-@pytest.mark.parametrize("pass_on", [False, True])
+@pytest.mark.parametrize("pass_on", few([False, True], 1))
 def test_people_of_an_imported_table_and_their_twins(pass_on: bool, tmp_path: Path) -> None:
     post, town = "Buses of Zanzibar are cheap for all of us.", "Hamlet on the blue hill"
     table = pd.DataFrame(

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import opinionsim as osim
 from opinionsim.cli import app
 from opinionsim.errors import Interrupt, OpinionSimError
+from tests.support.examples import few
 
 #: One part of each kind; that of the kind AT raises what ENDS says.
 _PARTS = """
@@ -151,7 +152,7 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("ends", ["exit", "interrupt", "error"])
-@pytest.mark.parametrize("kind", [each for each in _NAMES if each != "metric"])
+@pytest.mark.parametrize("kind", few([each for each in _NAMES if each != "metric"], 3))
 def test_what_a_part_raises_ends_its_run_and_names_the_part(
     kind: str, ends: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,7 @@ from opinionsim.running import Invocation, LocalExecutor, Runner, Shared, Summar
 from opinionsim.specification import load_experiment
 from opinionsim.store import Doing, Results, RunState, Store, open_store
 from tests.support.editing import edit, reword, rewrite
+from tests.support.examples import few
 from tests.support.running import (
     SMALL,
     BluntClassifier,
@@ -103,7 +104,7 @@ def test_slots_and_lookahead_change_nothing(sequential: Results, slots: int, loo
     assert_same(results, sequential)
 
 
-@pytest.mark.parametrize("calls", [1, 40, 90])
+@pytest.mark.parametrize("calls", few([1, 40, 90], 1))
 def test_a_sweep_stopped_in_the_middle_is_finished_by_the_next_run(sequential: Results, calls: int) -> None:
     experiment = load_experiment(MIXED)
     reached = threading.Event()
@@ -325,14 +326,17 @@ def test_progress_counts_runs_and_calls() -> None:
 
 @pytest.mark.parametrize(
     ("values", "added"),
-    [
-        ({"execution": {"max_concurrency": 2, "timeout_s": 9.0, "lookahead": 1}}, 0),
-        ({"name": "renamed", "description": "another one"}, 0),
-        ({"replicates": 3}, 24),
-        ({"sweep": {"cognition.confirmation_bias": ["none", "weak", "strong"]}}, 24),
-        ({"sweep": {"cognition.confirmation_bias": ["weak", "none"]}}, 0),
-        ({"measurement": {"texts": ["post"]}}, 0),
-    ],
+    few(
+        [
+            ({"execution": {"max_concurrency": 2, "timeout_s": 9.0, "lookahead": 1}}, 0),
+            ({"name": "renamed", "description": "another one"}, 0),
+            ({"replicates": 3}, 24),
+            ({"sweep": {"cognition.confirmation_bias": ["none", "weak", "strong"]}}, 24),
+            ({"sweep": {"cognition.confirmation_bias": ["weak", "none"]}}, 0),
+            ({"measurement": {"texts": ["post"]}}, 0),
+        ],
+        3,
+    ),
     ids=["execution", "name", "replicates", "wider", "reordered", "texts"],
 )
 def test_nothing_finished_is_repeated(values: dict[str, Any], added: int) -> None:

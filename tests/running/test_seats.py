@@ -15,6 +15,7 @@ from opinionsim.llm import Question, Seat
 from opinionsim.running import Invocation, replay, run, under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
+from tests.support.examples import few
 from tests.support.people import NEVER_S, Double, Nobody, check_person_takes_part, killed_while_asked
 from tests.support.processes import in_process
 from tests.support.running import assert_same, changed, finished
@@ -37,7 +38,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", few(WAYS, 3))
 def test_a_person_takes_part_in_every_way_of_interacting(way: str) -> None:
     check_person_takes_part(WAYS[way], "Your post:", "Report your opinion", "and nothing else")
 

@@ -34,6 +34,7 @@ def _paid(url: str) -> Paid:
     return paid
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("budget", [{"calls": 31}, pytest.param({"tokens": 9000}, marks=pytest.mark.long)])
 def test_two_workers_spend_one_budget_to_its_end(
     budget: dict[str, int], postgres: Server, tmp_path, monkeypatch: pytest.MonkeyPatch

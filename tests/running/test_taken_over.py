@@ -16,6 +16,7 @@ from opinionsim.messages import ChatMessage
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results, open_store
+from tests.support.examples import few
 from tests.support.judge import Bench, BenchClassifier
 from tests.support.postgres import Server
 from tests.support.running import SMALL, assert_same, carry_out, changed, ended, finished, loaded, watched
@@ -63,7 +64,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", few(KINDS, 3))
 def test_a_fork_that_changes_nothing_is_its_source_and_asks_nothing_before_its_step(kind: str) -> None:
     spec = {**SPEC, **KINDS[kind]}
     last = 3 if kind == "chain" else STEPS

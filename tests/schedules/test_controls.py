@@ -14,14 +14,15 @@ from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage
 
 from opinionsim.classifiers import load_classifier
-from opinionsim.engine import Cognition, Member, Simulation, persona_actors
+from opinionsim.engine import Casting, Member, Simulation
 from opinionsim.errors import SpecError
 from opinionsim.llm import Endpoint, MemoryJournal, RunCalls, SlotPool
 from opinionsim.measurement import Instrument, Measuring, Queues
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population
-from opinionsim.prompts import load_pack
+from opinionsim.prompts import Conditions, load_pack
+from opinionsim.registry import NamedPart
 from opinionsim.schedules import (
     PROBE,
     REPORT,
@@ -300,8 +301,9 @@ def _simulated(schedule: AnySchedule, memory: str) -> list[tuple[Turn, str]]:
     async def story() -> list[tuple[Turn, str]]:
         scale, claim = OpinionScale(), Claim("tea is best", "tea", "truth")
         population = Population(personas, (-2, -1, 1, 2))
-        cognition = Cognition(memory=memory)
-        actors = persona_actors(population, schedule, load_pack(), claim=claim, scale=scale, cognition=cognition)
+        told = {"memory": NamedPart(name=memory), "conditions": Conditions(masked=False)}
+        about = {"population": population, "claim": claim, "scale": scale}
+        actors = Casting(schedule=schedule, pack=load_pack(), **about, **told).actors()
         calls = RunCalls("run", MemoryJournal(), [Endpoint(_Literal())] * 4, SlotPool(3))
         lexicon = Instrument.of(load_classifier("lexicon", scale), ["report"])
         measuring = Measuring([lexicon], Queues(), calls, claim)

@@ -1,12 +1,25 @@
-"""How many examples a property is tried with that takes more than the usual hundred, or fewer."""
+"""How many examples of a property are tried often: with `make test`, or with `make verify` alone."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from hypothesis import settings
 
 
 def examples(most: int, **others: Any) -> settings:
     """Settings of Hypothesis with that many examples, or the part of them that the profile takes of a hundred."""
     return settings(max_examples=most * settings().max_examples // 100, **others)
+
+
+def few(values: Iterable[Any], most: int) -> list[Any]:
+    """Values of a parameter, of which so many are tried often, spread evenly; all others with `make verify`."""
+    listed = list(values)
+    often = {round(place * (len(listed) - 1) / max(most - 1, 1)) for place in range(most)}
+
+    def seldom(value: Any) -> Any:
+        return pytest.param(*value if isinstance(value, tuple) else (value,), marks=pytest.mark.long)
+
+    return [value if place in often else seldom(value) for place, value in enumerate(listed)]

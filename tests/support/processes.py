@@ -143,10 +143,14 @@ class Command:
         self.kill()
         return code, *said
 
-    def kill(self) -> None:
-        """End it at once, and close what it wrote to."""
+    def end(self) -> None:
+        """End it at once, if it has not ended; what it wrote can still be read."""
         self._process.kill()
         self.wait()
+
+    def kill(self) -> None:
+        """End it at once, and close what it wrote to."""
+        self.end()
         for each in (self.stdout, self.stderr):
             each.close()
 

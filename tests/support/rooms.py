@@ -83,8 +83,8 @@ class RoomServer:
         self._linked.set()
 
     def kill(self) -> None:
-        """End the process at once."""
-        self.process.send_signal(signal.SIGKILL)
+        """End the process at once, if it has not ended."""
+        self.process.end()
         self._ended()
 
     def stop(self) -> int:
@@ -106,5 +106,4 @@ def room(spec: str | Path, folder: Path, *options: str, command: str = "room") -
     try:
         yield server
     finally:
-        if server.process.poll() is None:
-            server.kill()
+        server.kill()

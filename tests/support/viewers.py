@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.store import open_store
 from opinionsim.web import export
@@ -29,15 +31,6 @@ KINDS: dict[str, dict[str, Any]] = {
                 {"kind": "ties", "step": 5, "add": [[0, 2]], "remove": [[0, 1]]},
                 {"kind": "leave", "step": 10, "agents": {"share": 0.4}}],
     ),
-    "structure": changed(
-        SMALL, name="structure", interaction={"kind": "chain", "cycles": 2},
-        measurement={"texts": ["response"], "probe": {"before": 1, "after": 1}},
-    ),
-    "consensus": {
-        "name": "consensus", "seed": 4, "population": {"size": 3}, "topic": {"name": "flat-earth"},
-        "interaction": {"kind": "consensus", "candidates": 3, "rounds": 1, "ballots": ["stated"]},
-        "roles": {"mediator": {}}, "measurement": {"self_report": {"before": 1, "after": 1}},
-    },
     "room": {
         "name": "room", "seed": 3, "task": "Should the library open on Sundays?",
         "cast": [{"name": "Ada", "persona": "a nurse"}, {"name": "Ben", "persona": "a cook"}],
@@ -50,6 +43,12 @@ KINDS: dict[str, dict[str, Any]] = {
         model={"classic": "deffuant", "parameters": {"epsilon": 1.5}},
     ),
 }  # fmt: skip
+
+
+def kinds(often: str) -> list[Any]:
+    """The kinds by name: one that is tested often, and the others with tests of all kinds."""
+    return [name if name == often else pytest.param(name, marks=pytest.mark.whole) for name in KINDS]
+
 
 #: Two agents that are called, and told, what would do something on a page that took it for anything but text.
 HOSTILE_SPEC: dict[str, Any] = {

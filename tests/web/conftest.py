@@ -1,4 +1,4 @@
-"""A browser for all tests of pages, and rooms to look at."""
+"""Rooms to look at."""
 
 from __future__ import annotations
 
@@ -9,14 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.rooms import RoomServer, chromium, room
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Debian's Chromium; for one module, since Playwright keeps a loop running that other tests would find."""
-    with chromium() as found:
-        yield found
+from tests.support.rooms import RoomServer, room
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.pages import HOSTILE, accessible, looking
 from tests.support.rooms import RoomServer, room
 
@@ -111,6 +113,7 @@ def test_what_is_half_written_survives_a_reload_and_a_second_tab_doubles_nothing
         assert "From the first tab." not in texts(tmp_path)
 
 
+@pytest.mark.long
 def test_a_server_that_is_killed_in_mid_turn_loses_nothing(
     browser: Any, spec: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -135,6 +138,7 @@ def test_a_server_that_is_killed_in_mid_turn_loses_nothing(
             assert texts(tmp_path) == ["Before the end.", "While it was away."]
 
 
+@pytest.mark.long
 def test_a_lost_network_is_said_and_the_text_can_be_sent_again(
     browser: Any, served: RoomServer, tmp_path: Path
 ) -> None:
@@ -150,6 +154,7 @@ def test_a_lost_network_is_said_and_the_text_can_be_sent_again(
         assert texts(tmp_path)[:1] == ["Over the wire."]
 
 
+@pytest.mark.whole
 def test_the_width_of_a_phone_and_the_dark(browser: Any, served: RoomServer) -> None:
     with looking(browser, served, viewport={"width": 360, "height": 740}, color_scheme="dark") as page:
         sit_down(page, served)
@@ -189,6 +194,7 @@ def test_the_keyboard_alone(browser: Any, spec: Callable[..., Path], tmp_path: P
         assert re.match(r"\[q\d+\] ", page.input_value("#text"))
 
 
+@pytest.mark.whole
 def test_without_scripts(browser: Any, served: RoomServer, tmp_path: Path) -> None:
     with looking(browser, served, java_script_enabled=False) as page:
         sit_down(page, served)
@@ -261,6 +267,7 @@ def test_a_session_is_downloaded(browser: Any, served: RoomServer) -> None:
             assert ",=2+3" not in found.text(), form
 
 
+@pytest.mark.whole
 def test_an_open_question_is_dragged_and_pasting_is_an_option(
     browser: Any, spec: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -284,6 +291,7 @@ def test_an_open_question_is_dragged_and_pasting_is_an_option(
         page.wait_for_selector("#seat .status:text('at most 12')")
 
 
+@pytest.mark.long
 def test_an_answer_that_comes_too_late_is_not_called_sent(
     browser: Any, spec: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -304,6 +312,7 @@ def test_an_answer_that_comes_too_late_is_not_called_sent(
         assert texts(tmp_path)[0] == ""
 
 
+@pytest.mark.long
 def test_what_was_wanted_out_of_turn_survives_the_server(
     browser: Any, spec: Callable[..., Path], tmp_path: Path
 ) -> None:

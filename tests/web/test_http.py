@@ -236,6 +236,7 @@ def test_settings_take_no_import_path_and_write_no_other_place(server: RoomServe
     assert "already" in again.text
 
 
+@pytest.mark.whole
 def test_a_port_in_use_and_a_store_in_use_are_said(server: RoomServer, tmp_path: Path) -> None:
     for options, told in ((("--port", str(server.port)), "cannot be used"), (("--store", "held.sqlite"), "in use")):
         spec = tmp_path / "small.yaml"

@@ -35,6 +35,7 @@ def _invited(folder: Path, spec: Callable[..., Path], **changed: Any) -> Path:
     return spec(ethics={"consent": "consent.yaml"}, **changed)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("agrees", [True, False])
 def test_publication_is_asked_for_apart_from_taking_part(
     browser: Any, spec: Callable[..., Path], tmp_path: Path, agrees: bool
@@ -126,6 +127,7 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
     assert found.runs["status"].tolist() == ["withdrawn"]
 
 
+@pytest.mark.whole
 def test_without_a_text_to_consent_to_nobody_is_invited(
     browser: Any, spec: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -163,6 +165,7 @@ def test_an_owner_who_tries_alone_is_asked_nothing_and_stays_out_of_tables(
         tables(found.runs, found.metrics)
 
 
+@pytest.mark.whole
 def test_sensitive_topics_need_a_protocol(spec: Callable[..., Path], tmp_path: Path) -> None:
     definition = {
         "name": "delicate", "title": "Delicate", "category": "policy", "sensitive": True,
@@ -176,6 +179,7 @@ def test_sensitive_topics_need_a_protocol(spec: Callable[..., Path], tmp_path: P
         assert server.link
 
 
+@pytest.mark.long
 def test_who_declines_frees_the_seat_and_who_read_another_text_is_asked_again(
     browser: Any, spec: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -194,6 +198,7 @@ def test_who_declines_frees_the_seat_and_who_read_another_text_is_asked_again(
         assert owner.locator(".link code").count() == 1
 
 
+@pytest.mark.long
 def test_a_session_that_was_withdrawn_before_it_began_never_begins(
     browser: Any, spec: Callable[..., Path], tmp_path: Path
 ) -> None:

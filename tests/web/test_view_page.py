@@ -19,7 +19,7 @@ from tests.support.pages import HOSTILE, accessible
 from tests.support.processes import Command
 from tests.support.provider import StubProvider
 from tests.support.running import SMALL, changed, finished
-from tests.support.viewers import HOSTILE_SPEC, KINDS, CutOffModel, HostileModel, Viewed, drawn, offline, viewing
+from tests.support.viewers import HOSTILE_SPEC, KINDS, CutOffModel, HostileModel, Viewed, drawn, kinds, offline, viewing
 from tests.support.waiting import wait_until
 
 #: The axes that a run's page shows: figures, in their order.
@@ -143,7 +143,7 @@ def test_experiments_lead_to_cells_and_cells_to_runs(browser: Any, viewed: Viewe
         page.wait_for_selector(".square")
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", kinds("classic"))
 def test_a_run_of_every_kind_shows_the_numbers_of_its_frames(browser: Any, viewed: Viewed, name: str) -> None:
     results = osim.load(str(viewed.store), name)
     run = results.runs.iloc[0]
@@ -244,7 +244,7 @@ def test_an_agents_story_down_to_the_prompts(browser: Any, viewed: Viewed) -> No
         assert page.locator("ol.lines > li").count() == len(own)
 
 
-@pytest.mark.parametrize("name", ["dyads", "structure", "consensus", "room"])
+@pytest.mark.parametrize("name", ["dyads", "room"])
 def test_dialogues_are_read_as_what_they_are(browser: Any, viewed: Viewed, name: str) -> None:
     results, run = osim.load(str(viewed.store), name), run_of(viewed.store, name)
     turns = results.turns[results.turns["run_id"] == run]
@@ -253,11 +253,7 @@ def test_dialogues_are_read_as_what_they_are(browser: Any, viewed: Viewed, name:
         text = page.locator("#view").inner_text()
         first = turns[turns["kind"].isin(["post", "response", "speech", "statement"])]["message"].iloc[0]
         assert " ".join(first.split()) in " ".join(text.split())
-        if name == "consensus":
-            assert page.locator(".line.own").count() == 2
-            assert "selected" in text
-            assert page.locator("caption", has_text="Ballots").count() == 2
-        elif name == "room":
+        if name == "room":
             assert page.locator(".analysis h3").first.inner_text() == "Summary"
         else:
             assert "has read" in text
@@ -346,19 +342,22 @@ def test_scrubbing_by_keys_playing_and_two_runs_side_by_side(browser: Any, viewe
             assert f"{len(held)} of 6 agents are measured: mean {printed(held.mean())}" in label
 
 
-@pytest.mark.parametrize(
-    ("given", "shown"),
-    [("1.5", 2), ("-1", 0), ("-7.2", 0), ("1e9", 30), ("Infinity", 30), ("text", 30), ("", 0), ("%00", 30)],
-)
-def test_any_step_in_the_address_is_one_of_the_run(browser: Any, viewed: Viewed, given: str, shown: int) -> None:
-    with viewed.page(browser, f"#/run/{run_of(viewed.store, 'dyads')}?step={given}") as page:
-        at_step(page, shown)
-        page.wait_for_selector(f"canvas[aria-label*='At step {shown}']")
+ADDRESSED = {"1.5": 2, "-1": 0, "-7.2": 0, "1e9": 30, "Infinity": 30, "text": 30, "": 0, "%00": 30}
+
+
+def test_any_step_in_the_address_is_one_of_the_run(browser: Any, viewed: Viewed) -> None:
+    with viewed.page(browser) as page:
+        for given, shown in ADDRESSED.items():
+            page.goto("about:blank")
+            viewed.go(page, f"#/run/{run_of(viewed.store, 'dyads')}?step={given}")
+            at_step(page, shown)
+            page.wait_for_selector(f"canvas[aria-label*='At step {shown}']")
 
 
 # -- live ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_run_is_watched_while_another_process_carries_it_out_is_killed_and_goes_on(
     browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -400,6 +399,7 @@ def test_a_run_is_watched_while_another_process_carries_it_out_is_killed_and_goe
             process.kill()
 
 
+@pytest.mark.long
 def test_a_run_begun_anew_is_drawn_anew_and_followed_to_its_end(browser: Any, tmp_path: Path) -> None:
     path, spec = tmp_path / "again.sqlite", changed(SMALL, name="again", measurement__texts=["report"])
     finished(spec, str(path))
@@ -422,6 +422,7 @@ def test_a_run_begun_anew_is_drawn_anew_and_followed_to_its_end(browser: Any, tm
         at_step(page, 6)
 
 
+@pytest.mark.long
 def test_a_store_that_is_deleted_and_a_server_that_ends_are_said(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "gone.sqlite"
     finished(changed(SMALL, name="gone", measurement__texts=["report"]), str(path))
@@ -439,6 +440,7 @@ def test_a_store_that_is_deleted_and_a_server_that_ends_are_said(browser: Any, t
         page.wait_for_selector(".problem:text('connection')")
 
 
+@pytest.mark.whole
 def test_runs_that_have_ended_hold_no_stream_and_a_refusal_is_said(browser: Any, viewed: Viewed) -> None:
     address = f"#/run/{run_of(viewed.store, 'dyads')}"
     with viewed.page(browser, address) as first:
@@ -468,7 +470,7 @@ def test_a_page_out_of_sight_holds_no_stream(browser: Any, viewed: Viewed) -> No
 # -- offline -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", kinds("dyads"))
 def test_one_file_opens_from_the_disk_without_a_network(
     browser: Any, viewed: Viewed, tmp_path: Path, name: str
 ) -> None:
@@ -531,7 +533,7 @@ def test_what_was_refused_and_skipped_is_marked(browser: Any, viewed: Viewed) ->
         assert page.locator(".wordless:text-is('refused')").count() == counts["refused"]
 
 
-@pytest.mark.parametrize("name", ["cut-off", "counted"])
+@pytest.mark.parametrize("name", ["counted", pytest.param("cut-off", marks=pytest.mark.whole)])
 def test_texts_that_were_cut_off_are_marked_and_count_where_they_shall(browser: Any, viewed: Viewed, name: str) -> None:
     results, run = osim.load(str(viewed.store), name), run_of(viewed.store, name)
     found = osim.metrics.trajectories(results.runs, results.agents, results.opinions, "report")
@@ -548,6 +550,7 @@ def test_texts_that_were_cut_off_are_marked_and_count_where_they_shall(browser: 
         assert page.locator(".wordless:text('cut off')").count() == cut_off
 
 
+@pytest.mark.whole
 def test_trials_and_withdrawn_runs_say_so_in_every_title(browser: Any, viewed: Viewed) -> None:
     with viewed.page(browser) as page:
         for row, state in ((0, ""), (1, "TRIAL"), (2, "WITHDRAWN")):
@@ -561,6 +564,7 @@ def test_trials_and_withdrawn_runs_say_so_in_every_title(browser: Any, viewed: V
             assert page.locator(".problem").count() == bool(state)
 
 
+@pytest.mark.whole
 def test_a_run_of_models_of_two_kinds_says_both(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     path = tmp_path / "mixed.sqlite"
@@ -627,6 +631,7 @@ def test_nonsense_in_the_address_gives_a_sentence_and_a_way_home(browser: Any, v
             page.wait_for_selector("article h2")
 
 
+@pytest.mark.whole
 def test_an_answer_that_comes_late_does_not_mix_with_another(browser: Any, viewed: Viewed) -> None:
     first, other = run_of(viewed.store, "dyads"), run_of(viewed.store, "classic")
     held: list[Any] = []

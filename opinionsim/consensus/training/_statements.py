@@ -23,7 +23,7 @@ from opinionsim.foundation.documents import validate
 from opinionsim.foundation.streams import digest, stream
 from opinionsim.messages import Message, broken_up, printable
 from opinionsim.opinions import OpinionScale
-from opinionsim.prompts import Past, PromptPack, load_pack
+from opinionsim.prompts import Addressee, Past, PromptPack, load_pack
 from opinionsim.schedules import ActSpec
 
 if TYPE_CHECKING:
@@ -78,9 +78,8 @@ def statement_prompt(question: str, opinions: Sequence[str]) -> str:
         Text that ends where the statement begins.
     """
     act, wording = _drafting()
-    prompts = wording.for_agent(
-        scale=OpinionScale(), task=printable(question), role="mediator", **conditions_of_others(None)
-    )
+    told = Addressee(OpinionScale(), conditions_of_others(False), task=printable(question), role="mediator")
+    prompts = wording.for_agent(told)
     return prompts.task(act, [Message(printable(text), act="state") for text in opinions], Past()).content
 
 
@@ -89,7 +88,7 @@ def _drafting() -> tuple[ActSpec, PromptPack]:
     """The act of drafting in the style ``completion``, and its wording."""
     fields = {"kind": "consensus", "drafters": [{"count": 2, "style": "completion"}]}
     act = ConsensusInteraction.read(fields).acts["draft"]
-    return act, load_pack(ConsensusInteraction.prompts).bind([act], **conditions_of_others(None))
+    return act, load_pack(ConsensusInteraction.prompts).bind([act], (), conditions_of_others(False))
 
 
 def cleaned_statement(text: str, prompt: str = "") -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from opinionsim.classic import Batch, simulate, sweep
 from opinionsim.classic.sweeps import load_sweep, run_sweep
+from tests.support.examples import few
 
 #: Of 20 agents, at 10**8 updates a second, two days.
 STEPS = 10**12
@@ -24,14 +25,14 @@ def _threads() -> list[threading.Thread]:
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "begin",
-    [
+    few([
         lambda: simulate("deffuant", n=20, steps=STEPS, record_every=STEPS, epsilon=0.1),
         lambda: simulate("voter", n=20, noise=0.1, steps=STEPS, record_every=STEPS, replicates=4),
         lambda: simulate("hegselmann-krause", "ring", n=20, steps=STEPS, record_every=STEPS),
         lambda: sweep("deffuant", {"epsilon": [0.1, 0.2]}, n=20, steps=STEPS),
         lambda: run_sweep(load_sweep({"name": "long", "model": {"classic": "deffuant"}, "population": {"size": 20},
                                       "interaction": {"steps": STEPS}}), "long.sqlite"),
-    ],
+    ], 2),
     ids=["simulate", "replicates", "arrays", "sweep", "store"],
 )  # fmt: skip
 def test_an_interrupt_ends_all_within_a_step(begin: Callable[[], Any]) -> None:

@@ -66,6 +66,7 @@ def test_a_seed_is_enough() -> None:
     assert (other != simulate("q-voter", 12, steps=3, seed=5).opinions).any()
 
 
+@pytest.mark.long
 def test_nobody_elses_random_numbers_change() -> None:
     """NDlib 6.0.1: building a model seeds numpy's global generator."""
     np.random.seed(4)  # noqa: NPY002, TID251 - it is this generator that must not be touched
