@@ -37,6 +37,7 @@ def test_pages_are_those_of_the_registry(generate: ModuleType) -> None:
 def test_a_changed_model_makes_its_page_stale(generate: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     parameters = MODELS["deffuant"].parameters
     other = type("Other", (parameters,), {"__doc__": f"{parameters.__doc__}\n- Source: Somebody else (2001)."})
+    monkeypatch.setattr(generate, "MODELS", dict(MODELS))
     monkeypatch.setitem(generate.MODELS, "deffuant", replace(MODELS["deffuant"], parameters=other))
     assert generate.stale(["deffuant"]) == ["deffuant.md is stale"]
     longer = replace(MODELS["deffuant"], example={**MODELS["deffuant"].example, "n": 17})

@@ -22,7 +22,9 @@ from opinionsim.schedules import (
     MODERATE,
     MODERATOR,
     PROBE,
+    REPORT,
     SELF_REPORT,
+    WRITE,
     ActSpec,
     InteractionField,
     acts_with,
@@ -358,7 +360,7 @@ class ExperimentSpec(DocumentModel):
     @property
     def ratable(self) -> tuple[str, ...]:
         """Kinds of text whose opinion a specification can have coded."""
-        acts = (*self.interaction.acts.values(), *self.acts, PROBE)
+        acts = (*self.interaction.acts.values(), *self.acts, REPORT, WRITE, PROBE)
         return tuple(act.kind for act in acts if act.opinion != "none" and act.kind != SELF_REPORT.kind)
 
     @property

@@ -219,7 +219,7 @@ def _with(place: int, **cells: Any) -> list[dict[str, Any]]:
         (_with(0, wave=None), {}, "^row 1: 'wave' is empty; every row needs one"),
         (ROWS, {"person": "name"}, "names 'name', which the table must have once; it has who, wave, rating, text"),
         (ROWS, {"conditions": ("sort",)}, "^row 3: the condition 'sort' is '3', and '1' in another row of 'A'"),
-        (ROWS, {"kind": "text"}, "^row 2: 'text' is 'I doubt it.'; valid: post, report"),
+        (ROWS, {"kind": "text"}, "^row 2: 'text' is 'I doubt it.'; valid: opinion, post, "),
         (_with(0, rating=None)[:1], {}, "has no rating in rating"),
         ([], {}, "which the table must have once"),
     ],

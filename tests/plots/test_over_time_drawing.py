@@ -188,7 +188,7 @@ def test_many_agents_are_a_sample_and_the_median_on_bands(n: int, lines: int, ba
 def test_turns_without_a_whole_answer_have_a_mark() -> None:
     frames = study([{}], steps=5)
     refused = frames.opinions.index == frames.opinions.index[-1]
-    lost = frames.opinions.assign(condition=np.where(refused, "refused", "answered"))
+    lost = frames.opinions.assign(status=np.where(refused, "refused", "answered"))
     row = frames.opinions.iloc[0][["run_id", "step", "agent", "kind"]]
     skipped = pd.DataFrame([{**row, "status": "skipped"}, {**row, "kind": "post", "status": "skipped"}])
     ax = plots.trajectories(plots.Frames(frames.runs, frames.agents, lost, turns=skipped))

@@ -79,7 +79,7 @@ def test_what_was_found_stands_between_what_is_around_it(reader: StoreReader) ->
 def test_filters_choose_what_the_frames_choose(reader: StoreReader, results: osim.Results, column: str) -> None:
     frame = results.turns.merge(results.runs[["run_id", "cell"]]).merge(results.agents[["run_id", "agent", "name"]])
     chosen = watching.search(reader, experiment="small")
-    valid = chosen[{"name": "agents", "agent": "agents"}.get(column, f"{column}s")]
+    valid = chosen[{"name": "agents", "agent": "agents", "status": "statuses"}.get(column, f"{column}s")]
     for level in sorted(set(frame[column])):
         filtered = {"agent" if column == "name" else column: str(level)}
         assert watching.search(reader, experiment="small", **filtered)["total"] == (frame[column] == level).sum()
