@@ -355,7 +355,8 @@ class ExperimentSpec(DocumentModel):
     @property
     def stating(self) -> tuple[str, ...]:
         """Kinds of text in which an opinion is stated."""
-        return tuple(act.kind for act in self.interaction.acts.values() if act.opinion == "states")
+        # Agents of a classic model that meet as it defines report their numbers, without acts of a schedule.
+        return tuple(act.kind for act in self.interaction.acts.values() if act.opinion == "states") or (REPORT.kind,)
 
     @property
     def ratable(self) -> tuple[str, ...]:

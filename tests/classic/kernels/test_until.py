@@ -364,7 +364,7 @@ def test_small_changes_end_a_run_of_averages() -> None:
         ("q-voter", {"until": "frozen", "independence": 0.1}, "independence above 0"),
         ("q-voter", {"until": "frozen", "anticonformity": 0.1}, "anticonformity above 0"),
         ("deffuant", {"until": {"change": 1e-3}}, "change is no sign of rest where random pairs meet"),
-        ("deffuant", {"until": "asleep"}, "until must name the event that ends a run; got 'asleep'"),
+        ("deffuant", {"until": "asleep"}, "until: must name the event that ends a run; got 'asleep'"),
         ("deffuant", {"until": {"change": 0}}, "change must be a number above 0"),
         ("degroot", {"until": {"change": "small"}}, "change must be a number above 0"),
         ("degroot", {"until": {"consensus": -1.0}}, "consensus must be a number of at least 0"),

@@ -90,7 +90,7 @@ def test_what_cannot_be_is_refused_before_the_first_run_by_the_name_of_its_point
         ({"metrics": ["nonsense"]}, "there is no metric 'nonsense'"),
         ({"metrics": ["bias"], "model": "voter", "over": {"bias": [0.1, 0.2]}}, "bias is a measure, and a parameter"),
         ({"metrics": ["group_divergence"], "initial": "normal", "model": "activity-driven"}, "range"),
-        ({"until": "later"}, "until must name the event"),
+        ({"until": "later"}, "until: must name the event"),
         ({"until": {"change": 0}}, "until"),
         ({"at": [5, 200]}, "at: must be whole numbers of steps from 0 to the limit of 100; got 200"),
         ({"at": {"log": 0}}, "log must be a whole number"),
