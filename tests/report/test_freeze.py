@@ -10,18 +10,18 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.errors import SpecError
-from opinionsim.foundation.data import data_folder
 from opinionsim.foundation.documents import validate
 from opinionsim.foundation.frozen import Frozen
 from opinionsim.report import freeze, history, preregistration
 from opinionsim.specification import load_experiment, recorded_manifest
 from opinionsim.store import Results
 from tests.support.running import SMALL, changed
+from tests.support.shipped import shipped
 
 STUDY = changed(SMALL, sweep={"cognition.confirmation_bias": ["none", "strong"]})
 CODED = {"measurement": {"classifier": "lexicon"}}
 NO_FREEZE = {"real_model", "room_quickstart"}  # weights without a commit, and people without a text for them
-EXPERIMENTS = [file for file in sorted(data_folder("experiments").rglob("*.yaml")) if file.stem not in NO_FREEZE]
+EXPERIMENTS = [file for file in shipped() if file.stem not in NO_FREEZE]
 
 
 def _frozen(spec: Any) -> dict[str, Any]:

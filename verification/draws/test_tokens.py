@@ -14,9 +14,9 @@ from scipy.stats import chisquare
 from opinionsim.llm._local import LocalOptions
 from opinionsim.llm._local_decoder import (
     Decoder,
-    ToDecode,
     Sampling,
     SeededSampling,
+    ToDecode,
     load_decoder,
 )
 from tests.support.tiny import save_tiny
