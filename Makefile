@@ -43,8 +43,8 @@ site: .venv/.ready-docs ## build the documentation for a browser into build/site
 	@echo build/site/index.html
 
 verify: .venv/.ready-test .venv/.ready-verification ## long tests, all examples, closed forms, statistics, durability; figures in results/verification
-	OPINIONSIM_FLIPS=100 $(BIN)/pytest -n auto --dist loadfile --hypothesis-profile local -m "long or whole or hypothesis" tests
-	OPINIONSIM_FIGURES=results/verification $(BIN)/pytest verification
+	$(BIN)/pytest -n auto --dist loadfile --hypothesis-profile local -m "long or whole or hypothesis" tests
+	OPINIONSIM_FLIPS=100 OPINIONSIM_FIGURES=results/verification $(BIN)/pytest verification
 
 constraints: ## resolve constraints/py311.txt anew (needs uv)
 	uv pip compile pyproject.toml --all-extras --group dev --group verification --constraint constraints/torch.txt --python-version 3.11 \

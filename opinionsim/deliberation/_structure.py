@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from opinionsim.deliberation._structure_acts import RESPOND
+from opinionsim.prompts import Labelling
 from opinionsim.schedules import (
     MAX_STEPS,
     ActSpec,
     Conflict,
     Interaction,
-    Labelling,
     Ref,
     Setting,
     Turn,

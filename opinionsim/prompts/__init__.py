@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.prompts._act import Act as Act, Labelling as Labelling
     from opinionsim.prompts._agent_prompts import (
-        Act as Act,
         AgentPrompts as AgentPrompts,
         Case as Case,
         Frame as Frame,

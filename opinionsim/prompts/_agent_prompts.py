@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 from jinja2 import Template
 
 from opinionsim.errors import NothingSaid, SpecError
 from opinionsim.messages import SPOKEN, ChatMessage, Message, Parse, Reply, ReplyStatus, printable
+from opinionsim.prompts._act import Act
 from opinionsim.prompts._marks import Marks
 from opinionsim.prompts._prompt_settings import TASK_VARIABLES
 from opinionsim.prompts._templates import SUFFIX, render
@@ -18,46 +19,6 @@ from opinionsim.prompts._templates import SUFFIX, render
 #: Kind of act in memories: wrote a post; read messages and stated a belief; stated a belief without reading; or
 #: answered something else.
 Case = Literal["write", "review", "report", "response"]
-
-
-class Act(Protocol):
-    """Properties of an act that prompts use; :class:`opinionsim.schedules.ActSpec` has them."""
-
-    @property
-    def name(self) -> str:
-        """Name that turns use."""
-
-    @property
-    def template(self) -> str:
-        """Name of the task template, without ``.j2``."""
-
-    @property
-    def heard(self) -> bool:
-        """Whether others hear its texts."""
-
-    @property
-    def answers(self) -> bool:
-        """Whether its texts answer what was read."""
-
-    @property
-    def labelling(self) -> str:
-        """How received messages are introduced: ``anonymous``, ``numbered``, ``named`` or ``you-other``."""
-
-    @property
-    def text(self) -> str | None:
-        """The template itself, used where the pack has none of that name; None where the pack must have it."""
-
-    @property
-    def variables(self) -> tuple[str, ...] | None:
-        """Task variables that its template may use; None for all."""
-
-    @property
-    def values(self) -> Mapping[str, str]:
-        """Further variables of this act, with their texts."""
-
-    @property
-    def scripted(self) -> str:
-        """The part with which the scripted model answers; empty for that of the template's name."""
 
 
 class Frame(NamedTuple):

@@ -2,66 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from types import MappingProxyType
 
 from jinja2 import Template
 
 from opinionsim.errors import SpecError
-from opinionsim.prompts._agent_prompts import Act, Frame, Wording
+from opinionsim.prompts._act import Act
+from opinionsim.prompts._agent_prompts import Frame, Wording
 from opinionsim.prompts._prompt_settings import TASK_VARIABLES
 from opinionsim.prompts._templates import SUFFIX, Library, check_own_names
 
 #: Beginning of the names of templates for persons at seats, who are shown the messages beside the text.
 PERSON = "person-"
-
-
-@dataclass(frozen=True, slots=True)
-class PlainAct:
-    """The properties of an act that prompts use, as a hashable value.
-
-    Attributes
-    ----------
-    name, template, heard, answers, labelling, text, variables, scripted
-        As those of :class:`opinionsim.prompts.Act`.
-    pairs : tuple of (str, str)
-        The act's values, sorted by name.
-    """
-
-    name: str
-    template: str
-    heard: bool
-    answers: bool = True
-    labelling: str = "anonymous"
-    text: str | None = None
-    variables: tuple[str, ...] = TASK_VARIABLES
-    pairs: tuple[tuple[str, str], ...] = ()
-    scripted: str = ""
-
-    @classmethod
-    def of(cls, act: Act) -> PlainAct:
-        """The same act.
-
-        Raises
-        ------
-        SpecError
-            If its variables are a str, or one of its values is no str.
-        """
-        if isinstance(act.variables, str):
-            raise SpecError(f"act {act.name!r}: variables must be a sequence of names; got {act.variables!r}")
-        for name, value in act.values.items():
-            if not isinstance(name, str) or not isinstance(value, str):
-                raise SpecError(f"act {act.name!r}: values must be texts by name; got {value!r} for {name!r}")
-        pairs = tuple(sorted(act.values.items()))
-        told = (act.name, act.template, act.heard, act.answers, act.labelling, act.text)
-        variables = TASK_VARIABLES if act.variables is None else tuple(act.variables)
-        return cls(*told, variables, pairs, act.scripted)
-
-    @property
-    def values(self) -> Mapping[str, str]:
-        """Further variables of this act, with their texts."""
-        return MappingProxyType(dict(self.pairs))
 
 
 def bind_frames(library: Library, wording: Wording, frames: Iterable[str | Frame]) -> Wording:
@@ -84,7 +38,7 @@ def bind_frames(library: Library, wording: Wording, frames: Iterable[str | Frame
     return replace(wording, frames=MappingProxyType({**wording.frames, **own}))
 
 
-def bind_acts(library: Library, wording: Wording, acts: Iterable[PlainAct]) -> tuple[Wording, dict[str, str]]:
+def bind_acts(library: Library, wording: Wording, acts: Iterable[Act]) -> tuple[Wording, dict[str, str]]:
     """Give every act its template: the pack's, or else its own text.
 
     Parameters
@@ -93,7 +47,7 @@ def bind_acts(library: Library, wording: Wording, acts: Iterable[PlainAct]) -> t
         The templates of the pack.
     wording : Wording
         The pack's, unbound.
-    acts : iterable of PlainAct
+    acts : iterable of Act
         The acts of a run.
 
     Returns
@@ -121,14 +75,24 @@ def bind_acts(library: Library, wording: Wording, acts: Iterable[PlainAct]) -> t
             if texts.setdefault(name, act.text) != act.text:
                 raise SpecError(f"act {act.name!r} is given twice, with different texts")
             own[act.name, act.text] = template
-        check_own_names(library, source, frozenset((*act.variables, *act.values)), f"act {act.name!r}")
+        check_own_names(library, source, frozenset((*_variables(act), *act.values)), f"act {act.name!r}")
     return replace(wording, own=MappingProxyType(own)), texts
 
 
-def _check_declared(act: PlainAct) -> None:
-    """Check that an act declares variables that exist, and values under other names."""
+def _variables(act: Act) -> tuple[str, ...]:
+    """The task variables that a template of an act may use."""
+    return TASK_VARIABLES if act.variables is None else act.variables
+
+
+def _check_declared(act: Act) -> None:
+    """Check that an act declares variables that exist, and texts as values under other names."""
     catalogue = TASK_VARIABLES
-    for name in act.variables:
+    if isinstance(act.variables, str):
+        raise SpecError(f"act {act.name!r}: variables must be a sequence of names; got {act.variables!r}")
+    for name, value in act.values.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise SpecError(f"act {act.name!r}: values must be texts by name; got {value!r} for {name!r}")
+    for name in _variables(act):
         if name not in catalogue:
             raise SpecError(f"act {act.name!r}: there is no variable {name!r}; valid: {', '.join(catalogue)}")
     for name in act.values:

@@ -11,8 +11,9 @@ from opinionsim.errors import SpecError
 from opinionsim.messages import ChatMessage, Message, Reply
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
+from opinionsim.prompts._act import Act
 from opinionsim.prompts._agent_prompts import AgentPrompts, Frame, Past
-from opinionsim.prompts._binding import PERSON, PlainAct
+from opinionsim.prompts._binding import PERSON
 from opinionsim.prompts._brief import Addressee
 from opinionsim.prompts._marks import BLOCKS, Block
 from opinionsim.prompts._prompt_settings import Conditions
@@ -173,16 +174,14 @@ class _Setting:
             raise at.error("the variable task must stand in the prompt, here or in the system message; it does not")
 
 
-def check_use(
-    pack: PromptPack, acts: Iterable[PlainAct], frames: Collection[str | Frame], conditions: Conditions
-) -> None:
+def check_use(pack: PromptPack, acts: Iterable[Act], frames: Collection[str | Frame], conditions: Conditions) -> None:
     """Render what a run uses of a pack in a few cases, and check the required parts.
 
     Parameters
     ----------
     pack : PromptPack
         A pack bound to the acts.
-    acts : iterable of PlainAct
+    acts : iterable of Act
         The acts of the run.
     frames : collection of str or Frame
         Templates that the memories of the run use.
@@ -214,7 +213,7 @@ def check_use(
 
 
 def check_effects(
-    pack: PromptPack, acts: Iterable[PlainAct], values: Mapping[str, Iterable[Any]], conditions: Conditions
+    pack: PromptPack, acts: Iterable[Act], values: Mapping[str, Iterable[Any]], conditions: Conditions
 ) -> None:
     """Check that the values of conditions each give another system message, or of `post_words` another request.
 
@@ -222,7 +221,7 @@ def check_effects(
     ----------
     pack : PromptPack
         The pack.
-    acts : iterable of PlainAct
+    acts : iterable of Act
         Without one that writes, nothing needs to depend on whether, or in how many words, an agent writes.
     values : mapping of str to iterable
         Values to tell apart, by name of the condition, or of another field of an addressee.
@@ -300,7 +299,7 @@ def _check_persona(at: _Place, text: str, shown: str, opinion: bool) -> None:
         at.enclosed(text, "persona", _ANCHOR, "the initial belief")
 
 
-def _check_task(setting: _Setting, act: PlainAct, past: Past, received: tuple[Message, ...]) -> bool:
+def _check_task(setting: _Setting, act: Act, past: Past, received: tuple[Message, ...]) -> bool:
     """Check claim, task, received messages and cue in the prompt of an act; return whether it says anything."""
     # Persons are shown messages and claim apart from what they are asked.
     own = act.template not in setting.pack.tasks or act.template.startswith(PERSON)
@@ -318,7 +317,7 @@ def _check_task(setting: _Setting, act: PlainAct, past: Past, received: tuple[Me
     return bool(text)
 
 
-def _check_event(setting: _Setting, act: PlainAct, past: Past, received: tuple[Message, ...]) -> None:
+def _check_event(setting: _Setting, act: Act, past: Past, received: tuple[Message, ...]) -> None:
     """Check that an event is wrapped, holds the received messages and the reply, and says where there was none."""
     at = setting.at("event", f"{act.name} {_spell(past, received, act.labelling)}")
     told, blank, *silent = (

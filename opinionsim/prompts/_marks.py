@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from opinionsim.messages import printable
 
 if TYPE_CHECKING:
-    from opinionsim.prompts._agent_prompts import Act
+    from opinionsim.prompts._act import Act
 
 #: Marks of a template, and ends of its lines.
 _BETWEEN = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|\n", re.DOTALL)

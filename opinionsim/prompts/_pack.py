@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -15,8 +15,9 @@ from opinionsim.errors import SpecError
 from opinionsim.foundation.documents import DocumentModel, parse_value, read_text, validate
 from opinionsim.messages import ChatMessage
 from opinionsim.personas import BARE
-from opinionsim.prompts._agent_prompts import Act, AgentPrompts, Frame, Wording
-from opinionsim.prompts._binding import PERSON, PlainAct, bind_acts, bind_frames
+from opinionsim.prompts._act import Act
+from opinionsim.prompts._agent_prompts import AgentPrompts, Frame, Wording
+from opinionsim.prompts._binding import PERSON, bind_acts, bind_frames
 from opinionsim.prompts._brief import Addressee, texts_for
 from opinionsim.prompts._check import check_effects, check_use
 from opinionsim.prompts._marks import Marks
@@ -310,17 +311,17 @@ def _build(origin: _Origin) -> PromptPack:
     return PromptPack(declared.name, contents, marks, MappingProxyType({}), named, origin, library, wording)
 
 
-def _plain(
-    acts: Iterable[Act], frames: Iterable[str | Frame] = ()
-) -> tuple[tuple[PlainAct, ...], tuple[str | Frame, ...]]:
-    """Acts that ask, and frames, as hashable values, each once."""
-    return tuple(dict.fromkeys(PlainAct.of(act) for act in acts if act.template)), tuple(dict.fromkeys(frames))
+def _plain(acts: Iterable[Act], frames: Iterable[str | Frame] = ()) -> tuple[tuple[Act, ...], tuple[str | Frame, ...]]:
+    """Acts that ask, without what prompts do not use of them, and frames, each once."""
+    plain = ({each.name: getattr(act, each.name) for each in fields(Act)} for act in acts if act.template)
+    told = (Act(**{**each, "values": dict(each["values"])}) for each in plain)
+    return tuple(dict.fromkeys(told)), tuple(dict.fromkeys(frames))
 
 
 @lru_cache(maxsize=512)
 def _bind(
     origin: _Origin,
-    acts: tuple[PlainAct, ...],
+    acts: tuple[Act, ...],
     frames: tuple[str | Frame, ...],
     conditions: Conditions,
 ) -> PromptPack:

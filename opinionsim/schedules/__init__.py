@@ -88,7 +88,6 @@ if TYPE_CHECKING:
         AdaptiveSchedule as AdaptiveSchedule,
         AnySchedule as AnySchedule,
         External as External,
-        Labelling as Labelling,
         Outcomes as Outcomes,
         Ref as Ref,
         Schedule as Schedule,

@@ -16,13 +16,13 @@ from opinionsim.foundation.documents import DocumentModel
 from opinionsim.foundation.streams import stream
 from opinionsim.messages import Message
 from opinionsim.networks import AnyNetwork, Neighbours, Network, NetworkField, NetworkKind
+from opinionsim.prompts import Labelling
 from opinionsim.registry import KindModel
 from opinionsim.schedules._dyadic_acts import PROBE, SELF_REPORT
 from opinionsim.schedules._turns import (
     NO_EXTERNALS,
     ActSpec,
     AnySchedule,
-    Labelling,
     Outcomes,
     Ref,
     Schedule,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from inspect import iscoroutinefunction
 from numbers import Integral
 from types import MappingProxyType
@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 from opinionsim.errors import ScheduleError, whole_number
 from opinionsim.foundation.forms import TEXT, Form
 from opinionsim.messages import Message, Parse
+from opinionsim.prompts import Act, Labelling
 
 #: Role of the agents whose opinions a run is about.
 PARTICIPANT = "participant"
@@ -65,31 +66,14 @@ def with_own(reads: Sequence[Ref], own: int) -> tuple[Ref, ...]:
     return (*outside, *sorted([*(ref for ref in reads if isinstance(ref, int)), own]))
 
 
-#: Ways in which received messages are introduced to their reader.
-Labelling = Literal["anonymous", "numbered", "named", "you-other"]
-
-
 @dataclass(frozen=True, slots=True)
-class ActSpec:
+class ActSpec(Act):
     """How an act is carried out, and how its replies are treated.
 
     Attributes
     ----------
-    name : str
-        Name that turns use.
-    template : str
-        Template of the prompt pack that states the task; empty for an act that asks nobody.
-    kind : str
-        Kind of text it produces, in lower case: one of the package's, such as ``post``, or one of its own.
-    text : str or None
-        The template itself, used where the prompt pack has none of that name; None where the pack must have it.
-    variables : tuple of str or None
-        Names the template may use; any other is an error when the template is loaded. None for all task variables.
-    values : mapping of str to str
-        Further variables of this act, with their texts.
-    labelling : str
-        How received messages are introduced: ``anonymous``, ``numbered``, ``named`` by author, or ``you-other``,
-        which distinguishes the reader's own messages from those of others.
+    name, template, kind, text, variables, values, labelling, audience, answers, scripted
+        As those of :class:`opinionsim.prompts.Act`.
     memory : str
         ``keep`` reads the agent's memory and adds to it; ``fork`` reads it and leaves no trace; ``none``
         does neither.
@@ -123,24 +107,10 @@ class ActSpec:
     opinion : str
         Whether its texts state an opinion. Those of an act that ``states`` are coded where a specification names no
         kinds of text, those of one that ``may`` where it names theirs, and ``none`` is never coded.
-    audience : str
-        Who hears its texts: ``readers``, the turns that read them; ``room``, everybody present; or ``nobody``.
-    answers : bool
-        Whether its texts answer what was read; a post, which its author writes of its own accord, does not.
     written : Parse or None
         Reads what a person wrote, where it is written in another way than a model's reply; None takes `parse`.
-    scripted : str
-        The part of kind ``scripted`` with which the scripted model answers: a name or an import path. Empty takes that
-        of the template's name, and where there is none a report.
     """
 
-    name: str
-    template: str
-    kind: str
-    text: str | None = None
-    variables: tuple[str, ...] | None = None
-    values: Mapping[str, str] = field(default_factory=dict)
-    labelling: Labelling = "anonymous"
     memory: Literal["keep", "fork", "none"] = "keep"
     draws: int = 1
     selector: Callable[[Sequence[str]], int | str] | Any = None
@@ -153,15 +123,7 @@ class ActSpec:
     form: Form | Callable[[tuple[Message, ...]], Form] = TEXT
     person: str = "It is your turn."
     opinion: Literal["states", "may", "none"] = "states"
-    audience: Literal["readers", "room", "nobody"] = "readers"
-    answers: bool = True
     written: Parse | None = None
-    scripted: str = ""
-
-    @property
-    def heard(self) -> bool:
-        """Whether others hear its texts."""
-        return self.audience != "nobody"
 
     @property
     def for_person(self) -> ActSpec:

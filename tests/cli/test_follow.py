@@ -27,7 +27,7 @@ from opinionsim.llm import Entry, EntryKey
 from opinionsim.running import Invocation, under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import DesignRow, Doing, ExperimentRun, RunState, Store, open_store
-from opinionsim.watching import Replies, Seen, _experiments, count_states, look_at, reasons
+from opinionsim.watching import Replies, Seen, _experiments, count_states, doing_text, look_at, reasons
 from tests.cli.conftest import SMALL, GatedModel, Invoke, backup
 from tests.support.postgres import Server
 from tests.support.processes import Command
@@ -130,7 +130,7 @@ def test_rate_time_left_budget_and_what_workers_wait_for_are_in_the_line(followe
     assert lines[0] == (
         "study: 5 runs: 5 under way; 0 of 60 calls, 148/s, 0:16:23 left; "
         "run 0 at step 3 of 6, run 1 at step 3 of 6, run 2 at step 3 of 6, and 2 more; "
-        f"paid tokens 3,100,000 of at most 5,000,000; paid money 4.2 of at most 10; {waits}"
+        f"paid tokens 3,100,000 of at most 5,000,000; paid money 4.2 of at most 10; {doing_text(waits)}"
     )
     # Equations ask nobody, and control characters of others do not reach the terminal.
     lines, _, _ = followed(
@@ -271,7 +271,8 @@ def test_a_database_is_looked_at_until_its_server_goes_away(invoke: Invoke, post
                 time.sleep(0.05)
             seen = look()
             assert (seen.calls, seen.counts["complete"]) == (29, 2)
-            assert any(each.in_flight for each in seen.doing)
+            assert all(each.limit for each in seen.doing)
+            assert seen.doing
             assert "under way; this is what was on record at" in invoke("table", url).stderr
             assert invoke("show", url, "--run", 0).stdout.count("\nstep ") == 12
             postgres.stop()

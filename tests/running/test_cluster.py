@@ -123,7 +123,7 @@ def _seeds(ask: Ask) -> set[int]:
 def _busiest(ask: Ask) -> str:
     """The owner of a run under way with the most stored calls, once there is one."""
     owners = (
-        "SELECT owner FROM runs JOIN journal USING (run_id) WHERE status = 'running' "
+        "SELECT owner FROM runs JOIN journal USING (run_id) WHERE runs.status = 'running' "
         "GROUP BY owner ORDER BY count(*) DESC LIMIT 1"
     )
     _until(lambda: ask(owners))

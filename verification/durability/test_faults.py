@@ -20,6 +20,11 @@ from opinionsim.foundation import background
 from opinionsim.running import Invocation, under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
+from tests.conftest import (
+    _interruptible as _interruptible,
+    _loopback_only as _loopback_only,
+    _own_folder as _own_folder,
+)
 from tests.support.processes import Command
 from tests.support.provider import StubProvider
 from tests.support.provider_faults import Faults, StubRequest, evenly
@@ -35,8 +40,6 @@ from tests.support.provider_runs import (
     seeds_of,
 )
 from tests.support.running import assert_same, carry_out, changed, ended, loaded
-
-pytestmark = pytest.mark.long
 
 #: Silence costs a time-out each. Few replies are due at a time, so that a loaded machine keeps it for the others.
 IMPATIENT = {**SPEC["execution"], "timeout_s": 1.0, "max_concurrency": 8}

@@ -8,14 +8,9 @@ from pathlib import Path
 import pytest
 
 from opinionsim.store import Results
-from tests.support.postgres import Server, server
-from verification._durability import Kind, Supervisor, describe, study, supervisor, undisturbed
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Server]:
-    with server() as running:
-        yield running
+from tests.conftest import postgres as postgres
+from tests.support.postgres import Server
+from verification.durability._killing import Kind, Supervisor, describe, study, supervisor, undisturbed
 
 
 @pytest.fixture(scope="module")

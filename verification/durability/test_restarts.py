@@ -10,11 +10,14 @@ import pytest
 
 from opinionsim.errors import StoreError
 from opinionsim.store import open_store
+from tests.conftest import (
+    _interruptible as _interruptible,
+    _loopback_only as _loopback_only,
+    _own_folder as _own_folder,
+)
 from tests.support.postgres import Server, server
 from tests.support.reader import check_reading, reading
 from tests.support.running import SMALL as _SMALL, assert_same, carry_out, changed, ended, watched
-
-pytestmark = pytest.mark.long
 
 #: Calls in flight at most.
 SLOTS = 6

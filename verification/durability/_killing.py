@@ -384,7 +384,7 @@ def supervisor() -> Iterator[Supervisor]:
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
         subprocess.Popen(
-            [sys.executable, "-m", "verification._durability"],
+            [sys.executable, "-m", "verification.durability._killing"],
             cwd=root, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
         ) as process,
     ):  # fmt: skip

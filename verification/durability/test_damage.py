@@ -18,10 +18,13 @@ from opinionsim.errors import SpecError, StoreError
 from opinionsim.running import Invocation, replay, under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
+from tests.conftest import (
+    _interruptible as _interruptible,
+    _loopback_only as _loopback_only,
+    _own_folder as _own_folder,
+)
 from tests.support.editing import edit
 from tests.support.running import SMALL, carry_out, changed, ended, watched
-
-pytestmark = pytest.mark.long
 
 #: A run whose ties move, with probes and an instrument beside stance.
 SPEC: dict[str, Any] = changed(

@@ -29,9 +29,12 @@ from opinionsim.errors import SpecError, SurveyError
 from opinionsim.foundation.streams import stream
 from opinionsim.messages import ChatMessage
 from opinionsim.surveys import Subgroups, SurveyItem, items_of, load_survey, subgroups_of
+from tests.conftest import (
+    _interruptible as _interruptible,
+    _loopback_only as _loopback_only,
+    _own_folder as _own_folder,
+)
 from tests.support.examples import examples
-
-pytestmark = pytest.mark.long
 
 TRUST = ("not at all", "somewhat", "fully")
 N = 600

@@ -1,0 +1,60 @@
+"""What prompts use of an act."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+#: Ways in which received messages are introduced to their reader.
+Labelling = Literal["anonymous", "numbered", "named", "you-other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """An act as far as its prompts go; :class:`opinionsim.schedules.ActSpec` says the rest.
+
+    Attributes
+    ----------
+    name : str
+        Name that turns use.
+    template : str
+        Template of the prompt pack that states the task; empty for an act that asks nobody.
+    kind : str
+        Kind of text it produces, in lower case: one of the package's, such as ``post``, or one of its own.
+    text : str or None
+        The template itself, used where the prompt pack has none of that name; None where the pack must have it.
+    variables : tuple of str or None
+        Names the template may use; any other is an error when the template is loaded. None for all task variables.
+    values : mapping of str to str
+        Further variables of this act, with their texts.
+    labelling : str
+        How received messages are introduced: ``anonymous``, ``numbered``, ``named`` by author, or ``you-other``,
+        which distinguishes the reader's own messages from those of others.
+    audience : str
+        Who hears its texts: ``readers``, the turns that read them; ``room``, everybody present; or ``nobody``.
+    answers : bool
+        Whether its texts answer what was read; a post, which its author writes of its own accord, does not.
+    scripted : str
+        The part of kind ``scripted`` with which the scripted model answers: a name or an import path. Empty takes that
+        of the template's name, and where there is none a report.
+    """
+
+    name: str
+    template: str
+    kind: str
+    text: str | None = None
+    variables: tuple[str, ...] | None = None
+    values: Mapping[str, str] = field(default_factory=dict)
+    labelling: Labelling = "anonymous"
+    audience: Literal["readers", "room", "nobody"] = "readers"
+    answers: bool = True
+    scripted: str = ""
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.template, self.text))
+
+    @property
+    def heard(self) -> bool:
+        """Whether others hear its texts."""
+        return self.audience != "nobody"
