@@ -60,49 +60,37 @@ class Claim:
         return scale.highest if self.framing == self.accepted else scale.lowest
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """A subject with one claim a side.
+#: Name of a side: words joined by hyphens.
+_Side = Annotated[str, Field(pattern=r"^\w+(-\w+)*$")]
 
-    Attributes
-    ----------
-    name : str
-        Identifier: lower-case words joined by hyphens.
-    title : str
-        Name in figures, one line.
-    category : str
-        Group the topic is reported in.
-    claims : dict of str to str
-        The assertion of each side, at least one. The sides of a topic with a ground truth are ``falsehood`` and
-        ``truth`` in the study (A5); those of an open question have names of their own, such as ``for`` and ``against``.
-        In a topic with a question they are position statements, which may be whole sentences.
-    accepted : str or None
-        The side accepted as true, all others being taken as false; None when there is no ground truth.
-    sensitive : bool
-        Keep out of demonstrations and galleries.
-    source : str
-        Where the claims come from.
-    masked : bool
-        Agents know the claim as an unnamed theory ("Theory XYZ"), unless a specification says otherwise (A5).
-    question : str
-        The question to which the claims are answers; empty for none.
-    licence : str
-        Terms of use of the claims.
-    pass_on : bool
-        Whether these terms let others have them; if not, reports and archives withhold them.
-    """
+
+class Topic(DocumentModel):
+    """A subject with one claim a side."""
 
     name: str
-    title: str
-    category: str
-    claims: dict[str, str]
+    """Identifier: lower-case words joined by hyphens."""
+    title: str = ""
+    """Name in figures, one line; by default the identifier in words."""
+    category: str = "Other"
+    """Group the topic is reported in."""
+    claims: dict[_Side, str] = Field(min_length=1)
+    """The assertion of each side. The sides of a topic with a ground truth are ``falsehood`` and ``truth`` in the study
+    (A5); those of an open question have names of their own, such as ``for`` and ``against``. In a topic with a question
+    they are position statements, which may be whole sentences."""
     accepted: str | None = None
+    """The side accepted as true, all others being taken as false; None when there is no ground truth."""
     sensitive: bool = False
+    """Keep out of demonstrations and galleries."""
     source: str = ""
-    masked: bool = False
-    question: str = ""
+    """Where the claims come from."""
+    masked: bool | None = None
+    """Agents know the claim as an unnamed theory ("Theory XYZ"), unless a specification says otherwise (A5)."""
+    question: str | None = None
+    """The question to which the claims are answers; empty for none."""
     licence: str = ""
-    pass_on: bool = True
+    """Terms of use of the claims."""
+    pass_on: bool | None = None
+    """Whether these terms let others have them; if not, reports and archives withhold them."""
 
     def claim(self, framing: str | None = None) -> Claim:
         """The claim of a side.
@@ -125,65 +113,52 @@ class Topic:
         if framing not in self.claims:
             raise SpecError(f"topic {self.name!r} has no framing {framing!r}; valid: {valid}")
         text = self.claims[framing].removesuffix(".")
-        return Claim(text, self.name, framing, self.accepted, self.sensitive, self.masked, self.question)
-
-
-#: Name of a side: words joined by hyphens.
-_Side = Annotated[str, Field(pattern=r"^\w+(-\w+)*$")]
-
-
-class _TopicModel(DocumentModel):
-    name: str
-    title: str = ""
-    category: str = "Other"
-    claims: dict[_Side, str] = Field(min_length=1)
-    accepted: str | None = None
-    sensitive: bool = False
-    source: str = ""
-    masked: bool | None = None
-    question: str | None = None
-    licence: str = ""
-    pass_on: bool | None = None
+        return Claim(text, self.name, framing, self.accepted, self.sensitive, bool(self.masked), self.question or "")
 
 
 class _TopicsModel(DocumentModel):
-    topics: list[_TopicModel] = Field(min_length=1)
+    topics: list[Topic] = Field(min_length=1)
     source: str = ""
     licence: str = ""
     masked: bool = False
     pass_on: bool = True
 
 
-def _topic(model: _TopicModel, document: Document, *place: str | int, of: _TopicsModel | None = None) -> Topic:
-    """A topic; `place` is its place in the document, for errors, and `of` its file, which speaks for all."""
-    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", model.name):
-        raise document.error((*place, "name"), f"must be lower-case words joined by hyphens; got {model.name!r}")
-    question = (model.question or "").strip()
-    if model.question is not None and not (question and is_one_line(question)):
-        raise document.error((*place, "question"), f"must be one line with a question; got {model.question!r}")
-    claims = {framing: text.strip() for framing, text in model.claims.items()}
+def _checked(topic: Topic, document: Document, *place: str | int, of: _TopicsModel | None = None) -> Topic:
+    """A topic with what it leaves unsaid.
+
+    `place` is its place in the document, for errors, and `of` its file, which speaks for all.
+    """
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", topic.name):
+        raise document.error((*place, "name"), f"must be lower-case words joined by hyphens; got {topic.name!r}")
+    question = (topic.question or "").strip()
+    if topic.question is not None and not (question and is_one_line(question)):
+        raise document.error((*place, "question"), f"must be one line with a question; got {topic.question!r}")
+    claims = {framing: text.strip() for framing, text in topic.claims.items()}
     for framing, claim in claims.items():
         here = (*place, "claims", framing)
         if not claim.strip(" .") or (claim.endswith(".") and not question):
             what = "a sentence" if question else "a clause that can follow 'that', without a full stop"
-            raise document.error(here, f"must be {what}; got {model.claims[framing]!r}")
+            raise document.error(here, f"must be {what}; got {topic.claims[framing]!r}")
         if not is_one_line(claim):
             raise document.error(
                 here, f"must be one line, without line breaks or other control characters; got {claim!r}"
             )
         if list(claims.values()).count(claim) > 1:
             raise document.error(here, f"repeats the claim of another side; got {claim!r}")
-    if model.accepted is not None and model.accepted not in model.claims:
-        valid = ", ".join(model.claims)
-        raise document.error((*place, "accepted"), f"{model.accepted!r} is no side of claims; valid: {valid}, or null")
-    if not is_one_line(model.title):
-        raise document.error((*place, "title"), f"must be one line; got {model.title!r}")
-    title = model.title.strip() or model.name.replace("-", " ").capitalize()
-    masked = bool(of and of.masked) if model.masked is None else model.masked
-    pass_on = (of is None or of.pass_on) if model.pass_on is None else model.pass_on
-    source, licence = model.source or (of.source if of else ""), model.licence or (of.licence if of else "")
-    named = (model.name, title, model.category, claims, model.accepted, model.sensitive)
-    return Topic(*named, source, masked, question, licence, pass_on)
+    if topic.accepted is not None and topic.accepted not in topic.claims:
+        valid = ", ".join(topic.claims)
+        raise document.error((*place, "accepted"), f"{topic.accepted!r} is no side of claims; valid: {valid}, or null")
+    if not is_one_line(topic.title):
+        raise document.error((*place, "title"), f"must be one line; got {topic.title!r}")
+    title = topic.title.strip() or topic.name.replace("-", " ").capitalize()
+    said = {
+        "source": topic.source or (of.source if of else ""),
+        "licence": topic.licence or (of.licence if of else ""),
+        "masked": bool(of and of.masked) if topic.masked is None else topic.masked,
+        "pass_on": (of is None or of.pass_on) if topic.pass_on is None else topic.pass_on,
+    }
+    return topic.model_copy(update={**said, "title": title, "claims": claims, "question": question})
 
 
 def parse_topic(document: Document | Mapping[str, Any], source: str = "topic") -> Topic:
@@ -195,7 +170,7 @@ def parse_topic(document: Document | Mapping[str, Any], source: str = "topic") -
         If a field is unknown, missing or of the wrong type.
     """
     origin = Document.of(document, source)
-    return _topic(validate(_TopicModel, origin), origin)
+    return _checked(validate(Topic, origin), origin)
 
 
 def parse_topics(document: Document | Mapping[str, Any], source: str = "topics") -> dict[str, Topic]:
@@ -224,7 +199,7 @@ def parse_topics(document: Document | Mapping[str, Any], source: str = "topics")
     for i, entry in enumerate(model.topics):
         if entry.name in topics:
             raise origin.error(("topics", i, "name"), f"duplicate {entry.name!r}; names must be distinct")
-        topics[entry.name] = _topic(entry, origin, "topics", i, of=model)
+        topics[entry.name] = _checked(entry, origin, "topics", i, of=model)
     return topics
 
 

@@ -38,14 +38,17 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
     topics = load_topics(_file(tmp_path, GOOD))
     assert list(topics) == ["tea", "four-day-week"]
     assert topics["tea"] == Topic(
-        "tea",
-        "Tea",
-        "Taste",
-        {"falsehood": "coffee tastes better than tea", "truth": "tea tastes better than coffee"},
-        "truth",
-        True,
-        "A survey.",
+        name="tea",
+        title="Tea",
+        category="Taste",
+        claims={"falsehood": "coffee tastes better than tea", "truth": "tea tastes better than coffee"},
+        accepted="truth",
+        sensitive=True,
+        source="A survey.",
+        masked=False,
+        question="",
         licence="CC0",
+        pass_on=True,
     )
     week = topics["four-day-week"]
     assert (week.title, week.category, week.accepted) == ("Four day week", "Other", None)

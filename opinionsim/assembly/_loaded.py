@@ -31,7 +31,7 @@ from opinionsim.llm import (
 from opinionsim.measurement import Instrument, check_abilities
 from opinionsim.prompts import PromptPack
 from opinionsim.registry import find
-from opinionsim.specification import Cell, Experiment, ExperimentSpec, ModelSpec, ResolvedInstrument, SeatSpec
+from opinionsim.specification import Cell, Experiment, ExperimentSpec, InstrumentSpec, ModelSpec, SeatSpec
 
 #: Fields of a run's identity that change nothing but prompts.
 _WORDS = ("cognition", "prompts", "task")
@@ -256,7 +256,7 @@ class LoadedParts:
         """The instruments of a run, each with its classifier, in the order of the specification."""
         return tuple(self._of_claim(wanted, spec) for wanted in spec.instruments)
 
-    def _of_claim(self, wanted: ResolvedInstrument, spec: ExperimentSpec) -> Instrument:
+    def _of_claim(self, wanted: InstrumentSpec, spec: ExperimentSpec) -> Instrument:
         """An instrument, if there is a claim where its classifier needs one."""
         found = self._instrument(wanted, spec)
         if found.classifier.needs_claim and not spec.has_topic:
@@ -264,12 +264,12 @@ class LoadedParts:
             raise self._source.error(_place(wanted, spec), problem)
         return found
 
-    def _instrument(self, wanted: ResolvedInstrument, spec: ExperimentSpec) -> Instrument:
+    def _instrument(self, wanted: InstrumentSpec, spec: ExperimentSpec) -> Instrument:
         key = canonical_json([wanted.instrument_id, sorted(wanted.kinds)])
         if key not in self._instruments:
             try:
                 classifier = self.classifier(wanted)
-                check_abilities(classifier, wanted.variable, context=wanted.context, about=wanted.about)
+                check_abilities(classifier, wanted.variable, context=wanted.context, about=wanted.about or "")
             except SpecError as error:
                 raise self._source.error(_place(wanted, spec), str(error)) from error.__cause__
             part = find("classifier", wanted.classifier.name)
@@ -279,15 +279,15 @@ class LoadedParts:
                 classifier,
                 wanted.kinds,
                 wanted.context,
-                wanted.about,
+                wanted.about or "",
                 part.identity,
                 part.code,
             )
         return self._instruments[key]
 
-    def classifier(self, wanted: ResolvedInstrument) -> Classifier:
+    def classifier(self, wanted: InstrumentSpec) -> Classifier:
         """The classifier of an instrument."""
-        named, scale = wanted.classifier, wanted.scale
+        named, scale = wanted.classifier, wanted.opinions
         key = canonical_json([named.model_dump(mode="json"), scale.points, scale.labels])
         if key not in self._classifiers:
             target = find("classifier", named.name).target
@@ -326,7 +326,7 @@ def _evidence(seat: Seat | None) -> str:
     return "human" if seat is None else str(seat.evidence)
 
 
-def _place(wanted: ResolvedInstrument, spec: ExperimentSpec) -> KeyPath:
+def _place(wanted: InstrumentSpec, spec: ExperimentSpec) -> KeyPath:
     """The field of a specification that names the classifier of an instrument."""
     named = [each.variable for each in spec.measurement.instruments]
     own = [each for each in spec.instruments if each.variable == wanted.variable].index(wanted)

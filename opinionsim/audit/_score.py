@@ -238,7 +238,7 @@ def _mirrored(results: Results, sample: Sample) -> Table:
         own = texts.iloc[places]
         spec = planned[own["run_id"].iloc[0]].spec
         chosen = next(each for each in spec.instruments if each.instrument_id == instrument)
-        coder = load_classifier(chosen.classifier.name, chosen.scale, **chosen.classifier.options)
+        coder = load_classifier(chosen.classifier.name, chosen.opinions, **chosen.classifier.options)
         claims = {run_id: _other_side(experiment, planned[run_id]) for run_id in set(own["run_id"])}
         found = coder.classify([Item(str(row.text), claims[row.run_id]) for row in own.itertuples()]).value
         texts.loc[places, "label"] = 2 * sample.scale.neutral - found

@@ -118,7 +118,7 @@ def _topics_shown(name: str) -> list[dict[str, Any]]:
     files = [Path(name)] if Path(name).suffix else _files("topics")
     known = {topic: found for file in files for topic, found in load_topics(file).items()}
     shown = known.values() if Path(name).suffix else [_called(name, "topic", known)]
-    return [{key: value for key, value in asdict(each).items() if value or key != "question"} for each in shown]
+    return [{key: value for key, value in each.model_dump().items() if value or key != "question"} for each in shown]
 
 
 def _personas() -> list[dict[str, Any]]:

@@ -21,8 +21,8 @@ from opinionsim.running._taken_over import parts_of
 from opinionsim.schedules import Turn, tie_changes
 from opinionsim.specification import (
     Experiment,
+    InstrumentSpec,
     PlannedRun,
-    ResolvedInstrument,
     Resources,
     advice_on_changed_code,
     load_experiment,
@@ -196,12 +196,12 @@ class _Computing:
     """The instruments of each run whose classifiers compute opinions without a chat model."""
 
     def __init__(self, experiment: Experiment) -> None:
-        self._wanted: dict[str, dict[str, ResolvedInstrument]] = {}
+        self._wanted: dict[str, dict[str, InstrumentSpec]] = {}
         for run in experiment.runs:
             own = self._wanted.setdefault(run.run_id, {})
             for each in run.spec.instruments:
-                before = own.get(each.instrument_id)
-                own[each.instrument_id] = each if before is None else replace(before, kinds=before.kinds | each.kinds)
+                texts = each.kinds.union(*(before.kinds for before in [own.get(each.instrument_id)] if before))
+                own[each.instrument_id] = each.model_copy(update={"texts": tuple(texts)})
         self._loaded: dict[str, Classifier | str] = {}
 
     def of(self, run_id: str) -> tuple[list[Instrument], tuple[str, ...]]:
@@ -212,16 +212,16 @@ class _Computing:
             if isinstance(classifier, str):
                 unread.append(f"{wanted.variable} by {wanted.classifier.name}: {classifier}")
             else:
-                own = (wanted.variable, classifier, wanted.kinds, wanted.context, wanted.about)
+                own = (wanted.variable, classifier, wanted.kinds, wanted.context, wanted.about or "")
                 found.append(Instrument(identity, *own))
         return found, tuple(unread)
 
-    def _classifier(self, identity: str, wanted: ResolvedInstrument) -> Classifier | str:
+    def _classifier(self, identity: str, wanted: InstrumentSpec) -> Classifier | str:
         """The classifier of an instrument, or why its opinions cannot be computed again."""
         if identity not in self._loaded:
             named = wanted.classifier
             try:
-                classifier = load_classifier(named.name, wanted.scale, **named.options)
+                classifier = load_classifier(named.name, wanted.opinions, **named.options)
                 self._loaded[identity] = "a chat model was asked" if asks(classifier) else classifier
             except OpinionSimError as error:
                 self._loaded[identity] = str(error)

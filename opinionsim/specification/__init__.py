@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         recorded_manifest as recorded_manifest,
         versions as versions,
     )
-    from opinionsim.specification._measurement import ResolvedInstrument as ResolvedInstrument
+    from opinionsim.specification._measurement import InstrumentSpec as InstrumentSpec
     from opinionsim.specification._member_fields import SeatSpec as SeatSpec
     from opinionsim.specification._model_fields import (
         ClassicModelSpec as ClassicModelSpec,

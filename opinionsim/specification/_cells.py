@@ -32,7 +32,7 @@ from opinionsim.specification import _identity
 from opinionsim.specification._analysis import analysis_problems
 from opinionsim.specification._checks import Checks
 from opinionsim.specification._fields import ExperimentSpec
-from opinionsim.specification._measurement import ResolvedInstrument, text_problems
+from opinionsim.specification._measurement import InstrumentSpec, text_problems
 from opinionsim.specification._overrides import (
     Overrides,
     apply_overrides,
@@ -76,7 +76,7 @@ class Cell:
     source: Cell | None = field(default=None, repr=False)
 
     @cached_property
-    def instruments(self) -> tuple[ResolvedInstrument, ...]:
+    def instruments(self) -> tuple[InstrumentSpec, ...]:
         """Instruments of its runs; cells that share runs may differ in these."""
         return self.spec.instruments
 

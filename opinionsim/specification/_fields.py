@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from opinionsim.classifiers import DECIDED
+from opinionsim.classifiers import DECIDED, RECORDED
 from opinionsim.foundation.documents import MAX_INT, DocumentModel, KeyPath
 from opinionsim.llm import Limits, RetryPolicy
-from opinionsim.opinions import OpinionScale
 from opinionsim.prompts import CognitionFields
 from opinionsim.registry import NamedPart
 from opinionsim.schedules import (
@@ -33,14 +32,13 @@ from opinionsim.specification._analysis_fields import AnalysisSpec, VariantSpec,
 from opinionsim.specification._ethics import EthicsSpec
 from opinionsim.specification._event_fields import EventSpec, event_conflicts
 from opinionsim.specification._measurement import (
-    VERDICT,
     ClassifierSpec,
+    InstrumentSpec,
     MeasurementSpec,
     ProbeSpec,
-    ResolvedInstrument,
     ScaleSpec,
     question_conflicts,
-    recorded_instruments,
+    resolved_instrument,
 )
 from opinionsim.specification._member_fields import MemberSpec, RoleSpec, SeatSpec
 from opinionsim.specification._model_fields import AnyModelSpec, ModelSpec
@@ -48,6 +46,8 @@ from opinionsim.specification._prompt_wording import PromptsSpec, pack_of
 from opinionsim.specification._source_cells import ForkSpec
 from opinionsim.specification._survey_fields import SurveySpec, survey_conflicts
 
+#: Variable that is coded of a moderator that decides by values.
+_VERDICT = "verdict"
 #: Number of agents where neither a specification nor a persona file gives one.
 USUAL_SIZE = 10
 
@@ -302,27 +302,27 @@ class ExperimentSpec(DocumentModel):
         return tuple(found)
 
     @property
-    def instruments(self) -> tuple[ResolvedInstrument, ...]:
+    def instruments(self) -> tuple[InstrumentSpec, ...]:
         """The instruments of a run, that of `classifier` first; for a classic model one that reads its numbers."""
         if self.model.equation is not None:
-            return (self.measurement.stance(ClassifierSpec(name="exact"), self.scale.scale(), self.stating),)
+            return (self.measurement.stance(ClassifierSpec(name="exact"), self.scale, self.stating),)
         if self.interaction.recorded:
-            return recorded_instruments(
-                self.interaction.rated_kinds, self.measurement.instruments, self.scale.scale(), self.stating
-            )
-        found = list(self.measurement.wanted(self.scale.scale(), self.stating, unasked=self.has_topic))
-        decides = self.moderator is not None and self.moderator.values is not None
-        if decides and not any(each.variable == VERDICT.variable for each in found):
-            found.insert(len(found) - len(self.measurement.instruments), VERDICT)
-        return (*found, *self._decided(found))
-
-    def _decided(self, found: Sequence[ResolvedInstrument]) -> Iterator[ResolvedInstrument]:
-        """Instruments of the numbers that replies say, but for variables that are listed."""
-        classifier = ClassifierSpec(name=DECIDED)
-        for variable, (points, kinds) in self.interaction.decided.items():
-            if all(each.variable != variable for each in found):
-                scale = OpinionScale(points, tuple(map(str, points)))
-                yield ResolvedInstrument(variable, classifier, scale, kinds, about="reads")
+            own, rated = ClassifierSpec(name=RECORDED), self.interaction.rated_kinds.items()
+            listed = [each.resolved(self.scale, self.stating) for each in self.measurement.instruments]
+            return (*(resolved_instrument(name, own, self.scale, kinds) for name, kinds in rated), *listed)
+        found = list(self.measurement.wanted(self.scale, self.stating, unasked=self.has_topic))
+        measured, own = {each.variable for each in found}, ClassifierSpec(name=DECIDED)
+        if self.moderator is not None and self.moderator.values is not None and _VERDICT not in measured:
+            classifier = ClassifierSpec(name="stated", options={"after": "Verdict"})
+            scale = ScaleSpec(points=(-1, 0, 1), labels=("rejected", "undecided", "accepted"))
+            verdict = resolved_instrument(_VERDICT, classifier, scale, [MODERATE.kind])
+            found.insert(len(found) - len(self.measurement.instruments), verdict)
+        # Numbers that replies say, but for variables that are listed.
+        for name, (points, kinds) in self.interaction.decided.items():
+            if name not in measured:
+                scale = ScaleSpec(points=points, labels=tuple(map(str, points)))
+                found.append(resolved_instrument(name, own, scale, kinds, "reads"))
+        return tuple(found)
 
     @property
     def counts_cut_off(self) -> bool:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from opinionsim.classifiers import CONDUCT, NO_YES, RECORDED
+from opinionsim.classifiers import CONDUCT, NO_YES
 from opinionsim.errors import meant
 from opinionsim.foundation.documents import MAX_INT, DocumentModel, KeyPath
 from opinionsim.measurement import STANCE, instrument_id
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart, find
-from opinionsim.schedules import MAX_STEPS, MODERATE, PROBE, SELF_REPORT, Interaction
+from opinionsim.schedules import MAX_STEPS, PROBE, SELF_REPORT, Interaction
 from opinionsim.specification._analysis_fields import distinct
 
 
@@ -66,42 +65,6 @@ class ScaleSpec(DocumentModel):
         return OpinionScale(self.points, self.labels)
 
 
-@dataclass(frozen=True)
-class ResolvedInstrument:
-    """An instrument as a specification resolves it, before its classifier is loaded.
-
-    Attributes
-    ----------
-    variable : str
-        The variable that it measures.
-    classifier : ClassifierSpec
-        The classifier that reads the texts.
-    scale : OpinionScale
-        The scale of its opinions.
-    kinds : frozenset of str
-        Kinds of text it reads.
-    context : bool
-        Whether the classifier is told the author's persona and assigned opinion, and the messages it had read.
-    about : str
-        ``reads`` if each text is coded together with each message that its author read; else empty.
-    """
-
-    variable: str
-    classifier: ClassifierSpec
-    scale: OpinionScale
-    kinds: frozenset[str]
-    context: bool = False
-    about: str = ""
-
-    @property
-    def instrument_id(self) -> str:
-        """Identity of the instrument."""
-        name = find("classifier", self.classifier.name).identity
-        return instrument_id(
-            self.variable, name, self.classifier.options, self.scale, context=self.context, about=self.about
-        )
-
-
 _Kind = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)]
 _Kinds = Annotated[tuple[_Kind, ...], AfterValidator(distinct)]
 
@@ -131,12 +94,12 @@ class InstrumentSpec(DocumentModel):
             )
         return self
 
-    def resolved(self, scale: OpinionScale, stating: Iterable[str], asked: Iterable[str] = ()) -> ResolvedInstrument:
+    def resolved(self, scale: ScaleSpec, stating: Iterable[str], asked: Iterable[str] = ()) -> InstrumentSpec:
         """The instrument on its kinds of text, or those of `stating`, and of `asked`.
 
         Parameters
         ----------
-        scale : OpinionScale
+        scale : ScaleSpec
             That of the experiment.
         stating : iterable of str
             Kinds of text in which an opinion is stated.
@@ -144,12 +107,29 @@ class InstrumentSpec(DocumentModel):
             Kinds of answers to off-record questions.
         """
         conduct = CONDUCT.get(self.variable)
-        own = self.scale.scale() if self.scale else NO_YES if conduct else scale
+        usual = ScaleSpec(points=NO_YES.points, labels=NO_YES.labels) if conduct else scale
         classifier = self.classifier
         if conduct and classifier.name == "chat":
             classifier = ClassifierSpec(name="chat", options={"question": conduct.question, **classifier.options})
-        kinds = frozenset({*(self.texts or stating), *asked})
-        return ResolvedInstrument(self.variable, classifier, own, kinds, self.context, self.about or "")
+        texts = tuple(dict.fromkeys((*(self.texts or stating), *asked)))
+        return self.model_copy(update={"classifier": classifier, "scale": self.scale or usual, "texts": texts})
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Kinds of text that it reads, once it is resolved."""
+        return frozenset(self.texts or ())
+
+    @property
+    def opinions(self) -> OpinionScale:
+        """The scale of its opinions, once it is resolved."""
+        return (self.scale or ScaleSpec()).scale()
+
+    @property
+    def instrument_id(self) -> str:
+        """Identity of the instrument, once it is resolved."""
+        name, options = find("classifier", self.classifier.name).identity, self.classifier.options
+        about = self.about or ""
+        return instrument_id(self.variable, name, options, self.opinions, context=self.context, about=about)
 
 
 class MeasurementSpec(DocumentModel):
@@ -182,20 +162,18 @@ class MeasurementSpec(DocumentModel):
     def _lists_stance(self) -> bool:
         return any(each.variable == STANCE for each in self.instruments)
 
-    def stance(self, classifier: ClassifierSpec, scale: OpinionScale, stating: Iterable[str]) -> ResolvedInstrument:
+    def stance(self, classifier: ClassifierSpec, scale: ScaleSpec, stating: Iterable[str]) -> InstrumentSpec:
         """The instrument of stance from `classifier` and `texts`; `stating` as for :meth:`wanted`."""
         return InstrumentSpec(variable=STANCE, classifier=classifier, texts=self.texts).resolved(
             scale, stating, self._asked
         )
 
-    def wanted(
-        self, scale: OpinionScale, stating: Iterable[str], *, unasked: bool = True
-    ) -> tuple[ResolvedInstrument, ...]:
+    def wanted(self, scale: ScaleSpec, stating: Iterable[str], *, unasked: bool = True) -> tuple[InstrumentSpec, ...]:
         """All instruments: that of `classifier` first, then the listed ones.
 
         Parameters
         ----------
-        scale : OpinionScale
+        scale : ScaleSpec
             The scale of the experiment.
         stating : iterable of str
             Kinds of text in which an opinion is stated.
@@ -217,27 +195,15 @@ class MeasurementSpec(DocumentModel):
         return [kind for kind, each in asked.items() if each.asks]
 
 
-#: What is coded of a moderator that decides by values, unless an instrument of that variable is listed.
-VERDICT = ResolvedInstrument(
-    "verdict",
-    ClassifierSpec(name="stated", options={"after": "Verdict"}),
-    OpinionScale((-1, 0, 1), ("rejected", "undecided", "accepted")),
-    frozenset({MODERATE.kind}),
-)
-
-
-def recorded_instruments(
-    ratings: Mapping[str, Iterable[str]],
-    listed: Iterable[InstrumentSpec],
-    scale: OpinionScale,
-    stating: Sequence[str],
-) -> tuple[ResolvedInstrument, ...]:
-    """The instruments of a record of people: their own ratings, by variable and kinds of text, then those listed."""
-    own = ClassifierSpec(name=RECORDED)
-    return (
-        *(ResolvedInstrument(variable, own, scale, frozenset(kinds)) for variable, kinds in ratings.items()),
-        *(each.resolved(scale, stating) for each in listed),
-    )
+def resolved_instrument(
+    variable: str,
+    classifier: ClassifierSpec,
+    scale: ScaleSpec,
+    kinds: Iterable[str],
+    about: Literal["reads"] | None = None,
+) -> InstrumentSpec:
+    """An instrument that no specification lists: of these kinds of text, on this scale."""
+    return InstrumentSpec(variable=variable, classifier=classifier, scale=scale, texts=tuple(kinds), about=about)
 
 
 def text_problems(measurements: Iterable[MeasurementSpec], valid: Collection[str]) -> Iterator[tuple[KeyPath, str]]:

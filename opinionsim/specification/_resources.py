@@ -411,7 +411,7 @@ def _personas_content(found: PersonaSet) -> dict[str, Any]:
 
 
 def _topic_content(topic: Topic) -> dict[str, Any]:
-    return {name: value for name, value in asdict(topic).items() if _LEFT_OUT.get(name) != value}
+    return {name: value for name, value in topic.model_dump().items() if _LEFT_OUT.get(name) != value}
 
 
 def _network_content(network: Network) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 from opinionsim.classifiers import CONDUCT, NO_YES, Context, Item, load_classifier
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
-from opinionsim.specification import ResolvedInstrument, load_experiment
+from opinionsim.specification import InstrumentSpec, load_experiment
 
 LEAVES = [
     "As an AI language model, I hold no beliefs about Theory XYZ.",
@@ -73,7 +73,7 @@ def test_a_blank_text_has_no_value_and_the_scale_has_two_points() -> None:
         load_classifier("role-break", OpinionScale.of_size(5))
 
 
-def listed(**instrument: object) -> ResolvedInstrument:
+def listed(**instrument: object) -> InstrumentSpec:
     change = {"measurement.instruments": [{"texts": ["report"], **instrument}]}
     return load_experiment("quickstart", change).cells[0].spec.instruments[-1]
 
@@ -81,7 +81,7 @@ def listed(**instrument: object) -> ResolvedInstrument:
 def test_a_judge_is_asked_the_question_of_the_variable_on_its_scale() -> None:
     judge = {"name": "chat", "options": {"model": "openai:gpt-4o-mini"}}
     found = listed(variable="closed-world", classifier=judge, context=True)
-    assert found.scale == NO_YES
+    assert found.opinions == NO_YES
     assert found.classifier.options["question"] == CONDUCT["closed-world"].question
     own = listed(variable="role-break", classifier={"name": "chat", "options": {"question": "Does it rhyme?"}})
     assert own.classifier.options["question"] == "Does it rhyme?"
