@@ -460,7 +460,7 @@ class OpinionModel(mesa.Model):
         played = Endpoint(self._client, account=self._client.account, networked=self._client.networked)
         agents = range(self.schedule.n_agents)
         endpoints = [*(self._seats.get(agent, played) for agent in agents), *self._others]
-        told = [_told(each) for each in endpoints]
+        told = [Direction(invitation="" if isinstance(each, Seat) else None) for each in endpoints]
         casting = Casting(
             population=self.population,
             schedule=self.schedule,
@@ -507,11 +507,6 @@ class OpinionModel(mesa.Model):
 def _evidence(endpoint: Endpoint | Seat) -> str:
     """Kind of evidence that the texts of an endpoint or seat are."""
     return str(getattr(endpoint if isinstance(endpoint, Seat) else endpoint.client, "evidence", "model"))
-
-
-def _told(endpoint: Endpoint | Seat | None) -> Direction:
-    """What the member behind an endpoint or seat is told apart from the others."""
-    return Direction(invitation="" if isinstance(endpoint, Seat) else None)
 
 
 def _member(actor: PersonaActor, endpoint: Endpoint | Seat, persona: Persona | None, opinion: int | None) -> Member:
