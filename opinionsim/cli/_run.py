@@ -11,18 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opinionsim.cli._console import counted, note
-from opinionsim.cli._options import (
-    Changes,
-    DesignNumber,
-    ExperimentName,
-    Prompts,
-    Slots,
-    Spec,
-    StorePath,
-    assignments,
-    own_modules,
-    read_spec,
-)
+from opinionsim.cli._options import Changes, DesignNumber, Slots, assignments, own_modules, read_spec
 from opinionsim.cli._stores import read_results
 from opinionsim.errors import OpinionSimError, SpecError
 from opinionsim.foundation.progress import attended, shown, stop_requests
@@ -39,23 +28,13 @@ _Runs = Mapping[str, Collection[str] | None]
 _REASONS_SHOWN = 5
 _INCOMPLETE, _BUDGET, _INTERRUPTED = 1, 3, 130
 
-StoreOption = Annotated[
-    str | None,
-    typer.Option(
-        "--store",
-        metavar="STORE",
-        help="Where results are kept: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. "
-        "Default: results/NAME.sqlite.",
-    ),
-]
-
 
 def run(
-    spec: Spec,
-    store: StoreOption = None,
+    spec: str,
+    store: str | None = None,
     max_concurrency: Slots = None,
     changes: Changes = None,
-    prompts: Prompts = None,
+    prompts: str | None = None,
     fresh: bool = False,
     pilot: bool = False,
     robustness: bool = False,
@@ -121,14 +100,14 @@ def _carry_out_variants(whole: Invocation, summary: Summary, only: _Runs, calls:
 
 
 def measure(
-    store: StorePath,
+    store: str,
     classifier: Annotated[str, typer.Option()],
     variable: str = "stance",
     texts: str = "report",
     context: bool = False,
     settings: Annotated[list[str] | None, typer.Option("--set")] = None,
     max_concurrency: Slots = None,
-    experiment: ExperimentName = None,
+    experiment: str | None = None,
     design: DesignNumber = None,
 ) -> None:
     """Code the texts of finished runs with one more instrument.

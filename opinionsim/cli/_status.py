@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.cli._console import aligned, counted, say, say_json
-from opinionsim.cli._options import AsJson, StorePath
+from opinionsim.cli._options import AsJson
 from opinionsim.cli._stores import how_far, reason_lines
 from opinionsim.errors import Cause, DamagedError, SpecError
 from opinionsim.metrics import named_models, several_answered
@@ -35,7 +35,7 @@ _USED |= {"tokens_out": "output_tokens", "money": "cost", "money_saved": "saved"
 
 
 def status(
-    store: StorePath,
+    store: str,
     runs: bool = False,
     follow: bool = False,
     as_json: AsJson = False,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from opinionsim.cli._console import aligned, counted, records, say, say_json, write_frame
-from opinionsim.cli._options import AsJson, Changes, Prompts, Slots, Tables, own_modules
-from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
+from opinionsim.cli._options import AsJson, Changes, Slots, own_modules
+from opinionsim.cli._run import carry_out, end, report, store_of
 from opinionsim.errors import SpecError
 from opinionsim.watching import spelled
 
@@ -34,11 +34,11 @@ def surveys(
     model: str = "scripted",
     seed: Annotated[int, typer.Option(min=0)] = 0,
     cutoff: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"])] = None,
-    store: StoreOption = None,
+    store: str | None = None,
     max_concurrency: Slots = None,
     changes: Changes = None,
-    prompts: Prompts = None,
-    csv: Tables = None,
+    prompts: str | None = None,
+    csv: Path | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask respondents of a survey what they have answered already, and compare: surveys validate SURVEY.
@@ -136,7 +136,7 @@ def _save(found: SurveyValidation, path: Path) -> None:
 
 
 def import_people(
-    table: Path, mapping: str, name: str | None = None, store: StoreOption = None, twins: Path | None = None
+    table: Path, mapping: str, name: str | None = None, store: str | None = None, twins: Path | None = None
 ) -> None:
     """Take a table of people's opinions into a store, where agents can take the people's places: import TABLE MAPPING.
 
