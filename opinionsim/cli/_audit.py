@@ -19,11 +19,6 @@ Seed = Annotated[int, typer.Option(min=0)]
 audit = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
 
-@audit.callback()
-def _audit() -> None:
-    """Compare an instrument with labels of people, and correct numbers by them."""
-
-
 @audit.command()
 def plan(
     half_width: Annotated[float, typer.Option()],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +12,7 @@ import typer
 
 from opinionsim.cli._console import counted, note
 from opinionsim.cli._options import Changes, DesignNumber, Slots, assignments, own_modules, read_spec
-from opinionsim.cli._stores import read_results
+from opinionsim.cli._stores import read_results, reason_lines
 from opinionsim.errors import OpinionSimError, SpecError
 from opinionsim.foundation.progress import attended, shown, stop_requests
 from opinionsim.watching import reasons, spelled
@@ -283,7 +283,9 @@ def report(url: str, summary: Summary) -> None:
         )
         if summary.repeated:
             note(f"{counted(summary.repeated, 'attempt')} failed in passing and had to be repeated")
-    _say_reasons(url, summary.causes.values())
+    found = reasons((str(error), error.cause) for error in summary.causes.values())
+    for line in reason_lines(found, _REASONS_SHOWN, f"see: opinionsim status {spelled(url)}"):
+        note(f"  {line}")
     if not all(error.anew for error in summary.causes.values()):
         if summary.stopped:
             note("Run the same command again to go on from here.")
@@ -327,13 +329,3 @@ def _compare(forecast: Forecast, summary: Summary, rest: int) -> None:
         takes += "" if seconds is None else f", at most {spell_seconds(share * seconds)} at the pace of the pilot"
     if rest:
         note(f"The rest of the sweep: {takes}. Run the same command without --pilot to go on.")
-
-
-def _say_reasons(url: str, errors: Iterable[OpinionSimError]) -> None:
-    """Print why runs are not complete: one error of each cause, with the number of its runs."""
-    found = reasons((str(error), error.cause) for error in errors)
-    for reason in found[:_REASONS_SHOWN]:
-        note(f"  {reason}")
-    hidden = sum(reason.runs for reason in found[_REASONS_SHOWN:])
-    if hidden:
-        note(f"  and {hidden} more (see: opinionsim status {spelled(url)})")

@@ -182,11 +182,6 @@ def _exported(store: str, experiment: str | None, design: int | None, run: str, 
 store = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
 
-@store.callback()
-def _store() -> None:
-    """Copy a store, or check everything in it."""
-
-
 @store.command()
 def copy(
     source: str,

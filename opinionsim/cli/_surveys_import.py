@@ -81,23 +81,16 @@ def surveys(
         found = read_validation(experiment, load(url, experiment.spec.name), cutoff=day)
         _print(found, as_json=as_json)
         if csv is not None:
-            _save(found, csv)
+            for name, frame in (("", found.measures), ("-items", found.items), ("-subgroups", found.subgroups)):
+                write_frame(frame, csv.parent / (csv.stem + name + csv.suffix))
     end(summary)
 
 
 def _print(found: SurveyValidation, *, as_json: bool) -> None:
     """Print a validation."""
     if as_json:
-        say_json(
-            {
-                "title": found.title,
-                "findings": list(found.findings),
-                "notes": list(found.notes),
-                "measures": records(found.measures),
-                "items": records(found.items),
-                "subgroups": records(found.subgroups),
-            }
-        )
+        frames = {name: records(getattr(found, name)) for name in ("measures", "items", "subgroups")}
+        say_json({"title": found.title, "findings": found.findings, "notes": found.notes, **frames})
         return
     from opinionsim.surveys import ALL_ITEMS
 
@@ -127,12 +120,6 @@ def _table(measures: pd.DataFrame) -> str:
             text += f" [{each['low']:.2f}, {each['high']:.2f}]"
         cells.setdefault(each["measure"], {})[each["of"]] = text
     return aligned([["", *whose], *([measure, *(row.get(of, "") for of in whose)] for measure, row in cells.items())])
-
-
-def _save(found: SurveyValidation, path: Path) -> None:
-    """Write the frames of a validation: measures into the file, the others beside it."""
-    for name, frame in (("", found.measures), ("-items", found.items), ("-subgroups", found.subgroups)):
-        write_frame(frame, path.parent / (path.stem + name + path.suffix))
 
 
 def import_people(

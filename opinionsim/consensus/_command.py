@@ -34,7 +34,6 @@ consensus = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
-    help="Carry out a session that looks for a consensus and print it: consensus SPEC.",
 )
 
 
