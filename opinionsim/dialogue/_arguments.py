@@ -188,9 +188,9 @@ def analyses(texts: Sequence[tuple[int, str]]) -> list[Analysis]:
             told = AnalysisText.model_validate_json(text)
         except ValidationError:
             continue
-        said = (told.points_of_agreement, told.open_questions, told.argument_map)
-        items = [ids.advance(each) for ids, each in zip(sections, said, strict=True)]
-        found.append(Analysis(turn, told.summary, *items, told.fallacies))
+        said: tuple[Any, ...] = (told.points_of_agreement, told.open_questions, told.argument_map)
+        agreed, asked, claims = (ids.advance(each) for ids, each in zip(sections, said, strict=True))
+        found.append(Analysis(turn, told.summary, agreed, asked, claims, told.fallacies))
     return found
 
 

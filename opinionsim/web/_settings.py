@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +109,9 @@ def changed(experiment: Experiment, given: Mapping[str, str]) -> Experiment:
         else:
             overrides[each.path] = None
     source = experiment.source
+    document: Any = source.value
     # What was changed on the command line stays changed.
-    before = {".".join(map(str, keys)): reduce(getitem, keys, source.value) for keys, _ in source.origins}
+    before = {".".join(map(str, keys)): reduce(lambda at, key: at[key], keys, document) for keys, _ in source.origins}
     return load_experiment(source.path or source.value, {**before, **overrides})
 
 
