@@ -119,22 +119,6 @@ def test_a_defect_is_not_dressed_up_as_bad_input() -> None:
 
 
 @pytest.mark.whole
-def test_a_closed_pipe_is_quiet(checkout: Path, store: Path) -> None:
-    reader, writer = os.pipe()
-    os.close(reader)
-    with os.fdopen(writer, "w") as closed:
-        done = subprocess.run(
-            [sys.executable, "-m", "opinionsim", "status", str(store)],
-            env={**os.environ, "PYTHONPATH": str(checkout)},
-            stdout=closed,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    assert (done.returncode, done.stderr) == (141, "")
-
-
-@pytest.mark.whole
 def test_no_color_is_honoured(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b[1;31m" in _python(checkout, "-m", "opinionsim", "status", "gone.sqlite").stderr

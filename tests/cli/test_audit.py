@@ -13,12 +13,12 @@ import pytest
 import opinionsim as osim
 from opinionsim.analysis import robustness_frame
 from tests.cli.conftest import Invoke
+from tests.support.command import refused
 
 
 @pytest.fixture
-def copied(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def copied(store: Path, tmp_path: Path) -> Path:
     """A store of its own, in the current folder."""
-    monkeypatch.chdir(tmp_path)
     return Path(shutil.copy(store, tmp_path / "own.sqlite"))
 
 
@@ -60,16 +60,12 @@ def test_bad_labels_are_one_message_and_nothing_is_kept(copied: Path, invoke: In
     invoke("audit", "sample", copied, "--labels", "3", "--coders", "ann", "--out", "labels")
     (path,) = Path("labels").glob("*.csv")
     before = copied.read_bytes()
-    failed = invoke("audit", "score", copied, path)
-    assert failed.exit_code == 2
-    assert "row 2: item" in failed.stderr.replace("\n", " ")
+    assert "row 2: item" in refused("audit", "score", copied, path)
     assert copied.read_bytes() == before
     assert invoke("audit", "correct", copied).exit_code == 2
     assert invoke("audit", "score", copied, "--coder", "scripted").exit_code == 2
-    alone = invoke("audit", "score", copied, "--set", "temperature=1")
-    assert (alone.exit_code, "which is not given" in alone.stderr) == (2, True)
-    wrong = invoke("audit", "score", copied, "--coder", "openai:m", "--set", "reask=-1")
-    assert (wrong.exit_code, "reask" in wrong.stderr) == (2, True)
+    assert "which is not given" in refused("audit", "score", copied, "--set", "temperature=1")
+    assert "reask" in refused("audit", "score", copied, "--coder", "openai:m", "--set", "reask=-1")
 
 
 def test_measure_adds_an_instrument_and_simulates_nothing(copied: Path, invoke: Invoke) -> None:
@@ -82,15 +78,12 @@ def test_measure_adds_an_instrument_and_simulates_nothing(copied: Path, invoke: 
     assert after.calls.equals(before.calls)
     stance = after.opinions[after.opinions["variable"] == "stance"].reset_index(drop=True)
     pd.testing.assert_frame_equal(stance, before.opinions)
-    again = invoke("measure", copied, "--classifier", "lexicon", "--variable", "other", "--texts", "Quack")
-    assert again.exit_code == 2
-    assert "Quack" in again.stderr.replace("\n", " ")
+    assert "Quack" in refused("measure", copied, "--classifier", "lexicon", "--variable", "other", "--texts", "Quack")
 
 
 def test_measure_codes_the_variants_too_so_that_they_stay_beside_the_specification(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke
+    invoke: Invoke,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     Path("study.yaml").write_text(
         "name: study\nreplicates: 2\npopulation: {size: 4}\ntopic: {name: t-rex}\n"
         "interaction: {kind: dyadic, steps: 4}\nmeasurement: {classifier: lexicon, texts: [report, post]}\n"

@@ -269,11 +269,6 @@ def test_texts_that_cannot_be_classified(
     _is_one_clear_error(invoke("classify", *arguments, text=text), fragments)
 
 
-def test_a_latency_without_end(invoke: Invoke, spec: Path) -> None:
-    for option in ("--latency", "--reply-tokens"):
-        _is_one_clear_error(invoke("plan", spec, option, "inf"), [option, "must be a finite number; got inf"])
-
-
 def test_an_option_that_names_its_field_does_not_name_it_twice(invoke: Invoke, spec: Path) -> None:
     result = invoke("run", spec, "--prompts", "gone")
     _is_one_clear_error(result, ["--set prompts: prompt pack"])

@@ -37,8 +37,10 @@ def lines(invoke: Invoke, *arguments: str) -> dict[str, str]:
 def test_no_key_is_ever_shown(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in _doctor._KNOWN["secret"]:
         monkeypatch.setenv(name, f"value-of-{name}")
-    printed = invoke("doctor").stdout + invoke("doctor", "--json").stdout
-    assert "value-of" not in printed
+    printed, data = invoke("doctor").stdout, invoke("doctor", "--json")
+    assert "value-of" not in printed + data.stdout
+    assert (data.exit_code, json.loads(data.stdout)["problems"]) == (0, [])
+    assert set(json.loads(data.stdout)["set"].values()) == {True}
     assert lines(invoke)["keys"].count(" set") == len(_doctor._KNOWN["secret"])
     assert "not set" not in lines(invoke)["keys"]
 
@@ -56,7 +58,10 @@ def test_every_extra_is_looked_at(invoke: Invoke, checkout: Path) -> None:
     ("variables", "said"),
     [
         ({}, "off"),
-        ({"LANGSMITH_TRACING": "true"}, "off (LANGSMITH_TRACING ignored without OPINIONSIM_TRACING=1)"),
+        (
+            {"LANGSMITH_TRACING": "true", "LANGCHAIN_TRACING_V2": "false"},
+            "off (LANGSMITH_TRACING ignored without OPINIONSIM_TRACING=1)",
+        ),
         ({"LANGCHAIN_TRACING_V2": "true"}, "off (LANGCHAIN_TRACING_V2 ignored without OPINIONSIM_TRACING=1)"),
         ({"OPINIONSIM_TRACING": "1"}, "off (OPINIONSIM_TRACING would allow it)"),
         (
@@ -73,11 +78,15 @@ def test_tracing_is_off_unless_asked_for(
     assert lines(invoke)["tracing"] == said
 
 
-def test_a_retired_variable_is_a_problem(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retired_variables_and_a_file_where_stores_go_are_problems(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LANGCHAIN_TRACING", "true")
+    Path("results").write_text("a file where stores should go")
     result = invoke("doctor")
     assert result.exit_code == 2
     assert "PROBLEM: LANGCHAIN_TRACING makes LangChain refuse every call; unset it" in result.stdout
+    assert "results cannot be written" in result.stdout
 
 
 def test_telemetry_of_others_is_told(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:

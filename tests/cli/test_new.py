@@ -9,6 +9,7 @@ import pytest
 
 from opinionsim.foundation.data import data_folder
 from tests.cli.conftest import Invoke
+from tests.support.command import refused
 
 
 def test_it_prints_what_it_made_and_three_commands(invoke: Invoke) -> None:
@@ -52,32 +53,27 @@ def test_what_stands_there_is_left_alone(invoke: Invoke, standing: str) -> None:
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "a/b", "../town", "/town", "a b", "a\nb", "1st", "-x", "über", "a\u202eb", "x" * 81]
 )
-def test_a_name_is_no_path_and_holds_no_space(invoke: Invoke, name: str) -> None:
-    done = invoke("new", "--", name)
-    assert done.exit_code == 2
-    assert "cannot name a study: a name is no path, begins with a letter" in done.stderr
+def test_a_name_is_no_path_and_holds_no_space(name: str) -> None:
+    assert "cannot name a study: a name is no path, begins with a letter" in refused("new", "--", name)
     assert not list(Path().iterdir())
 
 
 @pytest.mark.parametrize("name", ["null", "true", "CON", "nul.txt", "com1", "town."])
-def test_a_name_means_nothing_else(invoke: Invoke, name: str) -> None:
-    done = invoke("new", name)
-    assert done.exit_code == 2
-    assert "takes it for something else; give another" in done.stderr
+def test_a_name_means_nothing_else(name: str) -> None:
+    assert "takes it for something else; give another" in refused("new", name)
     assert not list(Path().iterdir())
 
 
 @pytest.mark.parametrize(("origin", "close"), [("dyad", "dyads"), ("quikstart", "quickstart"), ("packaged", None)])
-def test_an_unknown_kind_is_answered_with_all_there_are(invoke: Invoke, origin: str, close: str | None) -> None:
-    done = invoke("new", "town", "--from", origin)
-    assert done.exit_code == 2
-    assert f"error: --from {origin}: no study or experiment" in done.stderr
-    assert close is None or f"(did you mean {close}?)" in done.stderr
-    assert "valid: classic, dyads, people, structure, chuang2024/controls" in done.stderr
+def test_an_unknown_kind_is_answered_with_all_there_are(origin: str, close: str | None) -> None:
+    said = refused("new", "town", "--from", origin)
+    assert f"error: --from {origin}: no study or experiment" in said
+    assert close is None or f"(did you mean {close}?)" in said
+    assert "valid: classic, dyads, people, structure, chuang2024/controls" in said
     assert not list(Path().iterdir())
 
 
-def test_a_failure_leaves_nothing_half_written(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_leaves_nothing_half_written(monkeypatch: pytest.MonkeyPatch) -> None:
     written = Path.write_text
 
     def full(self: Path, *arguments: str, **options: str) -> int:
@@ -86,9 +82,7 @@ def test_a_failure_leaves_nothing_half_written(invoke: Invoke, monkeypatch: pyte
         return written(self, *arguments, **options)
 
     monkeypatch.setattr(Path, "write_text", full)
-    done = invoke("new", "town")
-    assert done.exit_code == 2
-    assert "No space left on device" in done.stderr
+    assert "No space left on device" in refused("new", "town")
     assert not list(Path().iterdir())
 
 

@@ -15,6 +15,7 @@ from opinionsim.running import Summary
 from opinionsim.specification import load_experiment
 from opinionsim.store import Paid
 from tests.cli.conftest import Invoke
+from tests.support.command import refused
 
 KEYS = [
     "experiment", "models", "cells", "runs", "calls", "texts", "longest_path", "width", "slots", "useful_slots",
@@ -101,6 +102,7 @@ def test_an_adaptive_schedule_says_so(invoke: Invoke, spec: Path) -> None:
     assert "more do not lower the least time" in invoke("plan", spec).stdout
     assert "more do not lower the least time" not in invoke("plan", spec, *changed).stdout
     assert "at most, at 1 s a call" in invoke("plan", spec, *changed).stdout
+    assert "known only as the run goes" in invoke("plan", spec, *changed).stdout
     assert json.loads(invoke("plan", spec, *changed, "--json").stdout)["longest_path"] is None
 
 
@@ -108,7 +110,8 @@ def test_an_adaptive_schedule_says_so(invoke: Invoke, spec: Path) -> None:
     ("arguments", "fragment"),
     [
         (("--reply-tokens", "nan"), "--reply-tokens"),
-        (("--latency", "inf"), "latency"),
+        (("--reply-tokens", "inf"), "--reply-tokens: must be a finite number; got inf"),
+        (("--latency", "inf"), "--latency: must be a finite number; got inf"),
         (("--reply-tokens", "0"), "--reply-tokens"),
         (("--latency", "-1"), "--latency"),
         (("--store", "nowhere.sqlite"), "no store"),
@@ -116,11 +119,8 @@ def test_an_adaptive_schedule_says_so(invoke: Invoke, spec: Path) -> None:
     ],
     ids=str,
 )
-def test_options_that_cannot_be_used(invoke: Invoke, spec: Path, arguments: tuple[str, str], fragment: str) -> None:
-    result = invoke("plan", spec, *arguments)
-    assert result.exit_code == 2
-    assert fragment in result.stderr
-    assert "Traceback" not in result.stderr
+def test_options_that_cannot_be_used(spec: Path, arguments: tuple[str, str], fragment: str) -> None:
+    assert fragment in refused("plan", spec, *arguments)
 
 
 def test_a_judge_has_a_row_of_its_own(invoke: Invoke, spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,11 +134,9 @@ def test_a_judge_has_a_row_of_its_own(invoke: Invoke, spec: Path, monkeypatch: p
     assert table[2] == "48"
 
 
-def test_a_run_without_a_key_for_its_judge_spends_nothing(invoke: Invoke, spec: Path) -> None:
+def test_a_run_without_a_key_for_its_judge_spends_nothing(spec: Path) -> None:
     judge = "{name: chat, options: {model: 'maker:judge'}}"
-    result = invoke("plan", spec, "--set", f"measurement.classifier={judge}")
-    assert result.exit_code == 2
-    assert "measurement.classifier" in result.stderr
+    assert "measurement.classifier" in refused("plan", spec, "--set", f"measurement.classifier={judge}")
 
 
 def test_a_pilot_of_scripted_agents_is_compared_with_nothing(invoke: Invoke, spec: Path) -> None:

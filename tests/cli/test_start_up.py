@@ -14,7 +14,7 @@ pytestmark = pytest.mark.whole
 
 TORCH = {"torch", "transformers", "huggingface_hub"}
 HEAVY = {
-    *(
+    *[
         "jinja2",
         "langchain",
         "langchain_core",
@@ -25,8 +25,9 @@ HEAVY = {
         "numpy",
         "pandas",
         "pydantic",
-    ),
-    *("scipy", "torch"),
+        "scipy",
+        "torch",
+    ]
 }
 #: Statements, and what they do not load.
 STATEMENTS: list[tuple[str, set[str]]] = [
@@ -92,12 +93,8 @@ def test_reading_loads_only_what_it_needs(
     checkout: Path, store: Path, arguments: tuple[str, ...], needed: set[str]
 ) -> None:
     command, *options = arguments
-    heavy = (HEAVY - {"jinja2", "langchain", "pydantic"}) | {
-        "opinionsim.classic",
-        "opinionsim.model",
-        "opinionsim.running",
-        "psycopg",
-    }
+    heavy = HEAVY - {"jinja2", "langchain", "pydantic"} | {"psycopg"}
+    heavy |= {f"opinionsim.{room}" for room in ("classic", "model", "running")}
     assert _loaded(checkout, _command((command, str(store), *options))) & heavy == needed
 
 

@@ -11,6 +11,7 @@ import pytest
 import opinionsim as osim
 from opinionsim.specification import load_experiment
 from tests.cli.conftest import Invoke
+from tests.support.command import refused
 
 SPEC = {
     "name": "study",
@@ -98,8 +99,7 @@ def test_a_plan_by_the_variance_of_a_pilot(invoke: Invoke, study: Path, pilot: P
     ]
     assert all(row["half_width"] <= 0.2 for row in sizes if row["size"] == "more replicates")
     assert sizes[1]["runs"] == round(sizes[1]["share"] * 12)
-    refused = invoke("plan", study, "--half-width", 0.2)
-    assert (refused.exit_code, "--pilot go together" in refused.stderr) == (2, True)
+    assert "--pilot go together" in refused("plan", study, "--half-width", 0.2)
 
 
 def test_a_plan_recommends_draws_of_their_own_for_topics_below_eight_blocks(invoke: Invoke, study: Path) -> None:

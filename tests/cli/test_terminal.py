@@ -78,12 +78,12 @@ def test_an_error_is_broken_between_words(checkout: Path) -> None:
     assert "compare_quickstart," in " ".join(lines).split()
 
 
-@pytest.mark.parametrize("command", [["run", "--help"], ["--help"]])
-def test_help_for_a_reader_that_goes_away_ends_without_a_word(checkout: Path, command: list[str]) -> None:
+@pytest.mark.parametrize("command", [["run", "--help"], ["--help"], ["status", "STORE"]])
+def test_a_reader_that_goes_away_ends_it_without_a_word(checkout: Path, store: Path, command: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     process = subprocess.Popen(
-        [sys.executable, "-m", "opinionsim", *command],
+        [sys.executable, "-m", "opinionsim", *(str(store) if each == "STORE" else each for each in command)],
         stdout=writing,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(checkout)},
@@ -91,3 +91,4 @@ def test_help_for_a_reader_that_goes_away_ends_without_a_word(checkout: Path, co
     os.close(writing)
     _, errors = process.communicate()
     assert errors == b""
+    assert process.returncode == 141 or command == ["--help"]

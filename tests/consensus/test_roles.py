@@ -22,6 +22,7 @@ SPEC: dict[str, Any] = {
     "roles": {"mediator": {}},
 }
 PREDICTED = {**SPEC["interaction"], "ballots": ["predicted"]}
+TEXTS = [{"text": "No."}, {"text": "Yes."}]
 PLAYED = "is played by the model of the experiment"
 
 
@@ -55,7 +56,18 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({"interaction": {"kind": "similarity", "steps": 2}, "cast": ...}, 8, "roles.mediator: is no role of 'similarity'"),
     ({"moderator": {}}, 13, "moderator: unknown field; valid: name, description"),
     ({"mediator": {}}, 13, "mediator: unknown field; valid: name, description"),
-    ({"cast": [{"text": "No."}, {"text": "Yes."}]}, 7, "interaction.ballots: citizens that are texts cannot vote"),
+    ({"cast": TEXTS}, 7, "interaction.ballots: citizens that are texts cannot vote"),
+    (
+        {"cast": TEXTS, "interaction": {**PREDICTED, "rounds": 1}, "roles": {"mediator": {}, "predictor": {}}},
+        10,
+        "interaction.rounds: citizens that are texts cannot criticise; give rounds: 0",
+    ),
+    ({"cast": ..., "population": {"size": 1}}, 11, "population.size: must be at least 2 for interaction kind 'consen"),
+    (
+        {"topic": ..., "task": "Speak.", "interaction": {**SPEC["interaction"], "standing": ["position"]}},
+        5,
+        "interaction.position: is needed and missing; give a sentence, or a topic with a claim",
+    ),
     ({"cast": [{"text": "No.", "persona": "You."}, {}]}, 5, "cast[0].text: cannot stand beside persona"),
     ({"cast": [{}, {"text": " "}]}, 6, "cast[1].text: must have a character in it"),
     ({"cast": [{"text": "No.", "task": "Sing."}, {}]}, 6, "cast[0].task: has no effect beside text"),

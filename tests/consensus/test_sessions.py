@@ -13,13 +13,10 @@ from opinionsim import consensus
 from opinionsim.analysis import table1
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.planning import preview
+from tests.consensus.test_record import SESSION
 
 SPEC: dict[str, Any] = {
-    "name": "session",
-    "seed": 5,
-    "task": "Should the library open on Sundays?",
-    "cast": [{"persona": "a teacher"}, {"persona": "a nurse"}, {"text": "Only if the staff is paid."}],
-    "roles": {"mediator": {}},
+    **SESSION,
     "interaction": {
         "kind": "consensus",
         "drafters": [{"count": 2}, {"count": 2, "style": "reasoned"}],

@@ -63,16 +63,6 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], dict[str, Any], str]] = 
         Cleo 2 sees Response 0: Ada 2; Response 1: Ben 2
         """,
     ),
-    "a chain of whispers": (
-        THREE,
-        {"kind": "chain", "last_n": 1},
-        {},
-        """
-        Ada 1 sees nothing
-        Ben 1 sees Response 0: Ada 1
-        Cleo 1 sees Response 0: Ben 1
-        """,
-    ),
     "a chain of agents that remember: only what is new": (
         TWO,
         {"kind": "chain", "cycles": 2, "remember": True},
@@ -155,17 +145,6 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], dict[str, Any], str]] = 
         Ben 2 sees [Other participant]: Ada 1; [You]: Ben 1; [Other participant]: Ada 2
         """,
     ),
-    "a debate on the last word": (
-        TWO,
-        {"kind": "debate", "cycles": 2, "last_n": 1},
-        {},
-        """
-        Ada 1 sees nothing
-        Ben 1 sees [Other participant]: Ada 1
-        Ada 2 sees [Other participant]: Ben 1
-        Ben 2 sees [Other participant]: Ada 2
-        """,
-    ),
     "a moderated debate: statements by name": (
         TWO,
         {"kind": "debate"},
@@ -174,19 +153,6 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], dict[str, Any], str]] = 
         Ada 1 sees nothing
         Ben 1 sees [Other participant]: Ada 1
         Moderator (moderate) sees Ada: Ada 1; Ben: Ben 1
-        """,
-    ),
-    "an ensemble: nobody sees anything": (
-        THREE,
-        {"kind": "ensemble", "cycles": 2},
-        {},
-        """
-        Ada 1 sees nothing
-        Ben 1 sees nothing
-        Cleo 1 sees nothing
-        Ada 2 sees nothing
-        Ben 2 sees nothing
-        Cleo 2 sees nothing
         """,
     ),
     "an ensemble whose agents see what they said before": (
