@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
-from opinionsim.classic import ClassicModel
 from opinionsim.classifiers import DECIDED, RECORDED
 from opinionsim.metrics import find_metric
 from opinionsim.registry import described, find, is_path, places
@@ -21,6 +20,7 @@ from opinionsim.specification import json_schema
 from opinionsim.store import Results
 
 if TYPE_CHECKING:
+    from opinionsim.classic import ClassicModel
     from opinionsim.report._study import Study
 
 #: Authors, year in parentheses, title, and the rest, as sources are written.
