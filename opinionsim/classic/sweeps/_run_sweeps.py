@@ -16,7 +16,6 @@ from opinionsim.classic.points import (
     STREAMS,
     Cache,
     Point,
-    RunOfPoint,
     Task,
     carried_out,
     frame_of_runs,
@@ -143,7 +142,7 @@ def run_sweep(
     began = time.monotonic()
     if threads is not None:
         whole_number("threads", threads, 1)
-    rows: list[tuple[str, RunOfPoint]] = []
+    rows: list[PointRow] = []
     with ExitStack() as closing:
         workers = None if cluster is None else closing.enter_context(Cluster(cluster))
         opened = None if store is None else closing.enter_context(open_store(store))
@@ -182,9 +181,9 @@ def run_sweep(
 class _Saver:
     """Keeps runs: in a store, some at a time, or in a list."""
 
-    def __init__(self, store: Store | None, rows: list[tuple[str, RunOfPoint]]) -> None:
+    def __init__(self, store: Store | None, rows: list[PointRow]) -> None:
         self._store, self._rows = store, rows
-        self._waiting: list[tuple[Point, RunOfPoint]] = []
+        self._waiting: list[tuple[Point, PointRow]] = []
         self._saved = time.monotonic()
 
     def __enter__(self) -> _Saver:
@@ -194,10 +193,10 @@ class _Saver:
         # Runs that are done are kept whatever ended the sweep.
         self._save()
 
-    def add(self, found: list[tuple[Point, RunOfPoint]]) -> None:
+    def add(self, found: list[tuple[Point, PointRow]]) -> None:
         """Take runs over."""
         if self._store is None:
-            self._rows += [(point.id, run) for point, run in found]
+            self._rows += [run for _, run in found]
             return
         self._waiting += found
         if time.monotonic() - self._saved > _SAVE_S or len(self._waiting) > _ROWS:
@@ -205,11 +204,8 @@ class _Saver:
 
     def _save(self) -> None:
         if self._store is not None and self._waiting:
-            rows = [
-                PointRow(point.id, run.replicate, run.measures, run.time, run.stopped, run.error)
-                for point, run in self._waiting
-            ]
-            self._store.save_points(rows, {point.id: point.key for point, _ in self._waiting})
+            keys = {point.id: point.key for point, _ in self._waiting}
+            self._store.save_points([run for _, run in self._waiting], keys)
             self._waiting = []
         self._saved = time.monotonic()
 
@@ -259,14 +255,14 @@ def _missing(sweep: Sweep, store: Store) -> list[range] | list[Any]:
 _CACHE = Cache()
 
 
-def carry_out_task(task: Task, metrics: tuple[str, ...]) -> list[RunOfPoint]:
+def carry_out_task(task: Task, metrics: tuple[str, ...]) -> list[PointRow]:
     """Carry out a task in a cluster's worker."""
     return run_point(task.point, task.replicates, metrics, _CACHE)
 
 
 def _on_cluster(
     work: Iterator[Task], metrics: tuple[str, ...], workers: Cluster, stopping: Callable[[], bool]
-) -> Generator[list[tuple[Point, RunOfPoint]], None, None]:
+) -> Generator[list[tuple[Point, PointRow]], None, None]:
     """Runs as the workers of a cluster carry them out."""
     return carried_out(
         work,
