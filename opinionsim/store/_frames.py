@@ -167,7 +167,7 @@ def _replies(rows: _Stored) -> dict[tuple[str, int], dict[str, Any]]:
     found: dict[tuple[str, int], dict[str, Any]] = {}
     for row in rows.among(table, select(table).where(wanted)):
         own = found.setdefault((row.run_id, row.turn), {})
-        accepted = row.verdict == "accepted"
+        accepted = row.acceptance == "accepted"
         if row.call == REFLECT and accepted and row.status in ("refused", "empty"):
             own["failed_reflections"] = own.get("failed_reflections", 0) + 1
         elif CallName.of(row.call).role == "reply" and accepted and row.flag:

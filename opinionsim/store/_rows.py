@@ -118,11 +118,11 @@ class PointRow(NamedTuple):
     replicate : int
         From 0.
     measures : mapping of str to float
-        By name: ``diversity`` at the end of the run, ``diversity@10`` after 10 steps; empty for a run that failed.
+        By name; empty for a run that failed.
     time : int
         Steps carried out.
     stopped : bool
-        Whether it ended before its limit of steps because what it was to run until had come.
+        Whether it ended before its limit of steps.
     error : str
         Why it failed; empty for one that did not.
     """

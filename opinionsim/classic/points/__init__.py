@@ -7,6 +7,7 @@ from opinionsim.classic.points._points import Point as Point, cell as cell, poin
 from opinionsim.classic.points._ranges import moments_of as moments_of, values_of as values_of
 from opinionsim.classic.points._runs import (
     Cache as Cache,
+    RunOfPoint as RunOfPoint,
     Task as Task,
     carried_out as carried_out,
     gather as gather,

@@ -19,7 +19,6 @@ from opinionsim.classic.points._points import Point, by_group, described
 from opinionsim.errors import OpinionSimError
 from opinionsim.metrics import METRICS
 from opinionsim.networks import Network
-from opinionsim.store import PointRow
 
 #: Numbers that the opinions of a task are, at most, unless a single run has more.
 _NUMBERS = 1 << 16
@@ -34,6 +33,33 @@ _APART = frozenset(("distinctness", "group_divergence"))
 _BLOCK = (1 << 25) - (1 << 13)
 #: Seconds between two looks at what is done.
 _TICK_S = 0.1
+
+
+class RunOfPoint(NamedTuple):
+    """What is kept of a run; the rows of a store have the same fields.
+
+    Attributes
+    ----------
+    point_id : str
+        Identity of its point.
+    replicate : int
+        From 0.
+    measures : dict of str to float
+        By name: ``diversity`` at the end of the run, ``diversity@10`` after 10 steps.
+    time : int
+        Steps carried out.
+    stopped : bool
+        Whether the run ended before its limit of steps because what it was to run until had come.
+    error : str
+        Why the run failed; empty for one that did not.
+    """
+
+    point_id: str
+    replicate: int
+    measures: dict[str, float]
+    time: int
+    stopped: bool
+    error: str = ""
 
 
 class Task(NamedTuple):
@@ -134,7 +160,7 @@ def run_point(
     cache: Cache | None = None,
     *,
     halt: np.ndarray | None = None,
-) -> list[PointRow]:
+) -> list[RunOfPoint]:
     """Carry out and measure some replicates of a point.
 
     Parameters
@@ -152,7 +178,7 @@ def run_point(
 
     Returns
     -------
-    list of PointRow
+    list of RunOfPoint
         One a replicate; a run that failed has an error and no measures.
     """
     cache = cache or Cache()
@@ -163,7 +189,7 @@ def run_point(
 
 def _run_together(
     point: Point, replicates: list[int], metrics: Metrics, cache: Cache, halt: np.ndarray | None
-) -> list[PointRow]:
+) -> list[RunOfPoint]:
     """Carry out replicates on one network; if that fails, one by one, so that the error is that of its run."""
     try:
         setup = cache.setup(point, replicates[0])
@@ -182,9 +208,9 @@ def _run_together(
         if len(replicates) > 1:
             return [run for each in replicates for run in _run_together(point, [each], metrics, cache, halt)]
         named = "" if isinstance(error, OpinionSimError) else f"{type(error).__name__}: "
-        return [PointRow(point.id, replicates[0], {}, 0, False, f"{named}{error}" or type(error).__name__)]
+        return [RunOfPoint(point.id, replicates[0], {}, 0, False, f"{named}{error}" or type(error).__name__)]
     return [
-        PointRow(
+        RunOfPoint(
             point.id,
             replicate,
             {name: values[place] for measures in found for name, values in measures.items()},
@@ -227,10 +253,10 @@ def _joins(name: str) -> bool:
 
 def carried_out(
     work: Iterable[Task],
-    submit: Callable[[Task], Future[list[PointRow]]],
+    submit: Callable[[Task], Future[list[RunOfPoint]]],
     ahead: int,
     stopping: Callable[[], bool] = lambda: False,
-) -> Generator[list[tuple[Point, PointRow]], None, None]:
+) -> Generator[list[tuple[Point, RunOfPoint]], None, None]:
     """Runs as they are done, with at most `ahead` tasks under way.
 
     Parameters
@@ -246,12 +272,12 @@ def carried_out(
 
     Yields
     ------
-    list of (Point, PointRow)
+    list of (Point, RunOfPoint)
         What has been done since; empty at least every tenth of a second. A point of which a run has failed is
         not continued.
     """
     queue, failed = iter(work), set[str]()
-    waiting: dict[Future[list[PointRow]], Task] = {}
+    waiting: dict[Future[list[RunOfPoint]], Task] = {}
     while True:
         while len(waiting) < ahead and not stopping():
             task = next((each for each in queue if each.point.id not in failed), None)
@@ -261,7 +287,7 @@ def carried_out(
         if not waiting:
             return
         done, _ = wait(waiting, timeout=_TICK_S, return_when=FIRST_COMPLETED)
-        found: list[tuple[Point, PointRow]] = []
+        found: list[tuple[Point, RunOfPoint]] = []
         for future in done:
             point = waiting.pop(future).point
             runs = future.result()
@@ -272,8 +298,8 @@ def carried_out(
 
 
 def gather(
-    parts: Generator[list[tuple[Point, PointRow]], None, None],
-    keep: Callable[[list[tuple[Point, PointRow]]], object],
+    parts: Generator[list[tuple[Point, RunOfPoint]], None, None],
+    keep: Callable[[list[tuple[Point, RunOfPoint]]], object],
     watch: Callable[[int, int], object],
 ) -> dict[str, str]:
     """Hand runs over as they are done.
@@ -311,14 +337,14 @@ def on_threads(
     metrics: Metrics,
     threads: int,
     stopping: Callable[[], bool] = lambda: False,
-) -> Generator[list[tuple[Point, PointRow]], None, None]:
+) -> Generator[list[tuple[Point, RunOfPoint]], None, None]:
     """Runs as threads of this process carry them out; as :func:`carried_out`."""
     # Memory that runs give back would otherwise go to the system, which clears it before each use: a tenth of the time
     # of short runs. The block itself is never written to.
     np.empty(_BLOCK, dtype=np.uint8)
     cache, halt = Cache(), np.zeros(1, dtype=np.uint8)
 
-    def begin(task: Task) -> Future[list[PointRow]]:
+    def begin(task: Task) -> Future[list[RunOfPoint]]:
         return pool.submit(run_point, *task, metrics, cache, halt=halt)
 
     with ThreadPoolExecutor(threads, "opinionsim-classic") as pool:

@@ -13,9 +13,8 @@ from opinionsim.classic._model import ClassicModel
 from opinionsim.classic._simulate import processors
 from opinionsim.classic._trajectories import Metrics, plain
 from opinionsim.classic.points._points import Point, cell, described, points_of
-from opinionsim.classic.points._runs import gather, on_threads, tasks_of
+from opinionsim.classic.points._runs import RunOfPoint, gather, on_threads, tasks_of
 from opinionsim.errors import SpecError, whole_number
-from opinionsim.store import PointRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,9 +102,9 @@ def sweep(
         replicates=replicates,
         metrics=metrics,
     )
-    rows: list[PointRow] = []
+    rows: list[RunOfPoint] = []
 
-    def keep(found: list[tuple[Point, PointRow]]) -> None:
+    def keep(found: list[tuple[Point, RunOfPoint]]) -> None:
         for point, run in found:
             if run.error:
                 raise SpecError(f"{described(point.values)}replicate {run.replicate}: {run.error}")
@@ -141,13 +140,13 @@ def shared(points: Sequence[Point]) -> dict[str, Any]:
     return found | {"steps": points[0].steps, "seed": points[0].seed}
 
 
-def frame_of_runs(points: Sequence[Point], rows: Iterable[PointRow]) -> pd.DataFrame:
+def frame_of_runs(points: Sequence[Point], rows: Iterable[RunOfPoint]) -> pd.DataFrame:
     """The frame of runs in memory; `rows` are as those of :func:`sweep_frame`."""
     return sweep_frame([(point.id, point.values) for point in points], rows, shared(points))
 
 
 def sweep_frame(
-    points: Sequence[tuple[str, Mapping[str, Any]]], rows: Iterable[PointRow], attrs: Mapping[str, Any]
+    points: Sequence[tuple[str, Mapping[str, Any]]], rows: Iterable[Any], attrs: Mapping[str, Any]
 ) -> pd.DataFrame:
     """The frame of a sweep's runs.
 
@@ -155,8 +154,8 @@ def sweep_frame(
     ----------
     points : sequence of (str, mapping)
         Identity and values of each point, in the order of rows.
-    rows : iterable of PointRow
-        Runs, in any order.
+    rows : iterable of RunOfPoint
+        Runs, in any order, or rows of a store.
     attrs : mapping
         What all points have in common; with ``model``.
 

@@ -16,6 +16,7 @@ from opinionsim.classic.points import (
     STREAMS,
     Cache,
     Point,
+    RunOfPoint,
     Task,
     carried_out,
     frame_of_runs,
@@ -142,7 +143,7 @@ def run_sweep(
     began = time.monotonic()
     if threads is not None:
         whole_number("threads", threads, 1)
-    rows: list[PointRow] = []
+    rows: list[RunOfPoint] = []
     with ExitStack() as closing:
         workers = None if cluster is None else closing.enter_context(Cluster(cluster))
         opened = None if store is None else closing.enter_context(open_store(store))
@@ -181,9 +182,9 @@ def run_sweep(
 class _Saver:
     """Keeps runs: in a store, some at a time, or in a list."""
 
-    def __init__(self, store: Store | None, rows: list[PointRow]) -> None:
+    def __init__(self, store: Store | None, rows: list[RunOfPoint]) -> None:
         self._store, self._rows = store, rows
-        self._waiting: list[tuple[Point, PointRow]] = []
+        self._waiting: list[tuple[Point, RunOfPoint]] = []
         self._saved = time.monotonic()
 
     def __enter__(self) -> _Saver:
@@ -193,7 +194,7 @@ class _Saver:
         # Runs that are done are kept whatever ended the sweep.
         self._save()
 
-    def add(self, found: list[tuple[Point, PointRow]]) -> None:
+    def add(self, found: list[tuple[Point, RunOfPoint]]) -> None:
         """Take runs over."""
         if self._store is None:
             self._rows += [run for _, run in found]
@@ -205,7 +206,7 @@ class _Saver:
     def _save(self) -> None:
         if self._store is not None and self._waiting:
             keys = {point.id: point.key for point, _ in self._waiting}
-            self._store.save_points([run for _, run in self._waiting], keys)
+            self._store.save_points([PointRow(*run) for _, run in self._waiting], keys)
             self._waiting = []
         self._saved = time.monotonic()
 
@@ -255,14 +256,14 @@ def _missing(sweep: Sweep, store: Store) -> list[range] | list[Any]:
 _CACHE = Cache()
 
 
-def carry_out_task(task: Task, metrics: tuple[str, ...]) -> list[PointRow]:
+def carry_out_task(task: Task, metrics: tuple[str, ...]) -> list[RunOfPoint]:
     """Carry out a task in a cluster's worker."""
     return run_point(task.point, task.replicates, metrics, _CACHE)
 
 
 def _on_cluster(
     work: Iterator[Task], metrics: tuple[str, ...], workers: Cluster, stopping: Callable[[], bool]
-) -> Generator[list[tuple[Point, PointRow]], None, None]:
+) -> Generator[list[tuple[Point, RunOfPoint]], None, None]:
     """Runs as the workers of a cluster carry them out."""
     return carried_out(
         work,
