@@ -78,7 +78,7 @@ def test_every_homonym_is_one() -> None:
 @pytest.mark.parametrize("name", SLICES)
 def test_the_package_works_without_a_slice(name: str, tmp_path: Path) -> None:
     left = without(name, tmp_path / "left")
-    assert collected(left).strip().splitlines()[-1].endswith("s")
+    assert " tests collected in " in collected(left)
     assert quickstart(left, tmp_path / "left.sqlite") == quickstart(ROOT, tmp_path / "whole.sqlite")
     # What was run while it was there is shown, but for its own tables and figures.
     store = str(tmp_path / "before.sqlite")
