@@ -89,7 +89,7 @@ def main() -> int:
         found = compare(results, threads=2)
         seconds, wall = time.process_time() - begun, time.perf_counter() - wall
     gigabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-    print(found.verdict["statement"].iloc[0])
+    print(found.findings["statement"].iloc[0])
     print(
         f"one condition: {seconds:.0f} CPU s, {seconds / 2:.0f} s on two cores (bar {CONDITION_S:g}; {wall:.0f} s here)"
     )

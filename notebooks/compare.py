@@ -17,8 +17,8 @@
 # version of `opinionsim compare` in four stops: what is on record, how it responds, what explains it, and what opinions
 # are made of.
 #
-# The agents are scripted: a stand-in that needs no key, of which it is known that it listens. So verdicts here are
-# verdicts about a script. Figures go to `results/compare/`.
+# The agents are scripted: a stand-in that needs no key, of which it is known that it listens. So findings here are
+# findings about a script. Figures go to `results/compare/`.
 
 # %%
 import sys
@@ -61,7 +61,7 @@ results = osim.run(experiment, store="results/compare.sqlite")
 # ## 2. How it responds, before any model
 #
 # How far do opinions move, by how far away the message was? Beware: noise of ratings alone makes such a curve rise, for
-# who was rated too low moves up, and others seem far above. So a curve is no verdict.
+# who was rated too low moves up, and others seem far above. So a curve is no finding.
 
 # %%
 found = osim.compare(results, models=["degroot"], noise=(0.02, 0.01, 0.05), seed=1, threads=2)
@@ -74,13 +74,13 @@ print(response_curve(found.events)[["cell", "discrepancy", "change", "low", "hig
 # Candidates are scored on runs that they were not fitted to. `degroot` says that agents move a share of the way to what
 # they read. Beside it always stand candidates in which nobody influences anybody: opinions stay (`persistence`), all
 # move alike (`shift`), all are drawn to one point (`attractor`), or agents read others' messages than they did. The
-# share of ratings that are wrong is given here, with the ends of its interval, at which the verdict is
+# share of ratings that are wrong is given here, with the ends of its interval, at which the finding is
 # repeated; else it is fitted as well.
 
 # %%
 print(found.scores[["cell", "candidate", "score", "standard_error", "tie", "reached"]].round(3))
-for row in found.verdict.itertuples():
-    print(f"{row.cell}: {row.verdict}. {row.statement}")
+for row in found.findings.itertuples():
+    print(f"{row.cell}: {row.finding}. {row.statement}")
 
 # %% [markdown]
 # The same analysis of twenty studies drawn from the fit: how often does it find what they were drawn from?
@@ -108,5 +108,5 @@ parts = osim.load_experiment(
 print(decompose(osim.run(parts, store="results/parts.sqlite")).to_text())
 
 # %% [markdown]
-# Read on: [how verdicts are reached](../docs/compare.md). `opinionsim run compare_quickstart` has equations among the
+# Read on: [how findings are reached](../docs/compare.md). `opinionsim run compare_quickstart` has equations among the
 # agents, and `opinionsim compare results/compare-quickstart.sqlite` finds them.

@@ -11,7 +11,7 @@ from pathlib import Path
 _TOP = Path(__file__).parents[1]
 _PACKAGE = _TOP / "opinionsim"
 #: Retired names of columns and fields, and what they became.
-_RETIRED = {"condition": "status", "first_condition": "first_status"}
+_RETIRED = {"condition": "status", "first_condition": "first_status", "verdict": "acceptance"}
 
 
 def _classes() -> dict[str, set[str]]:

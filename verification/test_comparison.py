@@ -103,7 +103,7 @@ def test_the_model_that_made_the_ratings_is_first_or_tied(
     assert tied[np.abs(gap) > TELLING].mean() >= 0.9 if (np.abs(gap) > TELLING).any() else True
 
 
-def _verdicts(studies: list[Study], models: list[str], noise: float | None = None) -> list[Explained]:
+def _findings(studies: list[Study], models: list[str], noise: float | None = None) -> list[Explained]:
     found = []
     for study in studies:
         begun = time.process_time()
@@ -112,7 +112,7 @@ def _verdicts(studies: list[Study], models: list[str], noise: float | None = Non
         claims = each.trust.truth.candidate.influence
         z = [(row[0] - row[1:].mean()) / row[1:].std(ddof=1) for row in (each.trust.gaps, each.trust.drifts)]
         print(
-            f"\n  {each.verdict}: best {each.ties}, gain {each.gain[0]:.4f} ± {each.gain[1]:.4f}, influence claimed: "
+            f"\n  {each.finding}: best {each.ties}, gain {each.gain[0]:.4f} ± {each.gain[1]:.4f}, influence claimed: "
             f"{claims}; gap {z[0]:+.1f} and drift {z[1]:+.1f} sd; {'; '.join(each.withheld)} "
             f"({time.process_time() - begun:.0f} s)",
             end="",
@@ -130,32 +130,32 @@ QUIET: dict[str, tuple[Mapping[str, float], set[str]]] = {
 @pytest.mark.parametrize("truth", QUIET)
 def test_no_influence_is_found_where_there_is_none(truth: str, error: float) -> None:
     parameters, wanted = QUIET[truth]
-    found = _verdicts(
+    found = _findings(
         [rated(_study(seed), None, parameters, error, seed) for seed in range(FIRST, FIRST + STUDIES)],
         ["degroot", "deffuant"],
     )
-    verdicts = [each.verdict for each in found]
-    print(f"\n{truth}, noise {error:.0%}: {verdicts}")
-    assert "influence" not in verdicts
-    assert np.mean([each in wanted for each in verdicts]) >= 0.75
+    findings = [each.finding for each in found]
+    print(f"\n{truth}, noise {error:.0%}: {findings}")
+    assert "influence" not in findings
+    assert np.mean([each in wanted for each in findings]) >= 0.75
 
 
 @pytest.mark.parametrize("truth", QUIET)
 def test_more_noise_than_was_assumed_is_not_taken_for_influence(truth: str) -> None:
     parameters, _ = QUIET[truth]
-    found = _verdicts(
+    found = _findings(
         [rated(_study(seed), None, parameters, 0.3, seed) for seed in range(FIRST, FIRST + STUDIES)],
         ["degroot", "deffuant"],
         0.1,
     )
-    assert "influence" not in [each.verdict for each in found]
+    assert "influence" not in [each.finding for each in found]
 
 
 @pytest.mark.parametrize("error", [0.0, 0.1, 0.3])
 @pytest.mark.parametrize("rule", [repulsion, majority_of_three, moving_attractor], ids=lambda rule: rule.__name__)
 def test_what_no_candidate_says_is_seen(rule: Own, error: float) -> None:
     studies = [ruled(_study(seed), rule, error, seed) for seed in range(FIRST, FIRST + STUDIES)]
-    found = _verdicts(studies, ["degroot", "deffuant"])
+    found = _findings(studies, ["degroot", "deffuant"])
     seen = [not each.trust.adequate for each in found]
     print(f"\n{rule.__name__}, noise {error:.0%}: none adequate in {sum(seen)} of {STUDIES}")
     # Where ratings tell little, a rule that remembers several messages looks like one that averages them.
@@ -166,7 +166,7 @@ def test_a_candidate_that_made_the_ratings_is_adequate() -> None:
     studies = [
         rated(_study(seed), "deffuant", TRUTHS["deffuant"], 0.1, seed) for seed in range(FIRST, FIRST + 3 * STUDIES)
     ]
-    found = _verdicts(studies, ["degroot", "deffuant"])
+    found = _findings(studies, ["degroot", "deffuant"])
     wrong = [not each.trust.adequate for each in found]
     print(f"\nnone adequate, wrongly: {sum(wrong)} of {len(wrong)}")
     assert sum(wrong) <= max(1, 0.05 * len(wrong))

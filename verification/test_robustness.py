@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opinionsim.analysis import spread_of, variance_share, verdicts
+from opinionsim.analysis import findings, spread_of, variance_share
 from opinionsim.foundation.streams import stream
 
 SEED, STUDIES, VARIANTS = 20261126, 20_000, 5
@@ -42,7 +42,7 @@ def test_a_planted_change_is_found_and_no_other(design: str, shape: tuple[int, i
 
     Crossed designs have the eight blocks that they need: with three, intervals over blocks at 99 % find it in 59 %.
     """
-    found = verdicts(spread_of(_shifts(shape), design, "topics-like-these"), VARIANTS, smallest)  # type: ignore[arg-type]
+    found = findings(spread_of(_shifts(shape), design, "topics-like-these"), VARIANTS, smallest)  # type: ignore[arg-type]
     right = (found[0] == "changes").mean()
     wrong = (found[1:] == "changes").any(axis=0).mean()
     alike = (found[1:] == "equivalent").mean()

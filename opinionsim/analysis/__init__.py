@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     )
     from opinionsim.analysis._published import published_tests as published_tests
     from opinionsim.analysis._robustness import (
+        findings as findings,
         robustness_frame as robustness_frame,
         robustness_table as robustness_table,
         shift as shift,
         variance_share as variance_share,
         variant_effects as variant_effects,
-        verdicts as verdicts,
     )
     from opinionsim.analysis._sizes import least as least, size_table as size_table, study_sizes as study_sizes
     from opinionsim.analysis._sweep_table import (

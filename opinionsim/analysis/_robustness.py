@@ -50,7 +50,7 @@ _ASPECTS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def verdicts(shifts: Spread, compared: int, smallest: float | None = None, level: float = 0.95) -> np.ndarray:
+def findings(shifts: Spread, compared: int, smallest: float | None = None, level: float = 0.95) -> np.ndarray:
     """What variants do to a contrast.
 
     Parameters
@@ -185,7 +185,7 @@ def robustness_frame(
         One row a combination of choices, the usual one where none is declared, then one a variant that was carried out:
         ``label``; ``of``, which is ``analysis`` for choices and the level of a variant; the choices by field;
         ``difference`` and ``shift`` (the variant less the specification), each with the ends of its interval and
-        ``units``, and ``no_interval`` (why there is none); ``finding`` (:func:`verdicts`); ``evidence``. Its ``attrs``
+        ``units``, and ``no_interval`` (why there is none); ``finding`` (:func:`findings`); ``evidence``. Its ``attrs``
         hold the name of the contrast, ``notes`` and ``tested``.
 
     Raises
@@ -215,7 +215,7 @@ def robustness_frame(
     for variant, effect in variants:
         own = shift(reference, effect, level, about)
         spread = None if reference.scripted or effect.scripted else own.spread
-        finding = "" if spread is None else str(verdicts(spread, len(declared), reference.smallest))
+        finding = "" if spread is None else str(findings(spread, len(declared), reference.smallest))
         row = {"label": variant.label, "of": variant.changed_level, "finding": finding, "evidence": effect.evidence}
         rows.append(row | _record(effect.estimate) | _record(own, "shift"))
     frame = pd.DataFrame(rows)

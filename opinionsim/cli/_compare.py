@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from opinionsim.analysis import Table
     from opinionsim.comparison import Comparison
 
-#: How verdicts and scores are read, and what every comparison must say of noise.
-_VERDICTS = (
+#: How findings and scores are read, and what every comparison must say of noise.
+_READINGS = (
     "Influence adds: to the log score of an update, over the nearest candidate without it. Recovered: the share of 20 "
     "studies of this size, drawn from the best fit, in which the analysis finds what they were drawn from. Gap: by how "
     "much a table of shares by own rating and message predicts better; by chance, the most in these studies.",
@@ -107,7 +107,7 @@ def compare(
     for text in (text for each in parts if each not in told for text in each.notes):
         note(text)
     if csv is not None:
-        for name in ("events", "fits", "scores", "verdict", "trust", "free_runs"):
+        for name in ("events", "fits", "scores", "findings", "trust", "free_runs"):
             write_frame(getattr(found, name), csv / f"{name}.csv")
         for each in parts:
             write_frame(each.frame, csv / "decomposition.csv")
@@ -128,14 +128,14 @@ def _rates(text: str | None) -> float | tuple[float, ...] | str | None:
 
 
 def _tables(found: Comparison) -> list[Table]:
-    """Verdicts with their trust, scores, and parameters of the best candidates, as tables."""
+    """Findings with their trust, scores, and parameters of the best candidates, as tables."""
     from opinionsim.analysis import finished, number_text
     from opinionsim.metrics import spell_mean
 
     trust = found.trust.drop_duplicates("cell")[["cell", "recovered", "gap", "worst_gap", "noise"]]
-    said = [f"{row['cell']}: {row['statement']}" for row in found.verdict.to_dict("records")]
-    verdict, fits = found.verdict.merge(trust, on="cell"), found.fits
-    best = fits["cell"].map(dict(zip(verdict["cell"], verdict["best"], strict=True)))
+    said = [f"{row['cell']}: {row['statement']}" for row in found.findings.to_dict("records")]
+    findings, fits = found.findings.merge(trust, on="cell"), found.fits
+    best = fits["cell"].map(dict(zip(findings["cell"], findings["best"], strict=True)))
     own = fits[(fits["candidate"] == best) & (fits["reason"] == "")]
     own = own.rename(columns={"low": "value_ci_low", "high": "value_ci_high"})
     reasons = fits[fits["reason"] != ""].groupby(["candidate", "reason"], sort=False)["cell"].apply(", ".join)
@@ -150,16 +150,16 @@ def _tables(found: Comparison) -> list[Table]:
 
     condition, candidate = {"condition": itemgetter("cell")}, {"candidate": itemgetter("candidate")}
     return [
-        made("Verdicts", verdict, 2, {
+        made("Findings", findings, 2, {
             **condition,
-            "verdict": itemgetter("verdict"),
+            "finding": itemgetter("finding"),
             "influence adds": lambda row: spell_mean(row["gain"], row["gain_error"]),
             "recovered": lambda row: f"{row['recovered']:.0%}",
             "gap": lambda row: "-" if isnan(row["gap"]) else spell_mean(row["gap"], alone=".3f"),
             "by chance": lambda row: "-" if isnan(row["gap"]) else spell_mean(row["worst_gap"], alone=".3f"),
             "runs": lambda row: f"{row['n_runs']:,}",
             "updates": lambda row: f"{row['n_updates']:,}",
-        }, [*said, f"Errors of ratings: {', '.join(dict.fromkeys(trust['noise']))}.", *_VERDICTS]),
+        }, [*said, f"Errors of ratings: {', '.join(dict.fromkeys(trust['noise']))}.", *_READINGS]),
         made("Scores of runs held out", found.scores, 2, {
             **condition,
             **candidate,

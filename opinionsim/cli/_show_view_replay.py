@@ -84,7 +84,7 @@ def _say_prompts(opened: Store, run_id: str, agent: int | None, turn: int | None
         say("\nNo model was asked for this.")
     for call in calls:
         attempt = f", attempt {call.key.attempt}" if call.key.attempt else ""
-        say(f"\n===== prompt of turn {call.key.turn}, {call.key.call}{attempt} ({call.verdict}) =====")
+        say(f"\n===== prompt of turn {call.key.turn}, {call.key.call}{attempt} ({call.acceptance}) =====")
         say(_particulars(call))
         for message in opened.prompt(run_id, *call.key):
             say(f"\n[{message.role}]\n{message.content}")

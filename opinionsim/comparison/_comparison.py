@@ -93,8 +93,8 @@ def compare(
     Returns
     -------
     Comparison
-        Frames of events, fits, scores, verdicts and trust. Conditions of one block, and those that no model can have
-        produced, stand among the verdicts as not compared.
+        Frames of events, fits, scores, findings and trust. Conditions of one block, and those that no model can have
+        produced, stand among the findings as not compared.
 
     Raises
     ------

@@ -55,7 +55,7 @@ def comparison_figure(explained: Mapping[str, Explained]) -> Figure:
                 ax.fill_between(band["step"], band["low"], band["high"], color=colours[name], alpha=0.25, lw=0)
             ax.plot(band["step"], band["observed"], color=_RECORD, lw=1.4)
             ax.set(xlabel="step", ylabel={"bias": "mean opinion"}.get(measure, measure))
-        curve.set_title(f"{cell}: {found.verdict}", fontsize=9, loc="left", fontweight="bold")
+        curve.set_title(f"{cell}: {found.finding}", fontsize=9, loc="left", fontweight="bold")
         for ax in row:
             ax.spines[["top", "right"]].set_visible(False)
             ax.tick_params(labelsize=8)

@@ -44,11 +44,11 @@ class Explained:
     gain : (float, float)
         What influence adds to the mean score of a run, and its standard error; see :func:`_gain`.
     trust : Trust
-        Studies drawn from the fit of the verdict.
+        Studies drawn from the fit of the finding.
     intervals : dict of str to (float, float)
         95 % intervals of the parameters of the best candidate.
     withheld : tuple of str
-        Reasons why no verdict is given.
+        Reasons why no finding is given.
     absent : bool
         Whether influence is shown to be below the margin.
     free : DataFrame
@@ -94,8 +94,8 @@ class Explained:
         return best if mean > CLAIMED * error else "persistence"
 
     @property
-    def verdict(self) -> str:
-        """What can be said, as :attr:`Comparison.verdict` lists it."""
+    def finding(self) -> str:
+        """What can be said, as :attr:`Comparison.findings` lists it."""
         if self.withheld:
             return "withheld"
         if not self.trust.adequate:
@@ -161,7 +161,7 @@ class Explained:
 class Comparison:
     """How well classic models, and baselines in which nobody influences anybody, explain the runs of a store.
 
-    Every frame has ``cell`` and ``evidence``; of scripted runs, a verdict is one about the script.
+    Every frame has ``cell`` and ``evidence``; of scripted runs, a finding is one about the script.
 
     Attributes
     ----------
@@ -217,13 +217,13 @@ class Comparison:
         return self._frame(Explained.score_rows)
 
     @cached_property
-    def verdict(self) -> pd.DataFrame:
+    def findings(self) -> pd.DataFrame:
         """One row a condition.
 
-        Columns: cell, verdict (``influence``, ``persistence``, ``no interaction needed``, ``none adequate``,
+        Columns: cell, finding (``influence``, ``persistence``, ``no interaction needed``, ``none adequate``,
         ``undecided``, ``withheld`` or ``not compared``), best (candidate), ties (those within one standard error, the
         best first), gain (of influence, in the mean log score of an update, over the candidate without it that comes
-        nearest) with gain_error, why (reasons to withhold, or not to compare), statement (the verdict in a sentence),
+        nearest) with gain_error, why (reasons to withhold, or not to compare), statement (the finding in a sentence),
         n_runs, n_blocks, n_updates, evidence.
         """
         import pandas as pd
@@ -234,7 +234,7 @@ class Comparison:
             rows.append(
                 {
                     "cell": cell,
-                    "verdict": each.verdict,
+                    "finding": each.finding,
                     "best": each.ties[0],
                     "ties": ", ".join(each.ties),
                     "gain": gain,
@@ -245,7 +245,7 @@ class Comparison:
                 | _counts(each.study)
             )
         for study, why in self._left_out.items():
-            left_out = {"verdict": "not compared", "why": why, "statement": f"Not compared: {why}."}
+            left_out = {"finding": "not compared", "why": why, "statement": f"Not compared: {why}."}
             rows.append(left_out | _counts(study))
         return pd.DataFrame(rows)
 
@@ -286,13 +286,13 @@ class Comparison:
 
 
 def _counts(study: Updates) -> dict[str, Any]:
-    """What a verdict on a condition rests on."""
+    """What a finding on a condition rests on."""
     n = {"n_runs": len(study), "n_blocks": len(set(study.blocks)), "n_updates": int(study.updated.sum())}
     return {"cell": study.cell, **n, "evidence": study.evidence}
 
 
 def _statement(each: Explained, margin: float) -> str:
-    """The verdict on a condition in a sentence."""
+    """The finding on a condition in a sentence."""
     reading = {one.candidate.name for one in each.fits if one.candidate.influence}
     ties = [name for name in each.ties if name in reading]
-    return " ".join(sentences("opinionsim.comparison", "verdict.txt", found=each, ties=ties, margin=margin))
+    return " ".join(sentences("opinionsim.comparison", "finding.txt", found=each, ties=ties, margin=margin))

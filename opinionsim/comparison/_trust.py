@@ -1,4 +1,4 @@
-"""Whether a verdict can be trusted: what the same analysis finds in studies whose truth is known."""
+"""Whether a finding can be trusted: what the same analysis finds in studies whose truth is known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opinionsim.foundation.streams import stream
 
 #: Studies that are drawn, and the share of them in which the truth must be found.
 STUDIES, RECOVERED = 20, 0.8
-#: Fewest blocks on which a verdict may rest.
+#: Fewest blocks on which a finding may rest.
 FEWEST_BLOCKS = 8
 #: Standard errors from which influence is claimed.
 CLAIMED = 2.0
@@ -87,7 +87,7 @@ class FittedPair:
 
 @dataclass(frozen=True, eq=False)
 class Trust:
-    """What the analysis finds in studies of the same size, design and noise, drawn from the fit of the verdict.
+    """What the analysis finds in studies of the same size, design and noise, drawn from the fit of the finding.
 
     Attributes
     ----------
@@ -232,11 +232,11 @@ def noise_ends(pair: FittedPair, found: Trust) -> list[np.ndarray]:
 
 
 def doubts(pair: FittedPair, found: Trust, ends: Sequence[np.ndarray]) -> list[str]:
-    """Reasons to withhold a verdict."""
+    """Reasons to withhold a finding."""
     told: list[str] = []
     blocks = len(set(pair.problem.study.blocks))
     if blocks < FEWEST_BLOCKS:
-        told.append(f"there are {blocks} blocks, and a verdict takes {FEWEST_BLOCKS}")
+        told.append(f"there are {blocks} blocks, and a finding takes {FEWEST_BLOCKS}")
     if not found.adequate:
         return told  # what follows is about a candidate that is none
     if found.recovered < RECOVERED:

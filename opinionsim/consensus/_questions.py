@@ -47,7 +47,7 @@ def generated_questions(results: Results) -> pd.DataFrame:
         repeated examples.
     """
     calls = results.calls
-    accepted = calls.loc[(calls["act"] == "question") & (calls["verdict"] == "accepted"), ["run_id", "turn"]]
+    accepted = calls.loc[(calls["act"] == "question") & (calls["acceptance"] == "accepted"), ["run_id", "turn"]]
     turns = results.turns.merge(accepted.drop_duplicates(), on=["run_id", "turn"])
     found = turns.loc[turns["status"] == "answered", ["run_id", "turn", "message", "evidence"]]
     found.insert(0, _QUESTION, found.pop("message"))

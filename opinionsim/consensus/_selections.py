@@ -100,7 +100,7 @@ class Recorded:
             if call.role == "rating" and call.about is not None:
                 self._said.setdefault((PREDICTED, call.about), {})[int(turn)] = float(value)
         replies = entries[entries["call"] == REPLY].sort_values("attempt").drop_duplicates("turn", keep="last")
-        self._verdicts: dict[int, str] = dict(zip(replies["turn"].astype(int), replies["verdict"], strict=True))
+        self._acceptance: dict[int, str] = dict(zip(replies["turn"].astype(int), replies["acceptance"], strict=True))
 
     def statements(self, step: int) -> list[int]:
         """Statements of a round that can be used, those that do not stand included."""
@@ -157,7 +157,7 @@ class Recorded:
         if row["kind"] != DRAFT.kind or row["act"] == PUT.name:
             return row["status"] in SPOKEN
         # A draft that was cut off was never read.
-        return bool(row["status"] == "answered") and self._verdicts.get(turn) == "accepted"
+        return bool(row["status"] == "answered") and self._acceptance.get(turn) == "accepted"
 
     def _after(self, step: int, statements: Sequence[int]) -> dict[int, dict[str, Any]]:
         """Turns of a round after its statements, before which the position statement may have been rated."""

@@ -169,7 +169,7 @@ class Deliberation:
     def _tell(self, results: Results) -> None:
         """Add the turns of a run to the histories of its members."""
         speakers, run_id = self._speakers, results.run_ids[0]
-        calls = results.calls[results.calls["verdict"] == "accepted"]
+        calls = results.calls[results.calls["acceptance"] == "accepted"]
         drawn = calls[calls["call"].map(lambda call: CallName.of(call).role == "reply").astype(bool)]
         replies: dict[Any, list[str]] = {turn: list(rows["reply"]) for turn, rows in drawn.groupby("turn")}
         with open_store(results.url, write=False) as store:

@@ -30,7 +30,7 @@ from opinionsim.llm._policy import CutOff, NoAnswer, ReplyPolicy, RetryPolicy
 from opinionsim.llm._prices import Price
 from opinionsim.llm._reply import ParsedReply, read_reply, withheld
 from opinionsim.llm._seat import People, Seat
-from opinionsim.llm._slots import Lane, SlotPool, Verdict
+from opinionsim.llm._slots import Ending, Lane, SlotPool
 from opinionsim.messages import AS_IS, ChatMessage, Parsing, Prompt, Reply
 from opinionsim.registry import RAISED, raised
 
@@ -248,7 +248,7 @@ class RunCalls:
             if entry is not None:
                 _verify(entry, turn, prompt, self.seed_of(*key), self._at)
                 self.answered += 1
-                verdict = self._read_again(entry, turn, reading)
+                judged = self._read_again(entry, turn, reading)
             else:
                 self._require_short(turn, prompt.characters, "the prompt")
                 question = _NewCall(key, prompt, self.seed_of(*key), priority, asked, missing[True])
@@ -258,10 +258,10 @@ class RunCalls:
                 else:
                     (reply, latency_s), unfit = await self._reply(turn, question, asked), ""
                 reply = _as_read(reply, reading, call)
-                verdict = _Verdict("rejected", unfit) if unfit else _judged(reply, asked, missing, reading, call)
-                if verdict.nothing:
+                judged = _Judgement("rejected", unfit) if unfit else _judged(reply, asked, missing, reading, call)
+                if judged.nothing:
                     reply = reply._replace(status="empty")
-                    verdict = _judged(reply, asked, missing, reading, call)
+                    judged = _judged(reply, asked, missing, reading, call)
                 entry = Entry(
                     key,
                     turn.step,
@@ -269,8 +269,8 @@ class RunCalls:
                     turn.act,
                     prompt.identity,
                     **reply._asdict(),
-                    verdict=verdict.verdict,
-                    reason=verdict.reason,
+                    acceptance=judged.acceptance,
+                    reason=judged.reason,
                     prompt=prompt,
                     seed=None if person else question.seed,
                     dropped=dropped,
@@ -287,46 +287,46 @@ class RunCalls:
                 await asyncio.sleep(0)
             if entry.source == "person":
                 self._people.note(turn.agent, entry.finish_reason, reading.form)
-            if verdict.failure is not None:
+            if judged.failure is not None:
                 raise ScheduleError(
-                    verdict.reason,
+                    judged.reason,
                     advice="The reply is kept; raise opinionsim.errors.Rejected for one that cannot be used",
                     **self._at(turn, f", call {call!r}"),
-                ) from verdict.failure
-            if verdict.verdict == "accepted":
+                ) from judged.failure
+            if judged.acceptance == "accepted":
                 self._require_short(turn, len(entry.text), "the reply, which is kept,")
-                return Reply(entry.text, entry.status, verdict.decision).as_said()
+                return Reply(entry.text, entry.status, judged.decision).as_said()
             if entry.source == "person":
                 # A person may try again, whatever the act allows a model.
-                rejected, told = rejected + 1, verdict.reason
+                rejected, told = rejected + 1, judged.reason
                 continue
             if entry.status != "answered":
                 missing[entry.status == "truncated"] += 1
-                failure = entry.reason if verdict.ends else ""
+                failure = entry.reason if judged.ends else ""
             else:
                 rejected += 1
                 if reading.after == "none" and rejected == reading.attempts:
                     return Reply(entry.text, entry.status)
-                none = f"none of {reading.attempts} replies was acceptable; the last one: {verdict.reason}"
+                none = f"none of {reading.attempts} replies was acceptable; the last one: {judged.reason}"
                 failure = none if rejected % reading.attempts == 0 else ""
             # A stored failure does not stop the run again: a resumed run asks anew.
             if failure and not stored:
                 raise ModelCallError(failure, **self._at(turn))
         raise AssertionError("attempts never run out")  # for the type checker: count() has no end
 
-    def _read_again(self, entry: Entry, turn: CallSite, reading: Parsing) -> _Verdict:
-        """Verdict on a stored entry; an answer is parsed again unless it was rejected."""
-        if entry.verdict == "rejected" or entry.status != "answered":
-            return _Verdict(entry.verdict, entry.reason)
-        verdict = _parsed(reading, entry.key.call, entry.text)
-        if entry.verdict == "accepted" and verdict.verdict == "rejected":
+    def _read_again(self, entry: Entry, turn: CallSite, reading: Parsing) -> _Judgement:
+        """Whether a stored entry is accepted; an answer is parsed again unless it was rejected."""
+        if entry.acceptance == "rejected" or entry.status != "answered":
+            return _Judgement(entry.acceptance, entry.reason)
+        judged = _parsed(reading, entry.key.call, entry.text)
+        if entry.acceptance == "accepted" and judged.acceptance == "rejected":
             raise JournalMismatch(
-                f"a stored reply that was accepted is now rejected: {verdict.reason}",
+                f"a stored reply that was accepted is now rejected: {judged.reason}",
                 advice=f"How act {turn.act!r} reads its replies was changed since; undo the change, or start these "
                 "runs anew with --fresh",
                 **self._at(turn),
             )
-        return verdict
+        return judged
 
     async def _reply(self, turn: CallSite, question: _NewCall, asked: Endpoint) -> tuple[ParsedReply, float]:
         """What a model answers, and the seconds it took."""
@@ -395,7 +395,7 @@ class RunCalls:
 
     async def _attempt(self, lane: Lane, question: _NewCall, endpoint: Endpoint) -> AIMessage | Failure:
         """The model's message, or its failure; uses a slot that is already taken, and frees it."""
-        verdict: Verdict = "failed"
+        ending: Ending = "failed"
         retry_after_s = None
         try:
             if self._stopped:
@@ -407,7 +407,7 @@ class RunCalls:
                         message = await endpoint.client.call(question.prompt, question.seed, max_tokens=longest)
                     else:
                         message = await endpoint.client.call(question.prompt, question.seed)
-                verdict = "ok"
+                ending = "ok"
                 return message
             except StoreError:
                 raise
@@ -416,10 +416,10 @@ class RunCalls:
                     return Failure("transient", f"no reply within {self._timeout_s:g} s")
                 failure = classify_failure(error, networked=endpoint.networked)
             if failure.kind == "rate-limited":
-                verdict, retry_after_s = "rate-limited", failure.retry_after_s
+                ending, retry_after_s = "rate-limited", failure.retry_after_s
             return failure
         finally:
-            lane.release(verdict, retry_after_s=retry_after_s)
+            lane.release(ending, retry_after_s=retry_after_s)
 
     async def _until_kept(self) -> None:
         """Wait as long as replies cannot be made durable: nothing is bought that cannot be kept."""
@@ -534,10 +534,10 @@ def _used(endpoint: Endpoint, reply: ParsedReply, worst: Usage) -> Usage:
     return Usage(1, reply.input_tokens + reply.output_tokens, _money(endpoint, reply)["cost"] or 0.0)
 
 
-class _Verdict(NamedTuple):
+class _Judgement(NamedTuple):
     """Whether a reply is accepted, and its decision."""
 
-    verdict: str
+    acceptance: str
     """``accepted``, ``rejected`` or ``unparsed``."""
     reason: str = ""
     decision: Any = None
@@ -549,41 +549,41 @@ class _Verdict(NamedTuple):
     """Error of a `parse` that failed; raised after the journal has the reply, which was paid for."""
 
 
-def _parsed(reading: Parsing, call: str, text: str) -> _Verdict:
-    """Verdict of the act's `parse` on an answer."""
+def _parsed(reading: Parsing, call: str, text: str) -> _Judgement:
+    """Whether the act's `parse` accepts an answer."""
     if reading.parse is None:
-        return _Verdict("accepted")
+        return _Judgement("accepted")
     try:
-        return _Verdict("accepted", decision=reading.parse(call, text, reading.received))
+        return _Judgement("accepted", decision=reading.parse(call, text, reading.received))
     except Rejected as rejected:
-        return _Verdict("rejected", str(rejected), nothing=isinstance(rejected, NothingSaid))
+        return _Judgement("rejected", str(rejected), nothing=isinstance(rejected, NothingSaid))
     except RAISED as error:  # a parse is a function of the user's
-        return _Verdict("unparsed", f"parse failed with {raised(error)}", failure=error)
+        return _Judgement("unparsed", f"parse failed with {raised(error)}", failure=error)
 
 
 def _as_read(reply: ParsedReply, reading: Parsing, call: str) -> ParsedReply:
     """A reply in a form that no refusal has is an answer, although its words may read like a refusal."""
     if not reading.formal or reply.status != "refused" or withheld(reply.finish_reason):
         return reply
-    accepted = _parsed(reading, call, reply.text).verdict == "accepted"
+    accepted = _parsed(reading, call, reply.text).acceptance == "accepted"
     return reply._replace(status="answered") if accepted else reply
 
 
 def _judged(
     reply: ParsedReply, asked: Endpoint | Seat, missing: Mapping[bool, int], reading: Parsing, call: str
-) -> _Verdict:
-    """Verdict on a reply: of the act's `parse` on an answer, of the policy on any other reply.
+) -> _Judgement:
+    """Whether a reply is accepted: by the act's `parse` on an answer, by the policy on any other reply.
 
     `missing` counts the earlier replies to this call that were no answers, those that were cut off under True.
     """
     if reply.status == "answered":
         return _parsed(reading, call, reply.text)
     if isinstance(asked, Seat):
-        return _Verdict("accepted")
+        return _Judgement("accepted")
     policy: NoAnswer | CutOff = getattr(asked.replies, reply.status)
     # Without a limit that could be doubled, the same question would be cut off again.
     cut_off = reply.status == "truncated"
     over = missing.get(cut_off, 0) >= policy.reask or (cut_off and asked.max_tokens is None)
     if over and policy.then != "fail":
-        return _Verdict("accepted")
-    return _Verdict("rejected", f"the reply was {reply.status}", ends=over)
+        return _Judgement("accepted")
+    return _Judgement("rejected", f"the reply was {reply.status}", ends=over)

@@ -39,7 +39,7 @@ class Entry:
         Identity of the literal prompt (:func:`opinionsim.messages.prompt_hash`).
     text : str
         The text that arrived.
-    verdict : str
+    acceptance : str
         ``accepted``; ``rejected`` by the act's `parse`, or asked for again since it is no answer; or ``unparsed``,
         where `parse` failed with an error of its own: it is read again when the run is resumed.
     reason : str
@@ -81,7 +81,7 @@ class Entry:
     act: str
     prompt_hash: str
     text: str
-    verdict: str = "accepted"
+    acceptance: str = "accepted"
     reason: str = ""
     prompt: Prompt | None = None
     seed: int | None = None

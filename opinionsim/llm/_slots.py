@@ -12,7 +12,7 @@ from typing import Any, Literal
 from opinionsim.errors import ModelCallError, SpecError
 
 #: Outcome of an attempt, as far as it affects the pace.
-Verdict = Literal["ok", "failed", "rate-limited"]
+Ending = Literal["ok", "failed", "rate-limited"]
 
 #: First limit of an adaptive lane, calls in flight.
 _START = 10
@@ -181,12 +181,12 @@ class Lane:
         heapq.heappush(self._waiting, (-priority, pool._arrivals, waiter))
         return waiter
 
-    def release(self, verdict: Verdict = "ok", *, retry_after_s: float | None = None) -> None:
+    def release(self, ending: Ending = "ok", *, retry_after_s: float | None = None) -> None:
         """Give a slot back: to the first in the queues, if anybody waits.
 
         Parameters
         ----------
-        verdict : {"ok", "failed", "rate-limited"}
+        ending : {"ok", "failed", "rate-limited"}
             What became of the attempt. ``failed`` teaches an adaptive lane nothing: also for a slot that was not used.
         retry_after_s : float, optional
             Seconds the provider asked to wait, with ``rate-limited``.
@@ -237,18 +237,18 @@ class _AdaptiveLane(Lane):
         """Seconds until the end of a pause; 0 where there is none."""
         return max(0.0, self._resume_at - self._clock()) if self._paused else 0.0
 
-    def release(self, verdict: Verdict = "ok", *, retry_after_s: float | None = None) -> None:
+    def release(self, ending: Ending = "ok", *, retry_after_s: float | None = None) -> None:
         """Give a slot back, and learn from what became of the attempt; see :meth:`Lane.release`."""
-        self._learn(verdict, retry_after_s)
-        super().release(verdict)
+        self._learn(ending, retry_after_s)
+        super().release(ending)
 
-    def _learn(self, verdict: Verdict, retry_after_s: float | None) -> None:
-        if verdict == "failed":
+    def _learn(self, ending: Ending, retry_after_s: float | None) -> None:
+        if ending == "failed":
             return
         loop = asyncio.get_running_loop()
         now = loop.time()
         in_episode = now < self._episode_ends
-        if verdict == "ok":
+        if ending == "ok":
             if not in_episode and 100 * self.in_flight >= _SATURATED * self.limit:
                 self._count_clean()
             return

@@ -162,4 +162,4 @@ def _of_people(planned: PlannedRun, entries: Sequence[Entry], texts: Mapping[int
 
 
 def _content(entry: Entry) -> list[Any]:
-    return [*entry.key, entry.text, entry.status, entry.verdict]
+    return [*entry.key, entry.text, entry.status, entry.acceptance]

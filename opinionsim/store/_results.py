@@ -232,7 +232,7 @@ class Results:
 
         Key and columns are those of `calls`, without the texts: ``reply`` has the number of an awaited opinion alone.
         """
-        found = self._frame("entries")[["run_id", "turn", "call", "attempt", "verdict", "reply"]]
+        found = self._frame("entries")[["run_id", "turn", "call", "attempt", "acceptance", "reply"]]
         rated = found["call"].map(lambda call: CallName.of(call).role == "rating").astype(bool)
         return found.assign(reply=found["reply"].where(rated, ""))
 

@@ -54,7 +54,7 @@ _NO_TURN = -1
 _PLAIN = frozenset(
     (
         *("run_id", "experiment_id", "text_id", "prompt_id", "before", "prompt_hash", "reasoning_id", "source"),
-        *("verdict", "point_id"),
+        *("acceptance", "point_id"),
     )
 )
 #: Largest number of values in one IN list; well under every database's limit on bound parameters.
@@ -188,7 +188,7 @@ turns = _table("turns", "run_id turn:int", "seq:int step:int agent:int act kind 
 journal = _table(
     "journal",
     "run_id turn:int call attempt:int",
-    "entry:int experiment_id source step:int agent:int act prompt_hash text_id verdict reason seed:int? dropped:int "
+    "entry:int experiment_id source step:int agent:int act prompt_hash text_id acceptance reason seed:int? dropped:int "
     "finish_reason model fingerprint input_tokens:int? output_tokens:int? latency_s:float? arrived_at:float? status "
     "flag reasoning_id? cached_tokens:int? reasoning_tokens:int? cost:float? saved:float?",
 )

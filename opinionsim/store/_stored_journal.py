@@ -20,7 +20,7 @@ _COPIED = tuple(field.name for field in fields(Entry) if field.name not in ("key
 #: Valid values of some of them.
 _VALID: Mapping[str, frozenset[str]] = {
     "source": frozenset(get_args(Source)),
-    "verdict": frozenset(("accepted", "rejected", "unparsed")),
+    "acceptance": frozenset(("accepted", "rejected", "unparsed")),
     "status": frozenset(get_args(ReplyStatus)),
     "flag": frozenset(("", "note", "suspected")),
 }

@@ -13,12 +13,12 @@ import opinionsim as osim
 from opinionsim.analysis import (
     Effect,
     estimate,
+    findings,
     robustness_frame,
     robustness_table,
     shift,
     spread_of,
     variance_share,
-    verdicts,
 )
 from opinionsim.errors import SpecError
 from opinionsim.running import Invocation, under_way
@@ -158,7 +158,7 @@ def test_shifts_are_differences_of_the_same_units() -> None:
     assert found.mean == pytest.approx(0.5, abs=0.05)
     assert found.units == "6 topics"
     assert found.spread is not None
-    assert verdicts(found.spread, 5) == "changes"
+    assert findings(found.spread, 5) == "changes"
 
 
 @pytest.mark.parametrize(
@@ -166,9 +166,9 @@ def test_shifts_are_differences_of_the_same_units() -> None:
     [(0.0, None, "undecided"), (0.0, 0.5, "equivalent"), (0.3, 0.5, "equivalent"), (0.3, None, "changes"),
      (1.0, 0.5, "changes"), (0.0, 0.01, "undecided")],
 )  # fmt: skip
-def test_verdicts_weigh_the_change_against_the_smallest_effect(mean: float, smallest: float, finding: str) -> None:
+def test_findings_weigh_the_change_against_the_smallest_effect(mean: float, smallest: float, finding: str) -> None:
     grid = mean + np.array([[-0.1], [0.1], [-0.05], [0.05], [0.08], [-0.08], [0.02], [-0.02]])
-    assert verdicts(spread_of(grid, "nested", "topics-like-these"), 4, smallest) == finding
+    assert findings(spread_of(grid, "nested", "topics-like-these"), 4, smallest) == finding
 
 
 def test_a_share_of_variance_equals_the_worked_example_of_shrout_and_fleiss() -> None:

@@ -199,7 +199,7 @@ def test_answers_are_calls_that_are_kept_as_they_are() -> None:
         return float((await classifier.rate(ask, ITEM)).value[0])
 
     assert asyncio.run(story()) == -1
-    assert [(entry.key.call, entry.text, entry.verdict) for entry in journal.records] == [
+    assert [(entry.key.call, entry.text, entry.acceptance) for entry in journal.records] == [
         ("judge", "well", "accepted"),
         ("judge.2", "-1", "accepted"),
     ]

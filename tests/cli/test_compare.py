@@ -14,7 +14,7 @@ import opinionsim as osim
 from opinionsim.comparison import Comparison
 from tests.cli.conftest import Invoke
 
-FRAMES = ("events", "fits", "free_runs", "scores", "trust", "verdict")
+FRAMES = ("events", "fits", "free_runs", "scores", "trust", "finding")
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_the_command_gives_the_same_on_several_threads(
     assert max(map(len, text.splitlines())) <= 100
     assert text.count("SCRIPTED STAND-IN, not evidence about people or models | ") == 3
     whole = " ".join(text.split())
-    assert "there are 3 blocks, and a verdict takes 8" in whole
+    assert "there are 3 blocks, and a finding takes 8" in whole
     assert "Not applicable: axelrod (its opinions are traits" in whole
     assert "An error that persists for an agent is not noise" in whole
     assert "{kind: placebo, steps: 12}" in " ".join(done.stderr.split())
@@ -83,8 +83,8 @@ def test_data_have_every_table(posts: Path, found: Comparison, invoke: Invoke, m
     """What is printed as JSON, of the comparison that has been made already."""
     monkeypatch.setattr("opinionsim.comparison.compare", lambda *_, **__: found)
     tables = {table["title"].split(" | ")[1]: table for table in json.loads(invoke("compare", posts, "--json").stdout)}
-    (verdict,) = tables["Verdicts"]["rows"]
-    assert (verdict["verdict"], verdict["n_blocks"]) == ("withheld", 3)
+    (finding,) = tables["Findings"]["rows"]
+    assert (finding["finding"], finding["n_blocks"]) == ("withheld", 3)
     candidates = {row["candidate"] for row in tables["Scores of runs held out"]["rows"]}
     assert candidates >= {"degroot", "persistence", "shift", "attractor"}
     assert len(tables["What opinions are made of"]["rows"]) == 6
@@ -105,7 +105,7 @@ def test_the_figure_states_evidence_verdict_and_scores(found: Comparison) -> Non
 
 @pytest.mark.long
 def test_progress_tells_the_stages_of_a_condition(found: Comparison, told: list[tuple[int, int, str]]) -> None:
-    assert len(found.verdict) == 1
+    assert len(found.findings) == 1
     assert [text.rpartition(": ")[2] for _, _, text in told[:-1]] == [
         "fits",
         "blocks held out",

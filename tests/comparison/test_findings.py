@@ -1,4 +1,4 @@
-"""Every verdict on a small study of which the truth is known, and what is refused."""
+"""Every finding on a small study of which the truth is known, and what is refused."""
 
 from __future__ import annotations
 
@@ -45,43 +45,43 @@ def influenced() -> Explained:
 
 
 def _told(found: Explained) -> tuple[str, str]:
-    """Verdict and statement."""
-    row = Comparison({"cell": found}, None, MARGIN).verdict.iloc[0]  # type: ignore[arg-type]
-    return row["verdict"], row["statement"]
+    """Finding and statement."""
+    row = Comparison({"cell": found}, None, MARGIN).findings.iloc[0]  # type: ignore[arg-type]
+    return row["finding"], row["statement"]
 
 
 def test_influence_is_found(influenced: Explained) -> None:
-    verdict, statement = _told(influenced)
-    assert verdict == "influence"
+    finding, statement = _told(influenced)
+    assert finding == "influence"
     assert statement.startswith("Agents change by what they read (+")
     assert statement.endswith("voter says how.")
     assert influenced.trust.recovered >= 0.8
 
 
 def test_pull_to_a_point_needs_no_interaction() -> None:
-    verdict, statement = _told(_found(rated(meetings(8, 6, 60, 2), None, {"pull": 0.1, "towards": 1.0}, _NOISE, 2)))
-    assert verdict == "no interaction needed"
+    finding, statement = _told(_found(rated(meetings(8, 6, 60, 2), None, {"pull": 0.1, "towards": 1.0}, _NOISE, 2)))
+    assert finding == "no interaction needed"
     assert statement.startswith("No interaction is needed: attractor says as much")
 
 
 def test_agents_that_never_change_are_persistent() -> None:
-    verdict, statement = _told(_found(rated(meetings(8, 6, 60, 3), None, {}, 0.0, 3), noise=0.0))
-    assert verdict == "persistence"
+    finding, statement = _told(_found(rated(meetings(8, 6, 60, 3), None, {}, 0.0, 3), noise=0.0))
+    assert finding == "persistence"
     assert statement.startswith("Agents keep their opinions")
 
 
 @pytest.mark.whole
 def test_what_no_candidate_says_leaves_none_adequate() -> None:
-    verdict, statement = _told(_found(ruled(meetings(8, 6, 60, 5), repulsion, _NOISE, 5)))
-    assert verdict == "none adequate"
+    finding, statement = _told(_found(ruled(meetings(8, 6, 60, 5), repulsion, _NOISE, 5)))
+    assert finding == "none adequate"
     assert statement.startswith("No candidate is adequate")
 
 
 def test_few_blocks_give_no_verdict() -> None:
     found = _found(rated(meetings(4, 5, 20, 6), None, {}, 0.0, 6))
-    verdict, statement = _told(found)
-    assert verdict == "withheld"
-    assert "there are 4 blocks, and a verdict takes 8" in statement
+    finding, statement = _told(found)
+    assert finding == "withheld"
+    assert "there are 4 blocks, and a finding takes 8" in statement
     script = replace(found, study=replace(found.study, evidence="scripted"))
     assert _told(script)[1].endswith("This is about the script.")
 
@@ -91,7 +91,7 @@ def test_results_are_the_same_on_any_number_of_threads(influenced: Explained) ->
         Comparison({"cell": each}, None, MARGIN)  # type: ignore[arg-type]
         for each in (influenced, _found(influenced.study, threads=3))
     )
-    for name in ("fits", "scores", "verdict", "trust", "free_runs"):
+    for name in ("fits", "scores", "findings", "trust", "free_runs"):
         assert getattr(two, name).to_csv() == getattr(three, name).to_csv(), name
 
 

@@ -94,11 +94,11 @@ def test_a_condition_of_one_block_stands_beside_those_that_are_compared() -> Non
     many, few = "interaction.steps=5", "interaction.steps=6"
     alone = (results.runs["cell"] == few) & results.runs.duplicated("cell")
     results.runs.loc[alone, "status"] = "incomplete"
-    verdict = osim.compare(results, "voter", noise=0.1).verdict.set_index("cell")
-    assert verdict["verdict"].to_dict() == {many: "withheld", few: "not compared"}
-    assert verdict.loc[few, "statement"].startswith("Not compared: it has one block")
-    assert verdict["n_blocks"].to_dict() == {many: 2, few: 1}
-    assert verdict["evidence"].notna().all()
+    found = osim.compare(results, "voter", noise=0.1).findings.set_index("cell")
+    assert found["finding"].to_dict() == {many: "withheld", few: "not compared"}
+    assert found.loc[few, "statement"].startswith("Not compared: it has one block")
+    assert found["n_blocks"].to_dict() == {many: 2, few: 1}
+    assert found["evidence"].notna().all()
     with pytest.raises(MeasurementError, match=f"nothing can be compared: {few}: it has one block"):
         osim.compare(results, "voter", cells=few)
 

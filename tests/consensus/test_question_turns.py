@@ -198,7 +198,7 @@ def test_a_run_ends_with_the_questions_wanted_and_none_of_them_twice(tmp_path: P
     refused = results.turns[results.turns["status"] != "answered"]
     assert set(found["evidence"]) == {"scripted"}
     assert len(results.turns) > 9
-    assert set(results.calls.loc[results.calls["verdict"] == "rejected", "reason"]) >= {
+    assert set(results.calls.loc[results.calls["acceptance"] == "rejected", "reason"]) >= {
         f"{EXAMPLES[11].upper()!r} is one of the examples"
     }
     assert not set(zip(refused["run_id"], refused["turn"], strict=True)) & set(

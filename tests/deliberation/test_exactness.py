@@ -147,7 +147,9 @@ def _ended(spec: dict[str, Any], journal: MemoryJournal, client: Any, slots: int
 
 def _entries(journal: MemoryJournal) -> list[tuple[Any, ...]]:
     """What was asked and answered, apart from time."""
-    return sorted((*entry.key, entry.prompt_hash, entry.text, entry.verdict, entry.reason) for entry in journal.records)
+    return sorted(
+        (*entry.key, entry.prompt_hash, entry.text, entry.acceptance, entry.reason) for entry in journal.records
+    )
 
 
 latencies = st.lists(st.floats(0.0, 9.0, allow_nan=False), min_size=1, max_size=7)

@@ -130,9 +130,9 @@ def test_an_interview_with_another_number_of_answers_is_held_again() -> None:
     interview = Interview("a baker", model, ["Who are you?", "Where?"])
     assert interview.process() == ["One.", "Two."]
     assert interview.combined_response == "Q: Who are you?\nA: One.\n\nQ: Where?\nA: Two."
-    verdicts = interview.results.calls[["verdict", "reason"]].to_numpy().tolist()
-    assert [verdict for verdict, _ in verdicts] == ["rejected", "rejected", "accepted"]
-    assert "has 2 questions; the reply has 1 answers" in verdicts[0][1]
+    accepted = interview.results.calls[["acceptance", "reason"]].to_numpy().tolist()
+    assert [acceptance for acceptance, _ in accepted] == ["rejected", "rejected", "accepted"]
+    assert "has 2 questions; the reply has 1 answers" in accepted[0][1]
     model = interviewed(*["One."] * 3)
     with pytest.raises(osim.ModelCallError, match="has 2 questions; the reply has 1 answers"):
         Interview("a baker", model, ["Who are you?", "Where?"]).process()

@@ -175,7 +175,7 @@ def test_a_draw_that_is_rejected_is_drawn_again_and_the_others_are_not() -> None
         Listed(named(draw), Turn(0, 1, 0, "draw")), Script("Far too long.", "No.", "Maybe.")
     )
     assert (messages[0].text, messages[0].decision) == ("Maybe.", "M")
-    assert {(record.key[1:], record.text, record.verdict) for record in journal.records} == {
+    assert {(record.key[1:], record.text, record.acceptance) for record in journal.records} == {
         (("reply", 0), "Far too long.", "rejected"),
         (("reply", 1), "Maybe.", "accepted"),
         (("reply.2", 0), "No.", "accepted"),
@@ -204,7 +204,7 @@ def test_reflections_are_not_what_the_act_parses(memory: str) -> None:
         (1, "reply", 0),
         (1, "reflect", 0),
     ]
-    assert {record.verdict for record in journal.records} == {"accepted"}
+    assert {record.acceptance for record in journal.records} == {"accepted"}
     assert "at length" in model.prompts[2]
 
 

@@ -485,7 +485,7 @@ def test_a_reply_that_is_no_answer_is_asked_for_again_and_then_taken_as_what_it_
     desk = Desk([Endpoint(Client(*[MISSING[status]] * (1 + again)), max_tokens=40)] * 3)
     reply = run_virtual(desk.ask(PICKY))
     assert reply.status == status
-    assert [(each.status, each.verdict) for each in desk.journal.records] == [
+    assert [(each.status, each.acceptance) for each in desk.journal.records] == [
         *[(status, "rejected")] * again,
         (status, "accepted"),
     ]
@@ -536,7 +536,7 @@ def test_asking_again_is_bounded_and_takes_what_comes_last() -> None:
     twice = Client(MISSING["empty"], MISSING["refused"], "Yes.", "No.")
     desk = Desk([Endpoint(twice, replies=policy)] * 3)
     assert run_virtual(desk.ask()) == Reply("Yes.")
-    assert [(r.key.attempt, r.status, r.verdict) for r in desk.journal.records] == [
+    assert [(r.key.attempt, r.status, r.acceptance) for r in desk.journal.records] == [
         (0, "empty", "rejected"),
         (1, "refused", "rejected"),
         (2, "answered", "accepted"),

@@ -91,7 +91,7 @@ def test_each_part_is_read_as_is_said_for_it() -> None:
 def test_rejected_replies_are_attempts_with_seeds_of_their_own() -> None:
     desk = Desk(Client(LONG, "also too long", "Yes."))
     assert run_virtual(desk.ask(PICKY)) == Reply("Yes.", decision="YES.")
-    assert [(r.key.attempt, r.text, r.verdict, r.reason) for r in desk.journal.records] == [
+    assert [(r.key.attempt, r.text, r.acceptance, r.reason) for r in desk.journal.records] == [
         (0, LONG, "rejected", "12 letters are too many"),
         (1, "also too long", "rejected", "13 letters are too many"),
         (2, "Yes.", "accepted", ""),
@@ -115,7 +115,7 @@ def test_no_acceptable_reply_stops_with_place_and_reason() -> None:
     desk = Desk(Client(LONG, "long as well", "the longest of all"))
     words = "none of 3 replies was acceptable; the last one: 18 letters are too many$"
     fails(desk, ModelCallError, f"{PLACE}: {words}", PICKY)
-    assert [record.verdict for record in desk.journal.records] == ["rejected"] * 3
+    assert [record.acceptance for record in desk.journal.records] == ["rejected"] * 3
     # Whoever carries the run out anew asks anew, as often as before.
     again = Desk(Client(LONG, "Yes."), desk.journal)
     assert run_virtual(again.ask(PICKY)) == Reply("Yes.", decision="YES.")
@@ -248,7 +248,7 @@ def _unparsed(text: str = "seven") -> Desk:
 def test_a_parse_that_breaks_loses_no_reply() -> None:
     desk = _unparsed()
     (record,) = desk.journal.records
-    assert (record.text, record.verdict, record.status) == ("seven", "unparsed", "answered")
+    assert (record.text, record.acceptance, record.status) == ("seven", "unparsed", "answered")
     assert record.reason.startswith("parse failed with ValueError: invalid literal")
     assert desk.calls.made == 1
 

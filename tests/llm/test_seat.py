@@ -116,7 +116,7 @@ def test_a_person_who_writes_nothing_has_written_nothing_and_is_not_asked_again(
     table = Table((5.0, text), (5.0, "Yes."))
     assert run_virtual(table.ask(PICKY)) == Reply(text, "empty")
     (record,) = table.journal.records
-    assert (record.status, record.verdict, record.finish_reason) == ("empty", "accepted", "")
+    assert (record.status, record.acceptance, record.finish_reason) == ("empty", "accepted", "")
     assert len(table.person.asked) == 1
 
 
@@ -146,7 +146,7 @@ def test_a_person_may_try_again_as_often_as_it_takes_and_is_told_why(after: Any)
 def test_a_question_to_which_every_answer_is_rejected_counts_as_unanswered_in_the_end() -> None:
     table = Table(*[(1.0, "far too long")] * 99)
     assert run_virtual(table.ask(PICKY)) == Reply("", "empty")
-    assert [verdict for _, _, verdict in table.attempts] == ["rejected"] * 20 + ["accepted"]
+    assert [acceptance for _, _, acceptance in table.attempts] == ["rejected"] * 20 + ["accepted"]
     assert table.journal.records[-1].finish_reason == "unusable"
     # The person is there: the next question is put.
     table.person.answers.append((1.0, "Yes."))
@@ -220,7 +220,7 @@ def test_an_answer_that_comes_late_is_not_taken_and_the_message_stays_empty() ->
     assert run_virtual(story()) == (Reply("", "empty"), 60.0)
     (record,) = table.journal.records
     assert (record.text, record.status, record.finish_reason) == ("", "empty", "timeout")
-    assert (record.verdict, record.source, record.latency_s) == ("accepted", "person", 60.0)
+    assert (record.acceptance, record.source, record.latency_s) == ("accepted", "person", 60.0)
     assert table.person.left == 1
 
 

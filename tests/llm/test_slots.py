@@ -107,12 +107,12 @@ def test_a_cancelled_waiter_gives_up_its_place() -> None:
 # --- the pace of an adaptive lane ----------------------------------------------------------------------------
 
 
-def _round(lane: Lane, verdict: str = "ok") -> int:
+def _round(lane: Lane, ending: str = "ok") -> int:
     """Fill a lane and let all of it come back, one after the other, with the lane full meanwhile; the limit then."""
     for _ in range(lane.limit):
         while lane.take():
             pass
-        lane.release(verdict)
+        lane.release(ending)
     return lane.limit
 
 
@@ -404,23 +404,23 @@ class SlotStory(RuleBasedStateMachine):
     @precondition(lambda self: any(account.held for account in self.accounts))
     @rule(
         data=st.data(),
-        verdict=st.sampled_from(["ok", "ok", "ok", "failed", "rate-limited"]),
+        ending=st.sampled_from(["ok", "ok", "ok", "failed", "rate-limited"]),
         retry_after_s=st.none() | st.sampled_from([0.0, 0.5, 3.0, 20.0, 600.0]),
     )
-    def come_back(self, data: st.DataObject, verdict: str, retry_after_s: float | None) -> None:
+    def come_back(self, data: st.DataObject, ending: str, retry_after_s: float | None) -> None:
         index = data.draw(st.sampled_from([i for i, account in enumerate(self.accounts) if account.held]))
-        self.release(index, verdict, retry_after_s)
+        self.release(index, ending, retry_after_s)
 
-    def release(self, index: int, verdict: str, retry_after_s: float | None) -> None:
+    def release(self, index: int, ending: str, retry_after_s: float | None) -> None:
         account = self.accounts[index]
         limit = account.lane.limit
-        if verdict == "rate-limited" and retry_after_s is not None and index > 0:
+        if ending == "rate-limited" and retry_after_s is not None and index > 0:
             account.paused_until = max(account.paused_until, self.loop.time() + retry_after_s)
         account.held -= 1
-        self._do(lambda: account.lane.release(verdict, retry_after_s=retry_after_s))
-        if index == 0 or verdict == "failed":
+        self._do(lambda: account.lane.release(ending, retry_after_s=retry_after_s))
+        if index == 0 or ending == "failed":
             assert account.lane.limit == limit
-        elif verdict == "ok":
+        elif ending == "ok":
             assert limit <= account.lane.limit <= self.pool.limit
         else:
             assert account.lane.limit in (limit, max(1, int(0.8 * limit)))

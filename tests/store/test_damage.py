@@ -317,7 +317,7 @@ def test_a_check_names_run_table_and_row(path: Path) -> None:
     [
         ("runs", "status", "halted", "run r1 is 'halted'; valid: pending, running"),
         ("journal", "source", "oracle", "source 'oracle' of run r1, turn 2, call 'reply'; valid: import, instrument"),
-        ("journal", "verdict", "lost", "verdict 'lost' of run r1"),
+        ("journal", "acceptance", "lost", "acceptance 'lost' of run r1"),
         ("journal", "status", "bored", "status 'bored' of run r1"),
         ("turns", "reads", "[0", "in table turns the reads of run_id r1, turn 2 cannot be read"),
         ("agents", "persona", "{", "in table agents the persona of run_id r1, agent 1 cannot be read"),

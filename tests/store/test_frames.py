@@ -256,13 +256,13 @@ def test_of_the_journal_the_calls_are_what_models_said(tmp_path: Path) -> None:
         store.save_design(design_row())
         record = begun(store)
         record.begin(CAST, EDGES)
-        record.append(call(0, "A model's.", verdict="unparsed"))
+        record.append(call(0, "A model's.", acceptance="unparsed"))
         for turn, source in enumerate(("person", "instrument", "import"), start=1):
             record.append(call(turn, "Not a model's.", source=source))
         record.append(replace(call(4, call="rating.m1", source="instrument"), prompt=None, prompt_hash=""))
     results = load(_url(tmp_path))
     assert list(results.calls["reply"]) == ["A model's."]
-    assert list(results.calls["verdict"]) == ["unparsed"]
+    assert list(results.calls["acceptance"]) == ["unparsed"]
     assert results.prompt("r1", 1) == [ChatMessage("system", "Hello.")]
     with pytest.raises(StoreError, match=r"call 'rating\.m1'"):
         results.prompt("r1", 4, "rating.m1")

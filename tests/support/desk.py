@@ -84,7 +84,7 @@ class Desk:
     @property
     def attempts(self) -> list[tuple[int, str, str]]:
         """Attempt, text and outcome of every entry, in the order of arrival."""
-        return [(record.key.attempt, record.text, record.verdict) for record in self.journal.records]
+        return [(record.key.attempt, record.text, record.acceptance) for record in self.journal.records]
 
 
 def fails(desk: Desk, error: type[Exception], message: str, reading: Parsing = AS_IS) -> None:

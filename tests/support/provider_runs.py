@@ -116,7 +116,7 @@ def assert_nothing_imputed(stub: StubProvider, log: Iterable[Exchange], store: s
             assert call.status == STATUSES.get(found[-1].fault or "", "answered")
             assert ("I shall keep it short" in call.reasoning) or found[-1].fault != "endless-thought"
             assert "<think>" not in call.reply
-    accepted = calls[(calls["call"] == "reply") & (calls["verdict"] == "accepted")]
+    accepted = calls[(calls["call"] == "reply") & (calls["acceptance"] == "accepted")]
     keys = ["run_id", "turn"]
     skipped = results.turns["status"] == "skipped"
     both = results.turns.merge(accepted, on=keys, suffixes=("", "_call"))

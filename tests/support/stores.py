@@ -96,7 +96,7 @@ class StoreContract(
         full = call(
             4,
             "reply",
-            verdict="rejected",
+            acceptance="rejected",
             reason="too long",
             seed=2**31 - 1,
             dropped=3,
@@ -125,7 +125,7 @@ class StoreContract(
     def test_entries_come_back_with_their_source_and_calls_are_those_of_models(self, store: Store) -> None:
         sources: tuple[Source, ...] = get_args(Source)
         entries = [call(turn, source=source) for turn, source in enumerate(sources)]
-        judged = call(0, call="judge.m1", verdict="unparsed", reason="no number")
+        judged = call(0, call="judge.m1", acceptance="unparsed", reason="no number")
         record, other = begun(store), begun(store, "r2")
         for entry in (*entries[::-1], judged):
             record.append(entry)
@@ -290,7 +290,7 @@ class StoreContract(
         for run_id in ("r1", "r2", "r3"):
             record = begun(store, run_id)
             record.append(call(0, input_tokens=10, output_tokens=3, cost=0.5, model=f"of {run_id}", fingerprint="f"))
-            record.append(call(1, verdict="rejected", input_tokens=7, cost=0.25))
+            record.append(call(1, acceptance="rejected", input_tokens=7, cost=0.25))
             record.append(call(2))
             for turn, source in enumerate(("person", "instrument", "import"), start=3):
                 record.append(call(turn, source=source, **spent))

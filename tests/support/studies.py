@@ -9,7 +9,7 @@ import numpy as np
 
 from opinionsim.classic import find_model
 
-# Tests reach into the room here alone: a comparison shows a verdict, not the arithmetic that leads to it.
+# Tests reach into the room here alone: a comparison shows a finding, not the arithmetic that leads to it.
 from opinionsim.comparison._candidates import (
     BASELINES as BASELINES,
     DEFAULT as DEFAULT,

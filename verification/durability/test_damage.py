@@ -165,7 +165,7 @@ def test_an_edit_by_hand_is_named(store: Path, whole: Seen, tmp_path: Path, stat
     [
         "update texts set text = 'I love pizza.' where text_id = (select text_id from journal where turn = 7)",
         "delete from texts where text_id = (select text_id from journal where turn = 7)",
-        "update journal set verdict = 'bogus' where turn = 7",
+        "update journal set acceptance = 'bogus' where turn = 7",
         "update journal set text_id = (select text_id from journal where turn = 6) where turn = 7",
         "delete from journal where turn = 7",
         "delete from journal where turn in (select turn from turns)",

@@ -210,7 +210,7 @@ def test_fail_ends_the_run_whose_reply_is_no_answer(stub: StubProvider) -> None:
     log = settled(stub)
     assert 0 < len(summary.errors) == 8 - summary.complete < 8
     calls = results.calls
-    rejected = calls[calls["verdict"] == "rejected"]
+    rejected = calls[calls["acceptance"] == "rejected"]
     # Each run failed of a reply of its own, which stays on record with what it was. Others may have been on their way.
     assert {*rejected["run_id"]} == {*summary.errors}
     for run_id, error in summary.errors.items():
@@ -220,7 +220,7 @@ def test_fail_ends_the_run_whose_reply_is_no_answer(stub: StubProvider) -> None:
             f"turn {place}" in error and error.endswith(f"the reply was {status}")
             for place, status in zip(places, mine["status"], strict=True)
         )
-    assert set(calls.loc[calls["verdict"] == "accepted", "status"]) == {"answered"}
+    assert set(calls.loc[calls["acceptance"] == "accepted", "status"]) == {"answered"}
     assert_paid_once(log, calls)
 
     # Whoever carries it out anew asks once more, and pays for nothing that is on record.
@@ -230,9 +230,8 @@ def test_fail_ends_the_run_whose_reply_is_no_answer(stub: StubProvider) -> None:
     assert mended.made == len(again.calls) - len(calls)
     assert not seeds_of(second) & {int(seed) for seed in calls["seed"]}
     asked_again = again.calls.merge(rejected[["run_id", "turn", "call"]], on=["run_id", "turn", "call"])
-    assert [*asked_again.groupby(["run_id", "turn", "call"])["verdict"].agg(list)] == [["rejected", "accepted"]] * len(
-        rejected
-    )
+    both = asked_again.groupby(["run_id", "turn", "call"])["acceptance"].agg(list)
+    assert [*both] == [["rejected", "accepted"]] * len(rejected)
     assert_paid_once([*log, *second], again.calls)
 
 
@@ -241,7 +240,7 @@ def test_fail_ends_the_run_anew_where_the_reply_is_none_again(stub: StubProvider
     for attempts in (1, 2, 3):
         stub.faults = Faults(requests={"refused": 1.0})
         summary, results = carry_out(spec, "s.sqlite", slots=1)
-        assert list(results.calls["verdict"]) == ["rejected"] * attempts
+        assert list(results.calls["acceptance"]) == ["rejected"] * attempts
         assert (summary.made, len(summary.errors), len(seeds_of(settled(stub)))) == (1, 1, 1)
 
 
@@ -253,7 +252,7 @@ def test_asking_again_mends_what_is_a_matter_of_the_try(stub: StubProvider) -> N
     calls = results.calls
     assert (summary.complete, summary.errors) == (6, {})
     assert set(results.turns["status"]) == {"answered"}
-    rejected = calls[calls["verdict"] == "rejected"]
+    rejected = calls[calls["acceptance"] == "rejected"]
     assert {*rejected["status"]} == {"empty", "truncated", "refused"}
     # Every question asked again is a call of its own, with a seed of its own, paid and kept.
     assert len(calls) == 6 * 12 + len(rejected) == len(seeds_of(log))
@@ -270,7 +269,7 @@ def test_asking_again_in_vain_takes_the_last_reply_as_what_it_is(stub: StubProvi
     summary, results = carry_out(spec, "s.sqlite")
     # Nobody reviews a post that is not there.
     assert (summary.complete, len(results.turns), len(results.calls)) == (1, 4, 6)
-    assert list(results.calls["verdict"]) == ["rejected", "rejected", "accepted"] * 2
+    assert list(results.calls["acceptance"]) == ["rejected", "rejected", "accepted"] * 2
     assert list(results.turns["status"]) == ["empty", "skipped"] * 2
     assert len(results.opinions) == 2
     assert results.opinions["value"].isna().all()

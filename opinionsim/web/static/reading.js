@@ -86,11 +86,11 @@ export async function turnView([id, number], given, signal) {
   calls.map(callCard)];
 }
 
-function callCard({ call, attempt, verdict, reason, prompt, reply, reasoning, arrived_at: _, ...facts }, place) {
+function callCard({ call, attempt, acceptance, reason, prompt, reply, reasoning, arrived_at: _, ...facts }, place) {
   const said = (name, what) => what && el("section", {}, el("h3", {}, name), text(what, "shown"));
   const fact = ([name, value]) => [name.replaceAll("_", " "), typeof value === "number" ? signed(value, 6) : value];
   return el("details", { class: "card", open: place === 0 },
-    el("summary", { dir: "auto" }, [`${call}, attempt ${attempt + 1}`, verdict, reason].filter(Boolean).join(": ")),
+    el("summary", { dir: "auto" }, [`${call}, attempt ${attempt + 1}`, acceptance, reason].filter(Boolean).join(": ")),
     terms(Object.fromEntries(Object.entries(facts).map(fact))),
     prompt.map((message) => said(`Prompt, ${message.role}`, message.text)),
     said("Reasoning", reasoning), said("Reply", reply));
