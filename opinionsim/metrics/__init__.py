@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from opinionsim.metrics._conditions import (
         check_conditions as check_conditions,
         condition_axes as condition_axes,
+        condition_means as condition_means,
         condition_metrics as condition_metrics,
         condition_rows as condition_rows,
         in_order as in_order,
         named_levels as named_levels,
         order_levels as order_levels,
+        usable_runs as usable_runs,
     )
     from opinionsim.metrics._controversy import random_walk_controversy as random_walk_controversy
     from opinionsim.metrics._convergence import (
