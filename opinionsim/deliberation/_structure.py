@@ -1,4 +1,4 @@
-"""Structures: agents answer a task in an order, and are shown what others answered before them."""
+"""What chains, debates and other structures of a specification have in common: answers in an order, and who reads what."""
 
 from __future__ import annotations
 
