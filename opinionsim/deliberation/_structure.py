@@ -1,4 +1,4 @@
-"""What chains, debates and other structures of a specification have in common: answers in an order, and who reads what."""
+"""What structures of a specification have in common: agents answer in an order, and read what others answered."""
 
 from __future__ import annotations
 
