@@ -1,4 +1,4 @@
-"""Contrasts of conditions, paired by topic and block: effects in raw units and standardised, with their tests."""
+"""Contrasts of conditions, paired by topic and block: raw and standardised effects, tests, and their adjustment."""
 
 from __future__ import annotations
 
@@ -20,10 +20,18 @@ from opinionsim.analysis._means import (
     usual_estimand,
 )
 from opinionsim.analysis._printed_table import Table, finished, number_text, p_text
-from opinionsim.analysis._units import METRIC_KEYS, default_axes, interval_notes, key_of, unit_frame, usable_runs
+from opinionsim.analysis._units import METRIC_KEYS, default_axes, interval_notes, key_of, unit_frame
 from opinionsim.errors import SpecError
 from opinionsim.foundation.templates import sentences
-from opinionsim.metrics import NOT_SET, WITHOUT_FINDING, in_order, named_levels, one_wording, permutation_test
+from opinionsim.metrics import (
+    NOT_SET,
+    WITHOUT_FINDING,
+    in_order,
+    named_levels,
+    one_wording,
+    permutation_test,
+    usable_runs,
+)
 from opinionsim.registry import part
 from opinionsim.specification import FRAMING, AnalysisSpec, ContrastSpec, Level
 

@@ -8,9 +8,18 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.analysis._printed_table import Table, cell_text, finished, headings, level_text
-from opinionsim.analysis._units import default_axes, measured, own_metrics, usable_runs
+from opinionsim.analysis._units import counted, default_axes, measured, own_metrics
 from opinionsim.errors import SpecError
-from opinionsim.metrics import SIDES, TO_MEASURE, condition_metrics, exposure, in_order, one_wording, run_metrics
+from opinionsim.metrics import (
+    SIDES,
+    TO_MEASURE,
+    condition_metrics,
+    exposure,
+    in_order,
+    one_wording,
+    run_metrics,
+    usable_runs,
+)
 from opinionsim.registry import part
 
 
@@ -49,9 +58,9 @@ def missing_tables(
     if usable_runs(runs).empty:
         raise SpecError(f"no complete run of a cell measures stance, so there is nothing to tabulate: {TO_MEASURE}")
     axes = default_axes(runs)
-    frame, chosen = measured(runs, metrics, axes, kind)
+    _, chosen = counted(runs, metrics, kind)
     return [
-        *_sensitivity(runs, opinions, agents, metrics, frame, axes, chosen),
+        *_sensitivity(runs, opinions, agents, metrics, axes, chosen),
         *_exposure(runs, opinions, turns, axes, chosen),
     ]
 
@@ -92,14 +101,15 @@ def _sensitivity(
     opinions: pd.DataFrame,
     agents: pd.DataFrame,
     metrics: pd.DataFrame,
-    frame: pd.DataFrame,
     axes: Sequence[str],
     kind: str,
 ) -> Iterator[Table]:
     """One table of mean opinion and diversity as tabulated, and of each variant that differs; none without these."""
-    numbers = frame[[*axes, "kind", "evidence", "bias", "diversity", "n_runs"]]
+    numbers = pd.DataFrame()
     variants: list[str] = []
     for name, other in _variants(runs, opinions, agents, metrics, kind):
+        if numbers.empty:
+            numbers = measured(runs, metrics, axes, kind)[0][[*axes, "kind", "evidence", "bias", "diversity", "n_runs"]]
         used = usable_runs(runs)
         found = condition_metrics(used, own_metrics(used, other[other["kind"] == kind]), axes)
         columns = {column: f"{column} {name}" for column in ("bias", "diversity", "n_runs")}

@@ -22,18 +22,18 @@ from opinionsim.analysis._units import (
     default_axes,
     interval_notes,
     measured,
-    own_metrics,
     unit_frame,
-    usable_runs,
+    units_of,
     with_intervals,
 )
 from opinionsim.errors import SpecError
-from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import (
+    SELF_REPORT,
     condition_axes,
     one_wording,
     order_levels,
     played_by,
+    usable_runs,
     validation_statement,
     wording_statement,
 )
@@ -144,13 +144,12 @@ def table(
     """
     runs, left_out = one_wording(runs, wording)
     axes = list(by) if by is not None else default_axes(runs)
-    frame, kind = measured(runs, metrics, axes, kind)
+    frame, counted, kind = measured(runs, metrics, axes, kind)
     behind, about = _ERROR, [_published(frame)]
     if as_published:
         ends = [[cell_text(*pair) for pair in zip(frame[each], frame[f"{each}_se"], strict=True)] for each in MEASURES]
     else:
-        units = unit_frame(runs, metrics, by=axes, kind=kind)
-        frame, found = with_intervals(frame, units, axes, estimand, MEASURES)
+        frame, found = with_intervals(frame, units_of(counted, axes), axes, estimand, MEASURES)
         behind, about, ends = _INTERVAL, interval_notes(*found), [_intervals(frame, each) for each in MEASURES]
     labels = _label_columns(frame, axes)
     further = list(_missing_columns(frame))
@@ -168,7 +167,7 @@ def table(
     said = [f"{name[0].upper()}{name[1:]}: {told}." for name, _, told in further]
     if said:
         said[0] = f"Missing, in shares of the turns of kind {kind} unless said otherwise: {said[0]}"
-    notes = [*_notes(runs, metrics, frame, kind, about), " ".join(said)]
+    notes = [*_notes(runs, metrics, counted, kind, about), " ".join(said)]
     rows = list(zip(*columns, strict=True))
     made = finished("Opinions by condition", frame, (above, names), rows, len(labels), notes)
     return _telling(left_out, wording, made)
@@ -235,7 +234,7 @@ def tables(
         told = ", ".join(f"{n} {status}" for status, n in runs["status"].value_counts().items())
         raise SpecError(f"no run is complete, so there is nothing to tabulate ({told}): `opinionsim run` goes on")
     usable = usable_runs(runs)
-    axes = set(condition_axes(usable))
+    axes = set(condition_axes(usable)) if as_published else set()
     made = []
     crossed = "memory" in axes and axes & set(_TABLE_AXES) and axes <= {*_TABLE_AXES, "memory", "topic"}
     if as_published and crossed and usable["evidence"].nunique() == 1:
@@ -273,7 +272,7 @@ def further_table(
     runs, left_out = one_wording(runs, wording)
     axes = default_axes(runs)
     names = [column for column in values.columns if column not in METRIC_KEYS]
-    frame, kind = measured(runs, metrics, axes, kind)
+    frame, counted, kind = measured(runs, metrics, axes, kind)
     units = unit_frame(runs, metrics.merge(values, on=METRIC_KEYS), names, axes, kind)
     own = frame[[*dict.fromkeys([*axes, "kind", "evidence", "n_runs", "validation"])]]
     numbers, found = with_intervals(own, units, axes, estimand, names)
@@ -282,7 +281,7 @@ def further_table(
     columns = [_intervals(numbers, name) for name in names]
     rows = list(zip(*levels, frame["n_runs"].astype(str), *columns, strict=True))
     header = (*headings(labels), "runs", *(f"{name} {_INTERVAL}" for name in names))
-    notes = _notes(runs, metrics, frame, kind, interval_notes(*found), ends=False)
+    notes = _notes(runs, metrics, counted, kind, interval_notes(*found), ends=False)
     made = finished("Further metrics by condition", numbers, (header,), rows, len(labels), notes, "metrics")
     return _telling(left_out, wording, made)
 
@@ -305,7 +304,7 @@ def _crossed(name: str, runs: pd.DataFrame, metrics: pd.DataFrame, row_axes: Seq
     evidence = usable_runs(runs)["evidence"].unique()
     if len(evidence) > 1:
         raise SpecError(f"{name} rests on one kind of evidence; these runs have {', '.join(sorted(evidence))}")
-    frame, kind = measured(runs, metrics, [*row_axes, "memory"], kind)
+    frame, counted, kind = measured(runs, metrics, [*row_axes, "memory"], kind)
     memories = order_levels(frame["memory"])
     blank = ("",) * len(row_axes)
     header = (
@@ -326,7 +325,7 @@ def _crossed(name: str, runs: pd.DataFrame, metrics: pd.DataFrame, row_axes: Seq
             )
         rows.append(tuple(cells))
     heading = f"{name}: final opinions by {', '.join(headings(row_axes))} and memory"
-    notes = _notes(runs, metrics, frame, kind, [_published(frame)])
+    notes = _notes(runs, metrics, counted, kind, [_published(frame)])
     return finished(heading, frame, header, rows, len(row_axes), notes)
 
 
@@ -345,7 +344,7 @@ def _published(frame: pd.DataFrame) -> str:
 def _notes(
     runs: pd.DataFrame,
     metrics: pd.DataFrame,
-    frame: pd.DataFrame,
+    used: pd.DataFrame,
     kind: str,
     about: Sequence[str],
     *,
@@ -353,35 +352,50 @@ def _notes(
 ) -> list[str]:
     """Notes on conventions, exclusions, rates and the instrument.
 
-    `about` says what stands behind the means; `ends` whether they are of opinions at the start and the end.
+    `used` are the metrics that the numbers are of, `about` says what stands behind the means, and `ends` whether they
+    are of opinions at the start and the end. Every table has these notes, so that they are no template: Jinja would
+    take longer to load than a table takes to count.
     """
     complete = runs[runs["status"] == "complete"]
     read = usable_runs(runs)
-    of_kind = metrics[metrics["kind"] == kind]
-    used = own_metrics(read, of_kind)
     n = used[["n_never", "n_agents", "n_missing", "n_texts", *_CAUSES]].sum()
     causes = {told: n[column] for column, told in _CAUSES.items()}
+    causes["cut off"] = n["n_missing"] - sum(causes.values())
+    told = ", ".join(f"{count:,} {cause}" for cause, count in causes.items() if count)
+    excluded = runs.loc[runs["status"] != "complete", "status"].value_counts()
     every = read[read["every_report"].astype(bool)] if "every_report" in read.columns else read[:0]
     eventful = read.dropna(subset="event_steps") if "event_steps" in read.columns else read[:0]
-    return sentences(
-        "opinionsim.analysis",
-        "opinions.txt",
-        ddof=frame["ddof"].iloc[0] if ends else None,
-        about=about,
-        kind=kind,
-        used=len(used),
-        excluded=runs.loc[runs["status"] != "complete", "status"].value_counts().to_dict(),
-        n=n,
-        causes=causes | {"cut off": n["n_missing"] - sum(causes.values())},
-        instruments=used["classifier"].astype(str).unique(),
-        every_report=every["interaction"].astype(str).unique().tolist(),
-        events=len(eventful),
-        read=len(read),
-        dropped=eventful["dropped_turns"].mean() if len(eventful) else 0,
-        players=played_by(read["model"].astype(str), read["evidence"]),
-        validation=validation_statement(used["validation"]),
-        outdated=len(used.merge(complete[complete["error"].fillna("") != ""][["run_id", "cell"]])),
-        silent=len(complete) - len(used),
-        further=len(of_kind.merge(read[["run_id", "cell"]])) - len(used),
-        undefined=int(used["bias"].isna().sum()),
-    )
+    outdated = len(used.merge(complete[complete["error"].fillna("") != ""][["run_id", "cell"]]))
+    silent = len(complete) - len(used)
+    further = len(metrics[metrics["kind"] == kind].merge(read[["run_id", "cell"]])) - len(used)
+    undefined = used["bias"].isna().sum()
+    players = played_by(read["model"].astype(str), read["evidence"])
+    validation = validation_statement(used["validation"])
+    said = [
+        ends
+        and "Start: opinions that agents were assigned, which is no measurement. End: the last measured opinion of "
+        f"each agent. Diversity: standard deviation (ddof {used['ddof'].iloc[0]}) over agents.",
+        *about,
+        f"Runs used: {len(used)} complete. Excluded as not complete: "
+        f"{', '.join(f'{count} {status}' for status, count in excluded.items()) or 'none'}.",
+        f"Agents never measured: {n['n_never']:,} of {n['n_agents']:,}. Texts without an opinion: {n['n_missing']:,} "
+        f"of {n['n_texts']:,}{f' ({told})' if told else ''}.",
+        "Instrument: self-reports, the position each agent chose for itself in a closed answer."
+        if kind == SELF_REPORT
+        else f"Instrument: texts of kind {kind}, coded by {', '.join(used['classifier'].astype(str).unique())}.",
+        len(every)
+        and f"Under {', '.join(every['interaction'].astype(str).unique())}, all reports of each agent count, because "
+        "none depends on another.",
+        len(eventful)
+        and f"Events in {len(eventful)} of {len(read)} runs; turns that dropped out because of them: "
+        f"{eventful['dropped_turns'].mean():.1f} a run. Agents that left, and zealots, count with their last opinion.",
+        players and f"{players[0].upper()}{players[1:]}.",
+        validation and f"Validation of this instrument: {validation}.",
+        outdated
+        and f"{outdated} of the runs used answer{'s' if outdated == 1 else ''} an earlier wording of the prompts than "
+        "there is now, or could not be coded; see runs.error.",
+        silent and f"Complete runs without a text of kind {kind}, not used: {silent}.",
+        further and f"Readings of these runs by further instruments of stance, not used: {further}.",
+        undefined and f"Runs in which no agent was ever measured, which add nothing to the means: {undefined}.",
+    ]
+    return [each for each in said if each]

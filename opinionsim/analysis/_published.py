@@ -12,8 +12,8 @@ import pandas as pd
 from opinionsim.analysis._contrasts import NO_FINDING
 from opinionsim.analysis._means import LEAST_UNITS
 from opinionsim.analysis._printed_table import Table, cell_text, finished, level_text, p_text
-from opinionsim.analysis._units import unit_frame, usable_runs
-from opinionsim.metrics import WITHOUT_FINDING, condition_axes, in_order, one_wording
+from opinionsim.analysis._units import unit_frame
+from opinionsim.metrics import WITHOUT_FINDING, condition_axes, in_order, one_wording, usable_runs
 from opinionsim.registry import part
 
 _FRAMINGS, _BIAS = ("truth", "falsehood"), "confirmation_bias"

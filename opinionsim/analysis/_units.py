@@ -17,19 +17,25 @@ from opinionsim.analysis._means import (
     no_estimate,
 )
 from opinionsim.errors import SpecError
-from opinionsim.foundation.templates import sentences
-from opinionsim.metrics import TO_MEASURE, condition_axes, condition_metrics, condition_rows, in_order, kinds_in_order
+from opinionsim.metrics import (
+    TO_MEASURE,
+    condition_axes,
+    condition_means,
+    condition_rows,
+    in_order,
+    kinds_in_order,
+    usable_runs,
+)
 
 #: What names a row of metrics.
 METRIC_KEYS = ["run_id", "cell", "instrument_id", "kind"]
 #: The metrics that tables of opinions have.
 MEASURES = ("bias", "diversity")
-
-
-def usable_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """Complete runs of cells in which stance is measured; of all cells where the frame lacks this column."""
-    complete = runs[runs["status"] == "complete"]
-    return complete[complete["instrument_id"].notna()] if "instrument_id" in complete.columns else complete
+#: What means of an estimand are about.
+_ABOUT = {
+    "topics-like-these": "topics like these, of which those studied are a sample",
+    "these-topics": "these topics alone",
+}
 
 
 def default_axes(runs: pd.DataFrame) -> list[str]:
@@ -46,8 +52,10 @@ def own_metrics(runs: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     named = runs[[*keys, "instrument_id"]].rename(columns={"instrument_id": "own"})
     found = metrics.merge(named, on=keys)
     is_own = found["instrument_id"] == found["own"]
-    has_own = is_own.groupby([found[key] for key in (*keys, "kind")]).transform("any")
-    return found[is_own | ~has_own.astype(bool)].drop(columns="own").reset_index(drop=True)
+    if not is_own.all():
+        has_own = is_own.groupby([found[key] for key in (*keys, "kind")]).transform("any")
+        found = found[is_own | ~has_own.astype(bool)].reset_index(drop=True)
+    return found.drop(columns="own")
 
 
 def counted(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None) -> tuple[pd.DataFrame, str]:
@@ -72,11 +80,11 @@ def counted(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None) -> tupl
 
 def measured(
     runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str], kind: str | None
-) -> tuple[pd.DataFrame, str]:
-    """Numbers of a table, with standard errors as published, and the kind of text they are read from."""
+) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+    """Numbers of a table, with standard errors as published; the metrics they are of; and the kind of text."""
     used, chosen = counted(runs, metrics, kind)
-    complete = usable_runs(runs)
-    return in_order(condition_metrics(complete, used, by), by, complete), chosen
+    rows, _ = condition_rows(runs, used, by)
+    return in_order(condition_means(rows, by), by, usable_runs(runs)), rows, chosen
 
 
 def unit_frame(
@@ -117,9 +125,14 @@ def unit_frame(
     for measure in measures:
         if measure not in used.columns:
             raise SpecError(f"{measure!r} is no metric of these runs; name it under measurement.metrics")
-    joined, axes = condition_rows(usable_runs(runs), used, by)
+    rows, axes = condition_rows(runs, used, by)
+    return units_of(rows, axes, measures)
+
+
+def units_of(rows: pd.DataFrame, axes: Sequence[str], measures: Sequence[str] = MEASURES) -> pd.DataFrame:
+    """The frame of :func:`unit_frame` from rows of metrics with their conditions."""
     keys = [*dict.fromkeys([*axes, "evidence", "topic", "block"])]
-    return joined.groupby(keys, dropna=False, sort=False)[list(measures)].mean().reset_index()
+    return rows.groupby(keys, dropna=False, sort=False)[list(measures)].mean().reset_index()
 
 
 def estimates_of(
@@ -190,15 +203,21 @@ def interval_notes(estimates: Sequence[Estimate], *further: Sequence[Estimate]) 
     """
     if not estimates:
         return []
+    first, having = estimates[0], [each for each in estimates if not each.reason]
     reasons = dict.fromkeys(each.reason for each in estimates if each.reason)
     others = dict.fromkeys(each.reason for own in further for each in own if each.reason not in ("", *reasons))
-    return sentences(
-        "opinionsim.analysis",
-        "intervals.txt",
-        first=estimates[0],
-        having=[each for each in estimates if not each.reason],
-        rows=len(estimates),
-        reasons=list(reasons),
-        others=list(others),
-        left_out=sum(each.left_out for each in estimates),
-    )
+    left_out = sum(each.left_out for each in estimates)
+    units = " or ".join(dict.fromkeys(each.units for each in having))
+    methods = " or ".join(dict.fromkeys(each.method for each in having))
+    rows = f"{len(estimates) - len(having)} of {len(estimates)} rows" if having else "any row"
+    about = f"about {_ABOUT[first.estimand]}"
+    said = [
+        having
+        and f"Interval: {100 * first.level:.0f}% confidence, {about}. Independent unit: {first.unit} ({units}). "
+        f"Method: {methods}.",
+        reasons and f"No interval in {rows}{f', {about}' if first.unit else ''}: {'; '.join(reasons)}.",
+        others and f"No interval of a further measure where {'; '.join(others)}.",
+        left_out
+        and f"Values of topics and blocks that are missing, or left out to have the rest complete: {left_out}.",
+    ]
+    return [each for each in said if each]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 @cache
@@ -16,6 +17,8 @@ def templates(package: str) -> Environment:
     a text in one line, ``capital`` begins it with a capital letter, ``number`` parts thousands by commas, and
     ``counted`` says how many there are of something that is named in the singular.
     """
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
     made = Environment(
         loader=PackageLoader(package),
         autoescape=select_autoescape(),

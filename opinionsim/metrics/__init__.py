@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from opinionsim.metrics._conditions import (
         check_conditions as check_conditions,
         condition_axes as condition_axes,
+        condition_means as condition_means,
         condition_metrics as condition_metrics,
         condition_rows as condition_rows,
         in_order as in_order,
         named_levels as named_levels,
         order_levels as order_levels,
+        usable_runs as usable_runs,
     )
     from opinionsim.metrics._controversy import random_walk_controversy as random_walk_controversy
     from opinionsim.metrics._convergence import (
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
         SELF_REPORT as SELF_REPORT,
         TO_MEASURE as TO_MEASURE,
         WITHOUT_FINDING as WITHOUT_FINDING,
+        chosen_kind as chosen_kind,
         evidence_of as evidence_of,
         evidence_statement as evidence_statement,
         instrument_validation as instrument_validation,

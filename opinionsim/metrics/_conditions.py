@@ -131,9 +131,9 @@ def condition_axes(runs: pd.DataFrame) -> tuple[str, ...]:
         swept paths that the named columns do not express, ``topic`` last. A label that a sweep gives to several
         fields at once replaces the columns it determines. Seeds and replicates repeat a condition and are left out.
     """
-    named = [column for column in _CONDITIONS if _varies(_that_have(runs, column), column)]
+    named = [column for column in _CONDITIONS if column in runs.columns and _varies(_levels(runs, column))]
     swept = [str(column) for column in runs.columns if column not in _FIXED and column not in _REPEATS]
-    paths = [path for path in swept if _varies(runs, path) and not _is_spelled_out(runs, path, named)]
+    paths = [path for path in swept if _varies(runs[path]) and not _is_spelled_out(runs, path, named)]
     told = {column for path in paths for column in _told_by(runs, path, named)}
     # The named column has a value for every run, so it is shown in place of a path with the same values.
     paths = [path for path in paths if not any(_equals(runs, path, column) for column in named)]
@@ -141,23 +141,20 @@ def condition_axes(runs: pd.DataFrame) -> tuple[str, ...]:
     return (*axes, *paths, *(("topic",) if "topic" in named else ()))
 
 
-def _that_have(runs: pd.DataFrame, column: str) -> pd.DataFrame:
-    """The runs whose agents can have a level in a column: equations have no memory and no prompts, people no model.
+def _levels(runs: pd.DataFrame, column: str) -> pd.Series[Any]:
+    """A column of the runs whose agents can have a level in it: equations have no memory or prompts, people no model.
 
     Agents that play nobody have no world, so that one world beside them is none that varies.
     """
-    if column == "world" and column in runs.columns:
-        runs = runs[runs[column].notna()]
-    if column not in _MINDS | {"model"} or "evidence" not in runs.columns:
-        return runs
-    return runs[~runs["evidence"].isin(["human"] if column == "model" else ["human", "equation"])]
+    found = runs[column]
+    if column in _MINDS | {"model"} and "evidence" in runs.columns:
+        found = found[~runs["evidence"].isin(["human"] if column == "model" else ["human", "equation"])]
+    return found.dropna() if column == "world" else found
 
 
-def _varies(runs: pd.DataFrame, column: str) -> bool:
-    """Whether a column is there and has more than one level."""
-    if column not in runs.columns:
-        return False
-    found = runs[column].unique()
+def _varies(column: pd.Series[Any]) -> bool:
+    """Whether a column has more than one level."""
+    found = column.unique()
     missing = pd.isna(found)
     return len(found) > 1 and len({str(level) for level in found[~missing]}) + bool(missing.any()) > 1
 
@@ -227,6 +224,12 @@ def _check_wordings(wordings: pd.Series[str], groups: pd.Series[str]) -> None:
             )
 
 
+def usable_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """Complete runs of cells in which stance is measured; of all cells where the frame lacks this column."""
+    usable = runs["status"] == "complete"
+    return runs[usable & runs["instrument_id"].notna() if "instrument_id" in runs.columns else usable]
+
+
 def condition_rows(
     runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str] | None = None
 ) -> tuple[pd.DataFrame, list[str]]:
@@ -250,10 +253,8 @@ def condition_rows(
     SpecError, MeasurementError
         As :func:`condition_metrics`.
     """
-    complete = runs[runs["status"] == "complete"]
-    if "instrument_id" in complete.columns:
-        # Conditions in which only cells without an instrument of stance differ are left out.
-        complete = complete[complete["instrument_id"].notna()]
+    # Conditions in which only cells without an instrument of stance differ are left out.
+    complete = usable_runs(runs)
     axes = [axis for axis in condition_axes(complete) if axis != "topic"] if by is None else list(by)
     check_conditions(complete, axes)
     if metrics["ddof"].nunique() > 1:
@@ -307,38 +308,44 @@ def condition_metrics(runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[st
     The standard error is the convention of the published tables (Chuang et al. 2023, Tables 1-2; A13).
     """
     joined, axes = condition_rows(runs, metrics, by)
-    unit = "topic" if "topic" not in axes and joined["topic"].nunique() > 1 else "block"
+    return condition_means(joined, axes)
+
+
+def condition_means(rows: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
+    """The frame of :func:`condition_metrics` from rows that were found sound (:func:`condition_rows`)."""
+    unit = "topic" if "topic" not in axes and rows["topic"].nunique() > 1 else "block"
     keys = [*axes, "kind", "evidence"]
-    means = ["bias", "diversity", "assigned_bias", "assigned_diversity", "bias_low", "bias_high", "mean_age"]
-    units = joined.groupby([*keys, unit], dropna=False, sort=False)[means].mean()
+    names = ["bias", "diversity", "assigned_bias", "assigned_diversity", "bias_low", "bias_high", "mean_age"]
+    units = rows.groupby([*keys, unit], dropna=False, sort=False)[names].mean()
     grouped = units.groupby(level=list(range(len(keys))), dropna=False, sort=False)
-    counts = joined.groupby(keys, dropna=False, sort=False)[list(_COUNTS)].sum(min_count=1)
+    mean, n = grouped.mean(), grouped[["bias", "diversity"]].count()
+    error = grouped[["bias", "diversity"]].std(ddof=0).where(n > 1) / n**0.5
+    conditions = rows.groupby(keys, dropna=False, sort=False)
+    counts = conditions[list(_COUNTS)].sum(min_count=1)
     turns = counts["n_texts"] + counts["n_skipped"].fillna(0)
-    n = grouped.count()
-    error = grouped.std(ddof=0).where(n > 1) / n**0.5
     frame = pd.DataFrame(
         {
-            "bias": grouped["bias"].mean(),
+            "bias": mean["bias"],
             "bias_se": error["bias"],
-            "diversity": grouped["diversity"].mean(),
+            "diversity": mean["diversity"],
             "diversity_se": error["diversity"],
-            **{name: grouped[name].mean() for name in ("assigned_bias", "assigned_diversity")},
+            **{name: mean[name] for name in ("assigned_bias", "assigned_diversity")},
             "n": n["bias"],
             "over": unit,
-            "n_runs": joined.groupby(keys, dropna=False, sort=False).size(),
+            "n_runs": conditions.size(),
             "n_sparse": counts["sparse"].astype(int),
             **({} if "n_agents" in axes else {"n_agents": counts["n_agents"]}),
             "n_measured": counts["n_agents"] - counts["n_never"],
             "never_measured_rate": counts["n_never"] / counts["n_agents"],
-            **{name: grouped[name].mean() for name in ("bias_low", "bias_high", "mean_age")},
+            **{name: mean[name] for name in ("bias_low", "bias_high", "mean_age")},
             "missing_rate": (counts["n_missing"] + counts["n_skipped"].fillna(0)) / turns,
             **{f"{cause}_rate": counts[f"n_{cause}"] / turns for cause in _CAUSES},
             "unheard_rate": counts["n_unheard"] / counts["n_readings"].where(counts["n_readings"] > 0),
             "n_failed_reflections": counts["n_failed_reflections"],
-            "validation": joined.groupby(keys, dropna=False, sort=False)["validation"].agg(validation_statement),
+            "validation": conditions["validation"].agg(validation_statement),
         }
     ).reset_index()
-    by_kind = frame.assign(ddof=metrics["ddof"].max()).sort_values("kind", kind="stable")
+    by_kind = frame.assign(ddof=rows["ddof"].max()).sort_values("kind", kind="stable")
     return in_order(by_kind, axes).reset_index(drop=True)
 
 

@@ -6,7 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from numbers import Real
 from pathlib import Path
@@ -33,6 +33,7 @@ _RESERVED = frozenset("""if else repeat while function for in next break TRUE FA
 _STR = pd.StringDtype("python", na_value=np.nan)
 
 
+@cache
 def documented_columns() -> dict[str, dict[str, dict[str, str]]]:
     """Type, unit if there is one, and meaning of the columns of each frame; those in angle brackets vary."""
     found: dict[str, dict[str, dict[str, str]]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
