@@ -1,4 +1,4 @@
-"""Labels: read from coders' files, asked of a chat model, combined, and kept in the store."""
+"""Labels: how coders' files are read, what a chat model is asked, and how labels are combined and kept."""
 
 from __future__ import annotations
 
@@ -7,21 +7,16 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from opinionsim.audit._sample import COLUMNS, KEYS, NO_OPINION, Sample
-from opinionsim.classifiers import Item
+from opinionsim.classifiers import Classifier, Item
 from opinionsim.errors import SpecError
 from opinionsim.foundation.spreadsheets import unescaped
-from opinionsim.store import LabelRow, open_store
+from opinionsim.store import LabelRow, Results, open_store
 from opinionsim.topics import Claim
-
-if TYPE_CHECKING:
-    from opinionsim.classifiers import Classifier
-    from opinionsim.store import Results
 
 
 def read_files(paths: Sequence[str | Path], sample: Sample) -> dict[str, pd.Series[float]]:

@@ -1,4 +1,4 @@
-"""Runs as the command line names them, and notes on them."""
+"""Runs as options of commands name them, and notes on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def read_results(store: str, experiment: str | None, design: int | None, *, allo
     store, experiment, design
         As for :func:`opinionsim.load`.
     allow_parts : bool, optional
-        Whether parts of the user's own are imported; where they are not, a note names them. Default: none are needed.
+        Whether parts of the user's own are imported; where they are not, a note names them, as it does parts that are
+        not installed. Default: none are needed.
 
     Raises
     ------
@@ -43,6 +44,8 @@ def read_results(store: str, experiment: str | None, design: int | None, *, allo
         note(f"{runs} under way; this is what was on record at {datetime.now(UTC).astimezone():%H:%M:%S}")
     if allow_parts is False and results.left_out:
         note(f"left out parts of your own, which --allow-parts imports: {', '.join(results.left_out)}")
+    if allow_parts is not None and results.not_installed:
+        note(f"left out what is not installed here: {', '.join(results.not_installed)}")
     return results
 
 

@@ -1,4 +1,4 @@
-"""The way from agents to a specification, to its one run, and back to their histories."""
+"""The way from agents made in Python to a specification, to its one run, and back to their histories."""
 
 from __future__ import annotations
 

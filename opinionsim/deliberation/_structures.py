@@ -1,4 +1,4 @@
-"""Structures of a deliberation: who answers when, and is shown what."""
+"""Structures made of agents in Python: chains, debates, ensembles, graphs, rounds, and structures of one's own."""
 
 from __future__ import annotations
 

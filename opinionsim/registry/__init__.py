@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         built_in as built_in,
         described as described,
         find as find,
+        installed as installed,
         is_path as is_path,
         known as known,
         loaded as loaded,

@@ -396,6 +396,16 @@ def known(kind: str, name: str) -> bool:
     return name in _BY_NAME[kind]
 
 
+def installed(kind: str, reference: str) -> bool:
+    """Whether there is a part that a store names: none has the name of one of a folder or package that was removed.
+
+    Nothing is imported; a part of the user's own that is named by its path is taken to be there.
+    """
+    if is_path(reference) or known(kind, reference) or reference in names(kind):
+        return True
+    return bool(entry_points(group=_ENTRIES, name=f"{kind}.{reference}"))
+
+
 def loaded(kind: str, name: str) -> Any:
     """The built-in part of a name, or one that is marked in this process already; None for any other."""
     found = _BY_NAME[kind].get(name) or _built_in(kind, name)

@@ -124,6 +124,7 @@ def study(results: Results) -> Study:
             *lacking,
             *caveats(results),
             *([f"Metrics, tables and figures of the user's own, left out: {', '.join(left_out)}."] if left_out else []),
+            *([f"Not installed, and left out: {', '.join(results.not_installed)}."] if results.not_installed else []),
         ),
         history=replace(past, deviations=tuple(results.shown("", past.deviations)), reach=reach),
     )

@@ -65,8 +65,7 @@ class ScaleSpec(DocumentModel):
         return OpinionScale(self.points, self.labels)
 
 
-_Kind = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)]
-_Kinds = Annotated[tuple[_Kind, ...], AfterValidator(distinct)]
+_Kinds = Annotated[tuple[str, ...], AfterValidator(distinct)]
 
 
 class InstrumentSpec(DocumentModel):

@@ -1,4 +1,4 @@
-"""Reading an experiment back: the frames users, tables and figures work on."""
+"""Reading an experiment back: which experiment and design is meant, and the frames that users and tables read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opinionsim.errors import StoreError
 from opinionsim.llm import REPLY, CallName
 from opinionsim.messages import ChatMessage
 from opinionsim.metrics import named_models
-from opinionsim.registry import is_path
+from opinionsim.registry import installed, is_path
 from opinionsim.store._rows import AbsentError, DesignRow
 from opinionsim.store._sql import open_store
 
@@ -243,7 +243,15 @@ class Results:
 
     def extras(self, what: str) -> list[str]:
         """Names of the further tables or figures that the ways of interacting bring and that are shown, each once."""
-        return [name for name in self._brought(what) if self.own_parts or not is_path(name)]
+        kind, gone = what.removesuffix("s"), self.not_installed
+        shown = [name for name in self._brought(what) if self.own_parts or not is_path(name)]
+        return [name for name in shown if f"{kind} {name}" not in gone]
+
+    @property
+    def not_installed(self) -> list[str]:
+        """Tables and figures, as ``table NAME``, that its ways of interacting bring and that are not installed here."""
+        brought = [(kind, name) for kind in ("table", "figure") for name in self._brought(f"{kind}s")]
+        return [f"{kind} {name}" for kind, name in brought if not installed(kind, name)]
 
     def _brought(self, what: str) -> list[str]:
         return list(dict.fromkeys(name for each in self.declared.values() for name in each.get(what, ())))

@@ -78,7 +78,10 @@ def test_measure_adds_an_instrument_and_simulates_nothing(copied: Path, invoke: 
     assert after.calls.equals(before.calls)
     stance = after.opinions[after.opinions["variable"] == "stance"].reset_index(drop=True)
     pd.testing.assert_frame_equal(stance, before.opinions)
-    assert "Quack" in refused("measure", copied, "--classifier", "lexicon", "--variable", "other", "--texts", "Quack")
+    problem = refused("measure", copied, "--classifier", "lexicon", "--variable", "other", "--texts", "posts,quack")
+    assert "unknown value 'posts' (did you mean post?); valid: post, report, probe" in problem
+    assert "unknown value 'quack'; valid: post, report, probe" in problem
+    assert osim.load(str(copied)).opinions.equals(after.opinions)
 
 
 def test_measure_codes_the_variants_too_so_that_they_stay_beside_the_specification(

@@ -129,6 +129,18 @@ def test_table_in_text_csv_and_json_says_the_same(invoke: Invoke, store: Path, t
     assert made["rows"][0]["diversity"] == pytest.approx(unbiased["diversity"].mean())
 
 
+def test_of_tables_and_figures_that_are_not_installed_the_names_are_shown(
+    invoke: Invoke, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = invoke("table", store)
+    monkeypatch.setattr(osim.Results, "declared", {"a cell": {"tables": ["gone"], "figures": ["lost"]}})
+    left = invoke("table", store)
+    assert left.stderr == "left out what is not installed here: table gone, figure lost\n"
+    assert left.stdout == whole.stdout
+    assert invoke("report", store, "--out", "r.html").exit_code == 0
+    assert "Not installed, and left out: table gone, figure lost." in Path("r.html").read_text(encoding="utf-8")
+
+
 def test_two_tables_go_into_two_files(invoke: Invoke, spec: Path) -> None:
     axes = (
         "--set",
