@@ -28,6 +28,7 @@ from opinionsim.analysis._units import (
 )
 from opinionsim.errors import SpecError
 from opinionsim.foundation.templates import sentences
+from opinionsim.messages import MISSING
 from opinionsim.metrics import (
     condition_axes,
     one_wording,
@@ -40,17 +41,15 @@ from opinionsim.metrics import (
 from opinionsim.registry import part
 
 _TABLE_AXES = ("framing", "confirmation_bias")
-#: Causes of texts without an opinion in words; the others were cut off.
-_CAUSES = {"n_refused": "refused", "n_empty": "empty", "n_off_scale": "off scale"}
+#: Causes of texts without an opinion, in words.
+_CAUSES = {**{f"n_{status}": head for status, (head, _) in MISSING.items()}, "n_off_scale": "off scale"}
 #: What stands behind a mean, as published and else, and the heads of means.
 _ERROR, _INTERVAL = "\N{PLUS-MINUS SIGN} SE", "[95 % CI]"
 _HEADS = ("mean opinion", "diversity")
 #: Columns on what is missing, by the column of the frame: head, and meaning. Each is printed only where it is not 0.
 _MISSING = {
     "refused_at_first_rate": ("refused at first", "the first reply was a refusal"),
-    "refused_rate": ("refused", "the last reply was a refusal too"),
-    "empty_rate": ("empty", "the last reply had no text"),
-    "truncated_rate": ("cut off", "the last reply was cut off"),
+    **{f"{status}_rate": told for status, told in MISSING.items()},
     "off_scale_rate": ("off scale", "an answer in which no opinion was found"),
     "skipped_rate": ("skipped", "nothing was left to read"),
     "flagged_rate": ("flagged", "an answer with a remark out of role, or a suspected refusal"),
@@ -359,7 +358,6 @@ def _notes(
     read = usable_runs(runs)
     of_kind = metrics[metrics["kind"] == kind]
     n = used[["n_never", "n_agents", "n_missing", "n_texts", *_CAUSES]].sum()
-    causes = {told: n[column] for column, told in _CAUSES.items()}
     every = read[read["every_report"].astype(bool)] if "every_report" in read.columns else read[:0]
     eventful = read.dropna(subset="event_steps") if "event_steps" in read.columns else read[:0]
     return sentences(
@@ -371,7 +369,7 @@ def _notes(
         used=len(used),
         excluded=runs.loc[runs["status"] != "complete", "status"].value_counts().to_dict(),
         n=n,
-        causes=causes | {"cut off": n["n_missing"] - sum(causes.values())},
+        causes={told: n[column] for column, told in _CAUSES.items()},
         instruments=used["classifier"].astype(str).unique(),
         every_report=every["interaction"].astype(str).unique().tolist(),
         events=len(eventful),
