@@ -68,21 +68,6 @@ def test_a_reply_is_journalled_with_all_that_is_known_of_it() -> None:
     assert (desk.calls.made, desk.calls.answered, desk.slots.in_flight) == (1, 0, 0)
 
 
-def test_what_a_provider_does_not_tell_is_left_open() -> None:
-    desk = Desk(Client(AIMessage("Yes.", response_metadata={"stop_reason": "end_turn", "model": "m-3"})))
-    run_virtual(desk.ask())
-    (record,) = desk.journal.records
-    assert (record.finish_reason, record.model) == ("end_turn", "m-3")
-    assert (record.input_tokens, record.output_tokens) == (None, None)
-
-
-def test_reasoning_is_no_part_of_the_reply() -> None:
-    blocks = [{"type": "reasoning", "reasoning": "Hm."}, {"type": "text", "text": "Yes."}]
-    desk = Desk(Client(AIMessage(content=blocks)))
-    assert run_virtual(desk.ask()) == Reply("Yes.")
-    assert desk.journal.records[0].text == "Yes."
-
-
 def test_a_question_of_the_journal_is_not_asked_again() -> None:
     journal = MemoryJournal()
     run_virtual(Desk(Client("Yes."), journal).ask())
