@@ -33,7 +33,7 @@ import numpy as np
 import opinionsim as osim
 from opinionsim.errors import StoreError
 from opinionsim.llm import Entry, EntryKey, ScriptedChatModel
-from opinionsim.messages import ChatMessage, Prompt, prompt_hash
+from opinionsim.messages import ChatMessage, Prompt
 from opinionsim.store import (
     AgentRow,
     DesignRow,
@@ -97,7 +97,7 @@ def _write_run(store: Store, run_id: str, calls: int) -> None:
         text = f"Text {turn} of run {run_id}. {WORDS * (4 if turn % 2 else 2)}"
         prompt = minds[agent].then(ChatMessage("user", f"Turn {turn} of run {run_id}. {WORDS * 6}"))
         step = turn // 2 + 1
-        entry = Entry(EntryKey(turn, "reply", 0), step, agent, act, prompt_hash(prompt), text, prompt=prompt)
+        entry = Entry(EntryKey(turn, "reply", 0), step, agent, act, Prompt.of(prompt).identity, text, prompt=prompt)
         record.append(entry)
         record.add_turn(TurnRow(turn, step, agent, act, kind, (turn - 1,) if turn % 2 else (), text))
         record.add_opinions([OpinionRow("m1", turn, 1.0, 0.05, (0.0, 0.1, 0.1, 0.6, 0.2))])

@@ -427,19 +427,3 @@ class Prompt(Sequence[ChatMessage]):
 
 #: The prompt without messages.
 EMPTY_PROMPT = Prompt()
-
-
-def prompt_hash(messages: Iterable[ChatMessage]) -> str:
-    """Identity of a whole prompt: that of :class:`Prompt`.
-
-    Parameters
-    ----------
-    messages : iterable of ChatMessage
-        The prompt, oldest first.
-
-    Returns
-    -------
-    str
-        24 hexadecimal characters; ``""`` for no messages.
-    """
-    return Prompt.of(messages).identity

@@ -26,7 +26,6 @@ from opinionsim.messages import (
     as_message,
     numbers_in,
     printable,
-    prompt_hash,
     prompt_identity,
     text_id,
 )
@@ -46,7 +45,7 @@ def test_the_identity_of_a_text_is_its_content(text: str) -> None:
 
 @given(prompts, prompts)
 def test_prompts_have_equal_hashes_exactly_when_they_are_equal(a: list[ChatMessage], b: list[ChatMessage]) -> None:
-    assert (prompt_hash(a) == prompt_hash(b)) == (a == b)
+    assert (Prompt.of(a).identity == Prompt.of(b).identity) == (a == b)
 
 
 def _pairs() -> list[tuple[list[tuple[str, str]], list[tuple[str, str]]]]:
@@ -65,20 +64,22 @@ def _pairs() -> list[tuple[list[tuple[str, str]], list[tuple[str, str]]]]:
 
 @pytest.mark.parametrize(("a", "b"), _pairs())
 def test_boundaries_between_messages_count(a: list, b: list) -> None:
-    assert prompt_hash(itertools.starmap(ChatMessage, a)) != prompt_hash(itertools.starmap(ChatMessage, b))
+    assert (
+        Prompt.of(itertools.starmap(ChatMessage, a)).identity != Prompt.of(itertools.starmap(ChatMessage, b)).identity
+    )
 
 
 def test_a_prompt_may_come_as_any_iterable() -> None:
     prompt = [ChatMessage("system", "You are Ann."), ChatMessage("user", "Write.")]
-    assert prompt_hash(iter(prompt)) == prompt_hash(tuple(prompt)) == prompt_hash(prompt)
+    assert Prompt.of(iter(prompt)).identity == Prompt.of(tuple(prompt)).identity == Prompt.of(prompt).identity
 
 
 def test_identities_are_pinned() -> None:
     """A change here orphans every stored call."""
-    assert prompt_hash([]) == ""
+    assert Prompt.of([]).identity == ""
     assert prompt_identity("", "system", digest("You are Ann.")) == "f2af115778f69e4789a0c55b"
     assert (
-        prompt_hash([ChatMessage("system", "You are Ann."), ChatMessage("user", "Write.")])
+        Prompt.of([ChatMessage("system", "You are Ann."), ChatMessage("user", "Write.")]).identity
         == "2761c867343e6687ee231263"
     )
 
@@ -102,7 +103,7 @@ def test_a_prompt_is_the_same_in_whatever_pieces_it_is_built(whole: list[ChatMes
     identity = ""
     for message in whole:
         identity = prompt_identity(identity, message.role, text_id(message.content))
-    assert built.identity == prompt_hash(whole) == identity
+    assert built.identity == Prompt.of(whole).identity == identity
 
 
 def _links(prompt: Prompt) -> list[int]:

@@ -1,4 +1,4 @@
-"""Contrasts of conditions, paired by topic and block: effects in raw units and standardised, with their tests."""
+"""Contrasts of conditions, paired by topic and block: raw and standardised effects, tests, and their adjustment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimates of means over topics and blocks, with intervals that fit the design.
+"""Estimates of means over topics and blocks, with intervals and tests that fit the design.
 
 A value belongs to one topic and one block. Blocks are nested in topics where every topic has draws of its own, and
 crossed with them where the topics share theirs. All arrays end in topics and blocks, (..., T, R).

@@ -1,4 +1,4 @@
-"""Labels: read from coders' files, asked of a chat model, combined, and kept in the store."""
+"""Labels: how coders' files are read, what a chat model is asked, and how labels are combined and kept."""
 
 from __future__ import annotations
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from opinionsim.classic._lorenz_agents import follower_network as follower_network, lorenz_agents as lorenz_agents
     from opinionsim.classic._mesa import ClassicOpinionModel as ClassicOpinionModel, OpinionAgent as OpinionAgent
     from opinionsim.classic._model import (
-        ORDERS as ORDERS,
-        PICKS as PICKS,
         ClassicModel as ClassicModel,
         Parameter as Parameter,
         Units as Units,

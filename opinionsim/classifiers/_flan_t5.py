@@ -1,4 +1,4 @@
-"""The flan-t5 classifier: an encoder-decoder language model that answers with a point of the scale."""
+"""The flan-t5 classifier: scores the points of a scale under an encoder-decoder model; cuts texts that are too long."""
 
 from __future__ import annotations
 

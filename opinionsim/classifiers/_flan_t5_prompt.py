@@ -1,4 +1,4 @@
-"""The question that the flan-t5 classifier asks about a statement."""
+"""The words of the question that the flan-t5 classifier asks about a statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lexicon classifier: rules that read a claim and a text, with no model and nothing to download."""
+"""The lexicon classifier as a part: rules that read a claim and a text, with no model and nothing to download."""
 
 from __future__ import annotations
 

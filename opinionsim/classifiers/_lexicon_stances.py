@@ -1,4 +1,4 @@
-"""The lexicon classifier: the author's stances in a text, each with its weight."""
+"""The author's stances in a text, each with its weight, and the point of the scale they come to."""
 
 from __future__ import annotations
 

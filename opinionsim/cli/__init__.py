@@ -12,13 +12,10 @@ if TYPE_CHECKING:
     from opinionsim.cli._deliberate import RunToPrint as RunToPrint, print_runs as print_runs
     from opinionsim.cli._options import (
         Changes as Changes,
-        Prompts as Prompts,
         Slots as Slots,
-        Spec as Spec,
         assignments as assignments,
         read_spec as read_spec,
     )
-    from opinionsim.cli._run import StoreOption as StoreOption
     from opinionsim.cli._stores import read_results as read_results
 
 __getattr__, __dir__ = on_first_use(__name__)

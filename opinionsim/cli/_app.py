@@ -116,6 +116,7 @@ def _built(name: str) -> Any:
         app.command(name)(found)
     command = typer.main.get_command(app)
     explain(command)
+    command.help = command.help or _COMMANDS[name].value["help"]  # a group of commands has no docstring
     return command
 
 

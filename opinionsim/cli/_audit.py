@@ -8,23 +8,15 @@ from typing import Annotated
 import typer
 
 from opinionsim.cli._console import note, say
-from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, Tables, assignments
-from opinionsim.cli._outputs import Estimand, Kind, print_tables
+from opinionsim.cli._options import AsJson, DesignNumber, assignments
+from opinionsim.cli._outputs import Estimand, print_tables
 from opinionsim.cli._stores import read_results
 from opinionsim.errors import SpecError
 from opinionsim.watching import spelled
 
-AuditName = Annotated[
-    str | None, typer.Option("--audit", metavar="ID", help="Which sample. Default: the one drawn last.")
-]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all draws.")]
+Seed = Annotated[int, typer.Option(min=0)]
 
 audit = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-
-
-@audit.callback()
-def _audit() -> None:
-    """Compare an instrument with labels of people, and correct numbers by them."""
 
 
 @audit.command()
@@ -54,14 +46,14 @@ def plan(
 
 @audit.command()
 def sample(
-    store: StorePath,
+    store: str,
     labels: Annotated[int, typer.Option()],
     coders: Annotated[str, typer.Option()],
     out: Annotated[Path, typer.Option()],
     by: str | None = None,
-    kind: Kind = None,
+    kind: str | None = None,
     seed: Seed = 0,
-    experiment: ExperimentName = None,
+    experiment: str | None = None,
     design: DesignNumber = None,
 ) -> None:
     """Draw texts for coders and write a file for each; the key stays in the store.
@@ -91,15 +83,15 @@ def sample(
 
 @audit.command()
 def score(
-    store: StorePath,
+    store: str,
     files: Annotated[list[Path] | None, typer.Argument()] = None,
     coder: str | None = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE")] = None,
     mirror: bool = False,
-    audit: AuditName = None,
-    experiment: ExperimentName = None,
+    audit: str | None = None,
+    experiment: str | None = None,
     design: DesignNumber = None,
-    csv: Tables = None,
+    csv: Path | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Keep labels in the store and print how the instrument agrees with them; without files, print it again.
@@ -135,15 +127,15 @@ def score(
 
 @audit.command()
 def correct(
-    store: StorePath,
+    store: str,
     diversity: bool = True,
     simulations: Annotated[int, typer.Option(min=0)] = 100,
-    estimand: Estimand = None,
-    audit: AuditName = None,
+    estimand: Estimand | None = None,
+    audit: str | None = None,
     seed: Seed = 0,
-    experiment: ExperimentName = None,
+    experiment: str | None = None,
     design: DesignNumber = None,
-    csv: Tables = None,
+    csv: Path | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Print mean opinions, contrasts and diversity as read and as corrected by labels of people.

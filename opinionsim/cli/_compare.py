@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opinionsim.cli._console import note, write_frame
-from opinionsim.cli._options import AllowParts, AsJson, DesignNumber, ExperimentName, StorePath, allow
-from opinionsim.cli._outputs import Wording, print_tables
+from opinionsim.cli._options import AsJson, DesignNumber, allow
+from opinionsim.cli._outputs import print_tables
 from opinionsim.cli._stores import read_results
 from opinionsim.errors import MeasurementError, SpecError
 
@@ -38,19 +38,19 @@ _SCORES = (
 
 
 def compare(
-    store: StorePath,
+    store: str,
     models: str | None = None,
     noise: str | None = None,
     margin: Annotated[float | None, typer.Option()] = None,
     cell: list[str] | None = None,
-    experiment: ExperimentName = None,
+    experiment: str | None = None,
     design: DesignNumber = None,
-    wording: Wording = None,
+    wording: str | None = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     threads: Annotated[int | None, typer.Option(min=1)] = None,
     csv: Path | None = None,
     plot: Path | None = None,
-    allow_parts: AllowParts = False,
+    allow_parts: bool = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask whether classic models explain the runs, and whether influence is needed at all.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opinionsim.cli._console import counted, note, say, stderr
-from opinionsim.cli._options import Changes, Prompts, Slots, Spec, read_spec
-from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
+from opinionsim.cli._options import Changes, Slots, read_spec
+from opinionsim.cli._run import carry_out, end, report, store_of
 from opinionsim.cli._stores import read_results
 from opinionsim.errors import SpecError
 from opinionsim.foundation.progress import attended, stop_requests
@@ -38,12 +38,12 @@ RunToPrint = Annotated[
 
 
 def deliberate(
-    spec: Spec,
-    store: StoreOption = None,
+    spec: str,
+    store: str | None = None,
     run: RunToPrint = None,
     max_concurrency: Slots = None,
     changes: Changes = None,
-    prompts: Prompts = None,
+    prompts: str | None = None,
 ) -> None:
     """Carry out an experiment and print what was said. Running it again makes no call that is on record."""
     from opinionsim.watching import transcript
@@ -72,10 +72,10 @@ def print_runs(experiment: Any, store: Any, run: Any, max_concurrency: Any, told
 
 
 def room(
-    spec: Spec,
-    store: StoreOption = None,
+    spec: str,
+    store: str | None = None,
     changes: Changes = None,
-    prompts: Prompts = None,
+    prompts: str | None = None,
     terminal: bool = False,
     port: Annotated[int, typer.Option(min=0, max=65535)] = 0,
     no_browser: bool = False,

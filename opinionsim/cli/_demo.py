@@ -50,7 +50,9 @@ def demo(
     say(f"{_CAUTION}\n\nWritten:")
     for path in [out / "demo.sqlite", *written, page]:
         say(f"  {path}")
-    _say_next(url)
+    say("\nNext, look at what the agents said, then make a study of your own:")
+    for command in (f"show {spelled(url)} --run 0", "new my-study"):
+        say(f"  opinionsim {command}")
 
 
 def _write(results: Results, out: Path) -> tuple[str, list[Path]]:
@@ -67,10 +69,3 @@ def _write(results: Results, out: Path) -> tuple[str, list[Path]]:
         label = results.runs["sweep.model"].iloc[row]
         written.append(save(trajectories(results, int(row)), out / f"trajectories-{label}.png"))
     return text, written
-
-
-def _say_next(url: str) -> None:
-    where = spelled(url)
-    say("\nNext, look at what the agents said, then make a study of your own:")
-    for command in (f"show {where} --run 0", "new my-study"):
-        say(f"  opinionsim {command}")

@@ -9,24 +9,14 @@ from typing import Annotated, Literal
 import typer
 
 from opinionsim.cli._console import note, say, say_json
-from opinionsim.cli._options import (
-    AllowParts,
-    AsJson,
-    Changes,
-    DesignNumber,
-    ExperimentName,
-    Prompts,
-    Spec,
-    StorePath,
-    read_spec,
-)
-from opinionsim.cli._run import StoreOption, store_of
+from opinionsim.cli._options import AsJson, Changes, DesignNumber, read_spec
+from opinionsim.cli._run import store_of
 from opinionsim.cli._stores import read_results
 from opinionsim.errors import SpecError
 
 
 def freeze(
-    spec: Spec, out: Path | None = None, store: StoreOption = None, changes: Changes = None, prompts: Prompts = None
+    spec: str, out: Path | None = None, store: str | None = None, changes: Changes = None, prompts: str | None = None
 ) -> None:
     """Fix design, analysis, prompts and models before the runs; write what to run and a preregistration form.
 
@@ -53,11 +43,11 @@ def freeze(
 
 
 def report(
-    store: StorePath,
-    experiment: ExperimentName = None,
+    store: str,
+    experiment: str | None = None,
     design: DesignNumber = None,
     out: Path | None = None,
-    allow_parts: AllowParts = False,
+    allow_parts: bool = False,
 ) -> None:
     """Write all that is told of an experiment as one HTML file that opens without a network, and print its path.
 
@@ -78,14 +68,14 @@ def report(
 
 
 def export(
-    store: StorePath,
+    store: str,
     folder: Path,
     kind: Annotated[Literal["csv", "parquet"], typer.Option("--format")] = "csv",
     archive: Annotated[bool, typer.Option("--archive")] = False,
     anonymous: Annotated[bool, typer.Option("--anonymous")] = False,
-    experiment: ExperimentName = None,
+    experiment: str | None = None,
     design: DesignNumber = None,
-    allow_parts: AllowParts = False,
+    allow_parts: bool = False,
 ) -> None:
     """Write all frames and the manifest into a folder, or the archive of a study to publish.
 

@@ -212,17 +212,20 @@ def _all_templates() -> list[dict[str, Any]]:
     from opinionsim.prompts import VARIABLES, Texts, pack_files, placeholders
     from opinionsim.registry import names
 
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[str, str, str, str, Sequence[str]]] = []
     for pack in names("pack"):
         for file, text in pack_files(pack).items():
             name = Path(file).stem
             if file.endswith(".j2") and not name.startswith("_"):
                 variables = VARIABLES[name if name in VARIABLES else "task"]
-                rows.append(_template_row(pack, "prompts", name, text, variables))
+                rows.append((pack, "prompts", name, text, variables))
             elif file == "texts.yaml":
                 texts = Texts.parse(text, f"prompt pack {pack}/{file}")
-                rows += [_template_row(pack, *row, placeholders(row[-1])) for row in _named(texts)]
-    return rows
+                rows += [(pack, *row, placeholders(row[-1])) for row in _named(texts)]
+    return [
+        {"name": name, "section": section, "pack": pack, "variables": list(variables), "text": text}
+        for pack, section, name, text, variables in rows
+    ]
 
 
 def _named(texts: Texts) -> Iterator[tuple[str, str, str]]:
@@ -243,10 +246,6 @@ def _named(texts: Texts) -> Iterator[tuple[str, str, str]]:
         yield "interviews", name, f"{interview.voice}\n\n{interview.words} words at most for each answer:\n{questions}"
     yield "requests", "automatic", texts.automatic
     yield "requests", "values", texts.values
-
-
-def _template_row(pack: str, section: str, name: str, text: str, variables: Sequence[str]) -> dict[str, Any]:
-    return {"name": name, "section": section, "pack": pack, "variables": list(variables), "text": text}
 
 
 def _experiments() -> list[dict[str, Any]]:

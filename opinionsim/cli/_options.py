@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,94 +16,85 @@ if TYPE_CHECKING:
     from opinionsim.specification import Experiment
 
 
-Spec = Annotated[
-    str,
-    typer.Argument(
-        metavar="SPEC",
-        help="Path of a YAML specification or of a manifest, or the name of an experiment of the package "
-        "(see: opinionsim list experiments).",
-    ),
-]
-Changes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="A.B=VALUE",
-        help="Replace a value of the specification, as in --set topic.framing=truth; may be repeated. "
-        "Relative paths start from the current folder.",
-    ),
-]
-Prompts = Annotated[
-    str | None,
-    typer.Option("--prompts", metavar="DIR", help="Prompt pack to use: a name or a folder."),
-]
-Slots = Annotated[
-    int | None,
-    typer.Option(
-        "--max-concurrency",
-        metavar="N",
-        min=1,
-        max=1_000_000,
-        help="Model calls in flight at once, over all runs. Default: that of the specification.",
-    ),
-]
-StorePath = Annotated[
-    str,
-    typer.Argument(
-        metavar="STORE",
-        help="Path of a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address.",
-    ),
-]
-ExperimentName = Annotated[
-    str | None,
-    typer.Option(
-        "--experiment", metavar="NAME", help="Name of the experiment in the store. Default: the one run last.",
-    ),
-]  # fmt: skip
-DesignNumber = Annotated[
-    int | None,
-    typer.Option(
-        "--design",
-        metavar="N",
-        min=1,
-        help="Number of the design, where cells or instruments were changed (see: opinionsim status). "
-        "Default: the one run last.",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-AllowParts = Annotated[
-    bool,
-    typer.Option(
-        "--allow-parts",
-        help="Import metrics, tables, figures and models of your own; this runs their code.",
-    ),
-]
-Tables = Annotated[
-    Path | None,
-    typer.Option("--csv", metavar="FILE", help="Also save the unrounded numbers, each table in a file."),
-]
+Changes = Annotated[list[str] | None, typer.Option("--set")]
+Slots = Annotated[int | None, typer.Option("--max-concurrency", min=1, max=1_000_000)]
+DesignNumber = Annotated[int | None, typer.Option(min=1)]
+AsJson = Annotated[bool, typer.Option("--json")]
+
+
+class SharedOptions:
+    """What several commands take, told as in their own docstrings; arguments by their names, options as they are given.
+
+    Parameters
+    ----------
+    spec : SPEC
+        Path of a YAML specification or of a manifest, or the name of an experiment of the package (see: opinionsim list
+        experiments).
+    --set : A.B=VALUE
+        Replace a value of the specification, as in --set topic.framing=truth; may be repeated. Relative paths start
+        from the current folder.
+    --prompts : DIR
+        Prompt pack to use: a name or a folder.
+    --max-concurrency : N
+        Model calls in flight at once, over all runs. Default: that of the specification.
+    --store : STORE
+        Where results are kept: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. Default:
+        results/NAME.sqlite.
+    store : STORE
+        Path of a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address.
+    --experiment : NAME
+        Name of the experiment in the store. Default: the one run last.
+    --design : N
+        Number of the design, where cells or instruments were changed (see: opinionsim status). Default: the one run
+        last.
+    --kind
+        Kind of text to read opinions from, such as report. Default: the first that was measured, in the order of the
+        column texts of runs.
+    --wording : HASH
+        Where several runs enter: only those with this wording of the prompts (column wording of the runs), or a start
+        of its hash. Default: the wording of the run begun last.
+    --estimand
+        What means are about. Default: topics like these from three topics on.
+    --audit : ID
+        Which sample. Default: the one drawn last.
+    --seed
+        Seed of all draws.
+    --csv : FILE
+        Also save the unrounded numbers, each table in a file.
+    --allow-parts
+        Import metrics, tables, figures and models of your own; this runs their code.
+    --json
+        Print JSON.
+    """
 
 
 #: Before the parameters in a numpydoc docstring; and one of them: its name, what stands for its value, its text.
 _PARAMETERS = "\n\nParameters\n----------\n"
-_PARAMETER = re.compile(r"^(\w+)(?: : (.+))?\n((?: +.+\n?)+)", re.MULTILINE)
+_PARAMETER = re.compile(r"^([\w-]+)(?: : (.+))?\n((?: +.+\n?)+)", re.MULTILINE)
 
 
 def explain(command: Any) -> None:
     """Give a command, or those of a group, the help that the docstring of its function holds.
 
-    Its section of parameters says what stands for the value of an option or argument, and what it is for. Options that
-    other commands share, as above, carry their own help. A switch that is off by default has no form that turns it off.
+    Its section of parameters says what stands for the value of an option or argument, and what it is for; where nothing
+    is said of one, that of :class:`SharedOptions` does. A switch that is off by default has no form that turns it off.
     """
     for each in getattr(command, "commands", {}).values():
         explain(each)
     text = "" if command.callback is None else docstring(command.callback)
-    command.help, listed = (command.help or text).partition(_PARAMETERS)[0], text.partition(_PARAMETERS)[2]
-    told = {name: (form or None, " ".join(text.split())) for name, form, text in _PARAMETER.findall(listed)}
+    command.help = (command.help or text).partition(_PARAMETERS)[0]
+    shared, own = _told(docstring(SharedOptions)), _told(text)
     for each in command.params:
-        each.metavar, each.help = told.get(each.name, (each.metavar, each.help))
+        said = each.metavar, each.help
+        each.metavar, each.help = own.get(each.name) or (said if each.help else shared.get(each.opts[0], said))
         if each.default is False:
             each.secondary_opts = []
+
+
+def _told(docstring: str) -> dict[str, tuple[str | None, str]]:
+    """What stands for the values of the parameters that a docstring lists, and what they are for, by their names."""
+    listed = _PARAMETER.findall(docstring.partition(_PARAMETERS)[2])
+    return {name: (form or None, " ".join(text.split())) for name, form, text in listed}
 
 
 def read_spec(spec: str, changes: list[str] | None, prompts: str | None) -> Experiment:

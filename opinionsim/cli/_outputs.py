@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from opinionsim.cli._console import columns, note, records, say, say_json, write_frame
-from opinionsim.cli._options import (
-    AllowParts,
-    AsJson,
-    DesignNumber,
-    ExperimentName,
-    StorePath,
-    Tables,
-    allow,
-    assignments,
-)
+from opinionsim.cli._options import AsJson, DesignNumber, allow, assignments
 from opinionsim.cli._plot_settings import check_arguments, check_numbers, draw, numbers
 from opinionsim.cli._stores import note_standing, read_results
 from opinionsim.cli._sweeps import say_frame
@@ -30,31 +21,8 @@ if TYPE_CHECKING:
     from opinionsim.analysis import Table
     from opinionsim.store import Results
 
-Kind = Annotated[
-    str | None,
-    typer.Option(
-        "--kind",
-        help="Kind of text to read opinions from, such as report. Default: the first that was measured, in the order "
-        "of the column texts of runs.",
-    ),
-]
-Estimand = Annotated[
-    Literal["topics-like-these", "these-topics"] | None,
-    typer.Option("--estimand", help="What means are about. Default: topics like these from three topics on."),
-]
+Estimand = Literal["topics-like-these", "these-topics"]
 TableForm = Literal["text", "csv", "markdown", "latex"]
-Wording = Annotated[
-    str | None,
-    typer.Option(
-        "--wording",
-        metavar="HASH",
-        help="Where several runs enter: only those with this wording of the prompts (column wording of the runs), or a "
-        "start of its hash. Default: the wording of the run begun last.",
-    ),
-]
-Ddof = Annotated[int, typer.Option("--ddof", min=0, max=1, help="Correction of the standard deviation.")]
-
-
 TableName = Annotated[
     str | None,
     typer.Option(
@@ -76,24 +44,26 @@ What = Annotated[
 
 
 def table(
-    store: StorePath,
-    experiment: ExperimentName = None,
+    store: str,
+    experiment: str | None = None,
     design: DesignNumber = None,
     what: TableName = None,
-    kind: Kind = None,
-    wording: Wording = None,
-    ddof: Ddof = 0,
-    estimand: Estimand = None,
+    kind: str | None = None,
+    wording: str | None = None,
+    ddof: Annotated[int, typer.Option(min=0, max=1)] = 0,
+    estimand: Estimand | None = None,
     as_published: bool = False,
     form: TableForm = "text",
-    csv: Tables = None,
-    allow_parts: AllowParts = False,
+    csv: Path | None = None,
+    allow_parts: bool = False,
     as_json: AsJson = False,
 ) -> None:
     """Print opinions by condition with intervals, contrasts, what is missing, further variables and metrics.
 
     Parameters
     ----------
+    ddof
+        Correction of the standard deviation.
     as_published
         Standard errors, layout and tests of Chuang et al. 2023.
     form
@@ -138,8 +108,8 @@ Format = Literal["png", "svg", "pdf"]
 
 
 def plot(
-    store: StorePath,
-    experiment: ExperimentName = None,
+    store: str,
+    experiment: str | None = None,
     design: DesignNumber = None,
     what: What = "panels",
     run: str | None = None,
@@ -149,9 +119,9 @@ def plot(
     x: str | None = None,
     y: str | None = None,
     settings: Annotated[list[str] | None, typer.Option("--set")] = None,
-    allow_parts: AllowParts = False,
-    kind: Kind = None,
-    wording: Wording = None,
+    allow_parts: bool = False,
+    kind: str | None = None,
+    wording: str | None = None,
     csv: Path | None = None,
     out: Path | None = None,
     width: float | None = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opinionsim.cli._console import aligned, records, say, say_json
-from opinionsim.cli._options import AsJson, Changes, Prompts, Slots, Spec, read_spec
+from opinionsim.cli._options import AsJson, Changes, Slots, read_spec
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ def _finite(param: typer.CallbackParam, value: float | None) -> float | None:
 
 
 def plan(
-    spec: Spec,
+    spec: str,
     changes: Changes = None,
-    prompts: Prompts = None,
+    prompts: str | None = None,
     max_concurrency: Slots = None,
     latency: Annotated[float | None, typer.Option(min=0.0, callback=_finite)] = None,
     reply_tokens: Annotated[float | None, typer.Option(min=1.0, callback=_finite)] = None,
@@ -143,9 +143,9 @@ def _spell_number(value: float | None) -> str:
 
 
 def preview(
-    spec: Spec,
+    spec: str,
     changes: Changes = None,
-    prompts: Prompts = None,
+    prompts: str | None = None,
     run: Annotated[int | None, typer.Option(min=0)] = None,
 ) -> None:
     """Print the first prompt of each kind of turn, as a model would get it. Makes no call.

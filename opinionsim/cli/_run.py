@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from opinionsim.cli._console import counted, note
-from opinionsim.cli._options import (
-    Changes,
-    DesignNumber,
-    ExperimentName,
-    Prompts,
-    Slots,
-    Spec,
-    StorePath,
-    assignments,
-    own_modules,
-    read_spec,
-)
-from opinionsim.cli._stores import read_results
+from opinionsim.cli._options import Changes, DesignNumber, Slots, assignments, own_modules, read_spec
+from opinionsim.cli._stores import read_results, reason_lines
 from opinionsim.errors import OpinionSimError, SpecError
 from opinionsim.foundation.progress import attended, shown, stop_requests
 from opinionsim.watching import reasons, spelled
@@ -39,23 +28,13 @@ _Runs = Mapping[str, Collection[str] | None]
 _REASONS_SHOWN = 5
 _INCOMPLETE, _BUDGET, _INTERRUPTED = 1, 3, 130
 
-StoreOption = Annotated[
-    str | None,
-    typer.Option(
-        "--store",
-        metavar="STORE",
-        help="Where results are kept: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. "
-        "Default: results/NAME.sqlite.",
-    ),
-]
-
 
 def run(
-    spec: Spec,
-    store: StoreOption = None,
+    spec: str,
+    store: str | None = None,
     max_concurrency: Slots = None,
     changes: Changes = None,
-    prompts: Prompts = None,
+    prompts: str | None = None,
     fresh: bool = False,
     pilot: bool = False,
     robustness: bool = False,
@@ -121,14 +100,14 @@ def _carry_out_variants(whole: Invocation, summary: Summary, only: _Runs, calls:
 
 
 def measure(
-    store: StorePath,
+    store: str,
     classifier: Annotated[str, typer.Option()],
     variable: str = "stance",
     texts: str = "report",
     context: bool = False,
     settings: Annotated[list[str] | None, typer.Option("--set")] = None,
     max_concurrency: Slots = None,
-    experiment: ExperimentName = None,
+    experiment: str | None = None,
     design: DesignNumber = None,
 ) -> None:
     """Code the texts of finished runs with one more instrument.
@@ -304,7 +283,9 @@ def report(url: str, summary: Summary) -> None:
         )
         if summary.repeated:
             note(f"{counted(summary.repeated, 'attempt')} failed in passing and had to be repeated")
-    _say_reasons(url, summary.causes.values())
+    found = reasons((str(error), error.cause) for error in summary.causes.values())
+    for line in reason_lines(found, _REASONS_SHOWN, f"see: opinionsim status {spelled(url)}"):
+        note(f"  {line}")
     if not all(error.anew for error in summary.causes.values()):
         if summary.stopped:
             note("Run the same command again to go on from here.")
@@ -348,13 +329,3 @@ def _compare(forecast: Forecast, summary: Summary, rest: int) -> None:
         takes += "" if seconds is None else f", at most {spell_seconds(share * seconds)} at the pace of the pilot"
     if rest:
         note(f"The rest of the sweep: {takes}. Run the same command without --pilot to go on.")
-
-
-def _say_reasons(url: str, errors: Iterable[OpinionSimError]) -> None:
-    """Print why runs are not complete: one error of each cause, with the number of its runs."""
-    found = reasons((str(error), error.cause) for error in errors)
-    for reason in found[:_REASONS_SHOWN]:
-        note(f"  {reason}")
-    hidden = sum(reason.runs for reason in found[_REASONS_SHOWN:])
-    if hidden:
-        note(f"  and {hidden} more (see: opinionsim status {spelled(url)})")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opinionsim.cli._console import note, say, say_json
-from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, own_modules
+from opinionsim.cli._options import AsJson, DesignNumber, own_modules
 from opinionsim.cli._stores import note_standing, read_results
 from opinionsim.errors import SpecError
 from opinionsim.watching import row_of
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def show(
-    store: StorePath,
-    experiment: ExperimentName = None,
+    store: str,
+    experiment: str | None = None,
     design: DesignNumber = None,
     run: str = "0",
     agent: str | None = None,
@@ -111,9 +111,7 @@ def _particulars(call: Entry) -> str:
     return " · ".join(form.format(value) for form, value in known if value not in (None, ""))
 
 
-def replay(
-    store: StorePath, experiment: ExperimentName = None, design: DesignNumber = None, as_json: AsJson = False
-) -> None:
+def replay(store: str, experiment: str | None = None, design: DesignNumber = None, as_json: AsJson = False) -> None:
     """Rebuild every complete run from its stored calls, without a model, and compare."""
     from opinionsim.running import replay as replayed
 
@@ -134,8 +132,8 @@ def replay(
 
 
 def view(
-    store: StorePath,
-    experiment: ExperimentName = None,
+    store: str,
+    experiment: str | None = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535)] = None,
     no_browser: bool = False,
     design: DesignNumber = None,
@@ -184,20 +182,17 @@ def _exported(store: str, experiment: str | None, design: int | None, run: str, 
 store = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
 
-@store.callback()
-def _store() -> None:
-    """Copy a store, or check everything in it."""
-
-
 @store.command()
 def copy(
-    source: StorePath,
+    source: str,
     target: str,
 ) -> None:
     """Copy a store into a new file, at any time: also while it is being written, or after a run was killed.
 
     Parameters
     ----------
+    source : STORE
+        Path of a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address.
     target : COPY
         Path of the copy, which must not exist yet.
     """
@@ -208,7 +203,7 @@ def copy(
 
 
 @store.command()
-def check(store: StorePath) -> None:
+def check(store: str) -> None:
     """Check everything in a store: print what is damaged or missing, with exit code 1, or that it is sound."""
     from opinionsim.store import open_store
 

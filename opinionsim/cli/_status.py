@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.cli._console import aligned, counted, say, say_json
-from opinionsim.cli._options import AsJson, StorePath
+from opinionsim.cli._options import AsJson
 from opinionsim.cli._stores import how_far, reason_lines
 from opinionsim.errors import Cause, DamagedError, SpecError
 from opinionsim.metrics import named_models, several_answered
@@ -35,7 +35,7 @@ _USED |= {"tokens_out": "output_tokens", "money": "cost", "money_saved": "saved"
 
 
 def status(
-    store: StorePath,
+    store: str,
     runs: bool = False,
     follow: bool = False,
     as_json: AsJson = False,
@@ -74,7 +74,10 @@ def status(
         return
     say(_table(found))
     for each in found:
-        _say_errors(each)
+        if each["errors"]:
+            say(f"\n{each['experiment']}: runs with an error")
+        for line in reason_lines(each["reasons"], _REASONS_SHOWN, "all of them with --json"):
+            say(f"  {line}")
         for line in several_answered(each["models"]):
             say(f"\n{each['experiment']}: {line}")
     _say_next(store, found)
@@ -105,7 +108,7 @@ def _standing(
     return {
         "experiment": experiment.name,
         "experiment_id": experiment.experiment_id,
-        **(_swept(opened, designs) or _counts(run_ids, states, alive)),
+        **_counts(opened, designs, states, alive),
         "errors": {run: error for run, (error, _) in errors.items()},
         "reasons": reasons(errors.values()),
         **{name: getattr(paid, attribute, 0) for name, attribute in _USED.items()},
@@ -117,31 +120,23 @@ def _standing(
                 "design": design.design,
                 "frozen": "frozen" in design.manifest,
                 "run_last": design is last,
-                **(
-                    _swept(opened, [design])
-                    or _counts(list(dict.fromkeys(run.run_id for run in design.runs)), states, alive)
-                ),
+                **_counts(opened, [design], states, alive),
             }
             for design in designs
         ],
     }
 
 
-def _counts(run_ids: Sequence[str], states: Mapping[str, RunState], alive: Collection[str]) -> dict[str, int]:
-    """Numbers of runs: in all, by state, and of complete runs to which opinions are being added."""
-    own = {run_id: states[run_id] for run_id in run_ids if run_id in states}
-    counted = {name.replace(" ", "_"): count for name, count in count_states(own, alive).items()}
+def _counts(
+    opened: Store, designs: Sequence[DesignRow], states: Mapping[str, RunState], alive: Collection[str]
+) -> dict[str, int]:
+    """Numbers of runs of designs: in all, by state, and of complete runs to which opinions are being added."""
+    run_ids = {run.run_id for design in designs for run in design.runs}
+    own = {run_id: states[run_id] for run_id in run_ids & states.keys()}
+    found, swept = count_states(own, alive), count_points(opened, designs)
     coding = sum(state.status == "complete" and run_id in alive for run_id, state in own.items())
-    return {"runs": len(run_ids), **counted, "being_coded": coding}
-
-
-def _swept(opened: Store, designs: Sequence[DesignRow]) -> dict[str, int]:
-    """Numbers of the runs of classic sweeps, as :func:`_counts` gives those of others; empty where there is none."""
-    counted = count_points(opened, designs)
-    if not counted:
-        return {}
-    others = dict.fromkeys(("under_way", "cut_off", "withdrawn", "being_coded"), 0)
-    return {"runs": sum(counted.values()), **others, **counted}
+    counted = {name.replace(" ", "_"): count for name, count in (found | swept).items()}
+    return {"runs": sum(swept.values()) or len(run_ids), **counted, "being_coded": coding}
 
 
 # -- the table -----------------------------------------------------------------------------------------------
@@ -190,13 +185,6 @@ def _run_list(opened: Store, designs: Sequence[DesignRow], alive: Collection[str
 
 
 # -- below the table -----------------------------------------------------------------------------------------
-
-
-def _say_errors(standing: dict[str, Any]) -> None:
-    if standing["errors"]:
-        say(f"\n{standing['experiment']}: runs with an error")
-    for line in reason_lines(standing["reasons"], _REASONS_SHOWN, "all of them with --json"):
-        say(f"  {line}")
 
 
 def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Runs as the command line names them, and notes on them."""
+"""Runs as options of commands name them, and notes on them."""
 
 from __future__ import annotations
 

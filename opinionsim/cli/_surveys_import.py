@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from opinionsim.cli._console import aligned, counted, records, say, say_json, write_frame
-from opinionsim.cli._options import AsJson, Changes, Prompts, Slots, Tables, own_modules
-from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
+from opinionsim.cli._options import AsJson, Changes, Slots, own_modules
+from opinionsim.cli._run import carry_out, end, report, store_of
 from opinionsim.errors import SpecError
 from opinionsim.watching import spelled
 
@@ -34,11 +34,11 @@ def surveys(
     model: str = "scripted",
     seed: Annotated[int, typer.Option(min=0)] = 0,
     cutoff: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"])] = None,
-    store: StoreOption = None,
+    store: str | None = None,
     max_concurrency: Slots = None,
     changes: Changes = None,
-    prompts: Prompts = None,
-    csv: Tables = None,
+    prompts: str | None = None,
+    csv: Path | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask respondents of a survey what they have answered already, and compare: surveys validate SURVEY.
@@ -81,23 +81,16 @@ def surveys(
         found = read_validation(experiment, load(url, experiment.spec.name), cutoff=day)
         _print(found, as_json=as_json)
         if csv is not None:
-            _save(found, csv)
+            for name, frame in (("", found.measures), ("-items", found.items), ("-subgroups", found.subgroups)):
+                write_frame(frame, csv.parent / (csv.stem + name + csv.suffix))
     end(summary)
 
 
 def _print(found: SurveyValidation, *, as_json: bool) -> None:
     """Print a validation."""
     if as_json:
-        say_json(
-            {
-                "title": found.title,
-                "findings": list(found.findings),
-                "notes": list(found.notes),
-                "measures": records(found.measures),
-                "items": records(found.items),
-                "subgroups": records(found.subgroups),
-            }
-        )
+        frames = {name: records(getattr(found, name)) for name in ("measures", "items", "subgroups")}
+        say_json({"title": found.title, "findings": found.findings, "notes": found.notes, **frames})
         return
     from opinionsim.surveys import ALL_ITEMS
 
@@ -129,14 +122,8 @@ def _table(measures: pd.DataFrame) -> str:
     return aligned([["", *whose], *([measure, *(row.get(of, "") for of in whose)] for measure, row in cells.items())])
 
 
-def _save(found: SurveyValidation, path: Path) -> None:
-    """Write the frames of a validation: measures into the file, the others beside it."""
-    for name, frame in (("", found.measures), ("-items", found.items), ("-subgroups", found.subgroups)):
-        write_frame(frame, path.parent / (path.stem + name + path.suffix))
-
-
 def import_people(
-    table: Path, mapping: str, name: str | None = None, store: StoreOption = None, twins: Path | None = None
+    table: Path, mapping: str, name: str | None = None, store: str | None = None, twins: Path | None = None
 ) -> None:
     """Take a table of people's opinions into a store, where agents can take the people's places: import TABLE MAPPING.
 

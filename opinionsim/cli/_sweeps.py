@@ -112,16 +112,13 @@ def say_plan(sweep: Sweep, store: str | None, threads: int | None) -> None:
 
     found = plan_sweep(sweep, store, threads=threads)
     there = "" if found.missing == found.runs else f"{found.runs - found.missing:,} of them are there already"
-    say(
-        aligned(
-            [
-                ["points", f"{found.points:,}", ", ".join(sweep.axes)],
-                ["runs", f"{found.runs:,}", there],
-                ["time", spell_seconds(found.seconds), f"at most, on {found.threads} threads of this machine"],
-                ["memory", f"{found.megabytes:,.0f} MB", "at most, about"],
-            ]
-        )
-    )
+    rows = [
+        ["points", f"{found.points:,}", ", ".join(sweep.axes)],
+        ["runs", f"{found.runs:,}", there],
+        ["time", spell_seconds(found.seconds), f"at most, on {found.threads} threads of this machine"],
+        ["memory", f"{found.megabytes:,.0f} MB", "at most, about"],
+    ]
+    say(aligned(rows))
 
 
 def say_frame(points: pd.DataFrame, *, as_json: bool) -> None:

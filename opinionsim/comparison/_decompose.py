@@ -10,7 +10,7 @@ import numpy as np
 
 from opinionsim.comparison._updates import events
 from opinionsim.errors import MeasurementError
-from opinionsim.metrics import WITHOUT_FINDING, condition_axes, evidence_of, one_wording, stance_rows
+from opinionsim.metrics import WITHOUT_FINDING, chosen_kind, condition_axes, evidence_of, one_wording, stance_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,7 @@ _EQUATIONS: Mapping[str, _Sum] = {
 
 
 def decompose(
-    results: Results, *, kind: str = "report", wording: str | None = None, estimand: Estimand | None = None
+    results: Results, *, kind: str | None = None, wording: str | None = None, estimand: Estimand | None = None
 ) -> Table:
     """Topic prior, agreement bias, anchoring, first speaker and social influence, each by one equation of two cells.
 
@@ -67,8 +67,9 @@ def decompose(
     ----------
     results : Results
         Loaded results; runs that are not complete are left out.
-    kind : str
-        Kind of text whose opinions count as those at the end.
+    kind : str, optional
+        Kind of text whose opinions count as those at the end; default the first that is measured, in the order of the
+        column `texts` of runs.
     wording : str, optional
         Prompt pack whose runs count; default that of the run begun last.
     estimand : str, optional
@@ -188,13 +189,14 @@ def _supplied(kind: str, framing: str | None, group: pd.DataFrame) -> str:
 
 
 def _numbers(
-    runs: pd.DataFrame, stance: pd.DataFrame, turns: pd.DataFrame, updates: pd.DataFrame, kind: str
+    runs: pd.DataFrame, stance: pd.DataFrame, turns: pd.DataFrame, updates: pd.DataFrame, kind: str | None
 ) -> pd.DataFrame:
     """One row a run: cell, topic and block; mean opinion, slopes on assigned opinions and messages, first speaker."""
     import pandas as pd
 
     own = stance.merge(runs[["run_id", "instrument_id"]], on=["run_id", "instrument_id"])
     own = own.sort_values(["run_id", "turn"], kind="stable").dropna(subset=["value"])
+    kind = chosen_kind(kind, own["kind"], runs)
     last = own[own["kind"] == kind].drop_duplicates(["run_id", "agent"], keep="last")
     if last.empty:
         raise MeasurementError(f"no text of kind {kind!r} was measured; present are {', '.join(set(own['kind']))}")

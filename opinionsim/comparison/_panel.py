@@ -1,4 +1,4 @@
-"""Records of people from tables: before and after, waves of a panel, or conversations."""
+"""Records of people from the rows of a table: each rating checked against the scale, and written into a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mapping of a panel: which columns of a table say who said and rated what, when, and under which conditions."""
+"""The fields of a mapping: which columns of a table say who said and rated what, when, and under which conditions."""
 
 from __future__ import annotations
 

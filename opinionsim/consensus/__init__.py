@@ -52,7 +52,6 @@ if TYPE_CHECKING:
         Recorded as Recorded,
         rows_of as rows_of,
         selections as selections,
-        sessions_of as sessions_of,
     )
     from opinionsim.consensus._session_acts import PREDICTED as PREDICTED
     from opinionsim.consensus._sessions import (

@@ -8,19 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from opinionsim.cli import (
-    Changes,
-    Prompts,
-    RunToPrint,
-    Slots,
-    Spec,
-    StoreOption,
-    assignments,
-    print_runs,
-    read_results,
-    read_spec,
-    say_json,
-)
+from opinionsim.cli import Changes, RunToPrint, Slots, assignments, print_runs, read_results, read_spec, say_json
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
@@ -46,18 +34,17 @@ consensus = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
-    help="Carry out a session that looks for a consensus and print it: consensus SPEC.",
 )
 
 
 @consensus.command(_SESSION)
 def session(
-    spec: Spec,
-    store: StoreOption = None,
+    spec: str,
+    store: str | None = None,
     run: RunToPrint = None,
     max_concurrency: Slots = None,
     changes: Changes = None,
-    prompts: Prompts = None,
+    prompts: str | None = None,
 ) -> None:
     """Carry out sessions and print opinions, candidates with their support, winners and critiques."""
     from opinionsim.consensus import session_text
@@ -68,20 +55,13 @@ def session(
     print_runs(experiment, store, run, max_concurrency, session_text)
 
 
-Data = Annotated[
-    str, typer.Argument(metavar="DATA", help="A store with ratings, or a .csv or .parquet file.", show_default=False)
-]
-Base = Annotated[
-    str, typer.Option("--base", metavar="MODEL", help="Folder or hub name of the model to train.", show_default=False)
-]
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the weights.", show_default=False)]
+Data = Annotated[str, typer.Argument(metavar="DATA", help="A store with ratings, or a .csv or .parquet file.")]
+Base = Annotated[str, typer.Option(metavar="MODEL", help="Folder or hub name of the model to train.")]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder for the weights.")]
 Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting, as in --set epochs=2.", show_default=False),
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting, as in --set epochs=2.")
 ]
-AllRaters = Annotated[
-    bool, typer.Option("--all-raters", help="Take raters too whose two passes disagree, or who rated once.")
-]
+AllRaters = Annotated[bool, typer.Option(help="Take raters too whose two passes disagree, or who rated once.")]
 
 
 @consensus.command("train-reward")

@@ -356,7 +356,6 @@ class ConsensusInteraction(Interaction):
         """Turns of a session, each stage at once when the stage before has been heard."""
         flow, answer = OpenSession(self, setting).flow(), None
         while not isinstance(each := flow.send(answer), Closing):
-            answer = None
             if isinstance(each, Turn):
                 yield each
             else:
@@ -367,7 +366,6 @@ class ConsensusInteraction(Interaction):
         """The turns of a session in which every reply can be used."""
         flow, answer = OpenSession(self, setting).flow(), None
         while not isinstance(each := flow.send(answer), Closing):
-            answer = None
             if isinstance(each, Turn):
                 yield each
             else:

@@ -102,7 +102,8 @@ def examples_by_size(setting: Setting, number: int, way: DrafterSpec) -> list[li
     return [names for names in found if names]
 
 
-#: Turns in order, what follows the last one, and questions that whoever carries them out answers.
+#: Turns in order, what follows the last one, and questions that whoever carries them out answers. What is sent after a
+#: turn counts for nothing.
 Flow = Generator[Turn | Closing | Heard | AskNumbers | Scores, Any, Any]
 
 

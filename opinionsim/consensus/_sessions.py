@@ -149,14 +149,14 @@ def ratings(results: Results) -> pd.DataFrame:
             if each is None:
                 continue
             opinion = session.opinions.get(citizen)
-            early = opinion is not None and turn < opinion
-            passes[citizen, rated, -1 if early else step] += 1
+            number = -1 if opinion is not None and turn < opinion else step - 1
+            passes[citizen, rated, number] += 1
             records.append(
                 {
                     **{name: each[name] for name in ("group", "candidate", "policy", "left_out", "evidence")},
-                    "round": -1 if early else step - 1,
+                    "round": number,
                     "citizen": citizen,
-                    "pass": passes[citizen, rated, -1 if early else step],
+                    "pass": passes[citizen, rated, number],
                     "agreement": session.number("agreement", turn, rated),
                     "quality": session.number("quality", turn, rated),
                     "predicted_agreement": session.predicted(rated, citizen),

@@ -113,19 +113,10 @@ class Agent(Speaker):
         """Its system message; ${task} stands in it where it has no task of its own."""
         if self._system is not None and self.task is None:
             return self._system
-        message = (
-            load_pack("deliberation")
-            .for_agent(
-                Addressee(
-                    OpinionScale(),
-                    Conditions(world="open"),
-                    None if self.persona is None else Persona("", background=self.persona),
-                    task=self.task or "",
-                    brief=Brief(system=self._system, template=self.persona_template),
-                )
-            )
-            .system()
-        )
+        person = None if self.persona is None else Persona("", background=self.persona)
+        brief = Brief(system=self._system, template=self.persona_template)
+        told = Addressee(OpinionScale(), Conditions(world="open"), person, task=self.task or "", brief=brief)
+        message = load_pack("deliberation").for_agent(told).system()
         return None if message is None else message.content
 
     @property

@@ -193,7 +193,11 @@ class StructureContract(ScheduleContract):
 
     def schedule(self) -> StaticSchedule:
         """The turns of the first replicate, those of a moderator and of questions included."""
-        experiment = played(self.structure(), self.names, **self.fields())
+        return self._planned(**self.fields())
+
+    def _planned(self, **fields: Any) -> StaticSchedule:
+        """The turns of the first replicate, with further fields of the specification."""
+        experiment = played(self.structure(), self.names, **fields)
         schedule = assemble(experiment.runs[0], experiment.resources).schedule
         assert isinstance(schedule, StaticSchedule), "the turns of a structure are known before its first call"
         return schedule
@@ -211,16 +215,9 @@ class StructureContract(ScheduleContract):
             assert [each.difference for each in replay(results)] == [""] * len(results.runs)
             assert results.turns["message"].str.strip().astype(bool).all()
 
-    def _bare(self) -> StaticSchedule:
-        """The turns of the first replicate without moderator and questions."""
-        experiment = played(self.structure(), self.names)
-        schedule = assemble(experiment.runs[0], experiment.resources).schedule
-        assert isinstance(schedule, StaticSchedule)
-        return schedule
-
     def test_a_moderator_reads_every_answer_once_and_last(self) -> None:
         """All answers of participants, in the order in which they were given."""
-        schedule = self._bare()
+        schedule = self._planned()
         *before, last = with_moderator(schedule).turns()  # type: ignore[union-attr]
         assert last.agent == schedule.n_agents
         assert before == list(schedule.turns())
@@ -228,7 +225,7 @@ class StructureContract(ScheduleContract):
 
     def test_a_later_question_shows_the_own_last_answer(self) -> None:
         """An agent without memory is not asked out of nowhere what it thinks after the deliberation."""
-        schedule = self._bare()
+        schedule = self._planned()
         own = {turn.agent: turn.index for turn in schedule.turns() if turn.act == "respond"}
         asked = [turn for turn in with_probes(schedule, 0, 1).turns() if turn.act == "probe"]  # type: ignore[union-attr]
         assert [turn.agent for turn in asked] == list(range(schedule.n_agents))

@@ -11,7 +11,6 @@ from pydantic import Field
 
 from opinionsim.deliberation._structure_acts import INTERVIEW
 from opinionsim.errors import Rejected
-from opinionsim.messages import Message
 from opinionsim.registry import part
 from opinionsim.schedules import ActSpec, AskedOnce, Conflict, named
 
@@ -61,15 +60,9 @@ class InterviewInteraction(AskedOnce):
     def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]
         """All answers of an agent; a reply with another number of answers is asked for again."""
         numbered = "\n".join(f"{number}. {question}" for number, question in enumerate(self.questions, 1))
-        values = {
-            "questions": numbered,
-            "words": "" if self.words is None else str(self.words),
-            "separator": _SEPARATOR,
-        }
-        return named(replace(INTERVIEW, values=values, parse=self._read))
-
-    def _read(self, call: str, text: str, received: tuple[Message, ...]) -> tuple[str, ...]:
-        return read_answers(text, len(self.questions))
+        words, asked = "" if self.words is None else str(self.words), len(self.questions)
+        values = {"questions": numbered, "words": words, "separator": _SEPARATOR}
+        return named(replace(INTERVIEW, values=values, parse=lambda _, text, __: read_answers(text, asked)))
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems for a population of `size` agents, blank questions included."""

@@ -1,14 +1,13 @@
-"""The way from agents to a specification, to its one run, and back to their histories."""
+"""The way from agents made in Python to a specification, to its one run, and back to their histories."""
 
 from __future__ import annotations
 
 import itertools
-import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -130,15 +129,18 @@ class Deliberation:
         seed = (0 if kept else next(_SEEDS)) if seed is None else seed
         experiment = self.experiment(run, seed, execution)
         loaded = LoadedParts(experiment, chat_models=self._model_names()[1])
-        with _place(experiment, store, kept) as (url, folder):
+        with ExitStack() as closing:
+            url = str(store or default_store(experiment))
+            if not kept:
+                temporary = tempfile.TemporaryDirectory(prefix="opinionsim-", ignore_cleanup_errors=True)
+                url = f"sqlite:///{closing.enter_context(temporary)}/run.sqlite"
             summary = _executed(experiment, url, loaded, verbose)
             if summary.complete < summary.total:
                 raise self._failure(experiment, summary, kept)
             results = load(url, experiment.spec.name)
             self._tell(results)
-            if folder is not None:
-                # Frames are read when they are asked for: the store stays as long as its results.
-                weakref.finalize(results, shutil.rmtree, folder, ignore_errors=True)
+            # Frames are read when they are asked for: the store stays as long as its results.
+            weakref.finalize(results, closing.pop_all().close)
         return results
 
     def _check_kept(self, run: str | None) -> None:
@@ -193,20 +195,6 @@ class Deliberation:
 def check(speaker: Speaker, moderator: Moderator | None = None) -> None:
     """Refuse what is not valid of a speaker by itself."""
     Deliberation("one", {"kind": "ensemble"}, "a task", [speaker], (None,), moderator).experiment()
-
-
-@contextmanager
-def _place(experiment: Experiment, store: str | None, kept: bool) -> Iterator[tuple[str, str | None]]:
-    """The address of the store, and its folder if it is to be removed, which it is at once if the block raises."""
-    if kept:
-        yield str(store or default_store(experiment)), None
-        return
-    folder = tempfile.mkdtemp(prefix="opinionsim-")
-    try:
-        yield f"sqlite:///{folder}/run.sqlite", folder
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
 
 
 def _executed(experiment: Experiment, url: str, loaded: LoadedParts, verbose: bool) -> Summary:

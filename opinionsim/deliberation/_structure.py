@@ -1,4 +1,4 @@
-"""Structures: agents answer a task in an order, and are shown what others answered before them."""
+"""What structures of a specification have in common: agents answer in an order, and read what others answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structures of a deliberation: who answers when, and is shown what."""
+"""Structures made of agents in Python: chains, debates, ensembles, graphs, rounds, and structures of one's own."""
 
 from __future__ import annotations
 
@@ -89,6 +89,7 @@ class AbstractStructure(ABC):
     final_response: str | None
     results: Results | None
     _takes_names: ClassVar[bool] = False
+    _own_fields: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -106,6 +107,7 @@ class AbstractStructure(ABC):
     ) -> None:
         self.agents = agents
         self._members, self._names = _checked_agents(agents, self._takes_names)
+        self._called = [name or f"agent {place}" for place, name in enumerate(self._names)]
         self.task = task
         for name, given in (("shuffle", shuffle), ("verbose", verbose)):
             if not isinstance(given, bool):
@@ -140,16 +142,16 @@ class AbstractStructure(ABC):
             "instructions": self.combination_instructions,
             "last_n": self.last_n,
         }
-        return {name: value for name, value in fields.items() if value is not None}
+        stated = {name: value for name, value in fields.items() if value is not None}
+        return stated | {name: getattr(self, name) for name in self._own_fields}
 
     def _labelled(self, response: str, agent: int) -> str:
         """A response as `responses` has it."""
         return response
 
     def _deliberation(self) -> Deliberation:
-        for place, agent in enumerate(self._members):
+        for agent, called in zip(self._members, self._called, strict=True):
             if not self.task and agent.task is None:
-                called = self._names[place] or f"agent {place}"
                 raise SpecError(f"{called} has no task; give one to it, or to the structure")
         return Deliberation(
             type(self).__name__.lower(),
@@ -162,12 +164,8 @@ class AbstractStructure(ABC):
         )
 
     def _warn_of_tasks(self) -> None:
-        own = [
-            name or f"agent {place}"
-            for place, (agent, name) in enumerate(zip(self._members, self._names, strict=True))
-            if self.task and agent.task not in (None, self.task)
-        ]
-        if own:
+        named = zip(self._members, self._called, strict=True)
+        if own := [called for agent, called in named if self.task and agent.task not in (None, self.task)]:
             whose = "has a task of its own" if len(own) == 1 else "have tasks of their own"
             deeper = type(self).__init__ is not AbstractStructure.__init__
             warnings.warn(
@@ -366,6 +364,7 @@ class Graph(AbstractStructure):
 
     _kind = "graph"
     _takes_names = True
+    _own_fields = ("edges",)
 
     def __init__(
         self,
@@ -381,9 +380,6 @@ class Graph(AbstractStructure):
             )
         self.edges = edges
         super().__init__(agents, task, combination_instructions=combination_instructions, **settings)
-
-    def _interaction(self) -> dict[str, Any]:
-        return {**super()._interaction(), "edges": self.edges}
 
 
 class Rounds(AbstractStructure):
@@ -406,6 +402,7 @@ class Rounds(AbstractStructure):
 
     _kind = "rounds"
     _takes_names = True
+    _own_fields = ("network",)
 
     def __init__(
         self,
@@ -417,9 +414,6 @@ class Rounds(AbstractStructure):
     ) -> None:
         self.network = network
         super().__init__(agents, task, cycles=cycles, **settings)
-
-    def _interaction(self) -> dict[str, Any]:
-        return {**super()._interaction(), "network": self.network}
 
 
 class Custom(AbstractStructure):

@@ -89,25 +89,19 @@ def read_analysis(most: int, call: str, text: str, received: tuple[Message, ...]
     if found is None:
         raise Rejected(f"an analysis as a JSON object is needed; {reason}")
     shown = {message.turn for message in received}
-    claims = [
-        claim.model_copy(
-            update={
-                "turns": tuple(turn for turn in claim.turns if turn in shown),
-                "premises": claim.premises[:most],
-                "counterarguments": claim.counterarguments[:most],
-            }
-        )
-        for claim in found.argument_map[:most]
-    ]
-    kept = found.model_copy(
-        update={
-            "summary": " ".join(_SENTENCE_END.split(found.summary)[:most]),
-            "points_of_agreement": found.points_of_agreement[:most],
-            "open_questions": found.open_questions[:most],
-            "argument_map": tuple(claims),
-            "fallacies": tuple(each for each in found.fallacies if each.turn in shown)[:most],
-        }
-    )
+    claims = []
+    for claim in found.argument_map[:most]:
+        turns = tuple(turn for turn in claim.turns if turn in shown)
+        cut = {"premises": claim.premises[:most], "counterarguments": claim.counterarguments[:most]}
+        claims.append(claim.model_copy(update={"turns": turns, **cut}))
+    whole = {
+        "summary": " ".join(_SENTENCE_END.split(found.summary)[:most]),
+        "points_of_agreement": found.points_of_agreement[:most],
+        "open_questions": found.open_questions[:most],
+        "argument_map": tuple(claims),
+        "fallacies": tuple(each for each in found.fallacies if each.turn in shown)[:most],
+    }
+    kept = found.model_copy(update=whole)
     return Said(canonical_json(kept.model_dump(mode="json", exclude_defaults=True)), kept)
 
 
@@ -187,23 +181,16 @@ def analyses(texts: Sequence[tuple[int, str]]) -> list[Analysis]:
         Turn and text of each turn of kind ``analysis``, in order. A text that is no valid analysis is passed over: the
         one before stays, and its turn tells its age.
     """
-    sections = {letter: _Ids(letter) for letter in "aqc"}
+    sections = [_Ids(letter) for letter in "aqc"]
     found = []
     for turn, text in texts:
         try:
             told = AnalysisText.model_validate_json(text)
         except ValidationError:
             continue
-        found.append(
-            Analysis(
-                turn,
-                told.summary,
-                sections["a"].advance(told.points_of_agreement),
-                sections["q"].advance(told.open_questions),
-                sections["c"].advance(told.argument_map),
-                told.fallacies,
-            )
-        )
+        said: tuple[Any, ...] = (told.points_of_agreement, told.open_questions, told.argument_map)
+        agreed, asked, claims = (ids.advance(each) for ids, each in zip(sections, said, strict=True))
+        found.append(Analysis(turn, told.summary, agreed, asked, claims, told.fallacies))
     return found
 
 

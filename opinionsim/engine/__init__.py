@@ -25,13 +25,11 @@ if TYPE_CHECKING:
         Actor as Actor,
         Publish as Publish,
         Rate as Rate,
-        TurnCalls as TurnCalls,
         Witness as Witness,
         calls_per_event as calls_per_event,
     )
     from opinionsim.engine._critical_path import CriticalPath as CriticalPath, critical_path as critical_path
     from opinionsim.engine._engine import Engine as Engine, relayed as relayed
     from opinionsim.engine._simulation import Simulation as Simulation, TurnResult as TurnResult
-    from opinionsim.engine._turn_graph import TurnGraph as TurnGraph
 
 __getattr__, __dir__ = on_first_use(__name__)

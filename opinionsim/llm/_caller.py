@@ -1,4 +1,4 @@
-"""The caller: everything between an actor's question and a chat model's reply."""
+"""The caller of a model: the attempts at one call, their time limit, and what is journalled and accepted of replies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a failed attempt means, and how long to wait before the next."""
+"""What the error of a provider means, and how long to wait before the next attempt."""
 
 from __future__ import annotations
 

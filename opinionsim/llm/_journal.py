@@ -36,7 +36,7 @@ class Entry:
     step, agent, act : int, int, str
         Those of the turn; checked, with `prompt_hash`, when the entry is used again.
     prompt_hash : str
-        Identity of the literal prompt (:func:`opinionsim.messages.prompt_hash`).
+        Identity of the literal prompt (:class:`opinionsim.messages.Prompt`).
     text : str
         The text that arrived.
     acceptance : str

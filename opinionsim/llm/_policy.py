@@ -1,4 +1,4 @@
-"""What users decide about calls: limits of usage, further tries, and treatment of replies that are no answers."""
+"""Settings of calls that users make: limits of usage, further tries, and treatment of replies that are no answers."""
 
 from __future__ import annotations
 

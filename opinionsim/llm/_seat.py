@@ -1,4 +1,4 @@
-"""A seat: the place in a run's cast that a person takes."""
+"""A seat: a person in the place of a model, and the time that person has to answer."""
 
 from __future__ import annotations
 

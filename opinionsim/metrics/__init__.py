@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         SELF_REPORT as SELF_REPORT,
         TO_MEASURE as TO_MEASURE,
         WITHOUT_FINDING as WITHOUT_FINDING,
+        chosen_kind as chosen_kind,
         evidence_of as evidence_of,
         evidence_statement as evidence_statement,
         instrument_validation as instrument_validation,

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from opinionsim.errors import MeasurementError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Level of a condition that a cell does not have, such as a swept axis of another grid.
 NOT_SET = "not set"
@@ -26,6 +30,11 @@ def kinds_in_order(kinds: Iterable[str], texts: Iterable[str]) -> list[str]:
         for place, kind in enumerate(order.split(",")):
             places[kind] = min(place, places.get(kind, place))
     return sorted({*kinds}, key=lambda kind: (places.get(kind, len(places)), kind))
+
+
+def chosen_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame) -> str:
+    """The kind of text that is named, else the first of those that are measured; empty where there is none."""
+    return kind or next(iter(kinds_in_order(kinds, runs.get("texts", ()))), "")
 
 
 #: An agent's own answer to a closed question, which no classifier interprets.

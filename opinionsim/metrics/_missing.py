@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.messages import UNHEARD
+from opinionsim.metrics._evidence import chosen_kind
 from opinionsim.metrics._opinion_rows import OPINION_COLUMNS, require, stance_rows
 
 #: Columns of a turns frame that are counted.
@@ -73,7 +74,7 @@ def readings(turns: pd.DataFrame, *, outside: bool = False) -> pd.DataFrame:
     return named.merge(messages, on=["run_id", "turn"], how="left" if outside else "inner")
 
 
-def exposure(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report") -> pd.DataFrame:
+def exposure(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, kind: str | None = None) -> pd.DataFrame:
     """Who was to be heard, and who was: refusals by side of their author.
 
     Speakers of one opinion who refuse are heard less often, and the reports of their listeners fall away with them.
@@ -83,8 +84,9 @@ def exposure(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, ki
     ----------
     runs, turns, opinions : DataFrame
         Frames of a store; only runs in `runs` are used.
-    kind : str
-        Kind of text from which the opinions of authors are coded.
+    kind : str, optional
+        Kind of text from which the opinions of authors are coded; default the first that is measured, in the order of
+        the column `texts` of `runs`.
 
     Returns
     -------
@@ -105,6 +107,7 @@ def exposure(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, ki
     require(turns, "turns", TURN_COLUMNS)
     heads = runs[["run_id", "cell", "evidence"]].drop_duplicates(["run_id", "cell"])
     stance = stance_rows(runs, opinions)[[*OPINION_COLUMNS]]
+    kind = chosen_kind(kind, stance["kind"], runs)
     stance = stance[(stance["kind"] == kind) & stance["value"].notna()]
     keys = ["run_id", "cell", "instrument_id"]
     instruments = stance[keys].drop_duplicates()

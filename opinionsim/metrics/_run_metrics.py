@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.metrics._arrays import ratio
-from opinionsim.metrics._evidence import instrument_validation, validation_statement
+from opinionsim.metrics._evidence import chosen_kind, instrument_validation, validation_statement
 from opinionsim.metrics._missing import TURN_COLUMNS, counts_of_kind, counts_of_run
 from opinionsim.metrics._opinion_rows import (
     OPINION_COLUMNS,
@@ -77,7 +77,9 @@ def _heads(cells: pd.DataFrame, stance: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _carried(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+def _carried(
+    runs: pd.DataFrame, opinions: pd.DataFrame, kind: str | None
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """The measured opinions of one kind of text at every step, each carried forward.
 
     Returns
@@ -91,7 +93,7 @@ def _carried(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str) -> tuple[pd.
     """
     cells = _cells(runs)
     stance = _stance(cells, opinions)
-    stance = stance[stance["kind"] == kind]
+    stance = stance[stance["kind"] == chosen_kind(kind, stance["kind"], runs)]
     heads = _heads(cells, stance)
     texts = stance.merge(heads[["row", "instrument_id", "group"]], on=["row", "instrument_id"], how="left")
     grid = heads.loc[heads.index.repeat(heads["n_agents"] * heads["length"]), ["group", "length"]]
@@ -108,7 +110,7 @@ def _carried(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str) -> tuple[pd.
 
 
 def trajectories(
-    runs: pd.DataFrame, agents: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report"
+    runs: pd.DataFrame, agents: pd.DataFrame, opinions: pd.DataFrame, kind: str | None = None
 ) -> pd.DataFrame:
     """Opinion of every participant at every step, the last measured value carried forward.
 
@@ -116,8 +118,8 @@ def trajectories(
     ----------
     runs, agents, opinions : DataFrame
         Frames of a store; only runs in `runs` are used.
-    kind : str
-        Kind of text: ``report``, ``response``, ``post``, ``probe`` or ``self-report``.
+    kind : str, optional
+        Kind of text; default the first that is measured, in the order of the column `texts` of `runs`.
 
     Returns
     -------
@@ -147,15 +149,15 @@ def trajectories(
     return frame[[*columns, "evidence"]].astype({"assigned_opinion": float})
 
 
-def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report", ddof: int = 0) -> pd.DataFrame:
+def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str | None = None, ddof: int = 0) -> pd.DataFrame:
     """Bias and diversity after every step, over the participants measured so far.
 
     Parameters
     ----------
     runs, opinions : DataFrame
         Frames of a store; only runs in `runs` are used.
-    kind : str
-        Kind of text: ``report``, ``response``, ``post``, ``probe`` or ``self-report``.
+    kind : str, optional
+        Kind of text; default the first that is measured, in the order of the column `texts` of `runs`.
     ddof : int
         Correction of the standard deviation (:func:`diversity`).
 
@@ -274,9 +276,9 @@ def _with_silent(
         return stance
     own = runs[["run_id", "cell", "classifier"]].drop_duplicates(["run_id", "cell"])
     named = cells[cells["instrument_id"].notna()].merge(own, on=["run_id", "cell"]).merge(skipped, on="run_id")
-    # An instrument reads the kinds of text that it has read in other runs; without any, reports.
+    # An instrument reads the kinds of text that it has read in other runs; without any, the first that was skipped.
     known = stance[["instrument_id", "kind"]].drop_duplicates()
-    named = named[named["kind"] == "report"] if known.empty else named.merge(known)
+    named = named[named["kind"] == chosen_kind(None, named["kind"], runs)] if known.empty else named.merge(known)
     there = stance[["row", "instrument_id", "kind"]].drop_duplicates()
     silent = named.merge(there, how="left", indicator="there")
     silent = silent[silent["there"] == "left_only"]

@@ -1,4 +1,4 @@
-"""A contact network as flat arrays, and its construction from other forms."""
+"""A contact network as flat arrays, made from pairs of agents that are checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An archive of a study: everything that a reader needs to check it, in one folder, with checksums."""
+"""The folder of an archive: which files it holds, made from one study, with checksums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of results may be passed on: the rest gives way to checksums, wherever it stands."""
+"""What of results may be passed on, and what blind review hides: the rest gives way to checksums."""
 
 from __future__ import annotations
 

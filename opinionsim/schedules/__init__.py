@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from opinionsim.schedules._moderated import (
         MODERATOR as MODERATOR,
         automatic_instructions as automatic_instructions,
-        read_verdict as read_verdict,
         with_moderator as with_moderator,
     )
     from opinionsim.schedules._placebo import Placebo as Placebo
@@ -82,7 +81,6 @@ if TYPE_CHECKING:
     from opinionsim.schedules._similarity import SimilarityDyads as SimilarityDyads
     from opinionsim.schedules._tie_changes import Phase as Phase, with_phases as with_phases
     from opinionsim.schedules._turns import (
-        NO_EXTERNALS as NO_EXTERNALS,
         PARTICIPANT as PARTICIPANT,
         ActSpec as ActSpec,
         AdaptiveSchedule as AdaptiveSchedule,

@@ -1,4 +1,4 @@
-"""Records of people: what they said and rated, and agents in their places."""
+"""The ways of interacting of people on record, and of agents in their places."""
 
 from __future__ import annotations
 

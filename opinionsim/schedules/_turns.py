@@ -155,6 +155,7 @@ class ActSpec(Act):
             "labelling": ("anonymous", "numbered", "named", "you-other"),
             "memory": ("keep", "fork", "none"),
             "after": ("stop", "none"),
+            "unread": ("skip", "ask"),
             "opinion": ("states", "may", "none"),
             "audience": ("readers", "room", "nobody"),
         }
@@ -350,8 +351,6 @@ def check_schedule(schedule: object) -> AnySchedule:
     for name, act in schedule.acts.items():
         if not isinstance(act, ActSpec) or act.name != name:
             raise ScheduleError(f"{kind}.acts: {name!r} must lead to the ActSpec of that name; got {act!r:.80}")
-        if act.unread not in ("skip", "ask"):
-            raise ScheduleError(f"{kind}.acts: act {name!r}: unread must be skip or ask; got {act.unread!r}")
     for name in ("others", "needs"):
         names = getattr(schedule, name)
         if (

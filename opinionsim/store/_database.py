@@ -1,4 +1,4 @@
-"""Databases of either kind: transactions that are tried again, errors in one sentence, the version of the tables."""
+"""Databases of either kind: transactions, tried again while a lock lasts or a disk is full; errors; table version."""
 
 from __future__ import annotations
 

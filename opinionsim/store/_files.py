@@ -1,4 +1,4 @@
-"""A store in a SQLite file: the lock beside it, and opening it so that a failure leaves nothing behind."""
+"""A store in a SQLite file: its lock, how long it waits, and opening it so that a failure leaves nothing behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading an experiment back: the frames users, tables and figures work on."""
+"""Reading an experiment back: which experiment and design is meant, and the frames that users and tables read."""
 
 from __future__ import annotations
 

@@ -121,5 +121,4 @@ def frame(connection: Connection, design: DesignRow) -> pd.DataFrame:
     attrs = design.manifest.get("shared", {"model": ""})
     # Found intact: what the points are is as it was when they were run.
     keys(connection, (name for name, _ in listed))
-    found = ((row.point_id, row) for row in runs(connection, (name for name, _ in listed)))
-    return sweep_frame(listed, found, attrs)
+    return sweep_frame(listed, runs(connection, (name for name, _ in listed)), attrs)

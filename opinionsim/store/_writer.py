@@ -1,4 +1,4 @@
-"""The one writer of an open store: rows are queued at once, and a thread makes them durable in order."""
+"""The queue of rows of an open store, which one thread makes durable in order."""
 
 from __future__ import annotations
 

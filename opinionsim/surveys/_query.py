@@ -16,6 +16,8 @@ from opinionsim.errors import SurveyError
 Column: TypeAlias = np.ndarray
 #: Which respondents fulfil a condition.
 Mask: TypeAlias = np.ndarray
+#: ``condition(columns, known) -> Mask``, as :meth:`Query.mask` takes them.
+Condition: TypeAlias = Callable[[Mapping[str, Column], Mapping[str, Collection[str]]], Mask]
 
 _FORMS = "valid are ==, !=, <, <=, >, >=, in and not in between a variable and values, joined by and, or, not"
 _LONGEST = 10_000
@@ -34,6 +36,7 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.GtE: np.greater_equal,
 }
 _EQUALITY = (ast.Eq, ast.NotEq)
+_JOINED: Mapping[type[ast.boolop], Callable[..., Mask]] = {ast.And: np.all, ast.Or: np.any}
 
 
 class Query:
@@ -82,27 +85,29 @@ class Query:
                 self._tree = ast.parse(source, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise self._error("cannot be read") from None
-        self._check(self._tree, _DEEPEST)
+        self._condition = self._read(self._tree, _DEEPEST)
 
     def _error(self, problem: str) -> SurveyError:
         shown = self.text if len(self.text) <= 80 else self.text[:79] + "…"
         return SurveyError(f"query {shown!r} {problem}; {_FORMS}")
 
-    def _check(self, node: ast.expr, depth: int) -> None:
-        """Refuse whatever is no condition, or is nested more than `depth` times."""
+    def _read(self, node: ast.expr, depth: int) -> Condition:
+        """The condition that a node is; refuses whatever is none, or is nested more than `depth` times."""
         if not depth:
             raise self._error(f"is nested more than {_DEEPEST} times")
         match node:
-            case ast.BoolOp(values=values):
-                for value in values:
-                    self._check(value, depth - 1)
+            case ast.BoolOp(op=op, values=values):
+                parts, joined = [self._read(value, depth - 1) for value in values], _JOINED[type(op)]
+                return lambda *given: joined([part(*given) for part in parts], axis=0)
             case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=operand):
-                self._check(operand, depth - 1)
+                denied = self._read(operand, depth - 1)
+                return lambda *given: ~denied(*given)
             case ast.Compare(left=left, ops=ops, comparators=comparators):
-                for op, before, after in zip(ops, [left, *comparators], comparators, strict=False):
-                    self._check_pair(op, before, after)
-            case _:
-                raise self._error(f"has {self._spell(node)} where a comparison should stand")
+                pairs = list(zip(ops, [left, *comparators], comparators, strict=False))
+                for pair in pairs:
+                    self._check_pair(*pair)
+                return lambda *given: np.all([self._compare(*pair, *given) for pair in pairs], axis=0)
+        raise self._error(f"has {self._spell(node)} where a comparison should stand")
 
     def _check_pair(self, op: ast.cmpop, before: ast.expr, after: ast.expr) -> None:
         if isinstance(op, (ast.In, ast.NotIn)):
@@ -113,11 +118,11 @@ class Query:
             return
         if type(op) not in _COMPARISONS:
             raise self._error("has 'is'")
-        if not _is_name(before) and not _is_name(after):
+        values = [side for side in (before, after) if not isinstance(side, ast.Name)]
+        if len(values) == 2:
             raise self._error(f"compares {self._spell(before)} with {self._spell(after)}, and neither is a variable")
-        for side in (before, after):
-            if not _is_name(side):
-                self._constant(side)
+        for side in values:
+            self._constant(side)
 
     def _constant(self, node: ast.expr) -> str | float:
         """A text or number."""
@@ -179,21 +184,7 @@ class Query:
             can have.
         """
         self.check(columns)
-        return self._evaluate(self._tree, columns, known)
-
-    def _evaluate(self, node: ast.expr, columns: Mapping[str, Column], known: Mapping[str, Collection[str]]) -> Mask:
-        match node:
-            case ast.BoolOp(op=op, values=values):
-                masks = [self._evaluate(value, columns, known) for value in values]
-                joined: Mask = np.all(masks, axis=0) if isinstance(op, ast.And) else np.any(masks, axis=0)
-                return joined
-            case ast.UnaryOp(operand=operand):
-                return ~self._evaluate(operand, columns, known)
-            case ast.Compare(left=left, ops=ops, comparators=comparators):
-                pairs = zip(ops, [left, *comparators], comparators, strict=False)
-                chained: Mask = np.all([self._compare(*pair, columns, known) for pair in pairs], axis=0)
-                return chained
-        raise AssertionError(ast.dump(node))
+        return self._condition(columns, known)
 
     def _compare(
         self,
@@ -243,7 +234,3 @@ class Query:
                 if value not in known[name]:
                     shown = repr(value) if isinstance(value, str) else f"the number {value:g}"
                     raise SurveyError(f"query {self.text!r}: {name!r} never is {shown}; valid: {valid}")
-
-
-def _is_name(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name)

@@ -1,4 +1,4 @@
-"""The desk: where questions to people at seats wait, on the package's loop, for what their pages send."""
+"""The desk: questions to people at seats, and the answers that their pages send."""
 
 from __future__ import annotations
 

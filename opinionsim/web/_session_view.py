@@ -1,4 +1,4 @@
-"""What a page shows of a session, read from the store each time."""
+"""What a page of a room shows of its session, read from the store each time."""
 
 from __future__ import annotations
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +85,6 @@ def settings(experiment: Experiment) -> list[Input]:
     return found
 
 
-def _at(value: Any, keys: Iterable[str | int]) -> Any:
-    """The value at a key path."""
-    for key in keys:
-        value = value[key]
-    return value
-
-
 def changed(experiment: Experiment, given: Mapping[str, str]) -> Experiment:
     """The experiment with what was filled in.
 
@@ -115,8 +109,9 @@ def changed(experiment: Experiment, given: Mapping[str, str]) -> Experiment:
         else:
             overrides[each.path] = None
     source = experiment.source
+    document: Any = source.value
     # What was changed on the command line stays changed.
-    before = {".".join(map(str, keys)): _at(source.value, keys) for keys, _ in source.origins}
+    before = {".".join(map(str, keys)): reduce(lambda at, key: at[key], keys, document) for keys, _ in source.origins}
     return load_experiment(source.path or source.value, {**before, **overrides})
 
 

@@ -31,7 +31,7 @@ from opinionsim.llm import (
     SlotPool,
     Usage,
 )
-from opinionsim.messages import ChatMessage, Prompt, Reply, prompt_hash
+from opinionsim.messages import ChatMessage, Prompt, Reply
 from opinionsim.testing import run_virtual
 from tests.support.desk import MISSING, PICKY, PROMPT, TURN, Client, Desk, asking_again, fails
 
@@ -51,7 +51,7 @@ def test_a_reply_is_journalled_with_all_that_is_known_of_it() -> None:
         3,
         2,
         "write",
-        prompt_hash(PROMPT),
+        Prompt.of(PROMPT).identity,
         "Yes.",
         prompt=Prompt.of(PROMPT),
         seed=call_seed("run-1", 7, "reply", 0),

@@ -23,7 +23,7 @@ from opinionsim.llm import (
     RetryPolicy,
     Seat,
 )
-from opinionsim.messages import Message, Parsing, Prompt, Reply, prompt_hash
+from opinionsim.messages import Message, Parsing, Prompt, Reply
 from opinionsim.testing import run_virtual
 from tests.support.desk import PICKY, PROMPT, TURN, Client, Desk, asking_again, fails
 from tests.support.people import NEVER_S, Double
@@ -85,7 +85,7 @@ def test_a_persons_text_is_an_entry_without_seed_tokens_or_cost() -> None:
         3,
         2,
         "write",
-        prompt_hash(PROMPT),
+        Prompt.of(PROMPT).identity,
         "Yes.",
         prompt=Prompt.of(PROMPT),
         dropped=2,

@@ -13,7 +13,7 @@ from sqlalchemy import event
 
 from opinionsim.errors import StoreError
 from opinionsim.llm import EntryKey
-from opinionsim.messages import ChatMessage, prompt_hash, prompt_identity, text_id
+from opinionsim.messages import ChatMessage, Prompt, prompt_identity, text_id
 from opinionsim.store import RunState, open_store
 from tests.store._children import MEASURER, killed, started
 from tests.support.rows import (
@@ -340,7 +340,7 @@ def test_prompts_are_kept_as_what_their_hash_is_of(tmp_path: Path) -> None:
             roles.append(last.role)
             last = rows.get(last.before)
         assert roles == ["user", "user", "system"]
-        assert prompt_hash(store.prompt("r1", 0)) == entry.prompt_hash
+        assert Prompt.of(store.prompt("r1", 0)).identity == entry.prompt_hash
 
 
 _ODD = st.text(st.characters() | st.characters(categories=["Cs", "Cc"])) | st.just("\x1bjson:[1]") | st.just("a\x00b")

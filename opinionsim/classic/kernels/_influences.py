@@ -1,4 +1,4 @@
-"""What acts on opinions beside other agents: noise, zealots and media, by the same names in every model."""
+"""What acts on opinions beside other agents: noise, zealots and media, the same in every model."""
 
 from __future__ import annotations
 

@@ -69,6 +69,38 @@ def block_drawer(variant: Variant) -> Callable[..., int]:
     return inlined(draw)
 
 
+def by_pairs(
+    variant: Variant, meet: Callable[..., None], *, draws: bool = False
+) -> tuple[Callable[..., None], Callable[..., object]]:
+    """One step of meetings, pair after pair, and its room, as :func:`step_kernel` takes them.
+
+    Parameters
+    ----------
+    variant : Variant
+        What the kernel is made for.
+    meet : callable
+        ``meet(opinions, before, start, i, j, p, word, state, spare)``: the meeting of the listener i with the speaker
+        j. `state` is that of the stream of pairs, `word` a random word of its own, and the rest as for a step.
+    draws : bool
+        Whether `word` is used.
+    """
+    draw_block = block_drawer(variant)
+
+    def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
+        words, listeners, speakers = space
+        done = 0
+        while done < timing.events:
+            count = draw_block(contacts, timing, queue, done, state, words, listeners, speakers)
+            if draws:
+                fill(state, words[:count])
+            for event in range(count):
+                i, j = np.int64(listeners[event]), np.int64(speakers[event])
+                meet(opinions, before, start, i, j, p, words[event] if draws else np.uint64(0), state, spare)
+            done += count
+
+    return inlined(step), pair_buffers
+
+
 def pairwise_kernel(update: Callable[..., float], *, draws: bool = False, discrete: bool = False) -> Maker:
     """The kernels of a model whose agents meet in pairs, with the noise, zealots and media that it declares.
 
@@ -91,31 +123,20 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False, discre
     """
 
     def make(variant: Variant) -> tuple[Callable[..., None], Callable[..., object]]:
-        draw_block, two_sided = block_drawer(variant), variant.two_sided
-        (vary, fate_of, _, _), met, alone = meeting(update, variant, discrete=discrete)
+        two_sided, ((vary, fate_of, _, _), met, alone) = variant.two_sided, meeting(update, variant, discrete=discrete)
 
-        def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
-            words, listeners, speakers = space
-            done = 0
-            while done < timing.events:
-                count = draw_block(contacts, timing, queue, done, state, words, listeners, speakers)
-                if draws:
-                    fill(state, words[:count])
-                for event in range(count):
-                    i, j = np.int64(listeners[event]), np.int64(speakers[event])
-                    own, other = before[i], before[j]
-                    word = words[event] if draws else np.uint64(0)
-                    if vary:
-                        fate = fate_of(i, p, spare)
-                        if fate != MEETS:
-                            opinions[i] = alone(fate, i, own, start[i], p, word, spare)
-                            continue
-                    opinions[i] = met(i, j, own, other, start[i], p, word, spare)
-                    if two_sided:
-                        opinions[j] = met(j, i, other, own, start[j], p, word, spare)
-                done += count
+        def meet(opinions, before, start, i, j, p, word, state, spare):
+            own, other = before[i], before[j]
+            if vary:
+                fate = fate_of(i, p, spare)
+                if fate != MEETS:
+                    opinions[i] = alone(fate, i, own, start[i], p, word, spare)
+                    return
+            opinions[i] = met(i, j, own, other, start[i], p, word, spare)
+            if two_sided:
+                opinions[j] = met(j, i, other, own, start[j], p, word, spare)
 
-        return inlined(step), pair_buffers
+        return by_pairs(variant, inlined(meet), draws=draws)
 
     return step_kernel(make)
 
@@ -136,16 +157,16 @@ def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _
     callable
         As :func:`pairwise_kernel` returns it, for opinions (R, N, D) and records (R, K, N, D). Media are none.
     """
-    return step_kernel(lambda variant: _vector_step(variant, _vector_meeting(variant, weight, settle)))
+    return step_kernel(lambda variant: by_pairs(variant, _vector_meeting(variant, weight, settle)))
 
 
 def _vector_meeting(
     variant: Variant, weight: Callable[..., float], settle: Callable[..., float]
 ) -> Callable[..., None]:
-    """``meet(opinions, before, i, j, two_sided, p, spare)``: the turn of agent i, in which it meets agent j."""
-    vary, fate_of, jump, rests = turns(variant)
+    """The turn of agent i, in which it meets agent j, as :func:`by_pairs` takes it."""
+    two_sided, (vary, fate_of, jump, rests) = variant.two_sided, turns(variant)
 
-    def meet(opinions, before, i, j, two_sided, p, spare):
+    def meet(opinions, before, start, i, j, p, word, state, spare):
         if vary and fate_of(i, p, spare) != MEETS:
             if not rests(i, p):
                 for d in range(opinions.shape[1]):
@@ -164,18 +185,3 @@ def _vector_meeting(
                 opinions[j, d] = settle(before[j, d] - back * gap, p)
 
     return inlined(meet)
-
-
-def _vector_step(variant: Variant, meet: Callable[..., None]) -> tuple[Callable[..., None], Callable[..., object]]:
-    draw_block, two_sided = block_drawer(variant), variant.two_sided
-
-    def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
-        words, listeners, speakers = space
-        done = 0
-        while done < timing.events:
-            count = draw_block(contacts, timing, queue, done, state, words, listeners, speakers)
-            for event in range(count):
-                meet(opinions, before, np.int64(listeners[event]), np.int64(speakers[event]), two_sided, p, spare)
-            done += count
-
-    return inlined(step), pair_buffers

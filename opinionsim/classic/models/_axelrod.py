@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,9 +9,8 @@ import numpy as np
 
 from opinionsim.classic._model import ORDERS, PICKS, ClassicModel, Parameter
 from opinionsim.classic._transition import Received, Transition
-from opinionsim.classic.kernels._contacts import Variant
-from opinionsim.classic.kernels._pairwise import block_drawer, pair_buffers
-from opinionsim.classic.kernels._random import fill, uniform
+from opinionsim.classic.kernels._pairwise import by_pairs
+from opinionsim.classic.kernels._random import uniform
 from opinionsim.classic.kernels._stepping import Stop, step_kernel
 from opinionsim.classic.kernels._until import one_number
 from opinionsim.errors import SpecError
@@ -64,36 +62,24 @@ def _shared(opinions, one, other):
     return count
 
 
-def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
-    draw_block = block_drawer(variant)
-
-    def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
-        words, listeners, speakers = space
-        size, done = opinions.shape[1], 0
-        while done < timing.events:
-            count = draw_block(contacts, timing, queue, done, state, words, listeners, speakers)
-            fill(state, words[:count])
-            for event in range(count):
-                i, j = np.int64(listeners[event]), np.int64(speakers[event])
-                # One number is drawn. What is left of it once it has chosen is even again, and chooses next.
-                chance, noise = uniform(words[event]), at(p.noise, i)
-                if chance < noise:
-                    place = chance / noise * size
-                    feature = np.int64(place)
-                    opinions[i, feature] = np.float64(np.int64((place - feature) * p.traits))
-                    continue
-                shared = _shared(before, i, j)
-                chance = (chance - noise) / (1.0 - noise) * size
-                if shared < size and chance < shared:
-                    skipped = np.int64(chance / shared * (size - shared))
-                    for d in range(size):
-                        if before[i, d] != before[j, d]:
-                            if skipped == 0:
-                                opinions[i, d] = before[j, d]
-                            skipped -= 1
-            done += count
-
-    return inlined(step), pair_buffers
+@inlined
+def _meet(opinions, before, start, i, j, p, word, state, spare):
+    # One number is drawn. What is left of it once it has chosen is even again, and chooses next.
+    size, chance, noise = opinions.shape[1], uniform(word), at(p.noise, i)
+    if chance < noise:
+        place = chance / noise * size
+        feature = np.int64(place)
+        opinions[i, feature] = np.float64(np.int64((place - feature) * p.traits))
+        return
+    shared = _shared(before, i, j)
+    chance = (chance - noise) / (1.0 - noise) * size
+    if shared < size and chance < shared:
+        skipped = np.int64(chance / shared * (size - shared))
+        for d in range(size):
+            if before[i, d] != before[j, d]:
+                if skipped == 0:
+                    opinions[i, d] = before[j, d]
+                skipped -= 1
 
 
 @inlined
@@ -181,7 +167,7 @@ def _transition(received: Received, p: Parameters) -> Transition:
     return Transition(values, chances)
 
 
-_KERNEL = step_kernel(_make)
+_KERNEL = step_kernel(lambda variant: by_pairs(variant, _meet, draws=True))
 
 MODEL = part("classic_model")(
     ClassicModel(

@@ -11,7 +11,7 @@ import numpy as np
 from opinionsim.classic._model import SHARES, ClassicModel, Parameter
 from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._contacts import Variant
-from opinionsim.classic.kernels._pairwise import block_drawer, pair_buffers
+from opinionsim.classic.kernels._pairwise import by_pairs
 from opinionsim.classic.kernels._random import draw, uniform
 from opinionsim.classic.kernels._stepping import step_kernel
 from opinionsim.foundation.compilation import at, inlined
@@ -74,28 +74,26 @@ def _talks(agent, opinion, p, state):
 
 
 def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
-    draw_block, two_sided = block_drawer(variant), variant.two_sided
+    two_sided = variant.two_sided
+
+    def meet(opinions, before, start, i, j, p, word, state, spare):
+        # Both tell the opinions they had before they met.
+        own, other = opinions[i], opinions[j]
+        if _talks(j, other, p, state):
+            opinions[i] = _told(i, own, other, 1.0 - at(p.trust, i), p)
+        if two_sided and _talks(i, own, p, state):
+            opinions[j] = _told(j, other, own, 1.0 - at(p.trust, j), p)
+
+    meetings, room = by_pairs(variant, inlined(meet))
 
     def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
-        words, listeners, speakers = space
         for source in range(p.information.size):
             for place in range(contacts.firsts.size):
                 agent = np.int64(contacts.firsts[place])
                 opinions[agent] = _told(agent, opinions[agent], p.information[source], at(p.trust, agent), p)
-        done = 0
-        while done < timing.events:
-            count = draw_block(contacts, timing, queue, done, state, words, listeners, speakers)
-            for event in range(count):
-                i, j = np.int64(listeners[event]), np.int64(speakers[event])
-                # Both tell the opinions they had before they met.
-                own, other = opinions[i], opinions[j]
-                if _talks(j, other, p, state):
-                    opinions[i] = _told(i, own, other, 1.0 - at(p.trust, i), p)
-                if two_sided and _talks(i, own, p, state):
-                    opinions[j] = _told(j, other, own, 1.0 - at(p.trust, j), p)
-            done += count
+        meetings(opinions, before, start, contacts, timing, p, queue, state, spare, space)
 
-    return inlined(step), pair_buffers
+    return inlined(step), room
 
 
 def _transition(received: Received, p: Parameters) -> np.ndarray:

@@ -283,10 +283,6 @@ def _met(received: Received, p: Adaptive) -> np.ndarray:
     return np.where(received.present[:, 0] & (np.abs(gap) < p.epsilon), received.own + p.mu * gap, received.own)
 
 
-_DEFFUANT = (
-    "Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. Advances in Complex Systems "
-    "3, 87-98. doi:10.1142/S0219525900000078"
-)
 _EXAMPLE = {"n": 300, "network": {"kind": "erdos-renyi", "p": 0.033}, "steps": 150}
 
 KOZMA_BARRAT = part("classic_model")(

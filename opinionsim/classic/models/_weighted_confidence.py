@@ -22,12 +22,6 @@ _EPSILON = Parameter(
     0.4, "confidence: distance at which opinions are near", r"\varepsilon", scaled=True, reaches="threshold"
 )
 _TRUST = Parameter(0.1, "trust in others; on a network with weights, from 0 to 1, times the weight", "w_i", "[0, 1]")
-_SOURCES = (
-    "Toccaceli, Milli & Rossetti (2020). Opinion dynamic modeling of fake news perception. Complex Networks & Their "
-    "Applications IX. doi:10.1007/978-3-030-65347-7_31",
-    "Milli (2021). Opinion dynamic modeling of news perception. Applied Network Science 6. "
-    "doi:10.1007/s41109-021-00412-4",
-)
 
 
 class Group(NamedTuple):

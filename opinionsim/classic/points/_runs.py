@@ -36,10 +36,12 @@ _TICK_S = 0.1
 
 
 class RunOfPoint(NamedTuple):
-    """What is kept of a run.
+    """What is kept of a run; the rows of a store have the same fields.
 
     Attributes
     ----------
+    point_id : str
+        Identity of its point.
     replicate : int
         From 0.
     measures : dict of str to float
@@ -52,6 +54,7 @@ class RunOfPoint(NamedTuple):
         Why the run failed; empty for one that did not.
     """
 
+    point_id: str
     replicate: int
     measures: dict[str, float]
     time: int
@@ -205,9 +208,10 @@ def _run_together(
         if len(replicates) > 1:
             return [run for each in replicates for run in _run_together(point, [each], metrics, cache, halt)]
         named = "" if isinstance(error, OpinionSimError) else f"{type(error).__name__}: "
-        return [RunOfPoint(replicates[0], {}, 0, False, f"{named}{error}" or type(error).__name__)]
+        return [RunOfPoint(point.id, replicates[0], {}, 0, False, f"{named}{error}" or type(error).__name__)]
     return [
         RunOfPoint(
+            point.id,
             replicate,
             {name: values[place] for measures in found for name, values in measures.items()},
             int(ended[place]) if ended[place] >= 0 else point.steps,

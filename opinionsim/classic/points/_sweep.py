@@ -102,13 +102,13 @@ def sweep(
         replicates=replicates,
         metrics=metrics,
     )
-    rows: list[tuple[str, RunOfPoint]] = []
+    rows: list[RunOfPoint] = []
 
     def keep(found: list[tuple[Point, RunOfPoint]]) -> None:
         for point, run in found:
             if run.error:
                 raise SpecError(f"{described(point.values)}replicate {run.replicate}: {run.error}")
-            rows.append((point.id, run))
+            rows.append(run)
 
     def watch(made: int, failed: int) -> None:
         if made and progress is not None:
@@ -140,13 +140,13 @@ def shared(points: Sequence[Point]) -> dict[str, Any]:
     return found | {"steps": points[0].steps, "seed": points[0].seed}
 
 
-def frame_of_runs(points: Sequence[Point], rows: Iterable[tuple[str, RunOfPoint]]) -> pd.DataFrame:
+def frame_of_runs(points: Sequence[Point], rows: Iterable[RunOfPoint]) -> pd.DataFrame:
     """The frame of runs in memory; `rows` are as those of :func:`sweep_frame`."""
     return sweep_frame([(point.id, point.values) for point in points], rows, shared(points))
 
 
 def sweep_frame(
-    points: Sequence[tuple[str, Mapping[str, Any]]], rows: Iterable[tuple[str, Any]], attrs: Mapping[str, Any]
+    points: Sequence[tuple[str, Mapping[str, Any]]], rows: Iterable[Any], attrs: Mapping[str, Any]
 ) -> pd.DataFrame:
     """The frame of a sweep's runs.
 
@@ -154,8 +154,8 @@ def sweep_frame(
     ----------
     points : sequence of (str, mapping)
         Identity and values of each point, in the order of rows.
-    rows : iterable of (str, RunOfPoint)
-        Runs with the identity of their point, in any order.
+    rows : iterable of RunOfPoint
+        Runs, in any order, or rows of a store.
     attrs : mapping
         What all points have in common; with ``model``.
 
@@ -168,14 +168,13 @@ def sweep_frame(
     import pandas as pd
 
     place = {identity: number for number, (identity, _) in enumerate(points)}
-    ordered = sorted(((place[identity], run) for identity, run in rows), key=lambda each: (each[0], each[1].replicate))
-    runs = [run for _, run in ordered]
+    runs = sorted(rows, key=lambda run: (place[run.point_id], run.replicate))
     axes = list(dict.fromkeys(name for _, values in points for name in values))
     names = sorted(dict.fromkeys(name for run in runs for name in run.measures), key=_step)
     columns: dict[str, Any] = {"model": [attrs["model"]] * len(runs)}
     cells = {name: [cell(values.get(name)) for _, values in points] for name in axes}
     for name in axes:
-        columns[name] = [cells[name][number] for number, _ in ordered]
+        columns[name] = [cells[name][place[run.point_id]] for run in runs]
     columns["replicate"] = np.array([run.replicate for run in runs], dtype=np.int64)
     for name in names:
         columns[name] = np.array([run.measures.get(name, np.nan) for run in runs], dtype=np.float64)

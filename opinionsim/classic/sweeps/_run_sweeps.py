@@ -143,7 +143,7 @@ def run_sweep(
     began = time.monotonic()
     if threads is not None:
         whole_number("threads", threads, 1)
-    rows: list[tuple[str, RunOfPoint]] = []
+    rows: list[RunOfPoint] = []
     with ExitStack() as closing:
         workers = None if cluster is None else closing.enter_context(Cluster(cluster))
         opened = None if store is None else closing.enter_context(open_store(store))
@@ -182,7 +182,7 @@ def run_sweep(
 class _Saver:
     """Keeps runs: in a store, some at a time, or in a list."""
 
-    def __init__(self, store: Store | None, rows: list[tuple[str, RunOfPoint]]) -> None:
+    def __init__(self, store: Store | None, rows: list[RunOfPoint]) -> None:
         self._store, self._rows = store, rows
         self._waiting: list[tuple[Point, RunOfPoint]] = []
         self._saved = time.monotonic()
@@ -197,7 +197,7 @@ class _Saver:
     def add(self, found: list[tuple[Point, RunOfPoint]]) -> None:
         """Take runs over."""
         if self._store is None:
-            self._rows += [(point.id, run) for point, run in found]
+            self._rows += [run for _, run in found]
             return
         self._waiting += found
         if time.monotonic() - self._saved > _SAVE_S or len(self._waiting) > _ROWS:
@@ -205,11 +205,8 @@ class _Saver:
 
     def _save(self) -> None:
         if self._store is not None and self._waiting:
-            rows = [
-                PointRow(point.id, run.replicate, run.measures, run.time, run.stopped, run.error)
-                for point, run in self._waiting
-            ]
-            self._store.save_points(rows, {point.id: point.key for point, _ in self._waiting})
+            keys = {point.id: point.key for point, _ in self._waiting}
+            self._store.save_points([PointRow(*run) for _, run in self._waiting], keys)
             self._waiting = []
         self._saved = time.monotonic()
 
