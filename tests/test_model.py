@@ -288,29 +288,20 @@ def _begun() -> OpinionModel:
     return model
 
 
-def test_close_ends_what_still_runs() -> None:
-    model = _begun()
-    assert _tasks() > 0
-    model.close()
-    assert _tasks() == 0
-    model.close()
-
-
-def test_a_with_block_ends_what_still_runs() -> None:
+def test_close_a_with_block_and_garbage_collection_end_what_still_runs() -> None:
     with _begun() as model:
-        assert _tasks() > 0
-        assert model.steps == 1
+        assert (_tasks() > 0, model.steps) == (True, 1)
     assert _tasks() == 0
-
-
-def test_garbage_collection_ends_what_still_runs() -> None:
+    model.close()
     model = _begun()
     assert _tasks() > 0
-    alive = weakref.ref(model)
+    model.close()
+    assert _tasks() == 0
+    alive = weakref.ref(model := _begun())
+    assert _tasks() > 0
     del model
     gc.collect()
-    assert alive() is None
-    assert _tasks() == 0
+    assert (alive(), _tasks()) == (None, 0)
 
 
 def test_stepping_after_close_goes_on_from_the_journal() -> None:
