@@ -307,8 +307,7 @@ def condition_metrics(runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[st
     -----
     The standard error is the convention of the published tables (Chuang et al. 2023, Tables 1-2; A13).
     """
-    joined, axes = condition_rows(runs, metrics, by)
-    return condition_means(joined, axes)
+    return condition_means(*condition_rows(runs, metrics, by))
 
 
 def condition_means(rows: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:

@@ -16,7 +16,6 @@ from matplotlib.patches import Patch
 from opinionsim import metrics
 from opinionsim.classic import Trajectories
 from opinionsim.errors import SpecError
-from opinionsim.metrics import evidence_statement, played_by, validation_statement
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import (
     Frames,
@@ -165,11 +164,11 @@ def trajectory_data(
     replicates = results.runs.loc[results.runs["cell"] == row["cell"], "replicate"].nunique()
     instrument = metrics.name_instrument(chosen, str(row["classifier"]))
     models = own.agents.drop_duplicates("agent").set_index("agent")["model"].reindex(range(n_agents))
-    validation = validation_statement([row["validation"]], chosen)
+    validation = metrics.validation_statement([row["validation"]], chosen)
     told = [
         metrics.describe(row, among=results.runs),
         f"{metrics.provenance(row, replicates)}, {instrument}",
-        played_by([str(row["model"])], [str(row["evidence"])]),
+        metrics.played_by([str(row["model"])], [str(row["evidence"])]),
         validation,
         metrics.outdated([row]),
     ]
@@ -187,7 +186,7 @@ def trajectory_data(
         title="\n".join(filter(None, told)),
         instrument=instrument,
         validation=validation,
-        evidence=evidence_statement([str(row["evidence"])]),
+        evidence=metrics.evidence_statement([str(row["evidence"])]),
         lost=_lost(own, getattr(results, "turns", None), chosen),
         events=marks_of(row.to_dict()),
     )
