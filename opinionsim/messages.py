@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, final, get_args, overload
 
 from opinionsim.errors import SpecError
@@ -24,6 +25,14 @@ SPOKEN = frozenset({"answered", "truncated"})
 UNHEARD = tuple(sorted(set(get_args(ReplyStatus)) - SPOKEN))
 #: Statuses of turns without a text to measure that are no missing values.
 WORDLESS = ("skipped", "silent")
+#: Statuses of replies that are missing values, each with the head of its column in tables and its meaning there.
+MISSING: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "refused": ("refused", "the last reply was a refusal too"),
+        "empty": ("empty", "the last reply had no text"),
+        "truncated": ("cut off", "the last reply was cut off"),
+    }
+)
 
 
 class ChatMessage(NamedTuple):

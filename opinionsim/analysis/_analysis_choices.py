@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -15,9 +15,7 @@ from opinionsim.analysis._units import METRIC_KEYS, counted
 from opinionsim.errors import SpecError
 from opinionsim.metrics import STANCE, named_metrics, one_wording, run_metrics, scale_of, step_metrics
 from opinionsim.specification import AnalysisSpec, ChoicesSpec
-
-if TYPE_CHECKING:
-    from opinionsim.store import Results
+from opinionsim.store import Results
 
 _MOMENTS, _SERIES = ["bias", "diversity"], ["run_id", "cell", "instrument_id"]
 

@@ -27,6 +27,7 @@ from opinionsim.analysis._units import (
     with_intervals,
 )
 from opinionsim.errors import SpecError
+from opinionsim.messages import MISSING
 from opinionsim.metrics import (
     SELF_REPORT,
     condition_axes,
@@ -40,17 +41,15 @@ from opinionsim.metrics import (
 from opinionsim.registry import part
 
 _TABLE_AXES = ("framing", "confirmation_bias")
-#: Causes of texts without an opinion in words; the others were cut off.
-_CAUSES = {"n_refused": "refused", "n_empty": "empty", "n_off_scale": "off scale"}
+#: Causes of texts without an opinion, in words.
+_CAUSES = {**{f"n_{status}": head for status, (head, _) in MISSING.items()}, "n_off_scale": "off scale"}
 #: What stands behind a mean, as published and else, and the heads of means.
 _ERROR, _INTERVAL = "\N{PLUS-MINUS SIGN} SE", "[95 % CI]"
 _HEADS = ("mean opinion", "diversity")
 #: Columns on what is missing, by the column of the frame: head, and meaning. Each is printed only where it is not 0.
 _MISSING = {
     "refused_at_first_rate": ("refused at first", "the first reply was a refusal"),
-    "refused_rate": ("refused", "the last reply was a refusal too"),
-    "empty_rate": ("empty", "the last reply had no text"),
-    "truncated_rate": ("cut off", "the last reply was cut off"),
+    **{f"{status}_rate": told for status, told in MISSING.items()},
     "off_scale_rate": ("off scale", "an answer in which no opinion was found"),
     "skipped_rate": ("skipped", "nothing was left to read"),
     "flagged_rate": ("flagged", "an answer with a remark out of role, or a suspected refusal"),
@@ -360,7 +359,6 @@ def _notes(
     read = usable_runs(runs)
     n = used[["n_never", "n_agents", "n_missing", "n_texts", *_CAUSES]].sum()
     causes = {told: n[column] for column, told in _CAUSES.items()}
-    causes["cut off"] = n["n_missing"] - sum(causes.values())
     told = ", ".join(f"{count:,} {cause}" for cause, count in causes.items() if count)
     excluded = runs.loc[runs["status"] != "complete", "status"].value_counts()
     every = read[read["every_report"].astype(bool)] if "every_report" in read.columns else read[:0]

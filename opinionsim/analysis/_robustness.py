@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,9 +31,7 @@ from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import one_wording
 from opinionsim.registry import part
 from opinionsim.specification import ChoicesSpec, VariantSpec, analysis_of
-
-if TYPE_CHECKING:
-    from opinionsim.store import Results
+from opinionsim.store import Results, load, open_store
 
 #: Fewest levels of a factor whose share of variance is estimated.
 LEAST_LEVELS = 5
@@ -127,8 +125,6 @@ def variant_effects(
         As for :func:`opinionsim.analysis.choice_effects`; variants are looked up in the same store. One without runs of
         that wording of the prompts takes the wording of its run begun last.
     """
-    from opinionsim.store import load, open_store
-
     designs = results.manifest["environment"].get("variants", {})
     if not designs:
         return []

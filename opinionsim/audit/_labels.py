@@ -7,21 +7,16 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from opinionsim.audit._sample import COLUMNS, KEYS, NO_OPINION, Sample
-from opinionsim.classifiers import Item
+from opinionsim.classifiers import Classifier, Item
 from opinionsim.errors import SpecError
 from opinionsim.foundation.spreadsheets import unescaped
-from opinionsim.store import LabelRow, open_store
+from opinionsim.store import LabelRow, Results, open_store
 from opinionsim.topics import Claim
-
-if TYPE_CHECKING:
-    from opinionsim.classifiers import Classifier
-    from opinionsim.store import Results
 
 
 def read_files(paths: Sequence[str | Path], sample: Sample) -> dict[str, pd.Series[float]]:

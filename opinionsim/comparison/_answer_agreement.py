@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
+import pandas as pd
 
 from opinionsim.errors import SurveyError
 from opinionsim.foundation.streams import stream
 from opinionsim.surveys import ALL_ITEMS, Subgroups, SurveyItem, estimates
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Fewest drawn respondents of a subgroup that is compared, or of a value that has a coefficient.
 FEWEST = 10
@@ -190,8 +188,6 @@ class ItemAgreement:
             One row a subgroup: ``variable``, ``value``; ``n``, ``effective_n``, ``mean`` and ``standard_error`` of the
             survey; the same of the model with ``model_`` before the name; and ``difference``, model less survey.
         """
-        import pandas as pd
-
         rows = []
         everyone = self._survey > 0
         y = np.where(everyone, self._y, np.nan)
@@ -224,8 +220,6 @@ def intervals(items: list[ItemAgreement]) -> pd.DataFrame:
         whose answers it is of, with ``value``, ``low`` and ``high``: 1.96 bootstrap standard errors to either side,
         within the range of the measure. Respondents are resampled with all their answers.
     """
-    import pandas as pd
-
     rows = []
     for key, value, half in resampled(len(items[0].own), partial(_all, items), "survey intervals"):
         low, high = np.clip([value - half, value + half], *MEASURES[key[1]])

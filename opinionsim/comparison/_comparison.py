@@ -6,10 +6,12 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from opinionsim.audit import misreadings
 from opinionsim.comparison._candidates import BASELINES, Candidate, named
 from opinionsim.comparison._findings import Comparison, Explained
 from opinionsim.comparison._fit import Fit, Problem, fit, refit, special_cases
@@ -33,11 +35,7 @@ from opinionsim.comparison._update_arrays import Updates
 from opinionsim.comparison._updates import studies, updates_of
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.foundation.streams import stream
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from opinionsim.store import Results
+from opinionsim.store import Results
 
 #: Scale points moved for each point of discrepancy below which influence counts as absent, where nothing else is said.
 MARGIN = 0.05
@@ -105,10 +103,6 @@ def compare(
     StoreError
         If the noise is to be that of an audit, and there is none.
     """
-    import pandas as pd
-
-    from opinionsim.audit import misreadings
-
     candidates = named(models)
     if not isinstance(margin, Real) or not 0 < margin < 1:
         raise SpecError(
@@ -208,8 +202,6 @@ def _linear(problem: Problem, fits: Sequence[Fit], seed: int) -> Fit:
 
 def _free(pair: FittedPair, found: Trust, seed: int) -> pd.DataFrame:
     """Free runs of both candidates of a pair; the one that studies were drawn from varies as it did in these."""
-    import pandas as pd
-
     frames = []
     for one in dict.fromkeys((pair.influence, pair.none)):
         drawn = found.values if one is found.truth else [one.values] * STUDIES

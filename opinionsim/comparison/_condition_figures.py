@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
+from opinionsim.analysis import Table
 from opinionsim.comparison._response import response_curve
 from opinionsim.comparison._updates import updates_of
 from opinionsim.foundation.streams import stream
 from opinionsim.metrics import evidence_statement
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from opinionsim.analysis import Table
     from opinionsim.comparison._findings import Explained
 
 #: Colours of the record, and of the best candidates with and without influence.
@@ -89,8 +89,6 @@ def _draw_response(ax: Axes, found: Explained, colours: Mapping[str, str]) -> No
 
 def _rounded(updates: Sequence[pd.DataFrame], found: Explained) -> pd.DataFrame:
     """The response curve over even distances."""
-    import pandas as pd
-
     joined = pd.concat(updates)
     part = (found.study.points[-1] - found.study.points[0]) / _PARTS
     distance = ((joined["said"] - joined["before"]) / part).round() * part

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from opinionsim.errors import SpecError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Columns of a file that are read.
 _COLUMNS = ("event_order", "event_type", "worker_id", "recipient_id", "text", "sliderValue", "validity")
@@ -38,8 +37,6 @@ def read_debate(folder: str | Path) -> pd.DataFrame:
     SpecError
         If there is no file of such a group, or one lacks a column.
     """
-    import pandas as pd
-
     files = sorted(Path(folder).rglob("*.csv"))
     rows = [row for file in files for row in _group(file)]
     if not rows:
@@ -49,8 +46,6 @@ def read_debate(folder: str | Path) -> pd.DataFrame:
 
 def _group(file: Path) -> Iterator[dict[Any, Any]]:
     """The rows of one group."""
-    import pandas as pd
-
     table = pd.read_csv(file)
     if absent := [name for name in _COLUMNS if name not in table.columns]:
         raise SpecError(f"{file}: lacks {', '.join(map(repr, absent))}, which files of groups have")

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
+from opinionsim.analysis import Estimand, Table, estimate, finished, interval_notes, no_estimate, number_text, p_text
 from opinionsim.comparison._updates import events
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import WITHOUT_FINDING, chosen_kind, condition_axes, evidence_of, one_wording, stance_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from opinionsim.analysis import Estimand, Table
-    from opinionsim.store import Results
+from opinionsim.store import Results
 
 #: What tells conditions apart in how agents interact, or how topics are put.
 _PARTS = frozenset({"interaction", "network", "steps", "framing", "topic", "topic.framing", "sweep.interaction"})
@@ -98,10 +95,6 @@ def decompose(
     the message; the opinion before is held equal, so that regression to the mean is none. Non-additivity is half of
     what interaction adds under one framing and not under the other.
     """
-    import pandas as pd
-
-    from opinionsim.analysis import estimate, finished, interval_notes, no_estimate, number_text, p_text
-
     every, opinions, _, turns = results.counted()
     runs, _ = one_wording(every[every["status"] == "complete"], wording)
     if runs.empty:
@@ -192,8 +185,6 @@ def _numbers(
     runs: pd.DataFrame, stance: pd.DataFrame, turns: pd.DataFrame, updates: pd.DataFrame, kind: str | None
 ) -> pd.DataFrame:
     """One row a run: cell, topic and block; mean opinion, slopes on assigned opinions and messages, first speaker."""
-    import pandas as pd
-
     own = stance.merge(runs[["run_id", "instrument_id"]], on=["run_id", "instrument_id"])
     own = own.sort_values(["run_id", "turn"], kind="stable").dropna(subset=["value"])
     kind = chosen_kind(kind, own["kind"], runs)
@@ -226,8 +217,6 @@ def _unread(own: pd.DataFrame) -> pd.DataFrame:
 
 def _slopes(frame: pd.DataFrame, outcome: str, on: list[str]) -> pd.Series[float]:
     """Slope of an outcome on the first of some columns in each run, the others held equal; NaN where there is none."""
-    import pandas as pd
-
     found = {}
     for run_id, rows in frame.groupby("run_id"):
         design = np.column_stack([np.ones(len(rows)), rows[on].to_numpy(float)])
@@ -238,8 +227,6 @@ def _slopes(frame: pd.DataFrame, outcome: str, on: list[str]) -> pd.Series[float
 
 def _pseudo_values(first: pd.Series[float], others: pd.Series[float]) -> pd.Series[float]:
     """Jackknife pseudo-values of a slope over the blocks of each topic: their mean is the slope, but for rounding."""
-    import pandas as pd
-
     known = pd.DataFrame({"x": first, "y": others}).dropna()
     by_topic, n = known.groupby(level="topic"), known.groupby(level="topic")["x"].transform("size")
     x, y = (known[name] - by_topic[name].transform("mean") for name in ("x", "y"))

@@ -9,7 +9,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
+from opinionsim.comparison._condition_figures import comparison_figure
 from opinionsim.comparison._fit import Fit, Problem
 from opinionsim.comparison._scores import paired
 from opinionsim.comparison._trust import CLAIMED, Trust, claimed
@@ -17,7 +19,6 @@ from opinionsim.comparison._update_arrays import Updates
 from opinionsim.foundation.templates import sentences
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 
@@ -191,8 +192,6 @@ class Comparison:
             candidates with and without influence; scores with standard errors, filled where they tie with the best;
             mean opinion and diversity over time on record, and the 95 % bands of these candidates let loose.
         """
-        from opinionsim.comparison._condition_figures import comparison_figure
-
         return comparison_figure(self._explained)
 
     @cached_property
@@ -226,8 +225,6 @@ class Comparison:
         nearest) with gain_error, why (reasons to withhold, or not to compare), statement (the finding in a sentence),
         n_runs, n_blocks, n_updates, evidence.
         """
-        import pandas as pd
-
         rows = []
         for cell, each in self._explained.items():
             gain, error = each.gain
@@ -256,8 +253,6 @@ class Comparison:
         Columns: cell, candidate, measure, step, observed, low, mean, high, outside (of the band of 95 %), evidence; see
         :func:`opinionsim.comparison.free_runs`.
         """
-        import pandas as pd
-
         frames = [each.free.assign(cell=cell, evidence=each.study.evidence) for cell, each in self._explained.items()]
         joined = pd.concat(frames, ignore_index=True)
         return joined[["cell", "candidate", *joined.columns.drop(["cell", "candidate"])]]
@@ -276,8 +271,6 @@ class Comparison:
 
     def _frame(self, rows: Callable[[Explained], Iterable[dict[str, Any]]]) -> pd.DataFrame:
         """A frame of the rows of every condition, with its cell before them and its evidence behind."""
-        import pandas as pd
-
         return pd.DataFrame(
             {"cell": cell, **row, "evidence": each.study.evidence}
             for cell, each in self._explained.items()

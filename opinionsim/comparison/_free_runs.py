@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from opinionsim.comparison._candidates import Candidate
 from opinionsim.comparison._fit import Problem
 from opinionsim.comparison._update_arrays import Updates
 from opinionsim.foundation.streams import stream
 from opinionsim.metrics import bias, diversity, fragmentation, neighbour_correlation
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Shares of free runs below the two ends of a band.
 _BAND = (0.025, 0.975)
@@ -46,8 +44,6 @@ def free_runs(problem: Problem, candidate: Candidate, values: Sequence[Mapping[s
         repetition to all repetitions together: ``Wasserstein``, of the opinions of all agents, in scale points, and
         ``transitions``, half the sum of differences between the shares of updates so far by opinion before and after.
     """
-    import pandas as pd
-
     drawn = [
         problem.redrawn(candidate, each, stream(seed, "free run", number, candidate.name), begun=True)
         for number, each in enumerate(values)
@@ -85,8 +81,6 @@ def _correlations(study: Updates, paths: np.ndarray) -> np.ndarray:
 
 def _band(measure: str, by_step: Sequence[np.ndarray]) -> pd.DataFrame:
     """Rows of one measure from its values (T,) in the record, and in each repetition."""
-    import pandas as pd
-
     observed, repeated = by_step[0], np.stack(by_step[1:])
     low, high = np.quantile(repeated, _BAND, axis=0)
     return pd.DataFrame(

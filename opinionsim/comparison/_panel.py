@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from opinionsim.comparison._panel_mapping import PanelMapping, load_panel_mapping
 from opinionsim.errors import SpecError
@@ -22,11 +24,7 @@ from opinionsim.metrics import SELF_REPORT
 from opinionsim.running import SOURCE, run
 from opinionsim.schedules import RecordedPeople
 from opinionsim.specification import load_experiment
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from opinionsim.store import Results
+from opinionsim.store import Results
 
 #: Variable of the first rating asked again.
 RETEST = "retest"
@@ -217,8 +215,6 @@ def _specification(
 
 def _rows(table: pd.DataFrame | str | Path, mapping: PanelMapping) -> list[dict[str, str]]:
     """The rows of a table, each with its columns as texts; empty for what is missing."""
-    import pandas as pd
-
     frame = table if isinstance(table, pd.DataFrame) else _read(Path(table))
     present, columns = list(map(str, frame.columns)), list(mapping.columns)
     if absent := [column for column in columns if present.count(column) != 1]:
@@ -232,8 +228,6 @@ def _rows(table: pd.DataFrame | str | Path, mapping: PanelMapping) -> list[dict[
 
 
 def _read(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
     try:
         if path.suffix == ".parquet":
             return pd.read_parquet(path)

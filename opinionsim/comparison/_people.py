@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from opinionsim.analysis import Table
 from opinionsim.comparison._answer_agreement import resampled
@@ -18,11 +18,7 @@ from opinionsim.foundation.streams import stream
 from opinionsim.foundation.templates import sentences
 from opinionsim.measurement import STANCE
 from opinionsim.metrics import SELF_REPORT, evidence_of, evidence_statement
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from opinionsim.store import Results
+from opinionsim.store import Results
 
 #: Draws of an equation's answers.
 _DRAWS = 10
@@ -147,8 +143,6 @@ def people_table(results: Results, *, cutoffs: Mapping[str, date] | None = None)
     MeasurementError
         If there are no updates, or fewer than three units.
     """
-    import pandas as pd
-
     table, points = updates(results), _points(results)
     units = pd.factorize(table["unit"])[0]
     n_units = int(units.max()) + 1
@@ -175,8 +169,6 @@ class _Measuring:
     """The updates of a record as arrays, and what is measured of the next opinions in a column of the table."""
 
     def __init__(self, table: pd.DataFrame, points: np.ndarray, units: np.ndarray) -> None:
-        import pandas as pd
-
         self._table, self._points, self._k = table, points, len(points)
         self._first, self._last = self._places("first"), self._places("last")
         self._fold = folds(units)
@@ -310,8 +302,6 @@ def _converged(x: np.ndarray, y: np.ndarray, w: np.ndarray, group: np.ndarray) -
 
 def _corrected(frame: pd.DataFrame) -> pd.DataFrame:
     """People's slope if the first rating had some reliability: that of the last opinion grows by its inverse."""
-    import pandas as pd
-
     slope = frame[(frame["measure"] == "slope of change on first opinion") & (frame["of"] == "people")]
     numbers = ["value", "low", "high"]
     return pd.concat(

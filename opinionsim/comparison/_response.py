@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 from scipy.stats import t as student
 
 from opinionsim.errors import MeasurementError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def response_curve(updates: pd.DataFrame, *, by_start: bool = False) -> pd.DataFrame:

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from opinionsim.classifiers import parse_closed
 from opinionsim.comparison._answer_agreement import ItemAgreement, intervals
@@ -18,12 +19,8 @@ from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import evidence_statement, played_by
 from opinionsim.opinions import OpinionScale
 from opinionsim.specification import Experiment, Overrides, load_experiment
+from opinionsim.store import Results
 from opinionsim.surveys import Survey, SurveyItem, items_of, load_mapping, load_survey, subgroups_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from opinionsim.store import Results
 
 #: Fields of the specification that can be changed.
 _CHANGEABLE = ("model", "execution", "prompts")
@@ -183,8 +180,6 @@ def read_validation(experiment: Experiment, results: Results, *, cutoff: date | 
     SurveyError
         If the run of no item is complete, or none of the respondents who were not drawn has answered an item.
     """
-    import pandas as pd
-
     survey = experiment.resources.survey(experiment.spec)
     runs = results.runs.drop_duplicates("run_id").set_index("run_id")
     found, evidence, models, left_out = [], list[str](), list[str](), []

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 import numpy as np
+import pandas as pd
 
 from opinionsim.comparison._update_arrays import Updates
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.messages import UNHEARD
 from opinionsim.metrics import one_wording, readings, scale_of, stance_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    import pandas as pd
-
-    from opinionsim.store import Results
+from opinionsim.store import Results
 
 #: Classifier of numbers that authors publish as they are.
 _EXACT = "exact"
@@ -142,16 +137,12 @@ def events(results: Results, wording: str | None = None) -> pd.DataFrame:
     MeasurementError
         As for :func:`compare`.
     """
-    import pandas as pd
-
     frames = [updates_of(study) for study in studies(results, wording).values()]
     return pd.concat(frames, ignore_index=True)
 
 
 def updates_of(study: Updates) -> pd.DataFrame:
     """The updates of a study as rows of :func:`events`."""
-    import pandas as pd
-
     count = np.diff(study.first_read)
     message = np.repeat(np.arange(len(count)), count)
     said = study.value[study.reads]

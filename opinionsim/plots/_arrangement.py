@@ -9,18 +9,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from opinionsim import metrics
 from opinionsim.errors import SpecError
-from opinionsim.metrics import (
-    NOT_SET,
-    axis_name,
-    check_columns,
-    condition_axes,
-    describe,
-    level_name,
-    named_conditions,
-    order_levels,
-    topic_titles,
-)
 from opinionsim.plots._inputs import having, matching
 
 #: Panel titles of the interactions in which no agent reads another (Chuang et al. 2023, controls; A12).
@@ -143,7 +133,7 @@ def arrange(
     runs: pd.DataFrame, rows: str | None, columns: str | None, where: Mapping[str, Any], replicate: int
 ) -> Arrangement:
     """Choose runs and give each its place; parameters and errors as for :func:`opinionsim.plots.panels_data`."""
-    check_columns(runs, [axis for axis in (rows, columns, *where) if axis is not None])
+    metrics.check_columns(runs, [axis for axis in (rows, columns, *where) if axis is not None])
     planned = matching(runs, {"replicate": replicate, **where})
     chosen = _chosen(runs, where, replicate)
     is_control = chosen["interaction"].isin(list(_CONTROLS))
@@ -153,13 +143,13 @@ def arrange(
         held: dict[str, _Level] = {}
         grid = _by_cell(main)
     else:
-        rows, columns = _layout(condition_axes(main), rows, columns)
+        rows, columns = _layout(metrics.condition_axes(main), rows, columns)
         main = _all_named(main, rows, columns)
-        others = [axis for axis in (*condition_axes(main), "seed") if axis not in (rows, columns)]
+        others = [axis for axis in (*metrics.condition_axes(main), "seed") if axis not in (rows, columns)]
         main, held = _hold(main, others)
         grid = _grid(main, rows, columns)
     controls = chosen[is_control & ~chosen["run_id"].isin(main["run_id"])]
-    titles = topic_titles(chosen)
+    titles = metrics.topic_titles(chosen)
     notes = [*(_say_held(axis, one, titles) for axis, one in held.items()), *grid.notes]
     return replace(grid, notes=notes, controls=_control_places(controls, main, held, grid))
 
@@ -174,13 +164,13 @@ def _chosen(runs: pd.DataFrame, where: Mapping[str, Any], replicate: int) -> pd.
 
 def _all_named(runs: pd.DataFrame, *more: str | None) -> pd.DataFrame:
     """The runs with a level of each varying condition in every row, so that a run without one keeps its panel."""
-    axes = {*condition_axes(runs), *(axis for axis in more if axis is not None)}
-    return runs.assign(**{axis: runs[axis].astype(object).where(runs[axis].notna(), NOT_SET) for axis in axes})
+    axes = {*metrics.condition_axes(runs), *(axis for axis in more if axis is not None)}
+    return runs.assign(**{axis: runs[axis].astype(object).where(runs[axis].notna(), metrics.NOT_SET) for axis in axes})
 
 
 def _is_grid(runs: pd.DataFrame) -> bool:
     """Whether runs fill the crossings of all conditions, or most crossings of two."""
-    axes = [axis for axis in condition_axes(runs) if axis != "topic"]
+    axes = [axis for axis in metrics.condition_axes(runs) if axis != "topic"]
     cells = len(_all_named(runs)[axes].drop_duplicates()) if axes else 1
     crossed = prod(runs[axis].nunique(dropna=False) for axis in axes)
     return cells == crossed or (len(axes) == 2 and 2 * cells > crossed)
@@ -207,10 +197,10 @@ def _layout(axes: Iterable[str], rows: str | None, columns: str | None) -> tuple
 def _hold(runs: pd.DataFrame, axes: Sequence[str]) -> tuple[pd.DataFrame, dict[str, _Level]]:
     """Hold conditions one after the other, each at the first level of the runs that are left."""
     held = {}
-    levels = {axis: order_levels(runs[axis]) for axis in axes}
+    levels = {axis: metrics.order_levels(runs[axis]) for axis in axes}
     for axis in axes:
         if len(levels[axis]) > 1:
-            held[axis] = _Level(order_levels(runs[axis])[0], levels[axis])
+            held[axis] = _Level(metrics.order_levels(runs[axis])[0], levels[axis])
             runs = runs[runs[axis] == held[axis].level]
     return runs, held
 
@@ -219,19 +209,21 @@ def _say_held(axis: str, held: _Level, titles: Mapping[str, str]) -> str:
     """A held condition in words."""
     which = "first" if held.level == held.levels[0] else "one"
     level = titles.get(held.level, held.level) if axis == "topic" else held.level
-    return f"{axis_name(axis)} held at {level} ({which} of {len(held.levels)})"
+    return f"{metrics.axis_name(axis)} held at {level} ({which} of {len(held.levels)})"
 
 
 def _by_cell(runs: pd.DataFrame) -> Arrangement:
     """One panel a condition, on the topic of most runs; and notes on what is left out."""
-    axes = [axis for axis in condition_axes(runs) if axis != "topic"]
+    axes = [axis for axis in metrics.condition_axes(runs) if axis != "topic"]
     shared = runs["topic"].mode()[0]
     ranked = _all_named(runs).assign(other=runs["topic"] != shared).sort_values(["other", "seed"], kind="stable")
-    kept, _, notes = named_conditions(runs.loc[ranked.drop_duplicates(axes).index.sort_values()], most=_MAX_CELLS)
+    kept, _, notes = metrics.named_conditions(
+        runs.loc[ranked.drop_duplicates(axes).index.sort_values()], most=_MAX_CELLS
+    )
     n_columns = 2 if len(kept) <= _TWO_COLUMNS else 3
     places = [Spot(*divmod(at, n_columns), str(run["condition"]), run) for at, (_, run) in enumerate(kept.iterrows())]
     if runs["topic"].nunique() > 1:
-        notes.append(f"one topic a condition, {topic_titles(runs).get(shared, shared)} where there is one")
+        notes.append(f"one topic a condition, {metrics.topic_titles(runs).get(shared, shared)} where there is one")
     if runs["seed"].nunique() > 1:
         notes.append("one seed a condition")
     return Arrangement(places, n_columns, notes=notes)
@@ -241,8 +233,8 @@ def _grid(runs: pd.DataFrame, rows: str | None, columns: str | None) -> Arrangem
     """Put one run at each crossing of the levels."""
     if rows is not None and columns is None:
         return _wrapped(runs, rows)
-    down = order_levels(runs[rows]) if rows else [None]
-    across = order_levels(runs[columns]) if columns else [None]
+    down = metrics.order_levels(runs[rows]) if rows else [None]
+    across = metrics.order_levels(runs[columns]) if columns else [None]
     places = []
     for row, low in enumerate(down):
         for column, wide in enumerate(across):
@@ -250,18 +242,18 @@ def _grid(runs: pd.DataFrame, rows: str | None, columns: str | None) -> Arrangem
             at = at if columns is None else at[at[columns] == wide]
             if len(at):
                 places.append(Spot(row, column, "", at.iloc[0]))
-    titles = topic_titles(runs)
-    row_titles = tuple(level_name(rows, level, titles) for level in down) if rows else ()
-    column_titles = tuple(level_name(columns, level, titles) for level in across) if columns else ()
+    titles = metrics.topic_titles(runs)
+    row_titles = tuple(metrics.level_name(rows, level, titles) for level in down) if rows else ()
+    column_titles = tuple(metrics.level_name(columns, level, titles) for level in across) if columns else ()
     return Arrangement(places, len(across), row_titles, column_titles)
 
 
 def _wrapped(runs: pd.DataFrame, axis: str) -> Arrangement:
     """Places of the levels of a single condition: in one column if there are one or three, else in two."""
-    levels, titles = order_levels(runs[axis]), topic_titles(runs)
+    levels, titles = metrics.order_levels(runs[axis]), metrics.topic_titles(runs)
     n_columns = 1 if len(levels) in (1, 3) else 2
     places = [
-        Spot(*divmod(position, n_columns), level_name(axis, level, titles), runs[runs[axis] == level].iloc[0])
+        Spot(*divmod(position, n_columns), metrics.level_name(axis, level, titles), runs[runs[axis] == level].iloc[0])
         for position, level in enumerate(levels)
     ]
     return Arrangement(places, n_columns)
@@ -284,7 +276,7 @@ def _control_places(
         Spot(
             lowest + 1 + position // grid.n_columns,
             position % grid.n_columns,
-            "\n".join(filter(None, [_CONTROLS[run["interaction"]], describe(run, without=beyond)])),
+            "\n".join(filter(None, [_CONTROLS[run["interaction"]], metrics.describe(run, without=beyond)])),
             run,
         )
         for position, (_, run) in enumerate(own.iterrows())

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from opinionsim.errors import SpecError
 from opinionsim.metrics import by_participants, run_band, say_band
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._inputs import HasFrames, drawn_from, has_frames
+from opinionsim.plots._inputs import FigureNumbers, HasFrames, drawn_from, has_frames
 from opinionsim.plots._over_time import Trajectory, trajectories_of
 from opinionsim.plots._shown import Shown
 from opinionsim.plots._style import (
@@ -51,7 +51,7 @@ _DOT, _MOST_POSITIONS, _GROUPS = 48.0, 40, 20
 
 
 @dataclass(frozen=True, eq=False)
-class BeforeAfterData:
+class BeforeAfterData(FigureNumbers):
     """Data of a figure of opinions before and after.
 
     Attributes
@@ -81,15 +81,12 @@ class BeforeAfterData:
         Settings that all runs share, the validation of the instruments, and what is left out.
     """
 
-    frame: pd.DataFrame
     means: pd.DataFrame
     by_position: pd.DataFrame
     controls: tuple[str, ...]
     change: str
     band: str
     scale: OpinionScale
-    evidence: str
-    notes: tuple[str, ...]
 
 
 def before_after_data(
@@ -149,14 +146,14 @@ def before_after_data(
     by_cell = dict(list(frame.groupby("cell", sort=False)))
     return BeforeAfterData(
         pd.concat([by_cell[name] for name in names], ignore_index=True),
+        drawn.evidence,
+        (*drawn.notes, *left_out),
         pd.DataFrame([_mean(name, by_cell[name], level) for name in names]),
         pd.concat([_by_position(name, _grouped(by_cell[name]), level) for name in names], ignore_index=True),
         tuple(controls),
         change,
         told if max(map(len, drawn.cells.values())) > 1 else "",
         drawn.scale or OpinionScale(),
-        drawn.evidence,
-        (*drawn.notes, *left_out),
     )
 
 

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._arrangement import Facets, facets
-from opinionsim.plots._inputs import drawn_from
+from opinionsim.plots._inputs import FigureNumbers, drawn_from
 from opinionsim.plots._over_time import Bins, Source, Trajectory, TrajectorySet, bins_of, stacked, trajectories_of
 from opinionsim.plots._style import SHARES, colour_bar, draw_marks, is_narrow, name_outer, new_panels, opinion_ticks, pt
 from opinionsim.registry import part
@@ -23,7 +23,7 @@ from opinionsim.store import Mark
 
 
 @dataclass(frozen=True, eq=False)
-class DensityData:
+class DensityData(FigureNumbers):
     """Data of a figure of the distribution over time.
 
     Attributes
@@ -44,10 +44,7 @@ class DensityData:
         Places of the conditions in a grid of two factors; None where they form none.
     """
 
-    frame: pd.DataFrame
     scale: OpinionScale | None
-    evidence: str
-    notes: tuple[str, ...]
     events: Mapping[str, tuple[Mark, ...]] = field(default_factory=dict)
     facets: Facets | None = None
 
@@ -84,9 +81,9 @@ def density_data(
     parts = [_shares(name, runs, bins_of(runs, drawn, bins)) for name, runs in drawn.cells.items()]
     return DensityData(
         pd.concat(parts, ignore_index=True),
-        drawn.scale,
         drawn.evidence,
         (*drawn.notes, _counted(drawn)),
+        drawn.scale,
         {name: runs[0].events for name, runs in drawn.cells.items()},
         facets(drawn.factors),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import update_wrapper
 from inspect import signature
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeGuard, TypeVar
@@ -32,6 +33,25 @@ def drawn_from(count: Callable[P, Counted]) -> Callable[[Callable[[Counted], Dra
         return figure
 
     return of
+
+
+@dataclass(frozen=True, eq=False)
+class FigureNumbers:
+    """What a figure is drawn from, and what is said above it.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        The numbers.
+    evidence : str
+        Kind of evidence the runs are, in words.
+    notes : tuple of str
+        What all runs share, and what is known of them and of how they were measured.
+    """
+
+    frame: pd.DataFrame
+    evidence: str
+    notes: tuple[str, ...]
 
 
 class HasFrames(Protocol):

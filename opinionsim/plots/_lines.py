@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from opinionsim.errors import whole_number
+from opinionsim.plots._inputs import FigureNumbers
 from opinionsim.plots._over_time import Source, one_trajectory
 from opinionsim.plots._style import opinion_map, pt, time_axis
 
@@ -18,7 +19,7 @@ _MOST_LINES = 300
 
 
 @dataclass(frozen=True, eq=False)
-class LineData:
+class LineData(FigureNumbers):
     """Data of the lines of agents of a classic model.
 
     Attributes
@@ -33,10 +34,7 @@ class LineData:
         Model, parameters, replicate, and the number of agents drawn if not all are.
     """
 
-    frame: pd.DataFrame
     span: tuple[float, float]
-    evidence: str
-    notes: tuple[str, ...]
 
 
 def line_data(
@@ -83,7 +81,7 @@ def line_data(
             "evidence": trajectory.evidence,
         }
     )
-    return LineData(frame, drawn.span, drawn.evidence, notes)
+    return LineData(frame, drawn.evidence, notes, drawn.span)
 
 
 def draw_lines(data: LineData, ax: Axes) -> None:

@@ -12,7 +12,6 @@ import pandas as pd
 from opinionsim import metrics
 from opinionsim.classic import Trajectories
 from opinionsim.errors import SpecError, whole_number
-from opinionsim.metrics import evidence_statement, played_by, validation_statement
 from opinionsim.networks import Network
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import (
@@ -220,7 +219,7 @@ def of_runs(
         cells,
         (scale.lowest, scale.highest),
         scale,
-        evidence_statement(runs["evidence"]),
+        metrics.evidence_statement(runs["evidence"]),
         (*_told(runs, [kinds[cell] for cell in runs["cell"]], among), *notes),
     )
 
@@ -266,12 +265,12 @@ def _told(runs: pd.DataFrame, kinds: Sequence[str], among: pd.DataFrame | None) 
     instruments = dict.fromkeys(
         metrics.name_instrument(kind, str(name)) for kind, name in zip(kinds, runs["classifier"], strict=True)
     )
-    said = [validation_statement([text], kind) for text, kind in zip(runs["validation"], kinds, strict=True)]
+    said = [metrics.validation_statement([text], kind) for text, kind in zip(runs["validation"], kinds, strict=True)]
     told = [
         metrics.describe(runs.iloc[0], without=differing, among=among),
         ", ".join(instruments),
-        played_by(runs["model"].astype(str), runs["evidence"]),
-        validation_statement(said),
+        metrics.played_by(runs["model"].astype(str), runs["evidence"]),
+        metrics.validation_statement(said),
         metrics.outdated([row for _, row in runs.iterrows()]),
     ]
     return [text for text in told if text]
@@ -303,7 +302,7 @@ def _of_models(source: Any) -> TrajectorySet:
         cells,
         (min(each.range[0] for each in simulations), max(each.range[1] for each in simulations)),
         None,
-        evidence_statement(each.evidence for each in simulations),
+        metrics.evidence_statement(each.evidence for each in simulations),
         tuple(notes),
     )
 

@@ -11,15 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from opinionsim.metrics import (
-    describe,
-    evidence_statement,
-    outdated,
-    played_by,
-    scale_of_all,
-    stance_rows,
-    validation_statement,
-)
+from opinionsim import metrics
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._arrangement import Spot, arrange
 from opinionsim.plots._final import FinalData, draw_final, from_trajectories
@@ -151,10 +143,12 @@ def panels_data(
     with mentioning(others):
         arrangement = arrange(runs, rows, columns, where or {}, replicate)
     _, unread = read_for_stance(matching(taken, {"replicate": replicate, **(where or {})}), kind)
-    frames = Frames(runs, results.agents, stance_rows(runs, results.opinions), turns=getattr(results, "turns", None))
+    frames = Frames(
+        runs, results.agents, metrics.stance_rows(runs, results.opinions), turns=getattr(results, "turns", None)
+    )
     every = [place.run for place in [*arrangement.places, *arrangement.controls]]
     used = frames.opinions["instrument_id"].isin([run["instrument_id"] for run in every])
-    scale = scale_of_all(frames.opinions[used])
+    scale = metrics.scale_of_all(frames.opinions[used])
     drawn = [_panel(frames, place, kind, scale, ddof) for place in arrangement.places]
     drawn += [replace(_panel(frames, place, kind, scale, ddof), final=None) for place in arrangement.controls]
     shown = pd.DataFrame([place.run for place in arrangement.places])
@@ -164,14 +158,14 @@ def panels_data(
         which,
         ", ".join(dict.fromkeys(panel.trajectory.instrument for panel in drawn)),
         f"ddof {ddof}" if ddof else "",
-        played_by((str(run["model"]) for run in every), (str(run["evidence"]) for run in every)),
-        validation_statement(panel.trajectory.validation for panel in drawn),
+        metrics.played_by((str(run["model"]) for run in every), (str(run["evidence"]) for run in every)),
+        metrics.validation_statement(panel.trajectory.validation for panel in drawn),
         *arrangement.notes,
         unread,
         others,
         _apart(drawn),
         _never(drawn),
-        outdated(every),
+        metrics.outdated(every),
     ]
     return PanelsData(
         panels=tuple(drawn),
@@ -179,9 +173,9 @@ def panels_data(
         n_columns=arrangement.n_columns,
         row_titles=arrangement.row_titles,
         column_titles=arrangement.column_titles,
-        title=describe(shown.iloc[0], without=differing),
+        title=metrics.describe(shown.iloc[0], without=differing),
         note="; ".join(filter(None, notes)),
-        evidence=evidence_statement(str(run["evidence"]) for run in every),
+        evidence=metrics.evidence_statement(str(run["evidence"]) for run in every),
     )
 
 

@@ -12,8 +12,7 @@ import pandas as pd
 
 from opinionsim import metrics
 from opinionsim.errors import SpecError
-from opinionsim.metrics import evidence_statement
-from opinionsim.plots._inputs import HasFrames, mentioning, of_one_wording, read_for_stance
+from opinionsim.plots._inputs import FigureNumbers, HasFrames, mentioning, of_one_wording, read_for_stance
 from opinionsim.plots._levels import level_text, parameter_name
 from opinionsim.plots._over_time import of_runs, select, setting_text
 from opinionsim.registry import loaded
@@ -25,7 +24,7 @@ _CENSORED = "(censored)"
 
 
 @dataclass(frozen=True, eq=False)
-class PhaseData:
+class PhaseData(FigureNumbers):
     """Data of a phase diagram.
 
     Attributes
@@ -50,14 +49,11 @@ class PhaseData:
         Titles of topics by name, for an axis of topics.
     """
 
-    frame: pd.DataFrame
     x: str
     y: str | None
     lines: str | None
     labels: Mapping[str, str]
     band: str
-    evidence: str
-    notes: tuple[str, ...]
     titles: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, measure: str) -> pd.DataFrame:
@@ -156,13 +152,13 @@ def phase_data(
     of_sweep = swept is not None and "replicate" in swept.columns and "model" in swept.attrs
     return PhaseData(
         frame,
+        metrics.evidence_statement(known["evidence"]),
+        (*notes, _counted(frame, "replicates" if of_sweep else "runs")),
         x,
         y,
         lines,
         labels,
         told if (frame["n_runs"] > 1).any() else "",
-        evidence_statement(known["evidence"]),
-        (*notes, _counted(frame, "replicates" if of_sweep else "runs")),
         metrics.topic_titles(source if isinstance(source, pd.DataFrame) else source.runs) if "topic" in axes else {},
     )
 

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 
 from opinionsim import metrics
 from opinionsim.plots._arrangement import Facets, facets
+from opinionsim.plots._inputs import FigureNumbers
 from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, stacked, trajectories_of
 from opinionsim.plots._shown import Shown, conditions, over_time
 from opinionsim.plots._style import (
@@ -37,7 +38,7 @@ _NAME_WIDTH = 30
 
 
 @dataclass(frozen=True, eq=False)
-class RibbonData:
+class RibbonData(FigureNumbers):
     """Data of a figure of ribbons.
 
     Attributes
@@ -59,11 +60,8 @@ class RibbonData:
         Places of the conditions in a grid that follows their factors; None where they share one panel.
     """
 
-    frame: pd.DataFrame
     metric: str
     band: str
-    evidence: str
-    notes: tuple[str, ...]
     events: tuple[Mark, ...] = ()
     facets: Facets | None = None
 
@@ -135,7 +133,7 @@ def ribbon_data(
     late = (f"lines begin where most agents of each run have an opinion: {begin}",) if steps[-1] else ()
     events = dict.fromkeys(mark for runs in drawn.cells.values() for run in runs for mark in run.events)
     notes = (*drawn.notes, *late, *([drawn.averaged] if grid else ()))
-    return RibbonData(frame, metric, band_told, drawn.evidence, notes, tuple(events), grid)
+    return RibbonData(frame, drawn.evidence, notes, metric, band_told, tuple(events), grid)
 
 
 def _begin(runs: Sequence[Trajectory]) -> int:

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from opinionsim.errors import SpecError, whole_number
-from opinionsim.plots._inputs import has_frames
+from opinionsim.plots._inputs import FigureNumbers, has_frames
 from opinionsim.plots._over_time import Source, one_trajectory
 from opinionsim.plots._style import legend_beside, opinion_map, pt, time_axis
 from opinionsim.registry import loaded
@@ -24,7 +24,7 @@ _OTHERS = "#E9E9E9"
 
 
 @dataclass(frozen=True, eq=False)
-class ShareData:
+class ShareData(FigureNumbers):
     """Shares of the agents of a classic model's run at each opinion.
 
     Attributes
@@ -42,11 +42,8 @@ class ShareData:
         Model, parameters, replicate, meaning of the areas, and which opinions are named if not all are.
     """
 
-    frame: pd.DataFrame
     n_others: int
     span: tuple[float, float]
-    evidence: str
-    notes: tuple[str, ...]
 
 
 def has_discrete_opinions(source: Source) -> bool:
@@ -111,7 +108,7 @@ def share_data(source: Source, run: str | int | None = None, most: int = _MOST_O
             "evidence": trajectory.evidence,
         }
     )
-    return ShareData(frame, n_others, drawn.span, drawn.evidence, tuple(notes))
+    return ShareData(frame, drawn.evidence, tuple(notes), n_others, drawn.span)
 
 
 def draw_shares(data: ShareData, ax: Axes, *, legend: bool) -> None:

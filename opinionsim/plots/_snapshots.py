@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._inputs import drawn_from, has_frames, pick_run
+from opinionsim.plots._inputs import FigureNumbers, drawn_from, has_frames, pick_run
 from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, one_trajectory
 from opinionsim.plots._style import INK, colour_bar, is_narrow, legend_below, new_panels, opinion_map, opinion_ticks, pt
 from opinionsim.registry import part
@@ -37,7 +37,7 @@ _SIDE = 2.9
 
 
 @dataclass(frozen=True, eq=False)
-class SnapshotData:
+class SnapshotData(FigureNumbers):
     """Data of snapshots of a run's network.
 
     Attributes
@@ -61,13 +61,10 @@ class SnapshotData:
         Notes on the run, and on ties that are not drawn.
     """
 
-    frame: pd.DataFrame
     ties: pd.DataFrame
     directed: bool
     span: tuple[float, float]
     scale: OpinionScale | None
-    evidence: str
-    notes: tuple[str, ...]
 
 
 def snapshot_data(
@@ -138,12 +135,12 @@ def snapshot_data(
     columns = ["step", "source", "target", "weight"]
     return SnapshotData(
         nodes,
+        drawn.evidence,
+        notes,
         ties[columns].reset_index(drop=True),
         one_way,
         _span(drawn, trajectory),
         drawn.scale,
-        drawn.evidence,
-        notes,
     )
 
 

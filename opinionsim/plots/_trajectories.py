@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from opinionsim import metrics
 from opinionsim.classic import Trajectories
 from opinionsim.errors import SpecError
-from opinionsim.metrics import evidence_statement, played_by, validation_statement
+from opinionsim.messages import MISSING
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import (
     Frames,
@@ -49,7 +49,7 @@ _JITTER = 0.03
 #: Most agents that all have a line; the number of those that have one if there are more; and shares of agents in bands.
 _MOST_LINES, _SAMPLE, _BANDS = 40, 12, (0.05, 0.25, 0.5, 0.75, 0.95)
 #: Markers of the statuses of turns without an opinion of a whole answer.
-_LOST = {"refused": "x", "empty": "+", "truncated": ">", "skipped": "|"}
+_LOST = dict(zip((*MISSING, "skipped"), ("x", "+", ">", "|", "1", "2", "3"), strict=False))
 #: The look of those marks.
 _MARK: Mapping[str, Any] = {"color": "black", "linestyle": "none", "markersize": 5, "markerfacecolor": "none"}
 #: The instrument that reads opinions stated as numbers.
@@ -165,11 +165,11 @@ def trajectory_data(
     replicates = results.runs.loc[results.runs["cell"] == row["cell"], "replicate"].nunique()
     instrument = metrics.name_instrument(chosen, str(row["classifier"]))
     models = own.agents.drop_duplicates("agent").set_index("agent")["model"].reindex(range(n_agents))
-    validation = validation_statement([row["validation"]], chosen)
+    validation = metrics.validation_statement([row["validation"]], chosen)
     told = [
         metrics.describe(row, among=results.runs),
         f"{metrics.provenance(row, replicates)}, {instrument}",
-        played_by([str(row["model"])], [str(row["evidence"])]),
+        metrics.played_by([str(row["model"])], [str(row["evidence"])]),
         validation,
         metrics.outdated([row]),
     ]
@@ -187,7 +187,7 @@ def trajectory_data(
         title="\n".join(filter(None, told)),
         instrument=instrument,
         validation=validation,
-        evidence=evidence_statement([str(row["evidence"])]),
+        evidence=metrics.evidence_statement([str(row["evidence"])]),
         lost=_lost(own, getattr(results, "turns", None), chosen),
         events=marks_of(row.to_dict()),
     )
@@ -268,7 +268,7 @@ def handles_of(drawn: Sequence[TrajectoryData], of_models: Mapping[str, str] | N
     if many > _MOST_LINES:
         found.append(Patch(color="#CDD4D9", label=f"middle 50%, 90%, median;\n{_SAMPLE} of {many:,} agents drawn"))
     lost = {each for data in drawn for each in data.lost.loc[data.lost["agent"].isin(data.drawn), "status"]}
-    names = {each: "cut off" if each == "truncated" else each for each in _LOST if each in lost}
+    names = {each: MISSING[each][0] if each in MISSING else each for each in _LOST if each in lost}
     return [*found, *(Line2D([], [], marker=_LOST[each], label=name, **_MARK) for each, name in names.items())]
 
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from opinionsim.errors import SpecError
 from opinionsim.plots._arrangement import Facets, facets
-from opinionsim.plots._inputs import drawn_from
+from opinionsim.plots._inputs import FigureNumbers, drawn_from
 from opinionsim.plots._over_time import Bins, Source, Trajectory, TrajectorySet, bins_of, trajectories_of
 from opinionsim.plots._shown import Shown, conditions, over_time
 from opinionsim.plots._style import SHARES, colour_bar, is_narrow, name_outer, new_panels, pt, write_numbers
@@ -25,7 +25,7 @@ _MOST_PRINTED = 12
 
 
 @dataclass(frozen=True, eq=False)
-class TransitionData:
+class TransitionData(FigureNumbers):
     """Data of a figure of transitions.
 
     Attributes
@@ -44,10 +44,7 @@ class TransitionData:
         Places of the conditions in a grid of two factors; None where they form none.
     """
 
-    frame: pd.DataFrame
     names: dict[str, list[str]]
-    evidence: str
-    notes: tuple[str, ...]
     facets: Facets | None = None
 
 
@@ -86,7 +83,7 @@ def transition_data(
     if not frame["count"].any():
         raise SpecError("no agent has two opinions one after the other, so there is no transition to draw")
     names = {name: own.names for name, (_, own) in cells.items()}
-    return TransitionData(frame, names, drawn.evidence, (*drawn.notes, _what(drawn)), facets(drawn.factors))
+    return TransitionData(frame, drawn.evidence, (*drawn.notes, _what(drawn)), names, facets(drawn.factors))
 
 
 def _what(drawn: TrajectorySet) -> str:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pandas as pd
+
 from opinionsim.classifiers import DECIDED, RECORDED
 from opinionsim.metrics import find_metric
 from opinionsim.registry import described, find, is_path, places
@@ -15,13 +17,11 @@ from opinionsim.report._page_templates import WORDS, filled
 from opinionsim.report._released import nodes
 from opinionsim.report._study_words import contents_of, is_recorded
 from opinionsim.specification import json_schema
+from opinionsim.store import Results
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from opinionsim.classic import ClassicModel
     from opinionsim.report._study import Study
-    from opinionsim.store import Results
 
 #: Authors, year in parentheses, title, and the rest, as sources are written.
 _SOURCE = re.compile(r"(?P<authors>[^():]{2,400}?)\s*\((?P<year>\d{4})\w?\)\.\s+(?P<title>.{2,300}?)\.\s+(?P<rest>.*)")

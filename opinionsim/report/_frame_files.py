@@ -8,15 +8,13 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
+
+import pandas as pd
 
 from opinionsim.errors import SpecError
 from opinionsim.foundation.spreadsheets import read_csv, texts_changed, write_csv
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from opinionsim.store import Results
+from opinionsim.store import COLUMNS, Results, codebook, plain_names
 
 _FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics")
 _POINTS, _ENTRIES = "points", "entries"
@@ -125,8 +123,6 @@ def write_frames(results: Results, folder: Path, kind: FileKind = "csv") -> dict
     dict of str to list of str
         By frame, the columns in which an empty text is a text; in all others it stands for a missing one.
     """
-    from opinionsim.store import codebook, plain_names
-
     # A classic sweep has one frame, other experiments all the others.
     names = (_POINTS,) if results.swept else (*_FRAMES, *results.extras("frames"))
     frames = {name: getattr(results, name) for name in names}
@@ -167,8 +163,6 @@ def read_frames(
     SpecError
         If a file is missing or is not what was written.
     """
-    import pandas as pd
-
     book = read_csv(folder / CODEBOOK, dtype=str, keep_default_na=False)
     found = {}
     for name, columns in (book[book["frame"].isin(only)] if only else book).groupby("frame", sort=False):
@@ -192,10 +186,6 @@ def read_frames(
 
 def _typed(values: pd.Series, kind: str) -> pd.Series[Any]:
     """A column of a file with its type; empty where the value is missing."""
-    import pandas as pd
-
-    from opinionsim.store import COLUMNS
-
     if kind == "bool":
         return values.astype(str).eq("True")
     known: pd.Series[Any] = values.astype(object).where(values.notna() & values.ne(""))

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Undefined
 
@@ -22,12 +22,8 @@ from opinionsim.foundation.redaction import kept
 from opinionsim.foundation.streams import canonical_json
 from opinionsim.registry import find
 from opinionsim.report._page_templates import TEMPLATES, sentences
-from opinionsim.specification import consent_of, manifest, wording_of
-from opinionsim.store import AbsentError, find_design, open_store
-
-if TYPE_CHECKING:
-    from opinionsim.specification import Experiment, ExperimentSpec
-    from opinionsim.store import DesignRow, Results
+from opinionsim.specification import Experiment, ExperimentSpec, consent_of, manifest, wording_of
+from opinionsim.store import AbsentError, DesignRow, Results, find_design, open_store
 
 #: Name of this package among what is fixed.
 _PACKAGE = "opinionsim"

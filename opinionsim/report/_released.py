@@ -7,17 +7,15 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
 import yaml
 
 from opinionsim.foundation.spreadsheets import texts_changed
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.store import COLUMNS, Results
 from opinionsim.surveys import Survey
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Kinds of files that can say that they may not be passed on, with the contents in prompts that are withheld then.
 _BLOCKS = {
@@ -195,8 +193,6 @@ class Released(Results):
 
     def _passed_on(self, name: str, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame without what is withheld; those that only numbers are made of stay whole."""
-        import pandas as pd
-
         if name not in ("runs", "agents", "turns", "calls"):
             return frame
         found = texts_changed(frame, lambda value: self._text(value) if isinstance(value, str) else value)
