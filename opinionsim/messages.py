@@ -149,7 +149,8 @@ class Said(NamedTuple):
         """
         told = {turn: {variable: float(number) for variable, number in each.items()} for turn, each in numbers.items()}
         lines = [
-            f"{turn}: " + ", ".join(f"{variable} {_spelled(number)}" for variable, number in each.items())
+            f"{turn}: "
+            + ", ".join(f"{variable} {repr(number).removesuffix('.0')}" for variable, number in each.items())
             for turn, each in told.items()
         ]
         if numbers_in(text := "\n".join(lines)) != told:
@@ -162,11 +163,6 @@ class Said(NamedTuple):
 
 _TURN_NUMBERS = re.compile(r"(\d+): (.+)", re.ASCII)
 _NUMBER = re.compile(r"([a-z][a-z0-9_-]*) (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)", re.ASCII)
-
-
-def _spelled(number: float) -> str:
-    """A number as :func:`numbers_in` reads it, a whole one without a point."""
-    return repr(number).removesuffix(".0")
 
 
 def numbers_in(text: str) -> dict[int, dict[str, float]]:
