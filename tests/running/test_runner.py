@@ -256,7 +256,6 @@ def test_a_draw_that_cannot_be_used_stops_its_own_run() -> None:
 def test_interrupting_run_ends_calls_in_flight_and_keeps_them() -> None:
     experiment = load_experiment(changed(SMALL, replicates=4))
     main = threading.main_thread().ident
-    assert main is not None
     model, watch = watched(
         latency=lambda seed: 0.01,
         noticed=lambda number: signal.pthread_kill(main, signal.SIGINT) if number == 10 else None,

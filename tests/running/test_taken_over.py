@@ -184,13 +184,11 @@ def test_a_fork_that_was_interrupted_while_it_took_over_takes_over_the_rest() ->
     expected = finished(BOTH, "whole.sqlite")
     experiment = load_experiment(BOTH)
     fork = next(run for run in experiment.runs if run.spec.fork is not None)
-    assert fork.source is not None
     ended(experiment, "s.sqlite", only={run.run_id for run in experiment.runs if run.source is None})
     with open_store("sqlite:///whole.sqlite", write=False) as store:
         taken = [each for each in store.entries(fork.run_id) if each.source == "import" and each.key.call != "source"]
     with open_store(STORE) as store:
         epoch = store.lease(fork.run_id, "somebody")
-        assert epoch is not None
         record = store.record(fork.run_id, epoch, "x")
         for entry in taken[:5]:
             record.append(entry)
@@ -244,7 +242,6 @@ def test_a_source_that_is_not_complete_is_said() -> None:
     summary = ended(GIVEN, "s.sqlite", GivenReplies(fails))
     runs = {run.run_id: run for run in load_experiment(GIVEN).runs if run.source is not None}
     for run_id, run in runs.items():
-        assert run.source is not None
         told = f"it takes over from run {run.source.run_id} of cell {DYADIC!r}, and that run is not complete"
         assert summary.errors[run_id] == f"run {run_id}: {told}"
 
