@@ -333,8 +333,7 @@ class ExperimentSpec(DocumentModel):
     def ends_runs(self) -> list[list[str]]:
         """Conditions in which a reply ends its run, for each chat model."""
         return [
-            [name for name in ("refused", "empty", "truncated") if getattr(model.replies, name).then == "fail"]
-            for model in self.chat_models
+            [status for status, treatment in model.replies if treatment.then == "fail"] for model in self.chat_models
         ]
 
     @property
