@@ -59,7 +59,7 @@ for row in statements[statements["winner"]].itertuples():
 # %%
 rules = consensus.other_rules(results)
 print(rules[["round", "ballots", "rule", "winner", "first", "tied", "same"]].to_string(index=False))
-show(osim.plots.consensus(results), "1_session")
+show(consensus.session_figure(results), "1_session")
 
 # %% [markdown]
 # Read on: [consensus finding](../docs/consensus.md), [questions for groups](../docs/questions.md).

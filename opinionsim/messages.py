@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, final, get_args, overload
 
 from opinionsim.errors import SpecError
@@ -24,6 +25,14 @@ SPOKEN = frozenset({"answered", "truncated"})
 UNHEARD = tuple(sorted(set(get_args(ReplyStatus)) - SPOKEN))
 #: Statuses of turns without a text to measure that are no missing values.
 WORDLESS = ("skipped", "silent")
+#: Statuses of replies that are missing values, each with the head of its column in tables and its meaning there.
+MISSING: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "refused": ("refused", "the last reply was a refusal too"),
+        "empty": ("empty", "the last reply had no text"),
+        "truncated": ("cut off", "the last reply was cut off"),
+    }
+)
 
 
 class ChatMessage(NamedTuple):
@@ -140,7 +149,8 @@ class Said(NamedTuple):
         """
         told = {turn: {variable: float(number) for variable, number in each.items()} for turn, each in numbers.items()}
         lines = [
-            f"{turn}: " + ", ".join(f"{variable} {_spelled(number)}" for variable, number in each.items())
+            f"{turn}: "
+            + ", ".join(f"{variable} {repr(number).removesuffix('.0')}" for variable, number in each.items())
             for turn, each in told.items()
         ]
         if numbers_in(text := "\n".join(lines)) != told:
@@ -153,11 +163,6 @@ class Said(NamedTuple):
 
 _TURN_NUMBERS = re.compile(r"(\d+): (.+)", re.ASCII)
 _NUMBER = re.compile(r"([a-z][a-z0-9_-]*) (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)", re.ASCII)
-
-
-def _spelled(number: float) -> str:
-    """A number as :func:`numbers_in` reads it, a whole one without a point."""
-    return repr(number).removesuffix(".0")
 
 
 def numbers_in(text: str) -> dict[int, dict[str, float]]:

@@ -27,8 +27,9 @@ from opinionsim.analysis._units import (
     with_intervals,
 )
 from opinionsim.errors import SpecError
+from opinionsim.foundation.templates import sentences
+from opinionsim.messages import MISSING
 from opinionsim.metrics import (
-    SELF_REPORT,
     condition_axes,
     one_wording,
     order_levels,
@@ -40,17 +41,15 @@ from opinionsim.metrics import (
 from opinionsim.registry import part
 
 _TABLE_AXES = ("framing", "confirmation_bias")
-#: Causes of texts without an opinion in words; the others were cut off.
-_CAUSES = {"n_refused": "refused", "n_empty": "empty", "n_off_scale": "off scale"}
+#: Causes of texts without an opinion, in words.
+_CAUSES = {**{f"n_{status}": head for status, (head, _) in MISSING.items()}, "n_off_scale": "off scale"}
 #: What stands behind a mean, as published and else, and the heads of means.
 _ERROR, _INTERVAL = "\N{PLUS-MINUS SIGN} SE", "[95 % CI]"
 _HEADS = ("mean opinion", "diversity")
 #: Columns on what is missing, by the column of the frame: head, and meaning. Each is printed only where it is not 0.
 _MISSING = {
     "refused_at_first_rate": ("refused at first", "the first reply was a refusal"),
-    "refused_rate": ("refused", "the last reply was a refusal too"),
-    "empty_rate": ("empty", "the last reply had no text"),
-    "truncated_rate": ("cut off", "the last reply was cut off"),
+    **{f"{status}_rate": told for status, told in MISSING.items()},
     "off_scale_rate": ("off scale", "an answer in which no opinion was found"),
     "skipped_rate": ("skipped", "nothing was left to read"),
     "flagged_rate": ("flagged", "an answer with a remark out of role, or a suspected refusal"),
@@ -353,49 +352,33 @@ def _notes(
     """Notes on conventions, exclusions, rates and the instrument.
 
     `used` are the metrics that the numbers are of, `about` says what stands behind the means, and `ends` whether they
-    are of opinions at the start and the end. Every table has these notes, so that they are no template: Jinja would
-    take longer to load than a table takes to count.
+    are of opinions at the start and the end.
     """
     complete = runs[runs["status"] == "complete"]
     read = usable_runs(runs)
+    of_kind = metrics[metrics["kind"] == kind]
     n = used[["n_never", "n_agents", "n_missing", "n_texts", *_CAUSES]].sum()
-    causes = {told: n[column] for column, told in _CAUSES.items()}
-    causes["cut off"] = n["n_missing"] - sum(causes.values())
-    told = ", ".join(f"{count:,} {cause}" for cause, count in causes.items() if count)
-    excluded = runs.loc[runs["status"] != "complete", "status"].value_counts()
     every = read[read["every_report"].astype(bool)] if "every_report" in read.columns else read[:0]
     eventful = read.dropna(subset="event_steps") if "event_steps" in read.columns else read[:0]
-    outdated = len(used.merge(complete[complete["error"].fillna("") != ""][["run_id", "cell"]]))
-    silent = len(complete) - len(used)
-    further = len(metrics[metrics["kind"] == kind].merge(read[["run_id", "cell"]])) - len(used)
-    undefined = used["bias"].isna().sum()
-    players = played_by(read["model"].astype(str), read["evidence"])
-    validation = validation_statement(used["validation"])
-    said = [
-        ends
-        and "Start: opinions that agents were assigned, which is no measurement. End: the last measured opinion of "
-        f"each agent. Diversity: standard deviation (ddof {used['ddof'].iloc[0]}) over agents.",
-        *about,
-        f"Runs used: {len(used)} complete. Excluded as not complete: "
-        f"{', '.join(f'{count} {status}' for status, count in excluded.items()) or 'none'}.",
-        f"Agents never measured: {n['n_never']:,} of {n['n_agents']:,}. Texts without an opinion: {n['n_missing']:,} "
-        f"of {n['n_texts']:,}{f' ({told})' if told else ''}.",
-        "Instrument: self-reports, the position each agent chose for itself in a closed answer."
-        if kind == SELF_REPORT
-        else f"Instrument: texts of kind {kind}, coded by {', '.join(used['classifier'].astype(str).unique())}.",
-        len(every)
-        and f"Under {', '.join(every['interaction'].astype(str).unique())}, all reports of each agent count, because "
-        "none depends on another.",
-        len(eventful)
-        and f"Events in {len(eventful)} of {len(read)} runs; turns that dropped out because of them: "
-        f"{eventful['dropped_turns'].mean():.1f} a run. Agents that left, and zealots, count with their last opinion.",
-        players and f"{players[0].upper()}{players[1:]}.",
-        validation and f"Validation of this instrument: {validation}.",
-        outdated
-        and f"{outdated} of the runs used answer{'s' if outdated == 1 else ''} an earlier wording of the prompts than "
-        "there is now, or could not be coded; see runs.error.",
-        silent and f"Complete runs without a text of kind {kind}, not used: {silent}.",
-        further and f"Readings of these runs by further instruments of stance, not used: {further}.",
-        undefined and f"Runs in which no agent was ever measured, which add nothing to the means: {undefined}.",
-    ]
-    return [each for each in said if each]
+    return sentences(
+        "opinionsim.analysis",
+        "opinions.txt",
+        ddof=used["ddof"].iloc[0] if ends else None,
+        about=about,
+        kind=kind,
+        used=len(used),
+        excluded=runs.loc[runs["status"] != "complete", "status"].value_counts().to_dict(),
+        n=n,
+        causes={told: n[column] for column, told in _CAUSES.items()},
+        instruments=used["classifier"].astype(str).unique(),
+        every_report=every["interaction"].astype(str).unique().tolist(),
+        events=len(eventful),
+        read=len(read),
+        dropped=eventful["dropped_turns"].mean() if len(eventful) else 0,
+        players=played_by(read["model"].astype(str), read["evidence"]),
+        validation=validation_statement(used["validation"]),
+        outdated=len(used.merge(complete[complete["error"].fillna("") != ""][["run_id", "cell"]])),
+        silent=len(complete) - len(used),
+        further=len(of_kind.merge(read[["run_id", "cell"]])) - len(used),
+        undefined=int(used["bias"].isna().sum()),
+    )

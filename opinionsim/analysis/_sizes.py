@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -16,12 +15,9 @@ from opinionsim.analysis._printed_table import Table, finished
 from opinionsim.analysis._units import METRIC_KEYS
 from opinionsim.errors import SpecError
 from opinionsim.metrics import named_metrics, one_wording, run_metrics, scale_of
-from opinionsim.specification import AnalysisSpec
-
-if TYPE_CHECKING:
-    from opinionsim.planning import Forecast
-    from opinionsim.specification import Experiment
-    from opinionsim.store import Results
+from opinionsim.planning import Forecast
+from opinionsim.specification import AnalysisSpec, Experiment
+from opinionsim.store import Results
 
 #: Most replicates or topics that are considered.
 _MOST = 100_000

@@ -17,6 +17,7 @@ from opinionsim.analysis._means import (
     no_estimate,
 )
 from opinionsim.errors import SpecError
+from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import (
     TO_MEASURE,
     condition_axes,
@@ -31,11 +32,6 @@ from opinionsim.metrics import (
 METRIC_KEYS = ["run_id", "cell", "instrument_id", "kind"]
 #: The metrics that tables of opinions have.
 MEASURES = ("bias", "diversity")
-#: What means of an estimand are about.
-_ABOUT = {
-    "topics-like-these": "topics like these, of which those studied are a sample",
-    "these-topics": "these topics alone",
-}
 
 
 def default_axes(runs: pd.DataFrame) -> list[str]:
@@ -203,21 +199,15 @@ def interval_notes(estimates: Sequence[Estimate], *further: Sequence[Estimate]) 
     """
     if not estimates:
         return []
-    first, having = estimates[0], [each for each in estimates if not each.reason]
     reasons = dict.fromkeys(each.reason for each in estimates if each.reason)
     others = dict.fromkeys(each.reason for own in further for each in own if each.reason not in ("", *reasons))
-    left_out = sum(each.left_out for each in estimates)
-    units = " or ".join(dict.fromkeys(each.units for each in having))
-    methods = " or ".join(dict.fromkeys(each.method for each in having))
-    rows = f"{len(estimates) - len(having)} of {len(estimates)} rows" if having else "any row"
-    about = f"about {_ABOUT[first.estimand]}"
-    said = [
-        having
-        and f"Interval: {100 * first.level:.0f}% confidence, {about}. Independent unit: {first.unit} ({units}). "
-        f"Method: {methods}.",
-        reasons and f"No interval in {rows}{f', {about}' if first.unit else ''}: {'; '.join(reasons)}.",
-        others and f"No interval of a further measure where {'; '.join(others)}.",
-        left_out
-        and f"Values of topics and blocks that are missing, or left out to have the rest complete: {left_out}.",
-    ]
-    return [each for each in said if each]
+    return sentences(
+        "opinionsim.analysis",
+        "intervals.txt",
+        first=estimates[0],
+        having=[each for each in estimates if not each.reason],
+        rows=len(estimates),
+        reasons=list(reasons),
+        others=list(others),
+        left_out=sum(each.left_out for each in estimates),
+    )

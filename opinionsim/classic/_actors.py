@@ -47,7 +47,8 @@ class MeetingActor:
         """Update on every message received, then state the opinion, in digits enough to tell it from any other."""
         for message in received:
             self._meet(message)
-        publish(Message(repr(self._stated()), agent=self.agent, role=PARTICIPANT, act=turn.act))
+        stated = float(self._setup.model.units.decode(np.array([self._own]), self._setup.range)[0])
+        publish(Message(repr(stated), agent=self.agent, role=PARTICIPANT, act=turn.act))
 
     def fork(self) -> MeetingActor:
         """The same agent as it is now."""
@@ -74,9 +75,6 @@ class MeetingActor:
 
     def _encoded(self, opinion: float) -> float:
         return float(self._setup.model.units.encode(np.array([opinion]), self._setup.range)[0])
-
-    def _stated(self) -> float:
-        return float(self._setup.model.units.decode(np.array([self._own]), self._setup.range)[0])
 
 
 class RecordedActor:

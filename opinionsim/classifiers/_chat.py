@@ -152,14 +152,11 @@ class ChatClassifier:
         prompt = (chat_prompt(item, self.scale, self._question),)
         for attempt in range(1 + self._reask):
             reply = await ask(str(CallName("judge", attempt + 1)), prompt, parse=take_as_is)
-            if (point := self._read(reply)) is not None:
-                return point
-            if reply.status == "answered" and is_abstention(reply.text):
-                break
+            if reply.status == "answered":
+                point = parse_closed(reply.text, self.scale)
+                if point is not None or is_abstention(reply.text):
+                    return point
         return None
-
-    def _read(self, reply: Reply) -> int | None:
-        return parse_closed(reply.text, self.scale) if reply.status == "answered" else None
 
 
 def _loaded(name: str, temperature: float | None, max_tokens: int, options: dict[str, Any]) -> BaseChatModel:

@@ -50,12 +50,8 @@ def _scanner(labels: tuple[str, ...]) -> re.Pattern[str]:
     )
 
 
-def _tokens(text: str, labels: tuple[str, ...]) -> list[_Token]:
-    """The pieces of an answer; a full stop at the end of a number is a piece of its own."""
-    return list(_pieces(text, labels))
-
-
 def _pieces(text: str, labels: tuple[str, ...]) -> Iterator[_Token]:
+    """The pieces of an answer; a full stop at the end of a number is a piece of its own."""
     for found in _scanner(labels).finditer(text):
         kind, piece = found.lastgroup, found.group()
         if kind == "number":
@@ -87,7 +83,7 @@ def parse_closed(text: str, scale: OpinionScale) -> int | None:
         in "I have 2 doubts". Points are never guessed.
     """
     labels = {" ".join(_plain(label).split()): point for label, point in zip(scale.labels, scale.points, strict=True)}
-    tokens = _tokens(_plain(text[:_MAX_CHARACTERS]), tuple(labels))
+    tokens = list(_pieces(_plain(text[:_MAX_CHARACTERS]), tuple(labels)))
     named: set[int | None] = set()
     stands = False
     for place, token in enumerate(tokens):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         win_rates as win_rates,
         write_ratings as write_ratings,
     )
-    from opinionsim.consensus._figure import consensus as consensus, consensus_data as consensus_data
+    from opinionsim.consensus._figure import consensus_data as consensus_data, session_figure as session_figure
     from opinionsim.consensus._habermas import HabermasData as HabermasData, import_habermas as import_habermas
     from opinionsim.consensus._mediation import Mediation as Mediation, Session as Session
     from opinionsim.consensus._question_turns import read_question as read_question, same_question as same_question

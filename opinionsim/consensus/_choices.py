@@ -10,9 +10,10 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from opinionsim.consensus._evaluation import (
     CONTROL,
@@ -27,9 +28,6 @@ from opinionsim.consensus._evaluation import (
 )
 from opinionsim.consensus.voting import Rule, elect
 from opinionsim.errors import MeasurementError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 AnyRule = str | Mapping[str, Any] | Rule
 
@@ -85,8 +83,6 @@ def sensitivity(
         citizen; winners and winners_without, the candidates at the first place with and without its ballot, more than
         one where the rule leaves them tied; and changed, whether they differ.
     """
-    import pandas as pd
-
     chosen, rows = Rule.of(rule, **options), []
     for key, (ballots,) in _elections(checked(ratings, value), value, least=2):
         kept = ballots.dropna()
@@ -127,8 +123,6 @@ def prediction(ratings: pd.DataFrame, predicted: str = "predicted_agreement") ->
         rest; and mean_absolute_error, NaN where a prediction lies off the scale of agreement. NaN where one side is
         constant. Means over groups with intervals are those of :func:`estimate`.
     """
-    import pandas as pd
-
     rows = []
     known = by_citizen(checked(ratings, predicted), "agreement", predicted)
     for group, part in known.groupby("group", sort=False):
@@ -168,8 +162,6 @@ def welfare_advantage(
         picks over what the other one picks, in points of agreement; its low and high; n elections of n_groups groups.
         Where predictions leave candidates tied, their mean welfare counts.
     """
-    import pandas as pd
-
     if predicted == "agreement":
         raise MeasurementError("predicted must be another column than agreement, by which advantages are judged")
     chosen, welfare, groups = [Rule.of(each) for each in rules], [], []

@@ -25,17 +25,15 @@ import math
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
 from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.foundation.streams import stream
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Ends and middle of the scale of agreement and quality.
 LOWEST, NEUTRAL, HIGHEST = 1, 4, 7
@@ -200,8 +198,6 @@ def reliability(ratings: pd.DataFrame, pooled: bool = False, value: str = "agree
         group (unless pooled), citizen; n, the statements rated in both passes; kappa, of :func:`weighted_kappa`; and
         reliable, whether it is at least 0.6, which an undefined one is not.
     """
-    import pandas as pd
-
     known = checked(ratings, value).dropna(subset=[value])
     keys = [*_STATEMENT, "citizen"]
     one, two = (known.loc[known["pass"] == each, [*keys, value]] for each in (1, 2))
@@ -289,8 +285,6 @@ def policy_table(ratings: pd.DataFrame, level: float = 0.95, seed: int = 0) -> p
         policy, measure; estimate, low and high, as :func:`estimate` gives them; n statements of n_groups groups.
         ``divisive`` of the policy position is the share of divisive questions, ``less_divisive`` is over those.
     """
-    import pandas as pd
-
     return pd.DataFrame(
         {"policy": policy, "measure": measure, **interval(estimate(own, measure, level, seed), "estimate")}
         for policy, own in candidate_table(whole(ratings)).groupby("policy", sort=False)
@@ -313,8 +307,6 @@ def win_rates(ratings: pd.DataFrame, level: float = 0.95, seed: int = 0) -> pd.D
         - n, n_groups: comparisons without ties, and groups with one
         - ties: comparisons that are tied
     """
-    import pandas as pd
-
     table, rows = candidate_table(whole(ratings)), []
     table = table[table["policy"] != POSITION]
     policies = table["policy"].unique().tolist()
@@ -350,8 +342,6 @@ def exclusion(ratings: pd.DataFrame) -> pd.DataFrame:
         - dissent: other_excluded less excluded, the dissent that exclusion itself brings about; a draft without a
           random other tells it from what any missing opinion does. Its mean over citizens is that of :func:`estimate`.
     """
-    import pandas as pd
-
     drafts = (ratings := checked(ratings, "left_out"))[["group", "candidate", "left_out"]].drop_duplicates()
     if drafts.duplicated(["group", "candidate"]).any():
         place = drafts[drafts.duplicated(["group", "candidate"])].iloc[0]

@@ -112,7 +112,7 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
 
 @part("figure", name="consensus", numbers=consensus_data)
 @drawn_from(consensus_data)
-def consensus(data: ConsensusData) -> Figure:
+def session_figure(data: ConsensusData) -> Figure:
     """What citizens think of the statements of the first session, and how opinions moved.
 
     Every citizen's view of every candidate, what each rule chooses, and the first and last opinion of each citizen.

@@ -7,13 +7,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from opinionsim.errors import SpecError, in_short, packages
 from opinionsim.topics import Topic, parse_topics
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Names of the points of a scale, from 1 to 7; those of bots are MOCK.
 _SCALES = {
@@ -105,8 +103,6 @@ def import_habermas(folder: str | Path) -> HabermasData:
         If files or columns are missing, all of which the message names; if a file cannot be read, or a value is none
         that the data have. If the extra ``parquet`` is not installed.
     """
-    import pandas as pd
-
     tables = _read(Path(folder))
     candidates, positions = _of_candidates(tables[_COMPARISONS]), _of_people(tables[_POSITIONS]).explode("agreement")
     opinions = candidates[["group", "citizen", "opinion"]].drop_duplicates(["group", "citizen"])
@@ -142,8 +138,6 @@ def import_habermas(folder: str | Path) -> HabermasData:
 
 def _read(folder: Path) -> dict[str, pd.DataFrame]:
     """The tables under the names of columns here, after all that is missing has been named."""
-    import pandas as pd
-
     _, parquet = packages("import_habermas", "parquet", "pyarrow", "pyarrow.parquet", kind=SpecError)
     tables, problems = {}, []
     for name, columns in _COLUMNS.items():

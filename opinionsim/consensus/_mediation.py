@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from opinionsim.consensus._report import session_text
 from opinionsim.consensus._sessions import ratings, statements
 from opinionsim.errors import SpecError
@@ -14,7 +16,6 @@ from opinionsim.specification import Experiment, load_experiment
 from opinionsim.store import Results
 
 if TYPE_CHECKING:
-    import pandas as pd
     from langchain_core.language_models import BaseChatModel
 
 #: A citizen: the text of an opinion, fields of a member of a cast, or a person at a seat.

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from opinionsim.consensus._question_turns import same_question
 from opinionsim.errors import SpecError
 from opinionsim.foundation.spreadsheets import read_csv, write_csv
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from opinionsim.store import Results
+from opinionsim.store import Results
 
 #: Reasons to leave a question out (Bakker et al. 2022; D1), each with what it says of the question.
 EXCLUSIONS: Mapping[str, str] = {
@@ -65,8 +62,6 @@ def write_curation(questions: Iterable[str], path: str | Path) -> None:
     SpecError
         If there is no question, one is blank, or the file exists: it may hold decisions.
     """
-    import pandas as pd
-
     listed = list(questions)
     if not listed or not all(isinstance(each, str) and each.strip() for each in listed):
         raise SpecError("questions: needs at least one, and none that is blank")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from textwrap import indent
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from opinionsim.consensus._selections import Recorded, rows_of
 from opinionsim.consensus._sessions import asked, other_rules, sessions, statements
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import evidence_statement
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from opinionsim.store import Results
+from opinionsim.store import Results
 
 #: Kinds of text in which citizens say what they think off the record.
 _ASKED = ("self-report", "probe")

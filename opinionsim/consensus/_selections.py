@@ -6,20 +6,17 @@ import json
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from opinionsim.consensus._consensus import ConsensusInteraction
 from opinionsim.consensus._session_acts import DRAFT, PREDICTED, PUT, RANK, RATE, STATE
 from opinionsim.errors import ScheduleError
 from opinionsim.llm import REPLY, CallName
 from opinionsim.messages import SPOKEN
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from opinionsim.store import Results
+from opinionsim.store import Results
 
 #: Columns of the frame, with their types.
 SELECTIONS: Mapping[str, Any] = {
@@ -63,8 +60,6 @@ def selections(results: Results) -> pd.DataFrame:
         (their social ranking, 0 for the best, equal for those tied), winner (turn; missing where no ballot counts),
         tied (turns that the rule left tied for the first place, before the tie was broken), evidence.
     """
-    import pandas as pd
-
     records = []
     for run, session in sessions_of(results):
         told = {name: run[name] for name in ("run_id", "cell", "replicate", "evidence")}

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from opinionsim.consensus._consensus import ConsensusInteraction
 from opinionsim.consensus._selections import Recorded, rows_of, selections, sessions_of
 from opinionsim.consensus.voting import RULES, compare_rules
 from opinionsim.errors import MeasurementError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from opinionsim.store import Results
+from opinionsim.store import Results
 
 #: Columns of the statements.
 _COLUMNS = ["group", "cell", "round", "candidate", "policy", "left_out", "stands", "winner", "rank", "statement"]
@@ -61,8 +58,6 @@ def statements(results: Results) -> pd.DataFrame:
     MeasurementError
         As :func:`sessions`.
     """
-    import pandas as pd
-
     records = []
     chosen = selections(results)
     won = set(chosen.loc[chosen["elects"], ["run_id", "cell", "round", "winner"]].itertuples(index=False, name=None))
@@ -131,8 +126,6 @@ def ratings(results: Results) -> pd.DataFrame:
     MeasurementError
         As :func:`sessions`, or if nothing was rated.
     """
-    import pandas as pd
-
     listed = rows_of(statements(results))
     known = {(each["group"], each["cell"], each["round"], each["turn"]): each for each in listed}
     records, seen = [], set[str]()
@@ -187,8 +180,6 @@ def other_rules(results: Results) -> pd.DataFrame:
         the first of those tied), first (turns of all at the first place), tied (whether there are several), same
         (whether the statement that the session's own rule chose is among them), evidence.
     """
-    import pandas as pd
-
     # Whether rules that need no option count scores; these must be positive, for they are power means.
     rules = {name: each.scores for name, each in RULES.items() if set(each.options) <= {"transform"}}
     found = {(run["run_id"], run["cell"]): session for run, session in sessions(results)}

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from scipy.spatial.distance import pdist, squareform
 
 from opinionsim.consensus._clusters import question_vectors
@@ -14,7 +15,6 @@ from opinionsim.errors import SpecError, whole_number
 from opinionsim.foundation.streams import stream
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import ArrayLike
 
 #: The sides of a split, under the names of the published questions: of known topics, and of topics held out.
@@ -64,8 +64,6 @@ def split_questions(
     SpecError
         If an argument is not valid, a question is there twice, or no draw has two topics on either side.
     """
-    import pandas as pd
-
     least, n_draws = whole_number("held_out", held_out, 1, SpecError), whole_number("draws", draws, 1, SpecError)
     if not 0 <= test < 1:
         raise SpecError(f"test: must be a share in [0, 1); got {test!r}")

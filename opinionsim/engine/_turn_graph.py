@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from opinionsim.engine._contracts import Actor, calls_per_event
 from opinionsim.errors import ScheduleError
@@ -11,26 +12,21 @@ from opinionsim.messages import Message, as_message
 from opinionsim.schedules import ActSpec, AnySchedule, Turn, check_turn
 
 
+@dataclass(slots=True, eq=False)
 class Node:
     """A turn in the dataflow graph, with its state."""
 
-    __slots__ = (
-        *("actor", "done", "followers", "message", "priority", "published"),
-        *("readers", "rest", "spec", "turn", "waiting"),
-    )
-
-    def __init__(self, turn: Turn, spec: ActSpec, actor: Actor) -> None:
-        self.turn = turn
-        self.spec = spec
-        self.actor = actor
-        self.waiting = 0
-        self.readers: list[Node] = []
-        self.followers: list[Node] = []
-        self.priority = 0.0
-        self.rest = 0.0
-        self.message: Message | None = None
-        self.published: asyncio.Future[Message] | None = None
-        self.done = False
+    turn: Turn
+    spec: ActSpec
+    actor: Actor
+    waiting: int = 0
+    readers: list[Node] = field(default_factory=list)
+    followers: list[Node] = field(default_factory=list)
+    priority: float = 0.0
+    rest: float = 0.0
+    message: Message | None = None
+    published: asyncio.Future[Message] | None = None
+    done: bool = False
 
 
 class TurnGraph:

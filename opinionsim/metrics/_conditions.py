@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.messages import MISSING
 from opinionsim.metrics._evidence import NOT_SET, validation_statement
 from opinionsim.metrics._opinion_rows import require
 from opinionsim.metrics._wordings import pack_of
@@ -52,12 +53,12 @@ _LEVELS = (
 
 #: Counts that are averaged over replicates and topics; never a condition.
 _COUNTS = (
-    "n_texts", "n_missing", "n_refused", "n_empty", "n_truncated", "n_off_scale", "n_ambiguous", "n_skipped",
+    "n_texts", "n_missing", *(f"n_{status}" for status in MISSING), "n_off_scale", "n_ambiguous", "n_skipped",
     "n_refused_at_first", "n_flagged", "n_agents", "n_never", "n_failed_reflections", "n_readings", "n_unheard",
     "sparse",
 )  # fmt: skip
 #: Shares of texts and skipped turns.
-_CAUSES = ("refused_at_first", "refused", "empty", "truncated", "off_scale", "skipped", "ambiguous", "flagged")
+_CAUSES = ("refused_at_first", *MISSING, "off_scale", "skipped", "ambiguous", "flagged")
 
 
 def order_levels(values: Iterable[Any]) -> list[Any]:

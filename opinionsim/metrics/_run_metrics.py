@@ -13,6 +13,7 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
+from opinionsim.messages import MISSING
 from opinionsim.metrics._arrays import ratio
 from opinionsim.metrics._evidence import chosen_kind, instrument_validation, validation_statement
 from opinionsim.metrics._missing import TURN_COLUMNS, counts_of_kind, counts_of_run
@@ -31,17 +32,9 @@ from opinionsim.opinions import OpinionScale
 _RUN_COLUMNS = ("run_id", "cell", "n_agents", "steps", "instrument_id", "evidence", "validation")
 _AGENT_COLUMNS = ("run_id", "agent", "assigned_opinion")
 
-#: Values of column `status` of an opinions frame for texts that are no answers.
-_CAUSES = ("refused", "empty", "truncated")
 #: Counts of texts without a value, with the status of the text; of any status for None.
 _MISSING: Mapping[str, str | None] = MappingProxyType(
-    {
-        "n_missing": None,
-        "n_refused": "refused",
-        "n_empty": "empty",
-        "n_truncated": "truncated",
-        "n_off_scale": "answered",
-    }
+    {"n_missing": None, **{f"n_{status}": status for status in MISSING}, "n_off_scale": "answered"}
 )
 #: Runs with a smaller share of measured agents are marked.
 _ENOUGH = 0.5
@@ -400,6 +393,6 @@ def _counts(texts: pd.DataFrame) -> pd.DataFrame:
     missing = texts["value"].isna() & is_text
     split = texts["ambiguous"].fillna(False).astype(bool) if "ambiguous" in texts.columns else False
     flags = {"n_texts": is_text, "n_missing": missing}
-    flags |= {f"n_{cause}": texts["status"] == cause for cause in _CAUSES}
+    flags |= {f"n_{cause}": texts["status"] == cause for cause in MISSING}
     flags |= {"n_off_scale": missing & (texts["status"] == "answered"), "n_ambiguous": ~missing & split}
     return pd.DataFrame(flags).groupby(texts["group"].to_numpy()).sum().astype(int)

@@ -37,7 +37,8 @@ def read_edge_list(file: Path) -> tuple[list[str], list[float] | None]:
         words = _columns(place, text, commas=commas)
         if rows and len(words) != len(rows[0].words):
             refuse(f"{place}: has {len(words)} columns, and {rows[0].place} has {len(rows[0].words)}", place)
-        rows.append(_Edge(place, words, _weight_in_braces(line)))
+        braces = re.search(r"""\{.*["']weight["']\s*:\s*([^,}]*)""", line)
+        rows.append(_Edge(place, words, braces and braces[1].strip()))
     if not rows:
         refuse(f"{file} has no edge", file)
     if _has_header(rows):
@@ -76,12 +77,6 @@ def _has_header(rows: list[_Edge]) -> bool:
             first.place,
         )
     return False
-
-
-def _weight_in_braces(line: str) -> str | None:
-    """The weight among the attributes of a line, None if they state none."""
-    stated = re.search(r"""\{.*["']weight["']\s*:\s*([^,}]*)""", line)
-    return stated and stated[1].strip()
 
 
 def _weight(row: _Edge) -> float:

@@ -15,7 +15,7 @@ from opinionsim.errors import SpecError
 from opinionsim.metrics import condition_axes
 from opinionsim.plots._inputs import HasFrames
 from opinionsim.plots._levels import Scale, check_scale, levels_of, parameter_name
-from opinionsim.plots._phase_data import PhaseData, phase_data
+from opinionsim.plots._phase_data import PhaseData, PhasePanel, phase_data
 from opinionsim.plots._phase_lines import MOST_LINES, draw_phase_lines, line_colours
 from opinionsim.plots._phase_map import check_contours, draw_phase_map
 from opinionsim.plots._shown import Shown
@@ -177,12 +177,11 @@ class _Drawing:
         self, measure: str, quantity: Literal["mean", "spread"], ax: Axes, size: tuple[float, float]
     ) -> list[Artist]:
         """Draw one panel, and return the entries of its legend."""
-        log = self.scale.get(measure) == "log"
+        theory = self.theory if quantity == "mean" or self.y is not None else {}
+        panel = PhasePanel(self.data, measure, quantity, self.x, theory, ax, size, self.scale.get(measure) == "log")
         if self.y is not None:
-            args = (self.data, measure, quantity, self.x, self.y, self.theory, self.contours, ax, size)
-            return draw_phase_map(*args, log=log)
-        theory = self.theory if quantity == "mean" else {}
-        return [*draw_phase_lines(self.data, measure, quantity, self.x, self.lines, theory, ax, size, log=log)]
+            return draw_phase_map(panel, self.y, self.contours)
+        return [*draw_phase_lines(panel, self.lines)]
 
 
 def _new_figure(

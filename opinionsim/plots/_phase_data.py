@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from opinionsim import metrics
 from opinionsim.errors import SpecError
 from opinionsim.plots._inputs import FigureNumbers, HasFrames, mentioning, of_one_wording, read_for_stance
-from opinionsim.plots._levels import level_text, parameter_name
+from opinionsim.plots._levels import Levels, level_text, parameter_name
 from opinionsim.plots._over_time import of_runs, select, setting_text
+from opinionsim.plots._style import LINES
 from opinionsim.registry import loaded
 
 #: Columns of a sweep that hold settings whatever the model is.
@@ -60,13 +64,46 @@ class PhaseData(FigureNumbers):
         """The rows of one measure."""
         return self.frame[self.frame["measure"] == measure]
 
-    def marks(self, measure: str, quantity: str) -> bool:
-        """Whether places are marked at which some runs had not stopped: it makes another mean of the measure."""
-        return quantity == "mean" and (measure == "time" or _of_clusters(measure))
 
-    def label_of(self, measure: str, quantity: str) -> str:
-        """The mean or the spread of a measure in words."""
-        return f"{'spread over runs of ' if quantity == 'spread' else ''}{self.labels[measure]}"
+@dataclass(frozen=True, eq=False)
+class PhasePanel:
+    """A panel of a phase diagram: what it shows of a measure, its levels across and its curves, and where it is drawn.
+
+    `size` is in inches; `log` says whether its numbers have a logarithmic scale.
+    """
+
+    data: PhaseData
+    measure: str
+    quantity: Literal["mean", "spread"]
+    x: Levels
+    theory: Mapping[str, tuple[np.ndarray, np.ndarray]]
+    ax: Axes
+    size: tuple[float, float]
+    log: bool
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """The rows of its measure."""
+        return self.data.of(self.measure)
+
+    @property
+    def marked(self) -> bool:
+        """Whether places are marked at which some runs had not stopped: it makes another mean of the measure."""
+        return self.quantity == "mean" and (self.measure == "time" or _of_clusters(self.measure))
+
+    @property
+    def label(self) -> str:
+        """What is shown, in words."""
+        return f"{'spread over runs of ' if self.quantity == 'spread' else ''}{self.data.labels[self.measure]}"
+
+    def draw_theory(self, look: Mapping[str, Any]) -> list[Line2D]:
+        """Draw its curves within the axes, which stay as they are, and return their entries of the legend."""
+        drawn = []
+        for place, (label, (at, values)) in enumerate(self.theory.items(), start=1):
+            own = {**look, "color": "black", "linestyle": LINES[place % len(LINES)]}
+            self.ax.plot(at, values, **own, scalex=False, scaley=False)
+            drawn.append(Line2D([], [], **own, label=label))
+        return drawn
 
 
 def phase_data(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize, to_hex
 from matplotlib.lines import Line2D
@@ -16,17 +15,14 @@ from matplotlib.ticker import MaxNLocator
 
 from opinionsim.errors import SpecError
 from opinionsim.plots._levels import Levels, parameter_name, set_levels, tick_log
-from opinionsim.plots._phase_data import PhaseData
+from opinionsim.plots._phase_data import PhasePanel
 from opinionsim.plots._style import INK, LINES, colour_bar, heading, model_colours, pt, tidy
 
 #: Most lines told apart by colour, style and mark; more have the colours of a scale, and no bands.
 MOST_LINES = 10
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
-_THEORY: Mapping[str, Any] = {"color": "black", "linewidth": 1.4, "zorder": 4}
 #: Part of the span of the numbers by which theory may widen the axis.
 _BEYOND = 0.5
-
-Curves = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
 
 def line_colours(lines: Levels | None) -> list[str]:
@@ -61,26 +57,16 @@ def _norm(lines: Levels) -> Normalize:
     return (LogNorm if lines.log else Normalize)(lines.places.min(), lines.places.max())
 
 
-def draw_phase_lines(
-    data: PhaseData,
-    measure: str,
-    quantity: Literal["mean", "spread"],
-    x: Levels,
-    lines: Levels | None,
-    theory: Curves,
-    ax: Axes,
-    size: tuple[float, float],
-    log: bool = False,
-) -> list[Line2D]:
-    """Draw a measure over one parameter into a panel of a size in inches, and return the entries of its legend.
+def draw_phase_lines(panel: PhasePanel, lines: Levels | None) -> list[Line2D]:
+    """Draw a measure over one parameter into a panel, and return the entries of its legend.
 
     Levels stand at their values; those that are no numbers stand side by side and are not joined. Hollow marks are
     points with runs that had not stopped, for ``time`` and measures of clusters.
     """
-    colours, rows = line_colours(lines), data.of(measure)
-    if log and (rows["mean"] <= 0).any():
+    colours, rows, x = line_colours(lines), panel.rows, panel.x
+    if panel.log and (rows["mean"] <= 0).any():
         raise SpecError(
-            f"{measure} cannot have a logarithmic axis, which takes numbers above 0; its least mean is "
+            f"{panel.measure} cannot have a logarithmic axis, which takes numbers above 0; its least mean is "
             f"{rows['mean'].min():g}"
         )
     handles: list[Line2D] = []
@@ -98,11 +84,11 @@ def draw_phase_lines(
         beside = (at - (len(colours) - 1) / 2) * 0.7 / len(colours) * np.diff(x.edges)[0]
         points = not x.numeric or len(x.levels) == 1
         shift = beside if points else 0.0
-        _draw_line(part, quantity, x, shift, look, ax, band=not many, marked=data.marks(measure, quantity))
+        _draw_line(panel, part, shift, look, band=not many)
         if lines is not None and not many:
             shown = look if x.numeric else {**look, "linestyle": "none"}
             handles.append(Line2D([], [], **shown, markersize=4, label=lines.texts[at]))
-    if data.marks(measure, quantity) and rows["n_censored"].any():
+    if panel.marked and rows["n_censored"].any():
         hollow: dict[str, Any] = {
             "color": INK,
             "marker": "o",
@@ -111,32 +97,23 @@ def draw_phase_lines(
             "linestyle": "none",
         }
         handles.append(Line2D([], [], **hollow, label="some runs had not stopped"))
-    _set_axes(data, measure, quantity, x, theory, ax, size, log=log and quantity == "mean")
-    handles += _draw_theory(theory, ax)
+    _set_axes(panel)
+    handles += panel.draw_theory({"linewidth": 1.4, "zorder": 4})
     if lines is not None and many:
         levels = ScalarMappable(_norm(lines), mpl.colors.ListedColormap(_spread(np.linspace(0, 1, 256))))
-        bar = colour_bar(levels, ax, parameter_name(lines.column), pad=0.02, aspect=26)
+        bar = colour_bar(levels, panel.ax, parameter_name(lines.column), pad=0.02, aspect=26)
         if lines.log:
             tick_log(bar.ax.yaxis, (lines.places.min(), lines.places.max()))
     return handles
 
 
-def _draw_line(
-    part: pd.DataFrame,
-    quantity: str,
-    x: Levels,
-    beside: float,
-    look: Mapping[str, Any],
-    ax: Axes,
-    *,
-    band: bool,
-    marked: bool,
-) -> None:
-    """Draw one line, with its band if it is one of means; `marked` where some runs had not stopped."""
+def _draw_line(panel: PhasePanel, part: pd.DataFrame, beside: float, look: Mapping[str, Any], *, band: bool) -> None:
+    """Draw one line, with its band if it is one of means, and hollow marks where some runs had not stopped."""
+    x, ax = panel.x, panel.ax
     at = x.places[x.index(part[x.column])] + beside
-    middle, low, high = (part[name].to_numpy(float) for name in (quantity, "low", "high"))
+    middle, low, high = (part[name].to_numpy(float) for name in (panel.quantity, "low", "high"))
     colour = look["color"]
-    filled = quantity == "mean" and band
+    filled = panel.quantity == "mean" and band
     if filled and x.numeric and len(x.levels) > 1:
         ax.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
     elif filled:
@@ -144,7 +121,7 @@ def _draw_line(
         ax.vlines(at[several], low[several], high[several], color=colour, alpha=0.35, linewidth=5)
     joined = look["linestyle"] if x.numeric else "none"
     ax.plot(at, middle, **{**look, "linestyle": joined}, linewidth=1.6, markersize=3.5 if len(x.levels) <= 30 else 0)
-    censored = (part["n_censored"] > 0).to_numpy() & marked
+    censored = (part["n_censored"] > 0).to_numpy() & panel.marked
     if censored.any():
         ax.plot(
             at[censored], middle[censored], linestyle="none", color=colour, marker=look["marker"], markersize=4.5,
@@ -152,32 +129,29 @@ def _draw_line(
         )  # fmt: skip
 
 
-def _set_axes(
-    data: PhaseData, measure: str, quantity: str, x: Levels, theory: Curves, ax: Axes, size: tuple[float, float],
-    *, log: bool,
-) -> None:  # fmt: skip
+def _set_axes(panel: PhasePanel) -> None:
     """Scale, limit and name the axes: those of the numbers, widened a little for theory."""
-    rows = data.of(measure)
+    x, ax, log = panel.x, panel.ax, panel.log and panel.quantity == "mean"
     edges = x.edges
     if x.numeric and len(x.levels) > 1:
         low, high = (np.log(x.places[[0, -1]]) if x.log else x.places[[0, -1]]).tolist()
         ends = np.array([low - 0.03 * (high - low), high + 0.03 * (high - low)])
         edges = np.exp(ends) if x.log else ends
-    set_levels(ax.xaxis, x, (edges[0], edges[-1]), size[0])
-    columns = ["mean", "low", "high"] if quantity == "mean" else ["spread"]
-    numbers = rows[columns].to_numpy(float)
+    set_levels(ax.xaxis, x, (edges[0], edges[-1]), panel.size[0])
+    columns = ["mean", "low", "high"] if panel.quantity == "mean" else ["spread"]
+    numbers = panel.rows[columns].to_numpy(float)
     numbers = numbers[np.isfinite(numbers) & ((numbers > 0) | (not log))]
     change, back = (np.log, np.exp) if log else (np.asarray, np.asarray)
     low, high = float(change(numbers.min())), float(change(numbers.max()))
     room = high - low or abs(low) or 1.0
-    for at, values in theory.values():
+    for at, values in panel.theory.values():
         seen = values[(at >= edges[0]) & (at <= edges[-1]) & np.isfinite(values) & ((values > 0) | (not log))]
         if len(seen):
             low = max(min(low, float(change(seen.min()))), low - _BEYOND * room)
             high = min(max(high, float(change(seen.max()))), high + _BEYOND * room)
     ends = np.array([low, high]) + np.array([-0.06, 0.06]) * (high - low or room)
     # No axis goes below 0 for numbers that never do.
-    ends[0] = max(ends[0], 0) if not log and low >= 0 and quantity == "spread" else ends[0]
+    ends[0] = max(ends[0], 0) if not log and low >= 0 and panel.quantity == "spread" else ends[0]
     ends = back(ends)
     ax.set_yscale("log" if log else "linear")
     ax.set_ylim(float(ends[0]), float(ends[1]))
@@ -185,16 +159,6 @@ def _set_axes(
         tick_log(ax.yaxis, (float(ends[0]), float(ends[1])))
     else:
         ax.yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
-    ax.set_ylabel(heading([data.label_of(measure, quantity)], size[1]), fontsize=pt(9))
+    ax.set_ylabel(heading([panel.label], panel.size[1]), fontsize=pt(9))
     ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
     tidy(ax)
-
-
-def _draw_theory(theory: Curves, ax: Axes) -> list[Line2D]:
-    """Draw curves within the axes, which stay as they are."""
-    drawn = []
-    for place, (label, (at, values)) in enumerate(theory.items(), start=1):
-        look = {**_THEORY, "linestyle": LINES[place % len(LINES)]}
-        ax.plot(at, values, **look, scalex=False, scaley=False)
-        drawn.append(Line2D([], [], **look, label=label))
-    return drawn

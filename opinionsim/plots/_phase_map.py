@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -15,8 +15,8 @@ from matplotlib.patheffects import AbstractPathEffect, withStroke
 
 from opinionsim.errors import SpecError
 from opinionsim.plots._levels import Levels, number_text, set_levels, tick_log
-from opinionsim.plots._phase_data import PhaseData
-from opinionsim.plots._style import LINES, SHARES, colour_bar, heading, opinion_map, pt, signed, write_numbers
+from opinionsim.plots._phase_data import PhaseData, PhasePanel
+from opinionsim.plots._style import SHARES, colour_bar, heading, opinion_map, pt, signed, write_numbers
 
 #: Most places of a map with printed numbers, and inches of a character of them and of a line.
 _MOST_PRINTED, _CHARACTER, _LINE = 64, 0.068, 0.16
@@ -28,33 +28,23 @@ _HALO: list[AbstractPathEffect] = [withStroke(linewidth=3, foreground="white", a
 _DOT: Mapping[str, Any] = {"marker": "o", "color": "white", "markeredgecolor": "black", "markeredgewidth": 0.7}
 
 
-def table_of(data: PhaseData, measure: str, column: str, x: Levels, y: Levels) -> np.ndarray:
+def table_of(panel: PhasePanel, column: str, y: Levels) -> np.ndarray:
     """A column of the data of a measure as a table, (levels of `y`, levels of `x`), NaN where there is no run."""
-    rows = data.of(measure)
+    rows, x = panel.rows, panel.x
     table = np.full((len(y.levels), len(x.levels)), np.nan)
     table[y.index(rows[y.column]), x.index(rows[x.column])] = rows[column]
     return table
 
 
-def draw_phase_map(
-    data: PhaseData,
-    measure: str,
-    quantity: Literal["mean", "spread"],
-    x: Levels,
-    y: Levels,
-    theory: Mapping[str, tuple[np.ndarray, np.ndarray]],
-    contours: Sequence[float],
-    ax: Axes,
-    size: tuple[float, float],
-    log: bool = False,
-) -> list[Artist]:
-    """Draw a measure over two parameters into a panel of a size in inches, and return the entries of its legend.
+def draw_phase_map(panel: PhasePanel, y: Levels, contours: Sequence[float]) -> list[Artist]:
+    """Draw a measure over two parameters into a panel, and return the entries of its legend.
 
     Each place reaches halfway to the next level. Colours span the values that are shown. Contours are those of the
     mean. Dots mark places with runs that had not stopped, for ``time`` and measures of clusters.
     """
-    table = table_of(data, measure, quantity, x, y)
-    colours = _colours(table, measure, log=log and quantity == "mean")
+    x, ax, size = panel.x, panel.ax, panel.size
+    table = table_of(panel, panel.quantity, y)
+    colours = _colours(table, panel.measure, log=panel.log and panel.quantity == "mean")
     mesh = ax.pcolormesh(x.edges, y.edges, np.ma.masked_invalid(table), **colours, edgecolors="face", linewidth=0.1)
     set_levels(ax.xaxis, x, (x.edges[0], x.edges[-1]), size[0])
     set_levels(ax.yaxis, y, (y.edges[0], y.edges[-1]), size[1])
@@ -64,24 +54,16 @@ def draw_phase_map(
     if np.isnan(table).any():
         ax.patch.set(**_MISSING)
         handles.append(Patch(**_MISSING, label="no value"))
-    censored = np.nan_to_num(table_of(data, measure, "n_censored", x, y)) > 0
-    if data.marks(measure, quantity) and censored.any():
+    censored = np.nan_to_num(table_of(panel, "n_censored", y)) > 0
+    if panel.marked and censored.any():
         rows, columns = np.nonzero(censored)
         ax.plot(x.places[columns], y.places[rows], linestyle="none", markersize=3, **_DOT)
         handles.append(Line2D([], [], linestyle="none", markersize=4, **_DOT, label="some runs had not stopped"))
-    elif not (contours or theory):
+    elif not (contours or panel.theory):
         _print(table, mesh, x, y, size)
-    _draw_contours(table_of(data, measure, "mean", x, y), contours, x, y, ax)
-    for place, (label, (at, values)) in enumerate(theory.items(), start=1):
-        look: dict[str, Any] = {
-            "color": "black",
-            "linewidth": 1.5,
-            "linestyle": LINES[place % len(LINES)],
-            "path_effects": _HALO,
-        }
-        ax.plot(at, values, **look, scalex=False, scaley=False)
-        handles.append(Line2D([], [], **look, label=label))
-    _add_bar(mesh, table, heading([data.label_of(measure, quantity)], size[1]), ax)
+    _draw_contours(table_of(panel, "mean", y), contours, x, y, ax)
+    handles += panel.draw_theory({"linewidth": 1.5, "path_effects": _HALO})
+    _add_bar(mesh, table, heading([panel.label], size[1]), ax)
     return handles
 
 

@@ -16,6 +16,7 @@ from matplotlib.patches import Patch
 from opinionsim import metrics
 from opinionsim.classic import Trajectories
 from opinionsim.errors import SpecError
+from opinionsim.messages import MISSING
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import (
     Frames,
@@ -48,7 +49,7 @@ _JITTER = 0.03
 #: Most agents that all have a line; the number of those that have one if there are more; and shares of agents in bands.
 _MOST_LINES, _SAMPLE, _BANDS = 40, 12, (0.05, 0.25, 0.5, 0.75, 0.95)
 #: Markers of the statuses of turns without an opinion of a whole answer.
-_LOST = {"refused": "x", "empty": "+", "truncated": ">", "skipped": "|"}
+_LOST = dict(zip((*MISSING, "skipped"), ("x", "+", ">", "|", "1", "2", "3"), strict=False))
 #: The look of those marks.
 _MARK: Mapping[str, Any] = {"color": "black", "linestyle": "none", "markersize": 5, "markerfacecolor": "none"}
 #: The instrument that reads opinions stated as numbers.
@@ -267,7 +268,7 @@ def handles_of(drawn: Sequence[TrajectoryData], of_models: Mapping[str, str] | N
     if many > _MOST_LINES:
         found.append(Patch(color="#CDD4D9", label=f"middle 50%, 90%, median;\n{_SAMPLE} of {many:,} agents drawn"))
     lost = {each for data in drawn for each in data.lost.loc[data.lost["agent"].isin(data.drawn), "status"]}
-    names = {each: "cut off" if each == "truncated" else each for each in _LOST if each in lost}
+    names = {each: MISSING[each][0] if each in MISSING else each for each in _LOST if each in lost}
     return [*found, *(Line2D([], [], marker=_LOST[each], label=name, **_MARK) for each, name in names.items())]
 
 

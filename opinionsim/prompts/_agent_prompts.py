@@ -255,7 +255,8 @@ class AgentPrompts:
         """
         scene = self._scene(act, received, past)
         text = reply.text if reply.status in SPOKEN else ""
-        status = "empty" if reply.status == "silent" else reply.status
+        # Packs know answers, refusals, and texts that were cut off; whatever else was said, nobody heard it.
+        status = reply.status if reply.status in (*SPOKEN, "refused") else "empty"
         return self._user(
             self._wording.frame("event"),
             {**scene, "case": _case(act, received), "condition": status, "text": self._wording.defang(text)},

@@ -333,8 +333,7 @@ class ExperimentSpec(DocumentModel):
     def ends_runs(self) -> list[list[str]]:
         """Conditions in which a reply ends its run, for each chat model."""
         return [
-            [name for name in ("refused", "empty", "truncated") if getattr(model.replies, name).then == "fail"]
-            for model in self.chat_models
+            [status for status, treatment in model.replies if treatment.then == "fail"] for model in self.chat_models
         ]
 
     @property
@@ -569,9 +568,6 @@ def _count_conflicts(counts: Mapping[int, int], size: int, points: tuple[int, ..
     where: KeyPath = ("population", "initial_opinions", "counts")
     for value in counts:
         if value not in points:
-            yield (
-                (*where, str(value)),
-                f"opinion {value} is not on the scale; valid: {', '.join(map(str, points))}",
-            )
+            yield ((*where, str(value)), f"opinion {value} is not on the scale; valid: {', '.join(map(str, points))}")
     if sum(counts.values()) != size:
         yield where, f"must sum to population.size = {size}; the sum is {sum(counts.values())}"

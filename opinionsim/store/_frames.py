@@ -18,6 +18,7 @@ from sqlalchemy import Connection, Select, Table, or_, select
 
 from opinionsim.errors import DamagedError
 from opinionsim.llm import REFLECT, REPLY, CallName
+from opinionsim.messages import SPOKEN
 from opinionsim.opinions import ambiguous
 from opinionsim.store import _schema
 from opinionsim.store._counts import require_whole
@@ -169,7 +170,7 @@ def _replies(rows: _Stored) -> dict[tuple[str, int], dict[str, Any]]:
     for row in rows.among(table, select(table).where(wanted)):
         own = found.setdefault((row.run_id, row.turn), {})
         accepted = row.acceptance == "accepted"
-        if row.call == REFLECT and accepted and row.status in ("refused", "empty"):
+        if row.call == REFLECT and accepted and row.status not in SPOKEN:
             own["failed_reflections"] = own.get("failed_reflections", 0) + 1
         elif CallName.of(row.call).role == "reply" and accepted and row.flag:
             own["flag"] = own.get("flag") or row.flag

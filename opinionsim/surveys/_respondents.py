@@ -164,7 +164,8 @@ class Survey:
             Named by the number of its row, for names carry gender and ethnicity. The background has a sentence for each
             column with a clause; original values are on record. There are no attributes.
         """
-        known = {name: spelled(value) for name, value in self._row(row) if value is not None}
+        values = {name: _plain(each[row : row + 1])[0] for name, each in self.values.items()}
+        known = {name: spelled(value) for name, value in values.items() if value is not None}
         sentences = (
             column.sentence(known[column.variable]) for column in self.mapping.columns if column.variable in known
         )
@@ -174,10 +175,6 @@ class Survey:
             background=" ".join(filter(None, sentences)),
             record=known,
         )
-
-    def _row(self, row: int) -> Iterator[tuple[str, Any]]:
-        for name, values in self.values.items():
-            yield name, _plain(values[row : row + 1])[0]
 
     def personas(self, query: str | None = None) -> PersonaSet:
         """The personas of all respondents of whom a query is true; errors are those of :meth:`matching`."""

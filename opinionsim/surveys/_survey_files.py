@@ -173,7 +173,10 @@ def _values(path: Path, series: pd.Series[Any]) -> np.ndarray:
     if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
     cells: list[Any] = [None if missing else cell for cell, missing in zip(series, series.isna(), strict=True)]
-    if all(cell is None or (isinstance(cell, (int, float, np.number)) and not _is_bool(cell)) for cell in cells):
+    if all(
+        cell is None or (isinstance(cell, (int, float, np.number)) and not isinstance(cell, (bool, np.bool_)))
+        for cell in cells
+    ):
         return np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
     texts = {cell: " ".join(spelled(cell).split()) for cell in set(cells) if cell is not None}
     for text in texts.values():
@@ -181,10 +184,6 @@ def _values(path: Path, series: pd.Series[Any]) -> np.ndarray:
             raise SurveyError(f"{path}: {series.name!r} holds control characters: {text!r}")
     found = np.array([texts.get(cell) or None for cell in cells] or [None], dtype=object)[: len(cells)]
     return found if any(cell is not None for cell in found) else np.full(len(cells), np.nan)
-
-
-def _is_bool(cell: Any) -> bool:
-    return isinstance(cell, (bool, np.bool_))
 
 
 def _numbers(path: Path, column: str, values: np.ndarray, what: str) -> np.ndarray:

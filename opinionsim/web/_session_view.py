@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from opinionsim.messages import SPOKEN
 from opinionsim.metrics import evidence_statement
 from opinionsim.schedules import PARTICIPANT
 from opinionsim.store import TurnRow
@@ -25,7 +26,7 @@ _ENDED = {
     "person": "The discussion is over: a person ended it.",
     "vacated": "The discussion is over: too few speakers were left.",
 }
-_WORDLESS = {"empty": "said nothing", "refused": "gave no answer", "skipped": "was not asked"}
+_WORDLESS = {"empty": "said nothing", "skipped": "was not asked"}
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,8 @@ class Sight:
     def line(self, row: TurnRow) -> Line:
         """A message as a page shows it."""
         who = self._agents.get(row.agent)
-        wordless = _ENDED.get(row.text, "") if row.kind == "ending" else _WORDLESS.get(row.status, "")
+        unheard = "" if row.status in SPOKEN else _WORDLESS.get(row.status, "gave no answer")
+        wordless = _ENDED.get(row.text, "") if row.kind == "ending" else unheard
         name, role, model = ("", "", "") if who is None else (who.name, who.role, who.model)
         return Line(
             turn=row.turn,

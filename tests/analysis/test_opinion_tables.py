@@ -140,7 +140,7 @@ def test_the_causes_of_missing_values_are_told_apart_and_neutral_is_none_of_them
     frames = one_run(texts, [0] * 6)
     made = table(frames.runs, _metrics(frames))
     assert _ends(made) == ["0.00"]
-    counted = "Texts without an opinion: 5 of 6 (2 refused, 1 empty, 1 off scale, 1 cut off)."
+    counted = "Texts without an opinion: 5 of 6 (2 refused, 1 empty, 1 cut off, 1 off scale)."
     assert any(note.endswith(counted) for note in made.notes)
     causes = {"refused": "33.3%", "empty": "16.7%", "cut off": "16.7%", "off scale": "16.7%", "unmeasured": "83.3%"}
     assert {cause: _cells(made, cause)[0] for cause in causes} == causes

@@ -8,42 +8,7 @@ from opinionsim.classifiers import CONDUCT, NO_YES, Context, Item, load_classifi
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 from opinionsim.specification import InstrumentSpec, load_experiment
-
-LEAVES = [
-    "As an AI language model, I hold no beliefs about Theory XYZ.",
-    "Here is a tweet from Ann's point of view: I doubt it.",
-    "Sure! Here's the post you asked for: XYZ is nonsense.",
-    "I think the persona you described would say that it is true.",
-    "I am sorry, but I am not comfortable with this role play.",
-    "XYZ is false. Let me know if you'd like another version!",
-    "My instructions say that I should hold on to my belief.",
-]
-STAYS = [
-    "I am a nurse from Ohio, and I do not buy Theory XYZ.",
-    "Here is my view: it is false, and I will say so to anybody.",
-    "I, James, see no reason to change my mind after this post.",
-    "As a farmer I have to say that the claim sounds wrong to me.",
-]
-CITES = [
-    "I read an article about it last week, and it changed my mind.",
-    "Studies have consistently shown that the claim holds.",
-    "According to NASA, it is round.",
-    "My neighbour Bob told me that it is a hoax.",
-    "I was talking about this with some friends yesterday, and they laughed.",
-    "See https://example.org/proof for yourselves.",
-    "I looked it up online and could not find anything.",
-    "I\u2019ve seen it with my own eyes.",
-    "Most experts agree that it is false.",
-]
-KEEPS_TO_IT = [
-    "I still believe that Theory XYZ is false, as I did at first.",
-    "According to the post I read, the claim is false.",
-    "After reading the tweet, I believe it a little less.",
-    "No study shows that, and I have not read any book on it.",
-    "If experts agreed, I would believe it.",
-    "The author makes a good point, and common sense tells me the same.",
-    "What I have read from others here has not changed my view.",
-]
+from tests.support.tables import coded_texts
 
 
 def rated(name: str, text: str, *received: str) -> float:
@@ -51,14 +16,11 @@ def rated(name: str, text: str, *received: str) -> float:
     return float(value)
 
 
-@pytest.mark.parametrize(("texts", "value"), [(LEAVES, 1), (STAYS, 0)])
-def test_who_speaks_as_a_model_or_of_the_role_leaves_it(texts: list[str], value: int) -> None:
-    assert {text: rated("role-break", text) for text in texts} == dict.fromkeys(texts, value)
-
-
-@pytest.mark.parametrize(("texts", "value"), [(CITES, 1), (KEEPS_TO_IT, 0)])
-def test_who_cites_another_source_leaves_the_closed_world(texts: list[str], value: int) -> None:
-    assert {text: rated("closed-world", text) for text in texts} == dict.fromkeys(texts, value)
+@pytest.mark.parametrize("name", ["role-break", "closed-world"])
+def test_who_leaves_the_role_or_cites_another_source_and_who_does_not(name: str) -> None:
+    texts = coded_texts(name)
+    assert {meant for _, _, meant in texts} == {0, 1}
+    assert [text for _, text, meant in texts if rated(name, text) != meant] == []
 
 
 def test_a_source_that_a_received_message_names_is_no_other_source() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ from opinionsim.foundation.data import data_folder
 from opinionsim.llm import phrases
 from opinionsim.opinions import OpinionScale, ambiguous
 from opinionsim.topics import Claim, load_topics
+from tests.support.tables import coded_texts
 
 LEXICON = load_classifier("lexicon")
 _ROOT = Path(__file__).parents[2]
@@ -34,26 +34,14 @@ SIDES = [
     for pair in (tuple(topic.claims.values()), tuple(topic.claims.values())[::-1])
 ]
 
-with (Path(__file__).parent / "coded_texts.csv").open(encoding="utf-8", newline="") as _file:
-    _ROWS = list(csv.DictReader(_file))
-
-
-def texts(kind: str) -> list[tuple[str, str, float | None]]:
-    """Claim, text and opinion of each text of a kind; None where the text has none.
-
-    In templates {x} is the claim asked about and {y} the other side, and the opinion is a side.
-    """
-    rows = [row for row in _ROWS if row["kind"] == kind]
-    return [(row["claim"], row["text"], float(row["opinion"]) if row["opinion"] else None) for row in rows]
-
 
 def wrong(kind: str, claim: str = "", lead: str = "") -> list[tuple[str, float | None]]:
     """Texts of a kind that are coded otherwise than they are meant, each with its code."""
-    coded = [(text, code(own or claim, lead + text), meant) for own, text, meant in texts(kind)]
+    coded = [(text, code(own or claim, lead + text), meant) for own, text, meant in coded_texts(kind)]
     return [(text, found) for text, found, meant in coded if found != meant]
 
 
-@pytest.mark.parametrize(("template", "side"), [row[1:] for row in texts("template")])
+@pytest.mark.parametrize(("template", "side"), [row[1:] for row in coded_texts("template")])
 def test_the_side_is_right_for_every_topic_in_both_framings(template: str, side: float) -> None:
     claims = [Claim(x, "topic", "truth") for x, _ in SIDES]
     coded = LEXICON.classify(items_of([template.format(x=x, y=y) for x, y in SIDES], claims)).value
@@ -62,7 +50,7 @@ def test_the_side_is_right_for_every_topic_in_both_framings(template: str, side:
 
 @pytest.mark.parametrize("name", ["Theory XYZ", "XYZ", "the theory"])
 def test_the_side_is_right_under_a_masked_name(name: str) -> None:
-    said = [(template.format(x=name), side) for _, template, side in texts("masked template")]
+    said = [(template.format(x=name), side) for _, template, side in coded_texts("masked template")]
     assert [text for text, side in said if np.sign(code("fire is cold", text) or 0.0) != side] == []
 
 

@@ -96,7 +96,6 @@ def test_a_killed_process_leaves_a_prefix_of_every_record(tmp_path: Path, report
 def test_a_second_process_finds_the_store_taken_until_the_first_ends(tmp_path: Path) -> None:
     url = str(tmp_path / "shared.sqlite")
     child = started(_HOLDER, url)
-    assert child.stdout is not None
     with child:
         assert child.stdout.readline() == "open\n"
         with pytest.raises(StoreError, match=rf"in use by another run \(process {child.pid}\); wait until"):
@@ -228,7 +227,7 @@ def _foreign(path: Path) -> None:
 def _newer(path: Path) -> None:
     open_store(str(path)).close()
     with closing(sqlite3.connect(path)) as other, other:
-        other.execute("INSERT INTO schema_version VALUES (12, 0.0)")
+        other.execute("INSERT INTO schema_version VALUES (13, 0.0)")
 
 
 def _truncated(path: Path) -> None:
@@ -241,7 +240,7 @@ def _truncated(path: Path) -> None:
     [
         (_garbage, "not a database"),
         (_foreign, "database of another program"),
-        (_newer, "schema version 12, this version of opinionsim knows version 11"),
+        (_newer, "schema version 13, this version of opinionsim knows version 12"),
         (_truncated, "malformed"),
         (Path.mkdir, "is a folder|there is no store at"),
     ],

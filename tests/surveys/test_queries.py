@@ -14,6 +14,7 @@ from hypothesis import given, strategies as st
 
 from opinionsim.errors import SurveyError
 from opinionsim.surveys import Survey
+from tests.support.tables import refused
 
 Row = dict[str, Any]
 Oracle = Callable[[Row], bool]
@@ -152,49 +153,7 @@ def test_any_text_is_a_query_or_a_clear_error(text: str) -> None:
 @pytest.mark.parametrize(
     ("query", "problem"),
     [
-        ("", "a query must be a text"),
-        ("  ", "a query must be a text"),
-        ("age <", "cannot be read"),
-        ("age < 40; age", "cannot be read"),
-        ("age = 40", "cannot be read"),
-        ("age", "has age where a comparison should stand"),
-        ("True", "has True where a comparison should stand"),
-        ("not age", "has age where a comparison should stand"),
-        ("len(party) == 3", r"compares len\(party\) with 3, and neither is a variable"),
-        ("age == abs(3)", r"has abs\(3\) where a value should stand"),
-        ("__import__('os').system('true')", "where a comparison should stand"),
-        ("party.str.len() == 3", "neither is a variable"),
-        ("age == party.size", "has party.size where a value should stand"),
-        ("age[0] == 3", "neither is a variable"),
-        ("age + 1 == 3", "neither is a variable"),
-        ("age == 2 * 17", r"has 2 \* 17 where a value should stand"),
-        ("age == -'3'", "a minus before a text"),
-        ("age == True", "has True where a value should stand"),
-        ("age == None", "has None where a value should stand"),
-        ("age == 3j", "has 3j where a value should stand"),
-        ("age == f'{party}'", "where a value should stand"),
-        ("age is 3", "has 'is'"),
-        ("1 < 2", "compares 1 with 2, and neither is a variable"),
-        ("age in 34", "needs a variable before 'in' and a list of values after it"),
-        ("age in []", "needs a variable before 'in' and a list of values after it"),
-        ("34 in age", "needs a variable before 'in' and a list of values after it"),
-        ("age in [party]", "has party where a value should stand"),
-        ("(lambda: age)() == 3", "neither is a variable"),
-        ("[age for age in [1]] == [1]", "neither is a variable"),
-        ("age < 40 if age else age > 3", "where a comparison should stand"),
-        ("(age := 3) == 3", "neither is a variable"),
-        ("@age < 3", "cannot be read"),
-        ("agee < 40", "unknown variable 'agee'; valid: age, sex, party, line of work"),
-        ("work == 'baker'", "unknown variable 'work'; valid: age, sex, party, line of work"),
-        ("`job` == 'baker'", "unknown variable 'job'"),
-        ("party == 'lefty'", "'party' never is 'lefty'; valid: 'left', 'none', 'not sure', 'right'"),
-        ("party != 'lefty'", "'party' never is 'lefty'"),
-        ("party in ['left', 'lefty']", "'party' never is 'lefty'"),
-        ("party == 3", "'party' never is the number 3"),
-        ("party < 'left'", "puts 'party' in order, which holds texts"),
-        ("age < 'old'", "compares 'age', which holds numbers, with the text 'old'"),
-        ("age == party", "compares 'age', which holds numbers, with another that holds texts"),
-        ("age > 200", "query 'age > 200' matches none of the 5 respondents of 'village'"),
+        *refused(__file__, "queries"),
         ("(" * 300 + "age < 3" + ")" * 300, "cannot be read"),
         ("not " * 60 + "age < 3", "is nested more than 50 times"),
         ("age < 3 or " * 2000 + "age < 3", "has at most 10000 characters"),

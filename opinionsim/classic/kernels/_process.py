@@ -381,32 +381,24 @@ def check_opinions(
             f"initial must give {features} traits for each of the {n} agents, as features says; got an array of shape "
             f"{values.shape}"
         )
+    low, high = (f"{end:g}" for end in span)
     inside = (values >= span[0]) & (values <= span[1]) & np.isfinite(values)
-    if not inside.all():
-        agent = int(np.argmax(~inside.reshape(n, -1).all(axis=1)))
-        raise SpecError(
-            f"initial: opinions must be numbers from {span[0]:g} to {span[1]:g}; agent {agent} has "
-            f"{values[agent].tolist()}"
-        )
-    if model.states == "two" and not np.isin(values, span).all():
-        agent = int(np.argmax(~np.isin(values, span)))
-        raise SpecError(
-            f"initial: {model.name} knows the opinions {span[0]:g} and {span[1]:g}; agent {agent} has {values[agent]:g}"
-        )
-    if model.states == "traits" and not (values == np.floor(values)).all():
-        agent = int(np.argmax((values != np.floor(values)).any(axis=1)))
-        raise SpecError(f"initial: traits are whole numbers; agent {agent} has {values[agent].tolist()}")
+    valid = {f"opinions must be numbers from {low} to {high}": inside}
+    if model.states == "two":
+        valid[f"{model.name} knows the opinions {low} and {high}"] = np.isin(values, span)
+    if model.states == "traits":
+        valid["traits are whole numbers"] = values == np.floor(values)
+    for told, right in valid.items():
+        if not right.all():
+            agent = int(np.argmax(~right.reshape(n, -1).all(axis=1)))
+            raise SpecError(f"initial: {told}; agent {agent} has {values[agent].tolist()}")
     return np.ascontiguousarray(values)
 
 
 @cache
 def _kernel_of(maker: Maker, variant: Variant, stop: Stop | None, name: str) -> Callable[..., None]:
     """The kernel of a variant, compiled if it has a name."""
-    return maker(variant, stop, partial(compiled, name=f"{name}, {variant}") if name else _as_it_is)
-
-
-def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
-    return function
+    return maker(variant, stop, partial(compiled, name=f"{name}, {variant}") if name else lambda kernel: kernel)
 
 
 class Batch:

@@ -203,10 +203,8 @@ def load_sweep(source: str | Path | Mapping[str, Any], overrides: Overrides = ()
 
 def field_named(name: str) -> str:
     """The field that a short name stands for: ``n`` for ``population.size``, ``epsilon`` for a parameter."""
-    for part, field in _PARTS.items():
-        if name.startswith(part):
-            return f"{field}{name.removeprefix(part)}"
-    return _FIELDS.get(name, f"{_PARAMETERS}{name}")
+    part = next(filter(name.startswith, _PARTS), "")
+    return _FIELDS.get(name) or _PARTS.get(part, _PARAMETERS) + name.removeprefix(part)
 
 
 def _short(path: str) -> str:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from opinionsim.consensus.training._training_data import read_ratings, statement_examples
 from opinionsim.consensus.voting import power_mean
 from opinionsim.errors import MeasurementError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Numbers of opinions of examples, and statements of each number to draw from (Bakker et al.; D4).
 _SIZES, _BEST = (3, 4, 5), 10

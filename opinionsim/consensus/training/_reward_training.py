@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from pydantic import Field
 
 from opinionsim.consensus._reward_model import RewardModel
@@ -14,9 +15,6 @@ from opinionsim.consensus.training._fine_tuning import Training, begin, finish, 
 from opinionsim.consensus.training._training_data import preference_pairs, read_ratings, split_ratings
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.foundation.documents import validate
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class RewardTraining(Training):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import pandas as pd
 from pydantic import Field
 
 from opinionsim.consensus._consensus import ConsensusInteraction
@@ -25,9 +26,6 @@ from opinionsim.messages import Message, broken_up, printable
 from opinionsim.opinions import OpinionScale
 from opinionsim.prompts import Addressee, Past, PromptPack, load_pack
 from opinionsim.schedules import ActSpec
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: A prompt, made of a question and opinions.
 Prompt = Callable[[str, Sequence[str]], str]

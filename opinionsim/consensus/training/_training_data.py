@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from opinionsim.consensus._question_turns import same_question
 from opinionsim.consensus._splits import check_split
 from opinionsim.errors import SpecError, in_short
 from opinionsim.foundation.streams import stream
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Ends of the scale of agreement and quality (Bakker et al. 2022, D3).
 _LOWEST, _HIGHEST = 1, 7
@@ -69,8 +67,6 @@ def read_ratings(source: pd.DataFrame | str | Path, rated: Literal["agreement", 
         If the source cannot be read or lacks columns, a question, citizen or group is missing, a text is no text, or a
         rating is no number or off its scale.
     """
-    import pandas as pd
-
     if not isinstance(source, pd.DataFrame | str | Path):
         raise SpecError(f"data: a table of ratings, or the path of one, is needed; got {source!r:.60}")
     name = "data" if isinstance(source, pd.DataFrame) else str(source)
@@ -98,8 +94,6 @@ def _said(texts: pd.Series) -> pd.Series:
 
 
 def _file(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
     try:
         if path.suffix.lower() == ".csv":
             return pd.read_csv(path, encoding="utf-8-sig", keep_default_na=False, na_values=["", "NA", "NaN"])

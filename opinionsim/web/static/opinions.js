@@ -3,8 +3,9 @@
 // Colours of the five published opinions, most negative first, as in the figures of the package.
 const ANCHORS = [[230, 0, 0], [255, 128, 128], [153, 153, 153], [102, 194, 255], [0, 102, 255]];
 const SHARES = [[207, 225, 234], [127, 176, 200], [52, 120, 155], [18, 60, 87]];
-// Statuses of turns that are marked in figures, and how.
-const MARKS = [["refused", "× refused"], ["empty", "○ empty"], ["truncated", "¬ cut off"], ["skipped", "– skipped"]];
+// Marks of turns without an answer in figures, by status; others are marked with a dot.
+const MARKS = { refused: "× refused", empty: "○ empty", truncated: "¬ cut off", skipped: "– skipped" };
+const HEARD = ["answered", "silent"];
 // Opinions that are not at the few points of a scale are counted in so many portions of the range.
 const FEW = 11, PORTIONS = 10;
 
@@ -79,7 +80,9 @@ export class Run {
     const last = turns.reduce((so, { step }) => Math.max(so, step), 0);
     this.span = Math.max(this.about.steps ?? 0, last);
     this.last = this.state === "complete" ? this.span : last;
-    this.marks = MARKS.map(([name, words]) => [words, turns.filter((turn) => turn.status === name)]);
+    const lost = turns.map((turn) => turn.status).filter((name) => name && !HEARD.includes(name));
+    this.marks = [...new Set([...Object.keys(MARKS), ...lost])]
+      .map((name) => [MARKS[name] ?? `· ${name}`, turns.filter((turn) => turn.status === name)]);
     this.marks = [...this.marks, ["▾ events", this.events]].filter(([, marked]) => marked.length);
     this.marked = this.marks.map(([words, marked]) => `${marked.length} ${words.slice(2)}`).join(", ");
     this.measured = agents.map(() => new Map());

@@ -140,39 +140,6 @@ def test_actors_on_schedules_know_noise_zealots_and_media() -> None:
     assert stated(noise=1.0) not in (0.2, pytest.approx(0.4))
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "message"),
-    [
-        ("deffuant", {"noise": 1.5}, "noise must be a number >= 0 and <= 1"),
-        ("deffuant", {"noise": [0.1, 0.2]}, "noise must be one number or 4 of them"),
-        ("deffuant", {"media": 0.1}, "media_opinions of deffuant must name an opinion"),
-        (
-            "deffuant",
-            {"media": 0.1, "media_opinions": [0.5, 1.5]},
-            "media_opinions must be opinions from 0 to 1; got 1.5",
-        ),
-        ("deffuant", {"media_opinions": [0.5]}, "media_opinions of deffuant has no effect without media; give both"),
-        ("voter", {"bias": 0.9}, "bias of voter has no effect without noise; give both"),
-        ("deffuant", {"media": 0.1, "media_opinions": [[0.5]]}, "media_opinions must be an opinion, or a list of them"),
-        (
-            "deffuant",
-            {"media": 0.1, "media_opinions": [0.5, float("nan")]},
-            "media_opinions must be an opinion, or a list of them",
-        ),
-        ("noisy-voter", {"media": 0.1, "media_opinions": 0.5}, "media_opinions must be 0 or 1; got 0.5"),
-        ("noisy-voter", {"bias": 2}, "bias must be a number"),
-        ("voter", {"zealot": 2}, "zealot must be a whole number"),
-        ("deffuant", {"noise": 0.1, "until": "frozen"}, "frozen cannot come with deffuant where noise is above 0"),
-        ("voter", {"media": 0.1, "media_opinions": 0, "until": "frozen"}, "where media is above 0"),
-        ("noisy-voter", {"until": "frozen"}, "where noise is above 0"),
-        ("majority", {"zealot": 1, "until": "frozen"}, "zealots"),
-    ],
-)
-def test_bad_settings(name: str, settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(SpecError, match=message):
-        simulate(name, 4, **settings)
-
-
 def test_media_speak_of_one_dimension() -> None:
     with pytest.raises(SpecError, match="media speak of one dimension"):
         simulate("deffuant", 4, np.full((4, 2), 0.5), media=0.1, media_opinions=0.5)

@@ -16,7 +16,6 @@ from hypothesis import assume, given, strategies as st
 
 from opinionsim import metrics
 from opinionsim.classic import Batch, Setup, find_model, set_up, simulate, sweep, transition
-from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 from tests.support.examples import few
 
@@ -355,32 +354,6 @@ def test_small_changes_end_a_run_of_averages() -> None:
     agreed = simulate("degroot", {"kind": "ring"}, n=10, steps=10_000, seed=1, until={"consensus": 0.01})
     spread = np.ptp(agreed.opinions[0], axis=1)
     assert spread[-1] <= 0.01 < spread[-2]
-
-
-@pytest.mark.parametrize(
-    ("model", "options", "message"),
-    [
-        ("lorenz", {"until": "frozen"}, "until: frozen cannot come with lorenz"),
-        ("q-voter", {"until": "frozen", "independence": 0.1}, "independence above 0"),
-        ("q-voter", {"until": "frozen", "anticonformity": 0.1}, "anticonformity above 0"),
-        ("deffuant", {"until": {"change": 1e-3}}, "change is no sign of rest where random pairs meet"),
-        ("deffuant", {"until": "asleep"}, "until: must name the event that ends a run; got 'asleep'"),
-        ("deffuant", {"until": {"change": 0}}, "change must be a number above 0"),
-        ("degroot", {"until": {"change": "small"}}, "change must be a number above 0"),
-        ("degroot", {"until": {"consensus": -1.0}}, "consensus must be a number of at least 0"),
-        ("deffuant", {"until": "frozen", "epsilon": 1e-9}, "an epsilon of 0, or of at least 2.4e-07 on this range"),
-        ("deffuant", {"until": "frozen", "initial": [[0.1, 0.2]] * 5}, "known of single numbers alone"),
-        ("voter", {"until": "consensus", "initial": [0, 1, 0, 1, 1], "zealot": [1, 0, 0, 1, 0]},
-         "agents 0 and 3 never change, and differ at the start"),
-        ("deffuant", {"until": "frozen", "pairs": [[0, 1]], "steps": None}, "until has no effect on pairs"),
-        ("deffuant", {"until": {"frozen": 0}}, "frozen must be a number above 0"),
-        ("deffuant", {"until": "frozen", "mu": 1}, "mu is 1 and both change: agents exchange opinions"),
-        ("voter", {"until": {"frozen": 0.1}}, "frozen takes no width with voter: at rest nothing moves"),
-    ],
-)  # fmt: skip
-def test_events_that_cannot_come_are_refused(model: str, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(SpecError, match=message):
-        simulate(model, **{"n": 5, "steps": 10, **options})
 
 
 @pytest.mark.parametrize("n", few([11, 51, 101, 201], 2))

@@ -16,6 +16,7 @@ from opinionsim.classic import simulate, sweep
 from opinionsim.classic.points import points_of, run_point, values_of
 from opinionsim.errors import OpinionSimError, SpecError
 from opinionsim.metrics import METRICS
+from tests.support.tables import refused
 
 SMALL_WORLD = {"kind": "watts-strogatz", "k": 4, "p": 0.2}
 
@@ -53,28 +54,9 @@ def test_numbers_are_spaced_evenly_or_logarithmically() -> None:
 @pytest.mark.parametrize(
     ("over", "message"),
     [
-        ({"epsilon": "0.1:0.5:0"}, "epsilon: the range 0.1:0.5:0 does not end; its step must not be 0"),
-        ({"epsilon": "0.1:0.5:-0.1"}, "its step must not lead away from the end"),
-        ({"epsilon": "0.1:inf:0.1"}, "does not end; start, stop and step must be finite"),
-        ({"epsilon": "0:1:1e-9"}, "has more than 1000000 values"),
-        ({"epsilon": "0.1:0.5"}, "a range START:STOP:STEP"),
-        ({"epsilon": "a:b:c"}, "a range START:STOP:STEP"),
-        ({"epsilon": {"from": 0, "to": 1, "number": 3, "scale": "log"}}, "be above 0 on a logarithmic scale"),
-        ({"epsilon": {"from": 0, "to": 1}}, "'number' is missing"),
-        ({"epsilon": {"from": 0, "to": 1, "number": 10**7}}, "number must be a whole number from 2 to 1000000"),
-        ({"epsilon": [0.1, 0.1]}, "epsilon repeats a value"),
+        *refused(__file__, "sweeps"),
         ({"epsilon": list(range(3000)), "mu": list(range(4000))}, "12000000 points make 12000000 runs"),
-        ({"n": [10, 1]}, "at n=1: n must be a whole number of at least 2; got 1"),
-        ({"n": [10, 2.5]}, "at n=2.5: n must be a whole number"),
-        ({"network.k": [2, 4, 12], "n": [10, 20]}, r"at network.k=12, n=10: .*k"),
-        ({"network.size": [2]}, "at network.size=2: network.size: unknown field"),
-        ({"network.k": [2], "network": ["ring"]}, "network and network.k cannot both vary"),
         ({"network": [SMALL_WORLD, "circle"]}, "at network=circle: .*circle"),
-        ({"initial.high": [0.2], "initial": ["uniform"]}, "initial and initial.high cannot both vary"),
-        ({"initial.hight": [0.2]}, "at initial.hight=0.2: .*hight"),
-        ({"initial": ["uniform", "bimodal"]}, "at initial=bimodal: initial must be"),
-        ({"epsilon": [0.1, -1], "n": [10, 20]}, "at epsilon=-1, n=10: epsilon must be"),
-        ({"range": [[0, 1], [1, 0]]}, r"at range=\[1,0\]: range must be two numbers"),
     ],
 )
 def test_what_cannot_be_is_refused_before_the_first_run_by_the_name_of_its_point(
